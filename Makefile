@@ -1,0 +1,103 @@
+# Everything that a contributor runs. `make` alone lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+CARGO ?= cargo
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip
+DEMO := build/demo
+
+# cargo takes an empty CARGO_TARGET_DIR for a directory without a name, and fails.
+ifeq ($(strip $(CARGO_TARGET_DIR)),)
+unexport CARGO_TARGET_DIR
+endif
+
+RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard .cargo/config.toml) \
+	$(shell find engine -name target -prune -o -type f \( -name '*.rs' -o -name Cargo.toml \) -print 2>/dev/null)
+REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
+SETUP_STAMP := $(VENV)/setup.stamp
+
+.PHONY: help setup demo test test-packages test-rust test-python lint format bench docs wheel constraints clean
+
+help: ## list what can be made
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
+
+setup: $(SETUP_STAMP) ## make .venv with Étude in it, its engine in release; nothing is done twice
+
+demo: $(SETUP_STAMP) $(DEMO)/text ## compare gzip -1 with gzip -5: a first real table
+	@$(BIN)/etude bench -o $(DEMO)/$$(date -u +%Y%m%dT%H%M%S) \
+		-n 'gzip -1' 'gzip -1 -c $(DEMO)/text' -n 'gzip -5' 'gzip -5 -c $(DEMO)/text'
+
+test: test-packages test-rust test-python ## all tests; as root also what needs Debian packages
+
+lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+format: $(SETUP_STAMP) ## put Python and Rust into their usual form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(CARGO) fmt --all
+
+bench: $(SETUP_STAMP) ## what Étude itself costs, beside its peers
+	$(BIN)/python bench/run.py
+
+docs: $(SETUP_STAMP) ## manual pages from the command line's own help, into docs/man
+	$(BIN)/python packaging/man_pages.py docs/man
+
+wheel: $(REQUIREMENTS_STAMP) ## one wheel with both programs, into dist
+	@rm -rf dist build/bdist.* build/lib build/lib.* build/scripts-*
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+	$(BIN)/python packaging/check_wheel.py dist/*.whl
+
+constraints: ## pin the newest versions that fit pyproject.toml in constraints.txt
+	@packaging/check-tools.sh $(PYTHON) $(CARGO)
+	$(PYTHON) packaging/pin_versions.py constraints.txt
+
+clean: ## remove all that was made here, but results
+	rm -rf $(VENV) build dist target src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# --- parts of the above -----------------------------------------------------------------------
+
+test-packages:
+	@packaging/part.sh 'Debian packages' 90 packaging/install-debian-packages.sh
+
+test-rust: $(SETUP_STAMP)
+	@packaging/part.sh 'Rust tests' 240 $(CARGO) test --release --workspace
+
+# Its parts, and what they took, stand above pytest's own closing line.
+test-python: $(SETUP_STAMP)
+	$(BIN)/python -m pytest
+
+# Requirements first and alone: then an edit of Rust costs cargo and a second of pip.
+# A stamp is as old as the beginning of the work: what is edited meanwhile is newer than it.
+$(REQUIREMENTS_STAMP): pyproject.toml constraints.txt
+	@packaging/check-tools.sh $(PYTHON) $(CARGO)
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@touch $@.new
+	@echo 'installing the requirements of pyproject.toml, at the versions of constraints.txt'
+	@$(PYTHON) packaging/requirements.py pyproject.toml > $(VENV)/requirements.txt
+	@$(PIP) install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt -c constraints.txt
+	@mv $@.new $@
+
+$(SETUP_STAMP): $(REQUIREMENTS_STAMP) $(RUST_SOURCES) setup.py
+	@packaging/check-tools.sh $(PYTHON) $(CARGO)
+	@echo 'building the engine in release and installing Étude editable'
+	@touch $@.new
+	@$(PIP) install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@mv $@.new $@
+
+# Text that every machine has: the Python library's own sources, a few MB of them in a fixed order.
+$(DEMO)/text: | $(SETUP_STAMP)
+	@mkdir -p $(@D)
+	@$(BIN)/python packaging/demo_text.py > $@

@@ -1,0 +1,116 @@
+"""The smaller promises: time budgets, noise floors, subtracted costs, outliers and trends."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+
+from calibrate_tables import paragraph, share, table
+from etude.stats.compare import noise_floor, paired_ratio
+from etude.stats.intervals import mean_interval
+from etude.stats.outliers import count_outliers
+from etude.stats.series import Draw, autoregressive, lognormal, normal
+from etude.stats.trend import trend_p
+
+FIRST_MINIMUM = 2
+
+
+def section(rng: Generator, replications: int) -> list[str]:
+    """All lines on what is neither a precision rule on means nor one on ratios."""
+    few = min(replications, 4000)  # these call the library one series at a time
+    return [
+        "## 3. The rest",
+        "",
+        f"{few} replications each (standard error at 95 %: {100 * np.sqrt(0.95 * 0.05 / few):.2f} points).",
+        "",
+        *_time_budget(rng, few),
+        *_noise_floor(rng, few),
+        *_subtraction(rng, few),
+        *_flags(rng, few),
+    ]
+
+
+def _time_budget(rng: Generator, replications: int) -> list[str]:
+    rows = []
+    for name, draw in (("normal cv 10 %", normal(0.10)), ("log-normal cv 30 %", lognormal(0.30))):
+        for budget in (5, 20):
+            trials = draw(rng, replications, 4 * budget)
+            counts = np.maximum((np.cumsum(trials, axis=1) < budget).sum(axis=1) + 1, FIRST_MINIMUM)
+            intervals = [mean_interval(x[:n]) for x, n in zip(trials, counts, strict=True)]
+            held = np.mean([i is not None and i.low <= 1.0 <= i.high for i in intervals])
+            rows.append([name, f"{budget} mean trials", share(float(held), replications)])
+    return [
+        "TimeBudget does not look at the spread, and has no factor:",
+        "",
+        *table(["series", "budget", "coverage"], rows),
+    ]
+
+
+def _noise_floor(rng: Generator, replications: int) -> list[str]:
+    rows = []
+    for known, pairs in ((5, 20), (10, 20), (20, 20)):
+        held = 0
+        for _ in range(replications):
+            base, again = np.exp(rng.normal(0.0, 0.03, (2, known)))
+            floor = noise_floor(base, again, pairs=pairs)
+            observed = abs(float(rng.normal(0.0, 0.03 * np.sqrt(2.0 / pairs))))
+            held += floor is not None and observed <= np.log1p(floor)
+        rows.append([str(known), str(pairs), share(held / replications, replications)])
+    return [
+        "Noise floor: share of identical tests whose ratio stays within it:",
+        "",
+        *table(["A/A pairs", "pairs compared", "share"], rows),
+    ]
+
+
+def _subtraction(rng: Generator, replications: int) -> list[str]:
+    rows = []
+    for error in (0.0, 0.01, 0.03):
+        held = 0
+        for _ in range(replications):
+            base = 0.5 + rng.normal(0.5, 0.01, 15)
+            other = 0.5 + rng.normal(0.75, 0.01, 15)
+            ratio = paired_ratio(base, other, subtract=(0.5 + float(rng.normal(0.0, error)), error))
+            held += ratio.low <= 1.5 <= ratio.high
+        rows.append([f"{error:g}", share(held / replications, replications)])
+    return [
+        "Subtraction of a cost of 0.50 known with the standard error named, tests of 1.00 and 1.25 (n = 15):",
+        "",
+        *table(["standard error", "coverage"], rows),
+    ]
+
+
+def _flags(rng: Generator, replications: int) -> list[str]:
+    rows = [
+        [
+            name,
+            *(f"{100 * _flagged(draw, n, rng, replications):.1f}" for n in (10, 20, 30)),
+            *(f"{100 * _trending(draw, n, rng, replications // 4):.1f}" for n in (10, 20, 30)),
+        ]
+        for name, draw in (
+            ("normal cv 5 %", normal(0.05)),
+            ("log-normal cv 30 %", lognormal(0.30)),
+            ("AR(1) .5, cv 5 %", autoregressive(0.5, 0.05)),
+        )
+    ]
+    found = 0
+    for x in normal(0.05)(rng, replications, 10):
+        x[4] *= 1.3
+        found += count_outliers(x) > 0
+    return [
+        *paragraph(
+            "Clean series with at least one outlier flagged, and with a trend at p < 0.05, in %",
+            "(the latter from a quarter of the replications). Dependence passes for a trend.",
+        ),
+        *table(["series", "outlier n=10", "n=20", "n=30", "trend n=10", "n=20", "n=30"], rows),
+        f"One trial of +30 % among ten (normal cv 5 %): {100 * found / replications:.0f} % flagged.",
+        "",
+    ]
+
+
+def _flagged(draw: Draw, n: int, rng: Generator, replications: int) -> float:
+    return float(np.mean([count_outliers(x) > 0 for x in draw(rng, replications, n)]))
+
+
+def _trending(draw: Draw, n: int, rng: Generator, replications: int) -> float:
+    return float(np.mean([(trend_p(x) or 0.0) < 0.05 for x in draw(rng, replications, n)]))

@@ -1,0 +1,66 @@
+"""What Étude itself costs, beside its peers, in one run: the table that `make bench` prints.
+
+python bench/run.py [--quick] [PART …]      parts: launching, reported, barrier, starting, verdicts
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+
+from barrier import barrier
+from launching import launching, reported
+from rows import Row, quiet_priority
+from starting import starting
+from verdicts import COMPARISONS, verdicts
+
+PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
+    "launching": (launching, 15, 3),
+    "reported": (reported, 15, 3),
+    "barrier": (barrier, 1, 1),
+    "starting": (starting, 21, 5),
+    "verdicts": (verdicts, COMPARISONS, 3),
+}
+
+
+def main() -> None:
+    """Run the parts and print their rows; the exit code is 1 when something was not reached."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few rounds: shows that it runs, not what it costs"
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    options = parser.parse_args()
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    if shutil.which("hyperfine") is None:
+        sys.exit(
+            "bench: the peer hyperfine is missing: apt-get install hyperfine (packaging/debian-packages.txt)"
+        )
+    peer = subprocess.run(
+        ["hyperfine", "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    print(
+        f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}; {peer}; {quiet_priority()}"
+    )
+    print("| what | peer | measured | reach | reached |\n| --- | --- | --- | --- | --- |", flush=True)
+    missed = False
+    for name in options.parts or PARTS:
+        part, rounds, quick = PARTS[name]
+        for row in part(quick if options.quick else rounds):
+            verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
+            missed |= row.reached is False
+            print(f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |", flush=True)
+    sys.exit(missed and not options.quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+//! A control group for the trials of one test: v1 and v2 behind one face.
+//!
+//! The engine moves *itself* into the group, once a test: what it starts is born there at no cost per trial. Its own
+//! CPU time is subtracted. The group lies below the group in which the engine was started (v2: or beside it), and is
+//! removed when another is entered or the engine ends.
+
+mod place;
+mod v1;
+mod v2;
+
+use std::path::Path;
+
+pub use place::Wanted;
+use place::{Place, V2Place};
+
+/// Names of groups begin so: a group of anybody else is never entered, emptied or removed.
+pub const PREFIX: &str = "etude-";
+
+/// What a group used in one trial; null with the reason where it cannot be known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    /// CPU time, user and system, without the engine's own, ns.
+    pub cpu_ns: Result<u64, String>,
+    /// Peak memory with the page cache charged to the group, B.
+    pub peak_memory_bytes: Result<u64, String>,
+    /// Bytes read from block devices.
+    pub read_bytes: Result<u64, String>,
+    /// Bytes written to block devices.
+    pub written_bytes: Result<u64, String>,
+}
+
+impl Tree {
+    /// Nothing is known, for one reason.
+    pub fn unknown(reason: &str) -> Tree {
+        let unknown = || Err(reason.to_owned());
+        Tree {
+            cpu_ns: unknown(),
+            peak_memory_bytes: unknown(),
+            read_bytes: unknown(),
+            written_bytes: unknown(),
+        }
+    }
+}
+
+/// What both versions offer for one group that the engine is in.
+trait Group {
+    /// CPU time of all in the group so far, ns.
+    fn cpu_ns(&self) -> Result<u64, String>;
+    /// Forgets the peak of memory so far.
+    fn reset_peak(&mut self);
+    /// Peak memory since then, B.
+    fn peak_memory_bytes(&self) -> Result<u64, String>;
+    /// Bytes read from and written to block devices so far.
+    fn moved_bytes(&self) -> (Result<u64, String>, Result<u64, String>);
+    /// Moves the engine back, ends what is left in the group, and removes it.
+    fn leave(&mut self);
+}
+
+/// The control groups of one engine.
+pub struct Cgroups {
+    place: Result<Place, String>,
+    current: Option<(String, Box<dyn Group>)>,
+    before: Option<Before>,
+}
+
+struct Before {
+    own_cpu_ns: u64,
+    cpu_ns: Result<u64, String>,
+    moved: (Result<u64, String>, Result<u64, String>),
+}
+
+impl Cgroups {
+    /// Looks where groups can be made. Makes none.
+    pub fn detect(wanted: Wanted) -> Cgroups {
+        Cgroups { place: Place::find(wanted), current: None, before: None }
+    }
+
+    /// 1 or 2; None where no group can be made.
+    pub fn version(&self) -> Option<u32> {
+        match self.place {
+            Ok(Place::V1(_)) => Some(1),
+            Ok(Place::V2(_)) => Some(2),
+            Err(_) => None,
+        }
+    }
+
+    /// Controllers that are used.
+    pub fn controllers(&self) -> Vec<&str> {
+        match &self.place {
+            Ok(Place::V1(places)) => places.iter().map(|(controller, _)| *controller).collect(),
+            Ok(Place::V2(V2Place { controllers, .. })) => controllers.iter().map(String::as_str).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Why no group can be made.
+    pub fn reason(&self) -> Option<&str> {
+        self.place.as_ref().err().map(String::as_str)
+    }
+
+    /// Enters the group of that name, which is made if there is none; leaves and removes the one before.
+    ///
+    /// The error is one line on why it could not be entered; trials can run nevertheless.
+    pub fn enter(&mut self, name: &str) -> Result<(), String> {
+        check(name)?;
+        if self.current.as_ref().is_some_and(|(current, _)| current == name) {
+            return Ok(());
+        }
+        self.leave();
+        let group: Box<dyn Group> = match self.place.as_ref().map_err(Clone::clone)? {
+            Place::V1(places) => Box::new(v1::V1::enter(places, name)?),
+            Place::V2(place) => Box::new(v2::V2::enter(place, name)?),
+        };
+        self.current = Some((name.to_owned(), group));
+        Ok(())
+    }
+
+    /// Leaves and removes the group, if there is one.
+    pub fn leave(&mut self) {
+        if let Some((_, mut group)) = self.current.take() {
+            group.leave();
+        }
+    }
+
+    /// Reads everything before a trial.
+    pub fn start(&mut self) {
+        self.before = self.current.as_mut().map(|(_, group)| {
+            group.reset_peak();
+            let moved = group.moved_bytes();
+            Before { own_cpu_ns: own_cpu_ns(), cpu_ns: group.cpu_ns(), moved }
+        });
+    }
+
+    /// Reads everything after a trial.
+    pub fn stop(&mut self) -> Tree {
+        let (Some((_, group)), Some(before)) = (&self.current, self.before.take()) else {
+            return Tree::unknown("in no control group");
+        };
+        let own = own_cpu_ns() - before.own_cpu_ns;
+        let cpu_ns = difference(before.cpu_ns, group.cpu_ns()).map(|all| all.saturating_sub(own));
+        let moved = group.moved_bytes();
+        Tree {
+            cpu_ns,
+            peak_memory_bytes: group.peak_memory_bytes(),
+            read_bytes: difference(before.moved.0, moved.0),
+            written_bytes: difference(before.moved.1, moved.1),
+        }
+    }
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+fn difference(before: Result<u64, String>, after: Result<u64, String>) -> Result<u64, String> {
+    Ok(after?.saturating_sub(before?))
+}
+
+/// Refuses a name that could be somebody else's group or lead elsewhere; the error is one line.
+pub fn check(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.starts_with(PREFIX) && name.len() <= 128 && name.chars().all(plain) {
+        return Ok(());
+    }
+    Err(format!("cgroup: {name:?}: expected {PREFIX} and then up to 120 letters, digits, '-', '_' or '.'"))
+}
+
+/// CPU time of this process: the same source that the groups' CPU counters are fed from.
+fn own_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Makes a group's directory; one that an earlier engine of that name left behind is used again.
+fn make(directory: &Path) -> Result<(), String> {
+    match std::fs::create_dir(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(format!("cgroup: {} cannot be made: {error}", directory.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Processes in a group.
+fn members(directory: &Path) -> Vec<libc::pid_t> {
+    let list = std::fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+    list.lines().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Kills all in a group but this process, and waits (at most 2 s) until they have left it.
+fn empty(directory: &Path, kill_all: impl Fn(&[libc::pid_t])) {
+    let own = std::process::id() as libc::pid_t;
+    for _ in 0..1000 {
+        let others: Vec<_> = members(directory).into_iter().filter(|&pid| pid != own).collect();
+        if others.is_empty() {
+            return;
+        }
+        kill_all(&others);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// Removes an empty group; the last process that left it may need a moment to be gone.
+fn remove(directory: &Path) {
+    for _ in 0..100 {
+        match std::fs::remove_dir(directory) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            _ => return,
+        }
+    }
+}
+
+fn kill_each(pids: &[libc::pid_t]) {
+    for &pid in pids {
+        // SAFETY: takes integers only.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn only_our_own_groups_are_touched() {
+        assert!(check("etude-4242-1").is_ok());
+        for name in ["", "system.slice", "etude-../x", "etude-a/b", "..", "etude-\n"] {
+            assert!(check(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Clocks, in nanoseconds.
+
+/// Nanoseconds in a second.
+pub const SECOND: u64 = 1_000_000_000;
+
+/// `CLOCK_MONOTONIC`, ns.
+pub fn monotonic_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// `CLOCK_REALTIME`, ns since the epoch.
+pub fn realtime_ns() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+/// CPU time of this process, user and system, ns.
+pub fn own_cpu_ns() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Resolution of the monotonic clock, ns.
+pub fn resolution_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &mut time) };
+    nanoseconds(time)
+}
+
+/// A duration in seconds as ns; huge ones saturate, negative ones and NaN are 0.
+pub fn from_seconds(seconds: f64) -> u64 {
+    (seconds * SECOND as f64) as u64
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer; these clocks always exist.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    nanoseconds(time)
+}
+
+fn nanoseconds(time: libc::timespec) -> u64 {
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}

@@ -1,0 +1,201 @@
+//! Waiting for workers: their ends, their output, their time limit, and the wish to stop.
+
+use std::os::fd::RawFd;
+
+use crate::capture::CHUNK_BYTES;
+use crate::child::Report;
+use crate::files::Streams;
+use crate::kept::Kept;
+use crate::live::Live;
+use crate::prepare::Options;
+use crate::{clock, sys, tree};
+
+/// How much of a stream is taken before the others are looked at again, B.
+const TURN_BYTES: usize = 1 << 20;
+
+/// How often killed processes that are still there are killed again, ns.
+const AGAIN_NS: u64 = clock::SECOND / 2;
+
+/// Who may want a launch to stop.
+pub trait Control {
+    /// Descriptors that become readable when there is news; -1 for none.
+    fn fds(&self) -> [RawFd; 2];
+    /// Takes the news.
+    fn look(&mut self);
+    /// Whether the launch under way shall end.
+    fn cancelled(&self) -> bool;
+}
+
+/// Nobody wants a launch to stop.
+pub struct Patient;
+
+impl Control for Patient {
+    fn fds(&self) -> [RawFd; 2] {
+        [-1, -1]
+    }
+
+    fn look(&mut self) {}
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// How far the ending of a launch has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// SIGTERM was sent; SIGKILL follows then.
+    Asked(u64),
+    /// SIGKILL was sent; it is sent again then.
+    Forced(u64),
+}
+
+/// Why a launch is ended by us.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    TimedOut,
+    Cancelled,
+}
+
+/// The watch over one trial.
+pub(crate) struct Watch<'a> {
+    control: &'a mut dyn Control,
+    kept: &'a mut Kept,
+    buffer: &'a mut [u8],
+    deadline_ns: Option<u64>,
+    grace_ns: u64,
+    phase: Phase,
+    polled: Vec<libc::pollfd>,
+}
+
+impl<'a> Watch<'a> {
+    /// `buffer` holds [`CHUNK_BYTES`].
+    pub fn new(
+        control: &'a mut dyn Control,
+        kept: &'a mut Kept,
+        buffer: &'a mut [u8],
+        options: &Options,
+    ) -> Self {
+        debug_assert!(buffer.len() == CHUNK_BYTES);
+        let (grace_ns, phase) = (options.grace_ns, Phase::Running);
+        Watch { control, kept, buffer, deadline_ns: None, grace_ns, phase, polled: Vec::new() }
+    }
+
+    /// Sets the end of the workers' time, ns on the monotonic clock.
+    pub fn limit(&mut self, deadline_ns: Option<u64>) {
+        self.deadline_ns = deadline_ns;
+    }
+
+    /// Whether the launch shall end, or is being ended.
+    pub fn is_ending(&self) -> bool {
+        self.phase != Phase::Running || self.control.cancelled()
+    }
+
+    /// Descriptors that become readable when somebody may want the launch to stop.
+    pub fn news_fds(&self) -> [RawFd; 2] {
+        self.control.fds()
+    }
+
+    /// Takes that news.
+    pub fn look(&mut self) {
+        self.control.look();
+    }
+
+    /// Waits until all of `lives` have ended and are reaped.
+    pub fn wait(&mut self, lives: &mut [Live], streams: &mut [&mut Streams], reports: &[&Report]) {
+        if self.control.cancelled() {
+            self.ask(lives, Why::Cancelled, clock::monotonic_ns());
+        }
+        while lives.iter().any(|live| !live.has_ended()) {
+            self.list(lives, streams);
+            let timeout = self.next_ns().map(|next| next.saturating_sub(clock::monotonic_ns()));
+            // Nothing can be done about a poll that fails but to look at everything once more.
+            let _ = sys::poll(&mut self.polled, timeout);
+            let now = clock::monotonic_ns();
+            for index in 0..lives.len() {
+                if self.polled[2 + index].revents != 0 {
+                    lives[index].reap(now);
+                    if reports[index].failure().is_some() {
+                        self.ask(lives, Why::Cancelled, now);
+                    }
+                }
+            }
+            self.drain(lives.len(), streams);
+            if self.polled[0].revents != 0 || self.polled[1].revents != 0 {
+                self.control.look();
+            }
+            self.advance(lives, now);
+        }
+        for stream in streams.iter_mut().flat_map(|streams| streams.captures.iter_mut().flatten()) {
+            stream.drain(self.buffer, usize::MAX);
+        }
+    }
+
+    /// Until when what lives on after the workers has time to end by itself: only after SIGTERM, and only that long.
+    pub fn grace_until_ns(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Running => None,
+            Phase::Asked(kill_at) => Some(kill_at),
+            Phase::Forced(_) => Some(0),
+        }
+    }
+
+    fn list(&mut self, lives: &[Live], streams: &[&mut Streams]) {
+        self.polled.clear();
+        self.polled.extend(self.control.fds().map(sys::wanted));
+        self.polled.extend(lives.iter().map(|live| sys::wanted(live.fd())));
+        let captures = streams.iter().flat_map(|streams| streams.captures.iter().flatten());
+        let captures = captures.chain(&self.kept.captures);
+        self.polled.extend(captures.map(|capture| sys::wanted(capture.read_end())));
+    }
+
+    fn drain(&mut self, workers: usize, streams: &mut [&mut Streams]) {
+        let captures = streams.iter_mut().flat_map(|streams| streams.captures.iter_mut().flatten());
+        for (capture, polled) in captures.chain(&mut self.kept.captures).zip(&self.polled[2 + workers..]) {
+            if polled.revents != 0 {
+                capture.drain(self.buffer, TURN_BYTES);
+            }
+        }
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Running => self.deadline_ns,
+            Phase::Asked(at) | Phase::Forced(at) => Some(at),
+        }
+    }
+
+    fn advance(&mut self, lives: &mut [Live], now: u64) {
+        match self.phase {
+            Phase::Running if self.control.cancelled() => self.ask(lives, Why::Cancelled, now),
+            Phase::Running if self.deadline_ns.is_some_and(|deadline| now >= deadline) => {
+                self.ask(lives, Why::TimedOut, now);
+            }
+            Phase::Asked(at) | Phase::Forced(at) if now >= at => {
+                self.phase = Phase::Forced(now + AGAIN_NS);
+                tree::signal(libc::SIGKILL, &leaders(lives), self.kept);
+            }
+            _ => {}
+        }
+    }
+
+    /// Begins the end: SIGTERM to the whole tree. Those that live are marked with the reason.
+    fn ask(&mut self, lives: &mut [Live], why: Why, now: u64) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.phase = Phase::Asked(now.saturating_add(self.grace_ns));
+        for live in lives.iter_mut().filter(|live| !live.has_ended()) {
+            match why {
+                Why::TimedOut => live.outcome.timed_out = true,
+                Why::Cancelled => live.outcome.cancelled = true,
+            }
+        }
+        tree::signal(libc::SIGTERM, &leaders(lives), self.kept);
+    }
+}
+
+fn leaders(lives: &[Live]) -> Vec<libc::pid_t> {
+    lives.iter().filter(|live| !live.has_ended()).map(|live| live.pid).collect()
+}

@@ -1,0 +1,16 @@
+//! The lines that cross the boundary between Étude and its engine, as types.
+//!
+//! `docs/formats.md` is the contract; `tests/vectors/boundary.jsonl` holds examples that both sides are checked against.
+
+mod metrics;
+mod reply;
+mod request;
+mod row;
+
+pub use metrics::{Metric, Metrics, Value};
+pub use reply::{CgroupFace, Hello, Reply};
+pub use request::{Accept, Launch, Leftovers, Repeat, Request, Stdio, Worker, parse};
+pub use row::{Captured, Line, Row};
+
+/// Version of the boundary: raised when an old reader would misunderstand a new line.
+pub const PROTOCOL: u32 = 1;

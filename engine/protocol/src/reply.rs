@@ -1,0 +1,85 @@
+//! What the engine answers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Row;
+
+/// One line of standard output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Reply {
+    /// The first line, unasked.
+    Hello {
+        /// What the engine is and what this machine lets it do.
+        hello: Hello,
+    },
+    /// A trial's rows, one a worker.
+    Rows {
+        /// Of the request.
+        id: u64,
+        /// In the order of the request's workers.
+        rows: Vec<Row>,
+    },
+    /// Trials done so far in a repetition.
+    Progress {
+        /// Of the request.
+        id: u64,
+        /// Trials on disk.
+        progress: u64,
+    },
+    /// The end of a repetition.
+    Done {
+        /// Of the request.
+        id: u64,
+        /// Trials on disk.
+        done: u64,
+        /// `failed`, `cancelled`, the text of a journal error; null if all were done.
+        stopped: Option<String>,
+    },
+    /// The answer to `end`.
+    Ended {
+        /// Of the request.
+        id: u64,
+        /// Processes that were ended.
+        ended: usize,
+    },
+    /// The request itself is wrong.
+    Error {
+        /// Of the request, as far as it could be read.
+        id: serde_json::Value,
+        /// One line.
+        error: String,
+    },
+}
+
+/// What the engine is and what this machine lets it do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Version of the boundary.
+    pub protocol: u32,
+    /// Version of the engine.
+    pub engine: String,
+    /// Its process.
+    pub pid: u32,
+    /// Resolution of the monotonic clock, ns.
+    pub clock_resolution_ns: u64,
+    /// CPUs it may run on.
+    pub cpus: Vec<u32>,
+    /// Control groups.
+    pub cgroup: CgroupFace,
+    /// For each counter: null if it can be counted, else why not.
+    pub counters: BTreeMap<String, Option<String>>,
+}
+
+/// What control groups offer here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupFace {
+    /// 1 or 2; null where no group can be made.
+    pub version: Option<u32>,
+    /// Controllers that are used.
+    pub controllers: Vec<String>,
+    /// Why there is none.
+    pub reason: Option<String>,
+}

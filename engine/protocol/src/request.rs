@@ -1,0 +1,198 @@
+//! What the engine is asked to do.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One request: one line of standard input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// Run one trial, or the same trial many times.
+    Launch(Box<Launch>),
+    /// End what earlier launches were told to keep.
+    End {
+        /// Echoed in the answer.
+        id: u64,
+    },
+    /// End the launch under way.
+    Cancel,
+}
+
+/// One trial, or with `repeat` many of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Echoed in the answer.
+    pub id: u64,
+    /// The processes to start at once; at least one.
+    pub workers: Vec<Worker>,
+    /// Seconds after which the whole tree gets SIGTERM.
+    #[serde(default)]
+    pub timeout_s: Option<f64>,
+    /// Seconds between SIGTERM and SIGKILL.
+    #[serde(default = "default_grace_s")]
+    pub grace_s: f64,
+    /// Launches within the trial, one after the other.
+    #[serde(default = "default_inner")]
+    pub inner: u32,
+    /// Name of the control group to run in.
+    #[serde(default)]
+    pub cgroup: Option<String>,
+    /// Whether to count perf events.
+    #[serde(default)]
+    pub counters: bool,
+    /// Bytes kept of the end of each captured stream.
+    #[serde(default = "default_capture_bytes")]
+    pub capture_bytes: usize,
+    /// What becomes of processes that outlive the workers.
+    #[serde(default)]
+    pub leftovers: Leftovers,
+    /// Which exits are a success.
+    #[serde(default)]
+    pub accept: Accept,
+    /// Repetitions with nothing in between.
+    #[serde(default)]
+    pub repeat: Option<Repeat>,
+}
+
+fn default_grace_s() -> f64 {
+    2.0
+}
+
+fn default_inner() -> u32 {
+    1
+}
+
+fn default_capture_bytes() -> usize {
+    4096
+}
+
+/// One process to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Worker {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Changes to the engine's environment; null removes a variable.
+    #[serde(default)]
+    pub env: BTreeMap<String, Option<String>>,
+    /// Working directory; null is the engine's.
+    #[serde(default)]
+    pub cwd: Option<String>,
+    /// Standard input.
+    #[serde(default)]
+    pub stdin: Stdio,
+    /// Standard output.
+    #[serde(default)]
+    pub stdout: Stdio,
+    /// Standard error.
+    #[serde(default)]
+    pub stderr: Stdio,
+    /// CPUs that it may run on; null is all of the engine's.
+    #[serde(default)]
+    pub cpus: Option<Vec<u32>>,
+}
+
+/// Where a standard stream comes from or goes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stdio {
+    /// `/dev/null`.
+    #[default]
+    Null,
+    /// The engine's own.
+    Inherit,
+    /// Counted and digested by the engine, its end kept.
+    Capture,
+    /// A file: read, or created and appended to. Relative to the worker's directory.
+    File(String),
+}
+
+/// What becomes of processes that outlive the workers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Leftovers {
+    /// They are ended before the record is sent.
+    #[default]
+    End,
+    /// They live until the request `end`.
+    Keep,
+}
+
+/// Which exits are a success.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accept {
+    /// Only the exit status 0 of every worker.
+    #[default]
+    Zero,
+    /// Any, if the worker was started and not ended by us.
+    Any,
+}
+
+/// Repetitions of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// How many trials.
+    pub count: u64,
+    /// Path of the results that each finished trial is appended to.
+    pub journal: String,
+    /// Number of the first trial; the next ones count up.
+    pub trial: u64,
+    /// Number of the first trial's block; the next ones count up.
+    pub block: u64,
+    /// Members that stand in front of each line.
+    #[serde(default)]
+    pub head: Map<String, Value>,
+}
+
+/// Reads one request. The error is the request's `id`, as far as it could be read, and one line on what is wrong.
+pub fn parse(line: &[u8]) -> Result<Request, (Value, String)> {
+    let value: Value = serde_json::from_slice(line).map_err(|error| {
+        let hint = "expected one JSON object a line, as docs/formats.md describes";
+        (Value::Null, format!("request: not JSON: {error}; {hint}"))
+    })?;
+    let id = match value.get("id") {
+        Some(id @ Value::Number(_)) => id.clone(),
+        _ => Value::Null,
+    };
+    let wanted = value.get("do").and_then(Value::as_str).map(str::to_owned);
+    let parsed = match wanted.as_deref() {
+        Some("launch") => member(value).map(|launch| Request::Launch(Box::new(launch))),
+        Some("end") => member(value).map(|End { id }| Request::End { id }),
+        Some("cancel") => Ok(Request::Cancel),
+        Some(other) => Err(format!("do: unknown request {other:?}; expected launch, end or cancel")),
+        None => Err("do: missing; expected launch, end or cancel".to_owned()),
+    };
+    parsed.map_err(|error| (id, format!("request: {error}")))
+}
+
+#[derive(Deserialize)]
+struct End {
+    id: u64,
+}
+
+fn member<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| match error.path().to_string().as_str() {
+        "." => error.inner().to_string(),
+        path => format!("{path}: {}", error.inner()),
+    })
+}
+
+impl Serialize for Request {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(tag = "do", rename_all = "lowercase")]
+        enum Tagged<'a> {
+            Launch(&'a Launch),
+            End { id: u64 },
+            Cancel,
+        }
+        match self {
+            Request::Launch(launch) => Tagged::Launch(launch),
+            Request::End { id } => Tagged::End { id: *id },
+            Request::Cancel => Tagged::Cancel,
+        }
+        .serialize(serializer)
+    }
+}

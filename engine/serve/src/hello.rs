@@ -1,0 +1,27 @@
+//! The first line.
+
+use etude_launch::{clock, sys};
+use etude_protocol::{CgroupFace, Hello, PROTOCOL};
+
+use crate::meters::Meters;
+
+/// What this engine is and what this machine lets it do.
+pub(crate) fn hello(engine: &str, meters: &Meters) -> Hello {
+    let cgroup = &meters.cgroups;
+    Hello {
+        protocol: PROTOCOL,
+        engine: engine.to_owned(),
+        pid: std::process::id(),
+        clock_resolution_ns: clock::resolution_ns(),
+        cpus: sys::allowed_cpus(),
+        cgroup: CgroupFace {
+            version: cgroup.version(),
+            controllers: cgroup.controllers().iter().map(|&name| name.to_owned()).collect(),
+            reason: cgroup.reason().map(str::to_owned),
+        },
+        counters: etude_counters::availability()
+            .into_iter()
+            .map(|(name, why)| (name.to_owned(), why))
+            .collect(),
+    }
+}

@@ -1,0 +1,53 @@
+//! `etude-engine serve`: one request a line in, one answer a line out.
+//!
+//! Read `run.rs` for one request, `etude_launch` for one trial.
+
+mod day;
+mod hello;
+mod input;
+mod journal;
+mod meters;
+mod output;
+mod rows;
+mod run;
+
+use std::io;
+
+use etude_cgroup::{Cgroups, Wanted};
+use etude_launch::Launcher;
+use etude_protocol::{Reply, Request};
+
+use input::Input;
+use meters::Meters;
+use output::Output;
+use run::Engine;
+
+/// Answers requests from standard input until it is closed or a signal asks for the end.
+///
+/// `engine` is the engine's version; `wanted` the control groups to use. Errors are those of the engine's own pipes.
+pub fn serve(engine: &str, wanted: Wanted) -> io::Result<()> {
+    let mut input = Input::new()?;
+    let mut output = Output::new();
+    let launcher = Launcher::new()?;
+    let meters = Meters::new(Cgroups::detect(wanted))?;
+    output.send(&Reply::Hello { hello: hello::hello(engine, &meters) })?;
+    let mut engine = Engine { launcher, meters };
+    let result = answer_all(&mut engine, &mut input, &mut output);
+    engine.launcher.end_kept();
+    engine.meters.leave();
+    result
+}
+
+fn answer_all(engine: &mut Engine, input: &mut Input, output: &mut Output) -> io::Result<()> {
+    while let Some(request) = input.next(&mut engine.launcher)? {
+        match request {
+            Ok(Request::Launch(launch)) => engine.launch(&launch, input, output)?,
+            Ok(Request::End { id }) => {
+                output.send(&Reply::Ended { id, ended: engine.launcher.end_kept() })?
+            }
+            Ok(Request::Cancel) => {} // nothing is under way
+            Err((id, error)) => output.send(&Reply::Error { id, error })?,
+        }
+    }
+    Ok(())
+}

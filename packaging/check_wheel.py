@@ -1,0 +1,38 @@
+"""Refuses a wheel that would not run elsewhere: wrong tag, or without the programs of the engine."""
+
+import sys
+import zipfile
+from pathlib import Path
+
+PROGRAMS = ("etude-engine", "aptime")
+
+
+def faults(wheel: Path) -> list[str]:
+    """What is wrong with the wheel, a line each; none for a good one."""
+    found = []
+    *_, python, abi, platform = wheel.stem.split("-")
+    if (python, abi) != ("py3", "none"):
+        found.append(f"tag {python}-{abi}: it would not fit every Python 3")
+    if platform == "any":
+        found.append("platform any: the programs in it run on one platform only")
+    with zipfile.ZipFile(wheel) as archive:
+        scripts = {
+            Path(item.filename).name: item for item in archive.infolist() if ".data/scripts/" in item.filename
+        }
+        for program in PROGRAMS:
+            if program not in scripts:
+                found.append(f"{program} is missing")
+            elif not scripts[program].external_attr >> 16 & 0o111:
+                found.append(f"{program} cannot be executed")
+        found += [f"{name} does not belong there" for name in archive.namelist() if name.endswith(".so")]
+    return found
+
+
+if __name__ == "__main__":
+    wheel = Path(sys.argv[1])
+    wrong = faults(wheel)
+    for line in wrong:
+        print(f"{wheel.name}: {line}", file=sys.stderr)
+    if wrong:
+        sys.exit(1)
+    print(f"{wheel}: {wheel.stat().st_size / 1024:.0f} KiB")

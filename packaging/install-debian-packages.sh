@@ -1,0 +1,50 @@
+#!/bin/bash
+# Installs what is missing of debian-packages.txt where that is possible (root and apt-get), and
+# otherwise says what is missing and what for. Never fails: a test skips what it cannot run.
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+list=$(dirname "$0")/debian-packages.txt
+declare -A why=()
+names=()
+
+while IFS='#' read -r name reason; do
+    name=${name//[[:space:]]/}
+    [[ -n $name ]] || continue
+    names+=("$name")
+    why[$name]=${reason# }
+done <"$list"
+
+missing() {
+    local name
+    for name in "${names[@]}"; do
+        dpkg-query --show --showformat='${db:Status-Status}\n' "$name" 2>/dev/null | grep -qx installed ||
+            echo "$name"
+    done
+}
+
+report() {
+    local name
+    for name in $1; do
+        echo "missing package $name: ${why[$name]}"
+    done
+}
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "not a Debian system: what tests find missing they skip, and say so (the list: $list)"
+    exit 0
+fi
+absent=$(missing)
+if [[ -z $absent ]]; then
+    echo "all ${#names[@]} Debian packages are installed"
+    exit 0
+fi
+if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
+    report "$absent"
+    echo "to install them, as root: apt-get install --no-install-recommends" $absent
+    exit 0
+fi
+echo "installing" $absent
+# shellcheck disable=SC2086  # one word a package
+{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $absent; } </dev/null >/dev/null ||
+    echo "apt-get failed; going on without what is still missing"
+report "$(missing)"

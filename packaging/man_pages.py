@@ -1,0 +1,68 @@
+"""Writes the manual pages, one a verb, from the command line's parser: they say what `--help` says."""
+
+import argparse
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from argparse_manpage.manpage import Manpage
+
+# What the generator itself writes: these alone at most, those with an argument.
+REQUEST = re.compile(r"\.(TP|SH|UE|nf|fi|RE)$|\.(TH|SH|SS|B|UR|RS) ")
+
+
+def write_pages(parser: argparse.ArgumentParser, version: str, directory: Path) -> list[Path]:
+    """Writes etude.1, etude-VERB.1 … into `directory`, and removes pages of verbs that are no more."""
+    directory.mkdir(parents=True, exist_ok=True)
+    summary = (parser.description or parser.prog).strip().splitlines()[0].rstrip(".")
+    summary = summary.removeprefix(f"Étude {version}: ")
+    pages = pages_of(parser, summary, version)
+    for old in directory.glob(f"{parser.prog}*.1"):
+        if old.stem not in pages:
+            old.unlink()
+    for name, text in pages.items():
+        (directory / f"{name}.1").write_text(text, encoding="utf-8")
+    return [directory / f"{name}.1" for name in pages]
+
+
+def pages_of(parser: argparse.ArgumentParser, summary: str, version: str) -> dict[str, str]:
+    """Name and text of the parser's own page and of each verb below it."""
+    pages: dict[str, str] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for verb, child in action.choices.items():
+                if verb in summaries and summaries[verb] != argparse.SUPPRESS:
+                    pages |= pages_of(child, summaries[verb], version)
+            action.metavar = action.metavar or "COMMAND"
+            action.choices.clear()  # a page lists its verbs, and leaves the rest to their own pages
+    return {parser.prog.replace(" ", "-"): page(parser, summary, version)} | pages
+
+
+def page(parser: argparse.ArgumentParser, summary: str, version: str) -> str:
+    command = parser.prog
+    parser.prog = command.replace(" ", "-")
+    parser.usage = parser.usage or parser.format_usage().removeprefix("usage: ").replace(
+        parser.prog, command, 1
+    )
+    data = {"project_name": "Étude", "version": version, "manual_title": "Étude", "description": summary}
+    manual = Manpage(parser, _data=data)
+    manual.date = ""  # a page changes when the command line does, not with every day that it is made on
+    return without_stray_requests(str(manual)).replace(".SH COMMENTS\n", ".SH NOTES\n")
+
+
+def without_stray_requests(text: str) -> str:
+    """Text lines that begin with a dot or quote would be taken for requests to the formatter."""
+    lines = [
+        rf"\&{line}" if line.startswith((".", "'")) and not REQUEST.match(line) else line
+        for line in text.split("\n")
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from etude.cli.main import build_parser
+
+    for path in write_pages(build_parser(), metadata.version("etude"), Path(sys.argv[1])):
+        print(path)

@@ -1,0 +1,37 @@
+"""Étude runs programs again and again until their numbers can be trusted.
+
+>>> import etude
+>>> verdict = etude.bench(["gzip -1 -c FILE", "gzip -5 -c FILE"])   # doctest: +SKIP
+>>> print(verdict)                                                  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from etude.api import bench, run
+    from etude.experiment.plan import Plan
+    from etude.experiment.test import Test
+    from etude.results.reader import load_results
+
+_PUBLIC = {
+    "Plan": "etude.experiment.plan",
+    "Test": "etude.experiment.test",
+    "bench": "etude.api",
+    "load_results": "etude.results.reader",
+    "run": "etude.api",
+}
+
+__all__ = ["Plan", "Test", "__version__", "bench", "load_results", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at its first use: `import etude` alone costs nothing."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'etude' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_PUBLIC[name]), name)

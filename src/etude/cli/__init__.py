@@ -1,0 +1,1 @@
+"""The command line: one small module a verb, and no logic. Only this layer prints."""

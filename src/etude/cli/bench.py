@@ -1,0 +1,268 @@
+"""Compare commands at once: interleaved in random order, until the ratio of their times is known.
+
+One command is run until its mean is known. The first run of each command is recorded but set aside. Commands are
+split into words as a shell would, and started without one; hooks (--setup and the like) are lines for /bin/sh.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from etude.cli import parser as kinds
+
+EXPORTS = ("csv", "json", "markdown")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude bench`."""
+    add = parser.add_argument
+    add(
+        "commands",
+        nargs="*",
+        metavar="CMD",
+        help="a command line, quoted as one argument; {NAME} is replaced by -P",
+    )
+    add(
+        "-n",
+        "--name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name of the next command in order; repeat for each",
+    )
+    add("-o", "--output", metavar="DIR", help="results directory (default etude-results/NAME-UTCTIME)")
+    add("--resume", metavar="DIR", help="go on with an interrupted experiment; takes no commands")
+
+    around = parser.add_argument_group("around the trials")
+    around.add_argument("--setup", metavar="LINE", help="once per test, before its first trial")
+    around.add_argument("--prepare", metavar="LINE", help="before each trial")
+    around.add_argument("--conclude", metavar="LINE", help="after each trial")
+    around.add_argument("--cleanup", metavar="LINE", help="once per test, after its last trial")
+    around.add_argument(
+        "-P",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="sweep {NAME} over a,b,c or 1..10 or 1..32*2 or 0..1+0.25; repeat for all combinations",
+    )
+
+    enough = parser.add_argument_group("how many trials")
+    enough.add_argument("--trials", "--runs", type=int, metavar="N", help="exactly N kept trials of each")
+    enough.add_argument(
+        "--min-trials", "--min-runs", type=int, metavar="N", help="at least N kept trials (default 10)"
+    )
+    enough.add_argument(
+        "--max-trials", "--max-runs", type=int, metavar="N", help="at most N kept trials (default 50)"
+    )
+    enough.add_argument(
+        "--precision",
+        type=kinds.share,
+        metavar="SHARE",
+        help="half width to reach: of the mean for one command (default 5%%), of the ratio for several (2%%)",
+    )
+    enough.add_argument(
+        "--time",
+        type=kinds.seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="stop after this much measuring, once the minimum of trials is done (default 30)",
+    )
+
+    how = parser.add_argument_group("how trials are run")
+    how.add_argument(
+        "--schedule",
+        choices=("blocks", "in-turn", "duet"),
+        default="blocks",
+        help="blocks: one trial of each per block, in random order (default); in-turn: one test after the "
+        "other, not compared; duet: all at once on CPUs of their own, a ratio under contention",
+    )
+    how.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="start N copies at once, released together"
+    )
+    how.add_argument(
+        "--cpu",
+        type=kinds.cpus,
+        metavar="LIST",
+        help="CPUs to run on, such as 0,2-3; one each with --workers",
+    )
+    how.add_argument(
+        "--timeout",
+        type=kinds.seconds,
+        metavar="SECONDS",
+        help="end a trial that takes longer (TERM, then KILL); it failed",
+    )
+    how.add_argument("--ignore-failure", action="store_true", help="keep trials whose exit status is not 0")
+    how.add_argument(
+        "--shell",
+        nargs="?",
+        const="/bin/sh",
+        metavar="SHELL",
+        help="run commands by a shell (default /bin/sh); its start is measured and subtracted",
+    )
+    how.add_argument(
+        "--inner",
+        type=kinds.inner,
+        default=1,
+        metavar="N|auto",
+        help="launches within one trial; auto: enough for trials of 50 ms",
+    )
+    how.add_argument(
+        "--check-output",
+        choices=("first", "each"),
+        default="first",
+        help="capture and compare the output of the set-aside first run (default), or of each trial",
+    )
+    how.add_argument(
+        "--metric",
+        type=kinds.metric,
+        action="append",
+        default=[],
+        metavar="NAME[:UNIT]=REGEX",
+        help="a number from the program's own output: the first group of REGEX",
+    )
+    how.add_argument(
+        "--primary",
+        default="elapsed",
+        metavar="METRIC",
+        help="the metric that is judged and compared (default elapsed)",
+    )
+    how.add_argument("--no-cgroup", action="store_true", help="do not put tests into a cgroup of their own")
+    how.add_argument("--no-counters", action="store_true", help="do not count perf events")
+    how.add_argument("--seed", type=int, metavar="N", help="of the random order (default: random, recorded)")
+
+    after = parser.add_argument_group("what comes out")
+    after.add_argument(
+        "--baseline", metavar="DIR", help="compare with stored results, too (drift not controlled)"
+    )
+    after.add_argument(
+        "--export",
+        action="append",
+        default=[],
+        metavar="FORMAT[=FILE]",
+        help="csv, json or markdown; FILE defaults to one in the results directory",
+    )
+    after.add_argument(
+        "--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure, show the verdict, say where the results are."""
+    from etude.cli.display import Display
+    from etude.experiment.run import resume
+    from etude.experiment.run import run as run_plan
+
+    exports = [_export(text) for text in options.export]
+    baseline = _baseline(options.baseline)
+    display = Display(sys.stderr)
+    try:
+        if options.resume is not None:
+            _check_resume(options)
+            outcome = resume(options.resume, observe=display.observe)
+        else:
+            plan = _plan(options)
+            outcome = run_plan(
+                plan, options.output, observe=display.observe, command_line=options.command_line, verb="bench"
+            )
+    finally:
+        display.close()
+
+    from etude.cli.show import BESIDE, show
+    from etude.report.verdict import verdict
+
+    primary = outcome.results.experiment["plan"]["primary"]
+    metrics = None if options.json or exports else (primary, *BESIDE)
+    show(verdict(outcome.results, metrics), json=options.json, exports=exports, baseline=baseline)
+    return 0
+
+
+def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late
+    from etude.experiment.ask import make_plan
+
+    return make_plan(
+        _tests(options),
+        name=options.name[0] if len(options.name) == 1 and len(options.commands) == 1 else None,
+        trials=options.trials,
+        min_trials=options.min_trials,
+        max_trials=options.max_trials,
+        precision=options.precision,
+        budget_s=options.time,
+        schedule=options.schedule,
+        seed=options.seed,
+        shell=options.shell,
+        ignore_failure=options.ignore_failure,
+        check_output=options.check_output,
+        cgroup=not options.no_cgroup,
+        counters=not options.no_counters,
+        primary=options.primary,
+    )
+
+
+def _tests(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a list of Test; imported late
+    from etude.errors import UsageError
+    from etude.experiment.sweep import check_used, combinations, substitute
+    from etude.experiment.test import make_test
+
+    if not options.commands:
+        raise UsageError("nothing to run: give at least one command, quoted as one argument")
+    if options.name and len(options.name) != len(options.commands):
+        raise UsageError(
+            f"{len(options.name)} names (-n) for {len(options.commands)} commands; give one each or none"
+        )
+    sweeps = combinations(options.parameter)
+    hooks = {point: getattr(options, point) for point in ("setup", "prepare", "conclude", "cleanup")}
+    check_used(sweeps, [*options.commands, *(line for line in hooks.values() if line)])
+    names = options.name or options.commands
+    return [
+        make_test(
+            substitute(command, values),
+            name=_name(name, values),
+            shell=options.shell,
+            workers=options.workers,
+            cpus=options.cpu,
+            timeout_s=options.timeout,
+            inner=options.inner,
+            metrics=tuple(options.metric),
+            parameters=values,
+            **{point: line and substitute(line, values) for point, line in hooks.items()},
+        )
+        for name, command in zip(names, options.commands, strict=True)
+        for values in sweeps
+    ]
+
+
+def _name(name: str, values: dict[str, str]) -> str:
+    """A test's name: with its parameters' values, in place of their braces or behind it."""
+    from etude.experiment.sweep import substitute
+
+    replaced = substitute(name, values)
+    if replaced != name or not values:
+        return replaced
+    return f"{name} ({', '.join(f'{k}={v}' for k, v in values.items())})"
+
+
+def _check_resume(options: argparse.Namespace) -> None:
+    from etude.errors import UsageError
+
+    if options.commands or options.output:
+        raise UsageError("--resume takes what to do from the results directory: leave out commands and -o")
+
+
+def _export(text: str) -> tuple[str, Path | None]:
+    from etude.errors import UsageError
+
+    form, _, file = text.partition("=")
+    if form not in EXPORTS:
+        raise UsageError(f"--export {text}: expected {', '.join(EXPORTS)}, with =FILE if need be")
+    return form, Path(file) if file else None
+
+
+def _baseline(directory: str | None):  # type: ignore[no-untyped-def]  # Results or None; imported late
+    if directory is None:
+        return None
+    from etude.results.reader import load_results
+
+    return load_results(directory)

@@ -1,0 +1,116 @@
+"""`etude VERB …`: find the verb, run it, and turn what goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from etude import __version__
+
+if TYPE_CHECKING:
+    import argparse
+
+VERBS = {
+    "bench": "compare commands at once: interleaved, until the ratio is known",
+    "stats": "tables and comparisons of stored results",
+    "doctor": "what makes numbers noisy on this machine (changes nothing)",
+}
+
+EXIT_CODES = """\
+exit codes:
+  0      done; warnings about the data never change it
+  1      a question was asked and the answer is no
+  2      usage: options or arguments
+  3      an input file is wrong
+  4      a benchmark command failed and the policy is to stop
+  5      the machine does not allow it: missing tool, permission, space
+  128+n  ended by signal n; what was measured is on disk
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb; returns its exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(overview(), end="")
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
+        print(f"etude {__version__}")
+        return 0
+    if arguments[0] not in VERBS:
+        return _complain(f"no verb {arguments[0]!r}; there are {', '.join(VERBS)}: see etude --help", 2)
+    return _run(arguments[0], arguments[1:])
+
+
+def overview() -> str:
+    """What `etude --help` prints."""
+    verbs = "".join(f"  etude {name:<8} {text}\n" for name, text in VERBS.items())
+    return f"""\
+Étude {__version__}: runs programs again and again until their numbers can be trusted.
+
+{verbs}
+  etude VERB --help    options of a verb
+  etude --version
+
+{EXIT_CODES}"""
+
+
+def verb_parser(verb: str) -> argparse.ArgumentParser:
+    """The parser of one verb."""
+    from etude.cli.parser import OneLineParser
+
+    parser = OneLineParser(prog=f"etude {verb}", description=_description(verb), epilog=EXIT_CODES)
+    _module(verb).add_arguments(parser)
+    return parser
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """One parser with every verb below it, for the manual pages."""
+    from etude.cli.parser import OneLineParser
+
+    parser = OneLineParser(prog="etude", description=overview().split("\n", 1)[0], epilog=EXIT_CODES)
+    parser.add_argument("--version", action="version", version=f"etude {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb, text in VERBS.items():
+        _module(verb).add_arguments(
+            verbs.add_parser(verb, help=text, description=_description(verb), epilog=EXIT_CODES)
+        )
+    return parser
+
+
+def _description(verb: str) -> str:
+    return (_module(verb).__doc__ or "").strip()
+
+
+def _module(verb: str):  # type: ignore[no-untyped-def]  # each verb's module: add_arguments, run
+    from importlib import import_module
+
+    return import_module(f"etude.cli.{verb}")
+
+
+def _run(verb: str, arguments: list[str]) -> int:
+    from etude.errors import EtudeError
+
+    parser = verb_parser(verb)
+    options = parser.parse_intermixed_args(arguments)
+    options.command_line = [f"etude {verb}", *arguments]
+    try:
+        code: int = _module(verb).run(options)
+    except EtudeError as error:
+        return _complain(str(error), error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + 13
+    except KeyboardInterrupt:
+        return _complain("ended by SIGINT", 130)
+    return code
+
+
+def _complain(line: str, code: int) -> int:
+    print(f"etude: {' '.join(line.split())}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

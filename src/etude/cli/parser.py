@@ -1,0 +1,73 @@
+"""argparse with our manners: one line for a wrong argument, and types that say what they expected."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import NoReturn
+
+from etude.experiment.test import MetricPattern
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Prints text as it is written, and an error as one line with exit code 2."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"etude: {message}; see {self.prog} --help\n")
+        sys.exit(2)
+
+
+def share(text: str) -> float:
+    """`0.02` or `2%`."""
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; expected such as 0.02 or 2%") from None
+
+
+def seconds(text: str) -> float:
+    """`30`, `1.5s`, `2m` or `1h`."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; expected such as 30, 500ms, 2m or 1h")
+    return float(match[1]) * {"ms": 0.001, None: 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def cpus(text: str) -> tuple[int, ...]:
+    """`0,2-3`."""
+    found: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        if not match or (match[2] and int(match[2]) < int(match[1])):
+            raise argparse.ArgumentTypeError(f"{text!r} is no list of CPUs; expected such as 0 or 0,2-3")
+        found += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return tuple(found)
+
+
+def metric(text: str) -> MetricPattern:
+    """`NAME=REGEX` or `NAME:UNIT=REGEX`."""
+    match = re.fullmatch(r"([A-Za-z_]\w*)(?::([^=]+))?=(.+)", text, re.DOTALL)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=REGEX or NAME:UNIT=REGEX")
+    try:
+        re.compile(match[3])
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{match[3]!r} is no regular expression: {error}") from None
+    return MetricPattern(match[1], match[3], match[2] or "1")
+
+
+def inner(text: str) -> int | str:
+    """`auto` or a number from 1."""
+    if text == "auto":
+        return text
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected auto or a number from 1") from None
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected auto or a number from 1")
+    return number

@@ -1,0 +1,245 @@
+"""The only module that talks to `etude-engine`: requests out, rows back (docs/formats.md, "The boundary")."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from etude.errors import MachineRefuses
+
+PROTOCOL = 1
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One process of a launch; members as in docs/formats.md."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str | None] = field(default_factory=dict)
+    cwd: str | None = None
+    stdin: str | Mapping[str, str] = "null"
+    stdout: str | Mapping[str, str] = "null"
+    stderr: str | Mapping[str, str] = "null"
+    cpus: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Repetitions within the engine, which writes each line to `journal` itself."""
+
+    count: int
+    journal: str
+    trial: int
+    block: int
+    head: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One trial's worth of processes; members as in docs/formats.md."""
+
+    workers: tuple[Worker, ...]
+    timeout_s: float | None = None
+    grace_s: float = 2.0
+    inner: int = 1
+    cgroup: str | None = None
+    counters: bool = False
+    capture_bytes: int = 4096
+    leftovers: str = "end"
+    accept: str = "zero"
+    repeat: Repeat | None = None
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """How a repetition ended: how many trials are in the journal, and why there are no more."""
+
+    done: int
+    stopped: str | None
+
+
+class Interrupts(Protocol):
+    """Whoever notices signals: a descriptor that becomes readable, and how many have come."""
+
+    fd: int | None
+    count: int
+
+
+class Engine:
+    """A running `etude-engine serve`. Close it to end everything it started."""
+
+    def __init__(self, interrupts: Interrupts | None = None, program: str | None = None) -> None:
+        """Start the engine and read its hello.
+
+        Raises:
+            MachineRefuses: it is not installed, cannot be run, or speaks another protocol.
+        """
+        self._interrupts = interrupts
+        self._number = 0
+        self._buffer = b""
+        self._program = program or engine_path()
+        self.pid, self._requests, self._answers = _start(self._program)
+        answer = self._read()
+        self.hello: Mapping[str, Any] = answer.get("hello", {})
+        if self.hello.get("protocol") != PROTOCOL:
+            raise MachineRefuses(
+                f"{self._program}: speaks protocol {self.hello.get('protocol')}, expected {PROTOCOL}; "
+                "reinstall Étude so that both parts are of one version"
+            )
+
+    def launch(self, launch: Launch, *, patience: int = 0) -> list[dict[str, Any]]:
+        """Run one trial; more than `patience` signals cancel it.
+
+        Returns:
+            One row a worker.
+
+        Raises:
+            MachineRefuses: the engine died, or could not make sense of the request.
+        """
+        self._send_launch(launch)
+        rows: list[dict[str, Any]] = self._answer(patience)["rows"]
+        return rows
+
+    def repeat(self, launch: Launch, progress: Callable[[int], None]) -> Repeated:
+        """Run `launch.repeat.count` trials with nothing in between; a signal meanwhile ends them.
+
+        Raises:
+            MachineRefuses: as `launch`.
+        """
+        self._send_launch(launch)
+        while "done" not in (answer := self._answer()):
+            progress(answer["progress"])
+        return Repeated(answer["done"], answer["stopped"])
+
+    def end(self) -> int:
+        """End what launches with `leftovers="keep"` left; how many processes that were."""
+        self._send({"do": "end", "id": self._next()})
+        ended: int = self._answer()["ended"]
+        return ended
+
+    def close(self) -> None:
+        """End the engine and all that it started, and wait for it."""
+        if self._requests >= 0:
+            os.close(self._requests)
+            self._requests = -1
+            os.close(self._answers)
+            with suppress(ChildProcessError):  # somebody else may have waited for it
+                os.waitpid(self.pid, 0)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _send_launch(self, launch: Launch) -> None:
+        self._send({"do": "launch", "id": self._next()} | asdict(launch))
+
+    def _send(self, request: Mapping[str, Any]) -> None:
+        data = json.dumps(request, separators=(",", ":")).encode() + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._requests, data) :]
+        except BrokenPipeError:
+            raise self._died() from None
+
+    def _answer(self, patience: int = 0) -> dict[str, Any]:
+        """The next answer; cancels what is under way when more than `patience` signals have come."""
+        cancelled = False
+        while b"\n" not in self._buffer:
+            if not cancelled and self._interrupts is not None and self._interrupts.count > patience:
+                cancelled = True
+                self._send({"do": "cancel"})
+            self._wait()
+        answer = self._read()
+        if answer.get("error") is not None:
+            raise MachineRefuses(f"the engine refused: {answer['error']}")
+        return answer
+
+    def _wait(self) -> None:
+        """Sleep until the engine has written or a signal has come; read what there is."""
+        signals = self._interrupts.fd if self._interrupts is not None else None
+        poll = select.poll()
+        poll.register(self._answers, select.POLLIN)
+        if signals is not None:
+            poll.register(signals, select.POLLIN)
+        ready = dict(poll.poll())
+        if signals in ready:
+            os.read(signals, 4096)
+        if self._answers in ready:
+            self._fill()
+
+    def _fill(self) -> None:
+        data = os.read(self._answers, 1 << 20)
+        if not data:
+            raise self._died()
+        self._buffer += data
+
+    def _read(self) -> dict[str, Any]:
+        while b"\n" not in self._buffer:
+            self._fill()
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _died(self) -> MachineRefuses:
+        os.close(self._requests)
+        os.close(self._answers)
+        self._requests = -1
+        try:
+            _, status = os.waitpid(self.pid, 0)
+            code = os.waitstatus_to_exitcode(status)
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+        except ChildProcessError:
+            how = "ended"
+        return MachineRefuses(f"{self._program} (process {self.pid}) {how} in the middle of its work")
+
+
+def engine_path() -> str:
+    """Where the engine is: $ETUDE_ENGINE, beside this Python, or on the PATH.
+
+    Raises:
+        MachineRefuses: nowhere.
+    """
+    named = os.environ.get("ETUDE_ENGINE")
+    if named:
+        return named
+    for directory in (os.path.join(sys.prefix, "bin"), os.path.dirname(sys.argv[0]), *os.get_exec_path()):
+        path = os.path.join(directory, "etude-engine")
+        if os.access(path, os.X_OK):
+            return path
+    raise MachineRefuses(
+        "etude-engine: not found beside this Python or on PATH; reinstall Étude (pip install etude)"
+    )
+
+
+def _start(program: str) -> tuple[int, int, int]:
+    """Start `program serve` in a process group of its own, so that Ctrl-C reaches us alone."""
+    request_out, request_in = os.pipe()
+    answer_out, answer_in = os.pipe()
+    try:
+        pid = os.posix_spawn(
+            program,
+            [program, "serve"],
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, request_out, 0), (os.POSIX_SPAWN_DUP2, answer_in, 1)],
+            setpgroup=0,
+        )
+    except OSError as error:
+        os.close(request_in)
+        os.close(answer_out)
+        raise MachineRefuses(f"{program}: cannot be run: {error.strerror}; reinstall Étude") from None
+    finally:
+        os.close(request_out)
+        os.close(answer_in)
+    return pid, request_in, answer_out

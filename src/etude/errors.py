@@ -1,0 +1,41 @@
+"""What can go wrong, each with the exit code that the command line gives it (docs/exit-codes.md)."""
+
+from __future__ import annotations
+
+
+class EtudeError(Exception):
+    """Something the user can act on: one line that says what, where and what to do."""
+
+    exit_code = 5
+
+
+class UsageError(EtudeError):
+    """Options or arguments that cannot be meant."""
+
+    exit_code = 2
+
+
+class InputError(EtudeError):
+    """A file that is not what it should be."""
+
+    exit_code = 3
+
+
+class CommandFailed(EtudeError):
+    """A benchmark command, or a hook, failed and the policy is to stop."""
+
+    exit_code = 4
+
+
+class MachineRefuses(EtudeError):
+    """A missing tool, no permission, no space, a host that cannot be reached."""
+
+    exit_code = 5
+
+
+class Interrupted(EtudeError):
+    """Ended by a signal; what was measured is on disk."""
+
+    def __init__(self, signal_number: int, message: str) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal_number

@@ -1,0 +1,1 @@
+"""Tests, trials, schedules and the loop that runs them."""

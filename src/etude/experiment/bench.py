@@ -1,0 +1,69 @@
+"""The bench at work: what every step of an experiment shares, gathered once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from etude.engine import Launch, Repeated
+from etude.experiment.interrupts import SignalWatch
+from etude.experiment.ledger import Ledger
+from etude.experiment.plan import Plan
+from etude.experiment.test import Test
+from etude.results.writer import ResultsWriter
+
+
+class EngineLike(Protocol):
+    """What the trial loop asks of an engine; tests answer with one that lets no time pass."""
+
+    hello: Mapping[str, Any]
+
+    def launch(self, launch: Launch, *, patience: int = 0) -> list[dict[str, Any]]: ...
+
+    def repeat(self, launch: Launch, progress: Callable[[int], None]) -> Repeated: ...
+
+    def end(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One uninterrupted run: which, on which host, in which boot."""
+
+    number: int
+    host: str
+    boot_id: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """What an observer is told: `what` happens with which tests; `detail` in words."""
+
+    what: str  # group, set-aside, trial, progress, hook, decision, resumed
+    tests: tuple[Test, ...]
+    detail: str = ""
+    done: int = 0
+
+
+@dataclass
+class Bench:
+    """Plan, engine, writer and ledger of one sitting."""
+
+    plan: Plan
+    writer: ResultsWriter
+    ledger: Ledger
+    sitting: Sitting
+    watch: SignalWatch
+    engine: EngineLike
+    make_engine: Callable[[], EngineLike]
+    observe: Callable[[Event, Ledger], None]
+    inner: dict[str, int] = field(default_factory=dict)
+    """Launches per trial of each test, once known."""
+    keepers: dict[str, EngineLike] = field(default_factory=dict)
+    """Per test the engine that runs its hooks and keeps alive what they start."""
+
+    def tell(self, what: str, *tests: Test, detail: str = "", done: int = 0) -> None:
+        """Tell the observer."""
+        self.observe(Event(what, tests, detail, done), self.ledger)

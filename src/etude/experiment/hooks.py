@@ -1,0 +1,66 @@
+"""Set-up, prepare, conclude and clean-up: lines for /bin/sh, run by an engine of their own.
+
+What they start lives until the test's clean-up; the engine that measures ends everything after each trial, so
+the two must not be one process: an orphan is handed to the engine that its starter came from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from etude.engine import Launch, Worker
+from etude.errors import CommandFailed
+from etude.experiment.bench import Bench, EngineLike
+from etude.experiment.test import Test
+
+
+def run_hook(bench: Bench, test: Test, point: str) -> None:
+    """Run the test's hook at `point`, if it has one. Undoing hooks run even after a first signal.
+
+    Raises:
+        CommandFailed: it did not return 0.
+    """
+    line = getattr(test, point)
+    if line is None:
+        return
+    undoes = point in ("conclude", "cleanup")
+    bench.tell("hook", test, detail=point)
+    log = bench.writer.path(test.name).parent / "hooks.log"
+    start = log.stat().st_size if log.exists() else 0
+    output = {"file": str(log)}
+    environment = dict(test.environment) | {"ETUDE_TEST": test.name, "ETUDE_POINT": point}
+    worker = Worker(
+        ("/bin/sh", "-c", line), env=environment, cwd=test.directory, stdout=output, stderr=output
+    )
+    launch = Launch((worker,), leftovers="keep")
+    row = _keeper(bench, test).launch(launch, patience=1 if undoes else 0)[0]
+    if row["cancelled"]:
+        return
+    if row["exit_status"] != 0 or row["error"]:
+        how = row["error"] or (
+            f"signal {row['signal']}" if row["signal"] else f"exit status {row['exit_status']}"
+        )
+        raise CommandFailed(f"{point} of test {test.name!r} failed ({how}): {line}{_last_line(log, start)}")
+
+
+def end_hooks(bench: Bench, test: Test) -> None:
+    """Run the test's clean-up, then end whatever its hooks started and left."""
+    try:
+        run_hook(bench, test, "cleanup")
+    finally:
+        keeper = bench.keepers.pop(test.name, None)
+        if keeper is not None:
+            keeper.close()
+
+
+def _keeper(bench: Bench, test: Test) -> EngineLike:
+    if test.name not in bench.keepers:
+        bench.keepers[test.name] = bench.make_engine()
+    return bench.keepers[test.name]
+
+
+def _last_line(log: Path, start: int) -> str:
+    with open(log, "rb") as file:
+        file.seek(start)
+        lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    return f": {lines[-1].strip()}" if lines else ""

@@ -1,0 +1,172 @@
+"""The trial loop: blocks of trials until the stop rule says enough. Every step leaves its results on disk."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from etude.errors import Interrupted
+from etude.experiment.bench import Bench
+from etude.experiment.hooks import end_hooks, run_hook
+from etude.experiment.plan import Plan
+from etude.experiment.schedule import DUET, block_order, groups
+from etude.experiment.test import Test
+from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
+from etude.results.model import signal_name
+
+if TYPE_CHECKING:
+    from etude.stats.stopping import Decision, Seen
+
+FIRST_RUN, CALIBRATION = "first run", "calibration"
+INNER_TRIAL_S = 0.05
+"""`--inner auto`: a trial lasts at least this long, thousands of times what one reading of the clock or one wake-up
+costs, as hbench:OS sizes its loops."""
+
+
+def shell_test(shell: str) -> Test:
+    """The empty shell, whose start is subtracted from commands that need one."""
+    return Test(f"{shell} -c :", (shell, "-c", ":"), role="shell")
+
+
+def twins(plan: Plan) -> tuple[Test, ...]:
+    """The reference under another name, for running it against itself; a duet needs both sides of that pair."""
+    if not (plan.compares and plan.again_every):
+        return ()
+    names = ("again", "again, beside") if plan.schedule == DUET else ("again",)
+    first = plan.tests[0]
+    return tuple(
+        replace(first, name=f"{first.name} ({name})", role="again", setup=None, cleanup=None)
+        for name in names
+    )
+
+
+def added_tests(plan: Plan) -> tuple[Test, ...]:
+    """The tests that Étude adds to those of the plan."""
+    return (*twins(plan), *([shell_test(plan.shell)] if plan.shell else []))
+
+
+def run_groups(bench: Bench) -> list[Decision]:
+    """Run every group of tests to its stop rule's end.
+
+    Returns:
+        The rule's last word on each group.
+
+    Raises:
+        Interrupted: a signal came; clean-up has run and what was measured is on disk.
+        CommandFailed, MachineRefuses, UsageError: as in trial.py; likewise.
+    """
+    return [_run_group(bench, group) for group in groups(bench.plan.schedule, bench.plan.tests)]
+
+
+def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
+    bench.tell("group", *tests)
+    started: list[Test] = []
+    try:
+        for test in tests:
+            started.append(test)
+            run_hook(bench, test, "setup")
+            _heed(bench)
+        _set_aside(bench, tests)
+        return _repeat(bench, tests[0]) if _can_repeat(bench, tests) else _run_blocks(bench, tests)
+    finally:
+        for test in (*twins(bench.plan), *reversed(started)):
+            end_hooks(bench, test)
+
+
+def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
+    """The first run of each test in this sitting: recorded, its output captured, not kept."""
+    shell = [shell_test(bench.plan.shell)] if bench.plan.shell else []
+    for order, test in enumerate(block_order([*tests, *shell], 0, bench.plan.seed)):
+        bench.tell("set-aside", test)
+        run_trial(bench, [test], Slot(0, order, FIRST_RUN))
+        _heed(bench)
+        bench.inner[test.name] = _inner(bench, test)
+    for twin in twins(bench.plan):
+        bench.inner[twin.name] = bench.inner[tests[0].name]
+
+
+def _inner(bench: Bench, test: Test) -> int:
+    """Launches per trial: as asked, as in earlier sittings, or enough for the clock."""
+    if test.inner != "auto":
+        return int(test.inner)
+    kept = [trial for trial in bench.ledger.trials(test.name) if trial.kept]
+    if kept:
+        return kept[-1].first.inner
+    run_trial(bench, [test], Slot(0, 0, CALIBRATION))
+    _heed(bench)
+    elapsed = bench.ledger.trials(test.name)[-1].value("elapsed") or INNER_TRIAL_S
+    return max(1, math.ceil(INNER_TRIAL_S / elapsed))
+
+
+def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
+    fixed = bench.plan.rule.kind == "fixed-count"
+    return fixed and len(tests) == 1 and not bench.plan.shell and needs_nothing_between(bench.plan, tests[0])
+
+
+def _repeat(bench: Bench, test: Test) -> Decision:
+    """A fixed count of one test, within the engine; after an interruption what is missing of it."""
+    kept = bench.ledger.kept(test.name)
+    missing = bench.plan.rule.minimum - kept
+    if missing > 0:
+        repeat_trials(bench, test, kept + 1, missing)
+        _heed(bench)
+    return bench.plan.rule.make().decide(_seen(bench, (test,)))
+
+
+def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
+    block = 0
+    while True:
+        block += 1
+        for order, members in enumerate(_block(bench.plan, tests, block)):
+            if not all(bench.ledger.has(test.name, block) for test in members):
+                run_trial(bench, members, Slot(block, order))
+                _heed(bench)
+        if block >= bench.plan.rule.minimum:
+            decision = bench.plan.rule.make().decide(_seen(bench, tests))
+            bench.tell("decision", *tests, detail=decision.why)
+            if decision.enough:
+                return decision
+
+
+def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, ...]]:
+    """The trials of one block in their order; each is one test's, or for a duet all parties' at once."""
+    pair = twins(plan) if plan.again_every and block % plan.again_every == 0 else ()
+    if plan.schedule == DUET:
+        return [tests, pair] if pair else [tests]
+    shell = [shell_test(plan.shell)] if plan.shell else []
+    return [(test,) for test in block_order([*tests, *pair, *shell], block, plan.seed)]
+
+
+def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:
+    import numpy as np
+
+    from etude.stats.stopping import Seen
+
+    names = [test.name for test in tests]
+    primary = bench.plan.primary
+    if bench.plan.compares:
+        samples = bench.ledger.paired(names, primary)
+    else:
+        samples = tuple(bench.ledger.sample(name, primary) for name in names)
+    shell = _shell_cost(bench)
+    values = tuple(np.asarray(sample) - shell for sample in samples)
+    return Seen(values, bench.ledger.measured_s(names))
+
+
+def _shell_cost(bench: Bench) -> float:
+    """Mean start of the empty shell in seconds; 0 where none is used or the metric is not a time."""
+    if not bench.plan.shell or bench.plan.primary != "elapsed":
+        return 0.0
+    starts = bench.ledger.sample(shell_test(bench.plan.shell).name, "elapsed")
+    return sum(starts) / len(starts)
+
+
+def _heed(bench: Bench) -> None:
+    """Stop here when a signal has come.
+
+    Raises:
+        Interrupted: it has.
+    """
+    if bench.watch.signal is not None:
+        raise Interrupted(bench.watch.signal, f"ended by {signal_name(bench.watch.signal)}")

@@ -1,0 +1,111 @@
+"""An experiment as it was asked for: plain data, all that is needed to run, resume or repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from etude.errors import InputError, UsageError
+from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
+from etude.experiment.test import Test, from_plan, to_plan
+
+if TYPE_CHECKING:
+    from etude.stats.stopping import Rule
+
+CHECK_FIRST, CHECK_EACH = "first", "each"
+
+
+@dataclass(frozen=True)
+class RuleSpec:
+    """A stop rule by its name and parameters; `make` gives the rule itself (and only then loads numpy)."""
+
+    kind: str  # fixed-count, mean-precision, ratio-precision or time-budget
+    parameters: Mapping[str, Any]
+
+    @property
+    def minimum(self) -> int:
+        """Trials before which the rule need not be asked."""
+        found: int = self.parameters.get("count", self.parameters.get("minimum", 1))
+        return found
+
+    def make(self) -> Rule:
+        from etude.stats import stopping
+
+        rules: Mapping[str, Callable[..., Rule]] = {
+            "fixed-count": stopping.FixedCount,
+            "mean-precision": stopping.MeanPrecision,
+            "ratio-precision": stopping.RatioPrecision,
+            "time-budget": stopping.TimeBudget,
+        }
+        return rules[self.kind](**self.parameters)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one experiment does.
+
+    `again_every`: every so many blocks the reference also runs against itself; 0: never.
+    """
+
+    name: str
+    tests: tuple[Test, ...]
+    rule: RuleSpec
+    schedule: str = BLOCKS
+    seed: int = 0
+    ignore_failure: bool = False
+    check_output: str = CHECK_FIRST
+    cgroup: bool = True
+    counters: bool = True
+    shell: str | None = None
+    again_every: int = 4
+    primary: str = "elapsed"
+
+    def __post_init__(self) -> None:
+        names = [test.name for test in self.tests]
+        if not names:
+            raise UsageError("nothing to run: give at least one command")
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise UsageError(
+                f"two tests are called {sorted(twice)[0]!r}; give each a name of its own with -n"
+            )
+        if self.schedule not in (IN_TURN, BLOCKS, DUET):
+            raise UsageError(f"schedule {self.schedule!r}; expected {IN_TURN}, {BLOCKS} or {DUET}")
+        if self.schedule == DUET and len(names) < 2:
+            raise UsageError("a duet needs two or more commands")
+
+    @property
+    def compares(self) -> bool:
+        """Whether tests are compared: they share blocks."""
+        return len(self.tests) > 1 and self.schedule != IN_TURN
+
+
+def to_document(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON-able data."""
+    document = asdict(plan)
+    document["tests"] = [to_plan(test) for test in plan.tests]
+    return document
+
+
+def from_document(document: Mapping[str, Any], source: str) -> Plan:
+    """The plan from its data.
+
+    Raises:
+        InputError: it does not fit; `source` says where it stands.
+    """
+    try:
+        known = dict(document)
+        known["tests"] = tuple(from_plan(test) for test in known["tests"])
+        known["rule"] = RuleSpec(**known["rule"])
+        return Plan(**known)
+    except (TypeError, KeyError, ValueError) as error:
+        raise InputError(f"{source}: its plan cannot be read ({error}); it cannot be resumed") from None
+
+
+def digest(plan: Plan) -> str:
+    """SHA-256 of the plan as canonical JSON: equal digests asked for the same thing."""
+    text = json.dumps(to_document(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()

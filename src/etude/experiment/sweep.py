@@ -1,0 +1,77 @@
+"""Parameter sweeps: `-P name=a,b,c` and `-P threads=1..32*2`, in all combinations."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from etude.errors import UsageError
+
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])({_NUMBER}))?")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+MOST_VALUES = 10_000
+
+
+def parse_parameter(text: str) -> tuple[str, tuple[str, ...]]:
+    """Name and values of one `-P`.
+
+    Raises:
+        UsageError: it is neither a list nor a range that ends.
+    """
+    name, equals, values = text.partition("=")
+    if not equals or not _NAME.fullmatch(name) or not values:
+        raise UsageError(
+            f"-P {text}: expected NAME=A,B,C or NAME=FIRST..LAST, with *FACTOR or +STEP if need be"
+        )
+    match = _RANGE.fullmatch(values)
+    if match:
+        return name, _range(text, *match.groups())
+    found = tuple(values.split(","))
+    if ".." in values or "" in found:
+        raise UsageError(
+            f"-P {text}: {values!r} is neither a list A,B,C nor a range such as 1..32*2 or 0..10+2"
+        )
+    return name, found
+
+
+def _range(text: str, first: str, last: str, sign: str | None, step: str | None) -> tuple[str, ...]:
+    value, end, by = Decimal(first), Decimal(last), Decimal(step or 1)
+    grows = (by > 1 and value > 0) if sign == "*" else by > 0
+    if not grows or value > end:
+        raise UsageError(f"-P {text}: never gets from {first} to {last}; the step must lead there")
+    found = []
+    while value <= end:
+        found.append(format(value.normalize(), "f"))
+        value = value * by if sign == "*" else value + by
+        if len(found) > MOST_VALUES:
+            raise UsageError(f"-P {text}: has more than {MOST_VALUES} values; use a larger step")
+    return tuple(found)
+
+
+def combinations(parameters: Sequence[str]) -> list[dict[str, str]]:
+    """Every combination of the values of all `-P`, the last varying fastest; one empty one for none.
+
+    Raises:
+        UsageError: as `parse_parameter`, or a name stands twice.
+    """
+    parsed = [parse_parameter(text) for text in parameters]
+    names = [name for name, _ in parsed]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"-P {name}: stands twice; give all its values in one")
+    return [dict(zip(names, values, strict=True)) for values in itertools.product(*(v for _, v in parsed))]
+
+
+def substitute(text: str, parameters: Mapping[str, str]) -> str:
+    """`{name}` replaced by its value; other braces stay as they are."""
+    return re.sub(r"\{(\w+)\}", lambda m: parameters.get(m.group(1), m.group(0)), text)
+
+
+def check_used(parameters: Sequence[Mapping[str, str]], texts: Sequence[str]) -> None:
+    """Raise UsageError for a parameter that occurs in no command or hook: every combination would be the same."""
+    for name in parameters[0] if parameters else ():
+        if not any("{" + name + "}" in text for text in texts):
+            raise UsageError(f"-P {name}: no command or hook contains {{{name}}}")

@@ -1,0 +1,87 @@
+"""A test: one named benchmark in one configuration."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from etude.errors import UsageError
+
+
+@dataclass(frozen=True)
+class MetricPattern:
+    """A number in the program's own output: the first group of `regex`, or all of its match."""
+
+    name: str
+    regex: str
+    unit: str = "1"
+
+
+@dataclass(frozen=True)
+class Test:
+    """What to run, and around it: set-up and clean-up once, prepare and conclude round each trial.
+
+    `command` is an argument list. The hooks are lines for /bin/sh: they are not measured. In the Auto-pilot
+    paper (section 3.1) they are PRESETUP, POSTCLEANUP, SETUP and CLEANUP.
+    """
+
+    __test__ = False  # not one of pytest's
+
+    name: str
+    command: tuple[str, ...]
+    setup: str | None = None
+    prepare: str | None = None
+    conclude: str | None = None
+    cleanup: str | None = None
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    directory: str | None = None
+    workers: int = 1
+    cpus: tuple[int, ...] | None = None
+    timeout_s: float | None = None
+    inner: int | str = 1
+    metrics: tuple[MetricPattern, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    role: str = "test"
+
+    def __post_init__(self) -> None:
+        if not self.command or not self.command[0]:
+            raise UsageError(f"test {self.name!r}: the command is empty; give a program to run")
+        if self.workers < 1:
+            raise UsageError(f"test {self.name!r}: {self.workers} workers; at least 1 is needed")
+        if self.timeout_s is not None and self.timeout_s <= 0:
+            raise UsageError(f"test {self.name!r}: a timeout of {self.timeout_s} s; it must be above 0")
+        if self.inner != "auto" and (not isinstance(self.inner, int) or self.inner < 1):
+            raise UsageError(f"test {self.name!r}: inner {self.inner!r}; expected a number from 1, or auto")
+        if self.inner != 1 and self.workers > 1:
+            raise UsageError(f"test {self.name!r}: inner repetitions need a single worker")
+
+
+def make_test(command: str, *, name: str | None = None, shell: str | None = None, **options: Any) -> Test:
+    """A test from a command line: split as a shell splits words, or handed to `shell`.
+
+    Raises:
+        UsageError: quotes do not close, or the command is empty.
+    """
+    if shell is not None:
+        return Test(name or command, (shell, "-c", command), **options)
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise UsageError(f"command {command!r}: {error}; quote it as a shell would need it") from None
+    return Test(name or command, words, **options)
+
+
+def to_plan(test: Test) -> dict[str, Any]:
+    """The test as plain data for experiment.json."""
+    return asdict(test)
+
+
+def from_plan(plan: Mapping[str, Any]) -> Test:
+    """The test from its plain data."""
+    known = dict(plan)
+    for name in ("command", "cpus"):
+        known[name] = None if known[name] is None else tuple(known[name])
+    known["metrics"] = tuple(MetricPattern(**pattern) for pattern in known["metrics"])
+    return Test(**known)

@@ -1,0 +1,224 @@
+"""One trial: prepare, exec, conclude. Its lines are on disk before the next one begins."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from etude.engine import Launch, Repeat, Worker
+from etude.errors import CommandFailed, UsageError
+from etude.experiment.bench import Bench
+from etude.experiment.hooks import run_hook
+from etude.experiment.plan import CHECK_EACH, Plan
+from etude.experiment.schedule import DUET, disjoint_cpus
+from etude.experiment.test import Test
+from etude.results.model import Measurement, MetricValue, from_line
+from etude.results.reader import read_measurements
+
+CAPTURE_BYTES = 64 * 1024
+TAIL_CHARACTERS = 4096
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a trial stands: its block, its place in it, and why it is set aside if it is."""
+
+    block: int
+    order: int = 0
+    set_aside: str | None = None
+
+
+def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
+    """Make one trial of each member: of one test, or of all parties of a duet at once.
+
+    Raises:
+        CommandFailed: a command or a hook failed and the policy is to stop; the trial is on disk.
+        MachineRefuses: the engine died, or results cannot be written.
+    """
+    try:
+        for test in members:
+            run_hook(bench, test, "prepare")
+        rows = bench.engine.launch(_launch(bench, members, slot))
+        trials = [
+            (test, _measurements(bench, test, slot, part)) for test, part in _parts(bench, members, rows)
+        ]
+        for test, measurements in trials:
+            _write(bench, test, measurements)
+    finally:
+        for test in reversed(members):
+            run_hook(bench, test, "conclude")
+    if not bench.watch.count:
+        for test, measurements in trials:
+            _judge(bench, test, measurements)
+
+
+def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> None:
+    """Make `count` trials of one test within the engine, which writes their lines itself.
+
+    Raises:
+        CommandFailed, MachineRefuses: as `run_trial`.
+    """
+    path = bench.writer.path(test.name)
+    head = _place(bench, test, order=0) | {"cache": None}
+    first = bench.ledger.next_trial(test.name)
+    before, offset = len(bench.ledger.trials(test.name)), path.stat().st_size
+    launch = _launch(bench, [test], Slot(first_block))
+    repeat = Repeat(count, str(path), first, first_block, head)
+    ended = bench.engine.repeat(
+        replace(launch, repeat=repeat),
+        lambda done: bench.tell("progress", test, done=before + done),
+    )
+    rows, _ = read_measurements(path, offset)
+    bench.ledger.add(test.name, rows)
+    bench.tell("trial", test)
+    if ended.stopped == "failed":
+        _judge(bench, test, [row for row in rows if row.trial == rows[-1].trial])
+    elif ended.stopped not in (None, "cancelled"):
+        raise CommandFailed(f"{path}: {ended.stopped}")
+
+
+def needs_nothing_between(plan: Plan, test: Test) -> bool:
+    """Whether nothing need happen between two trials but the launch itself."""
+    return not (test.prepare or test.conclude or test.metrics or plan.check_output == CHECK_EACH)
+
+
+def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
+    plan = bench.plan
+    captures = slot.set_aside is not None or plan.check_output == CHECK_EACH
+    shares: list[tuple[int, ...] | None] = [test.cpus for test in members]
+    if plan.schedule == DUET and len(members) > 1:
+        shares = list(disjoint_cpus(bench.engine.hello["cpus"], len(members), slot.block, plan.seed))
+    workers = [
+        _worker(test, index, share, captures or bool(test.metrics))
+        for test, share in zip(members, shares, strict=True)
+        for index in range(test.workers)
+    ]
+    timeouts = [test.timeout_s for test in members if test.timeout_s is not None]
+    inner = 1 if slot.set_aside else bench.inner.get(members[0].name, 1)
+    return Launch(
+        tuple(workers),
+        timeout_s=min(timeouts, default=None),
+        inner=inner,
+        cgroup=f"etude-{os.getpid()}-{bench.writer.path(members[0].name).parent.name}"
+        if plan.cgroup
+        else None,
+        counters=plan.counters,
+        capture_bytes=CAPTURE_BYTES if captures or members[0].metrics else TAIL_CHARACTERS,
+        accept="any" if plan.ignore_failure else "zero",
+    )
+
+
+def _worker(test: Test, index: int, cpus: tuple[int, ...] | None, capture: bool) -> Worker:
+    if cpus is not None and test.workers > 1:
+        cpus = (cpus[index % len(cpus)],)
+    return Worker(
+        test.command,
+        env=test.environment,
+        cwd=test.directory,
+        stdout="capture" if capture else "null",
+        stderr="capture",
+        cpus=cpus,
+    )
+
+
+def _parts(
+    bench: Bench, members: Sequence[Test], rows: Sequence[dict[str, Any]]
+) -> list[tuple[Test, list[dict[str, Any]]]]:
+    """The rows of each member: its workers stand together, in order."""
+    parts, start = [], 0
+    for test in members:
+        parts.append(
+            (test, [row | {"worker": i} for i, row in enumerate(rows[start : start + test.workers])])
+        )
+        start += test.workers
+    return parts
+
+
+def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
+    sitting = bench.sitting
+    return {
+        "test": test.name,
+        "order": order,
+        "host": sitting.host,
+        "sitting": sitting.number,
+        "boot_id": sitting.boot_id,
+        "command": test.command,
+    }
+
+
+def _measurements(
+    bench: Bench, test: Test, slot: Slot, rows: Sequence[dict[str, Any]]
+) -> tuple[Measurement, ...]:
+    place = _place(bench, test, slot.order)
+    place |= {"trial": bench.ledger.next_trial(test.name), "block": slot.block}
+    plain = [from_line(row | place | {"kept": True, "why": None}) for row in rows]
+    why = _why_not_kept(bench, plain) or slot.set_aside
+    return tuple(
+        from_line(row | place | {"kept": why is None, "why": why, "metrics": _metrics(test, row)})
+        for row in rows
+    )
+
+
+def _why_not_kept(bench: Bench, measurements: Sequence[Measurement]) -> str | None:
+    if any(m.cancelled for m in measurements) and bench.watch.count:
+        return "cancelled"
+    if any(m.unfinished or (m.failed and not bench.plan.ignore_failure) for m in measurements):
+        return "failed"
+    return None
+
+
+def _metrics(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's metrics, and those that the program printed itself."""
+    printed = "".join((row.get(stream) or {}).get("tail", "") for stream in ("stdout", "stderr"))
+    return dict(row["metrics"]) | {p.name: _printed(p.regex, p.unit, printed) for p in test.metrics}
+
+
+def _printed(regex: str, unit: str, text: str) -> MetricValue | list[Any]:
+    match = re.search(regex, text, re.MULTILINE)
+    if match is None:
+        return [None, unit, "the pattern matched nothing in the output"]
+    found = match.group(1) if match.re.groups else match.group(0)
+    try:
+        return [float(found.replace(",", "")), unit]
+    except (ValueError, AttributeError):
+        return [None, unit, f"the pattern matched {found!r}, which is not a number"]
+
+
+def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> None:
+    shortened = []
+    for m in measurements:
+        changes: dict[str, Any] = {}
+        for stream in ("stdout", "stderr"):
+            captured = getattr(m, stream)
+            if captured and captured["bytes"] and (stream == "stderr" or not m.kept or m.failed):
+                bench.writer.log(test.name, f"{m.trial:04d}-{m.worker}.{stream}", captured["tail"])
+            if captured:
+                changes[stream] = {**captured, "tail": captured["tail"][-TAIL_CHARACTERS:]}
+        shortened.append(replace(m, **changes))
+    bench.writer.append(test.name, shortened)
+    bench.ledger.add(test.name, measurements)
+    bench.tell("trial", test)
+
+
+def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> None:
+    """Stop the experiment when the trial failed, or when a metric's pattern does not fit the first output.
+
+    Raises:
+        CommandFailed: it failed; UsageError: the pattern.
+    """
+    for m in measurements:
+        if m.unfinished or (m.failed and not bench.plan.ignore_failure):
+            said = (m.stderr or {}).get("tail", "").strip().splitlines()
+            advice = "" if m.unfinished else "; if that is how it should end, use --ignore-failure"
+            raise CommandFailed(
+                f"{test.name}: trial {m.trial}: {m.ending()}{': ' + said[-1] if said else ''}{advice}"
+            )
+        for pattern in test.metrics:
+            value = m.metrics[pattern.name]
+            if value[0] is None and not m.kept:
+                raise UsageError(
+                    f"metric {pattern.name} of {test.name!r}: {value[2]}; look at its first output with --check-output"
+                )

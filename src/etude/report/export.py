@@ -1,0 +1,143 @@
+"""A verdict for other programs: JSON (docs/formats.md), CSV and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from etude.report import text
+from etude.report.verdict import Verdict
+from etude.results.writer import refused
+
+SUFFIX = {"csv": "csv", "json": "json", "markdown": "md"}
+FORMAT, VERSION = "etude-verdict", 1
+_COLUMNS = (
+    "count",
+    "mean",
+    "low",
+    "high",
+    "median",
+    "median_low",
+    "median_high",
+    "minimum",
+    "maximum",
+    "deviation",
+)
+
+
+def write(verdict: Verdict, form: str, path: Path) -> None:
+    """Write a verdict to a file.
+
+    Raises:
+        MachineRefuses: it cannot be written.
+    """
+    content = {"csv": to_csv, "json": to_json, "markdown": to_markdown}[form](verdict)
+    try:
+        path.write_text(content if content.endswith("\n") else content + "\n", encoding="utf-8")
+    except OSError as error:
+        raise refused(path, error) from error
+
+
+def to_json(verdict: Verdict) -> str:
+    """The verdict as one JSON document."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "results": str(verdict.results.directory),
+        "primary": verdict.plan.primary,
+        "warnings": list(verdict.warnings),
+        "tests": [
+            {
+                "test": test.test,
+                "parameters": dict(test.parameters),
+                "made": test.made,
+                "kept": test.kept,
+                "inner": test.inner,
+                "metrics": {m.metric: _metric(m) for m in test.metrics},
+            }
+            for test in verdict.tests
+        ],
+        "comparisons": [asdict(c) | {"differs": c.differs} for c in verdict.comparisons],
+        "text": text.verdict_lines(verdict),
+    }
+    return json.dumps(_finite(document), indent=1, ensure_ascii=False)
+
+
+def _metric(m: Any) -> dict[str, Any]:
+    if m.summary is None:
+        return {"unit": m.unit, "reason": m.reason}
+    return {"unit": m.unit, "subtracted": m.corrected_s, **_figures(m.summary)}
+
+
+def _figures(summary: Any) -> dict[str, Any]:
+    mean, median = summary.mean_interval, summary.median_interval
+    return {
+        "count": summary.count,
+        "mean": summary.mean,
+        "low": mean and mean.low,
+        "high": mean and mean.high,
+        "median": summary.median,
+        "median_low": median and median.low,
+        "median_high": median and median.high,
+        "minimum": summary.minimum,
+        "maximum": summary.maximum,
+        "deviation": summary.deviation,
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity: null stands for it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {k: _finite(v) for k, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def to_csv(verdict: Verdict) -> str:
+    """One line per test and metric."""
+    names = sorted({name for test in verdict.tests for name in test.parameters})
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["test", *names, "metric", "unit", *_COLUMNS])
+    for test in verdict.tests:
+        for m in test.metrics:
+            figures = _figures(m.summary) if m.summary else {}
+            parameters = [test.parameters.get(name, "") for name in names]
+            writer.writerow(
+                [test.test, *parameters, m.metric, m.unit, *(figures.get(c, "") for c in _COLUMNS)]
+            )
+    return out.getvalue()
+
+
+def to_markdown(verdict: Verdict) -> str:
+    """A table of the primary metric, and the sentences."""
+    primary = verdict.plan.primary
+    lines = [
+        f"| {primary} | mean | 95 % | median | min | max | trials |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for test in verdict.tests:
+        m = test.metric(primary)
+        if m is None or m.summary is None:
+            continue
+        s, like = m.summary, m.summary.mean
+        interval = s.mean_interval
+        cells = [text.quantity(x, m.unit, like) for x in (s.mean, s.median, s.minimum, s.maximum)]
+        between = (
+            f"{text.quantity(interval.low, m.unit, like)} … {text.quantity(interval.high, m.unit, like)}"
+            if interval
+            else "–"
+        )
+        name = test.test.replace("|", "\\|")
+        lines.append(
+            f"| {name} | {cells[0]} | {between} | {cells[1]} | {cells[2]} | {cells[3]} | {s.count} |"
+        )
+    sentences = [line for c in verdict.comparisons for line in text.comparison_lines(c)]
+    return "\n".join([*lines, "", *[f"- {w}" for w in verdict.warnings], *[f"- {s}" for s in sentences], ""])

@@ -1,0 +1,56 @@
+"""Did the compared commands do the same work? What they printed and how they ended, before any number is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from etude.results.model import Measurement
+from etude.results.reader import Results
+from etude.results.samples import Trial
+
+
+def differences(results: Results, trials: Mapping[str, Sequence[Trial]]) -> list[str]:
+    """What speaks against the same work, most important first: endings, then output of the set-aside first run."""
+    names = results.names()
+    each = results.experiment["plan"]["check_output"] == "each"
+    found = [line for name in names for line in _within(name, trials[name], each)]
+    firsts = {name: first for name in names if (first := _first_output(trials[name])) is not None}
+    reference = next(iter(firsts), None)
+    for name in list(firsts)[1:]:
+        assert reference is not None
+        found += _between(reference, firsts[reference], name, firsts[name])
+    return found
+
+
+def _first_output(trials: Sequence[Trial]) -> Measurement | None:
+    return next((t.first for t in trials if t.first.stdout is not None), None)
+
+
+def _between(base: str, a: Measurement, other: str, b: Measurement) -> list[str]:
+    found = []
+    if (a.exit_status, a.signal) != (b.exit_status, b.signal):
+        found.append(f"{other} ended with {b.ending()}, {base} with {a.ending()}: is it the same work?")
+    assert a.stdout is not None
+    assert b.stdout is not None
+    if a.stdout["sha256"] != b.stdout["sha256"]:
+        found.append(_printed(base, a.stdout["bytes"], other, b.stdout["bytes"]) + ": is it the same work?")
+    return found
+
+
+def _printed(base: str, base_bytes: int, other: str, other_bytes: int) -> str:
+    if base_bytes == other_bytes:
+        return f"{other} printed something else than {base} ({base_bytes:,} B each)"
+    how = "less" if other_bytes < base_bytes else "more"
+    return f"{other} printed {how} than {base} ({other_bytes:,} B against {base_bytes:,} B)"
+
+
+def _within(name: str, trials: Sequence[Trial], each: bool) -> list[str]:
+    """Whether a test's own trials differ among themselves; in what they print only where that was asked for."""
+    finished = [m for t in trials for m in t.measurements if not m.unfinished]
+    found = []
+    endings = {m.ending() for m in finished}
+    if len(endings) > 1:
+        found.append(f"{name} did not always end alike: {', '.join(sorted(endings))}")
+    if each and len({m.stdout["sha256"] for m in finished if m.stdout is not None}) > 1:
+        found.append(f"{name} printed different things in different trials")
+    return found

@@ -1,0 +1,158 @@
+"""Numbers and verdicts in words: units scaled for reading, and the sentences that carry a comparison."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from etude.experiment.plan import Plan
+    from etude.report.verdict import Comparison, TestVerdict, Verdict
+    from etude.stats.compare import Ratio
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+_COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def scale_of(value: float, unit: str) -> tuple[float, str]:
+    """A divisor and a unit's name that make `value` pleasant to read."""
+    steps = {"s": _SECONDS, "B": _BYTES, "1": _COUNTS}.get(unit)
+    if steps is None:
+        return 1.0, unit
+    for divisor, name in steps:
+        if abs(value) >= divisor:
+            return divisor, name
+    return steps[0] if unit == "s" and value == 0 else steps[-1]
+
+
+def quantity(value: float | None, unit: str, like: float | None = None) -> str:
+    """`12.35 ms`: the value with four digits, in the unit that suits `like` (itself, unless given)."""
+    if value is None:
+        return "–"
+    divisor, name = scale_of(value if like is None else like, unit)
+    return f"{digits(value / divisor)} {name}".rstrip()
+
+
+def digits(x: float, significant: int = 4) -> str:
+    """Plain notation with that many significant digits, never fewer than the whole part needs."""
+    if x == 0 or not math.isfinite(x):
+        return f"{x:g}"
+    places = max(0, significant - 1 - math.floor(math.log10(abs(x))))
+    return f"{x:,.{places}f}"
+
+
+def percent(relative: float) -> str:
+    """`1.9 %`: two significant digits."""
+    if not math.isfinite(relative):
+        return "any number of %"
+    value = 100 * relative
+    places = 0 if value == 0 else max(0, 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(places, 3)}f} %"
+
+
+def span(low: float, high: float) -> str:
+    """`1.02–1.06`, with as many decimals as it takes to tell the ends apart."""
+    width = abs(high - low)
+    places = 2 if width == 0 else max(2, 1 - math.floor(math.log10(width)))
+    return f"{low:.{min(places, 5)}f}–{high:.{min(places, 5)}f}"
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """The ratio alone, with the decimals of its interval."""
+    width = ratio.high - ratio.low
+    places = 2 if not 0 < width < math.inf else max(2, 1 - math.floor(math.log10(width)))
+    return f"{ratio.ratio:.{min(places, 5)}f}"
+
+
+def duration(seconds: float) -> str:
+    """`14 s`, `3 min`, `2 h`: for what is still to come."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def takes(metric: str, other: str, ratio: str, base: str) -> str:
+    """`B takes 1.04 × A's time`, or the like for another metric."""
+    if metric == "elapsed":
+        return f"{other} takes {ratio} × {_possessive(base)} time"
+    return f"{_possessive(other)} {metric} is {ratio} × {_possessive(base)}"
+
+
+def comparison_lines(c: Comparison) -> list[str]:
+    """The verdict on one comparison: a sentence, what it stands on, and what more would show."""
+    basis = f"95 %: {span(c.ratio.low, c.ratio.high)}; {c.ratio.count} pairs, {_order(c)}, this sitting only"
+    if c.differs:
+        first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({basis}); {_floor(c)}."
+    else:
+        bound = max(c.ratio.high - 1.0, 1.0 - c.ratio.low)
+        first = (
+            f"No difference above {percent(bound)} can be seen between {c.other} and {c.base} "
+            f"(ratio {ratio_text(c.ratio)}, {basis}); {_floor(c)}."
+        )
+    lines = [first, f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} (mean)."]
+    asked = c.asked is not None and c.ratio.half_width >= c.asked
+    if asked:
+        lines.append(
+            f"Not converged: the ratio is known to ± {percent(c.ratio.half_width)}, {percent(c.finer)} was asked; "
+            f"{c.more:,} more pairs ({duration(c.more_s)}) would reach it."
+        )
+    elif c.more:
+        lines.append(f"{c.more:,} more pairs ({duration(c.more_s)}) would show {percent(c.finer)}.")
+    return lines
+
+
+def _order(c: Comparison) -> str:
+    return "both at once: ratio under contention" if c.contention else "random order"
+
+
+def _floor(c: Comparison) -> str:
+    if c.floor is None:
+        return f"noise floor not yet known ({c.floor_pairs} of 5 pairs of {c.base} against itself)"
+    return f"noise floor of this machine now ± {percent(c.floor)}"
+
+
+def _possessive(name: str) -> str:
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
+
+
+def test_line(test: TestVerdict, metric: str) -> str:
+    """One test in one line: mean ± half width, median, range."""
+    found = test.metric(metric)
+    if found is None or found.summary is None:
+        reason = found.reason if found else "not measured"
+        return f"{test.test}: {metric}: none: {reason}"
+    s, unit = found.summary, found.unit
+    half = f" ± {percent(s.mean_interval.half_width / abs(s.mean))}" if s.mean_interval and s.mean else ""
+    per = f", {test.inner} launches each" if test.inner > 1 else ""
+    return (
+        f"{test.test}: mean {quantity(s.mean, unit)}{half}, median {quantity(s.median, unit, s.mean)}, "
+        f"{quantity(s.minimum, unit, s.mean)} … {quantity(s.maximum, unit, s.mean)}, {s.count} trials{per}"
+    )
+
+
+def verdict_lines(verdict: Verdict) -> list[str]:
+    """The whole verdict as plain text: first whether the work was the same, then tests, then comparisons."""
+    metric = verdict.plan.primary
+    return [
+        *verdict.warnings,
+        *(test_line(test, metric) for test in verdict.tests),
+        *(line for c in verdict.comparisons for line in comparison_lines(c)),
+        *(line for test in verdict.tests if (line := precision_line(test, verdict.plan)) is not None),
+    ]
+
+
+def precision_line(test: TestVerdict, plan: Plan) -> str | None:
+    """For a mean that missed the precision asked for: how wide it still is, and what would reach it."""
+    measured = test.metric(plan.primary)
+    summary = measured.summary if measured else None
+    if not test.more or summary is None or summary.mean_interval is None:
+        return None
+    width = summary.mean_interval.half_width / abs(summary.mean)
+    asked = percent(plan.rule.parameters["precision"])
+    return (
+        f"{test.test}: not converged: the mean is known to ± {percent(width)}, {asked} was asked; "
+        f"{test.more:,} more trials ({duration(test.more_s)}) would reach it."
+    )

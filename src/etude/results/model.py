@@ -1,0 +1,176 @@
+"""A measurement and its metrics: the row that everything else is made of (docs/formats.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MetricValue = Sequence[Any]
+"""`[value, unit]`, or `[None, unit, reason]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricKind:
+    """What a metric is: its unit, its kind, and how the workers of one trial are joined."""
+
+    unit: str
+    kind: str  # cost, rate, ratio, count or binary
+    join: str = "sum"  # sum, max, or first: a value of the whole trial
+
+
+def _count(join: str = "sum") -> MetricKind:
+    return MetricKind("1", "count", join)
+
+
+METRICS: Mapping[str, MetricKind] = {
+    "elapsed": MetricKind("s", "cost", "max"),
+    "user": MetricKind("s", "cost"),
+    "system": MetricKind("s", "cost"),
+    "peak_memory": MetricKind("B", "cost", "max"),
+    "peak_memory_floor": MetricKind("B", "cost", "max"),
+    "minor_faults": _count(),
+    "major_faults": _count(),
+    "voluntary_switches": _count(),
+    "involuntary_switches": _count(),
+    "blocks_in": _count(),
+    "blocks_out": _count(),
+    "orphans": _count("first"),
+    "orphans_user": MetricKind("s", "cost", "first"),
+    "orphans_system": MetricKind("s", "cost", "first"),
+    "storage_read": MetricKind("B", "cost", "first"),
+    "storage_written": MetricKind("B", "cost", "first"),
+    "tree_cpu": MetricKind("s", "cost", "first"),
+    "tree_peak_memory": MetricKind("B", "cost", "first"),
+    "tree_read": MetricKind("B", "cost", "first"),
+    "tree_written": MetricKind("B", "cost", "first"),
+    "cycles": _count("first"),
+    "instructions": _count("first"),
+    "cache_misses": _count("first"),
+    "branch_misses": _count("first"),
+    "task_clock": MetricKind("s", "cost", "first"),
+    "page_faults": _count("first"),
+    "context_switches": _count("first"),
+    "cpu_migrations": _count("first"),
+}
+
+
+def metric_kind(name: str, unit: str) -> MetricKind:
+    """The kind of a metric: ours by name; one of the program's own is a cost, the largest worker's."""
+    return METRICS.get(name) or MetricKind(unit, "cost", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One measured command in one worker of one trial. Members as in docs/formats.md, "A measurement"."""
+
+    test: str
+    trial: int
+    block: int
+    order: int
+    worker: int
+    host: str
+    sitting: int
+    boot_id: str
+    command: tuple[str, ...]
+    start: str
+    start_ns: int
+    inner: int
+    exit_status: int | None
+    signal: int | None
+    timed_out: bool
+    cancelled: bool
+    error: str | None
+    kept: bool
+    why: str | None
+    metrics: Mapping[str, MetricValue]
+    cache: Mapping[str, Any] | None = None
+    stdout: Mapping[str, Any] | None = None
+    stderr: Mapping[str, Any] | None = None
+    windows: tuple[Mapping[str, Any], ...] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def failed(self) -> bool:
+        """Not started, ended by us, ended by a signal, or an exit status other than 0."""
+        return self.unfinished or self.signal is not None or self.exit_status != 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Not started, or ended by us: there is no whole run to speak of, whatever the policy."""
+        return self.error is not None or self.timed_out or self.cancelled
+
+    def value(self, metric: str) -> float | None:
+        """The metric's value, or None where it could not be measured."""
+        found = self.metrics.get(metric)
+        return found[0] if found else None
+
+    def ending(self) -> str:
+        """How the command ended, in words."""
+        if self.error is not None:
+            return f"not started: {self.error}"
+        if self.timed_out:
+            return "ended after its timeout"
+        if self.cancelled:
+            return "ended with the experiment"
+        if self.signal is not None:
+            return f"killed by signal {self.signal} ({signal_name(self.signal)})"
+        return f"exit status {self.exit_status}"
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL` for 9; the number for one without a name."""
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+_MEMBERS = tuple(Measurement.__dataclass_fields__)
+_OPTIONAL = ("stdout", "stderr", "windows")
+
+
+def to_line(measurement: Measurement) -> dict[str, Any]:
+    """The JSON object of a measurement; absent members are left out."""
+    line = {name: getattr(measurement, name) for name in _MEMBERS}
+    line["metrics"] = {
+        name: value if value[0] is None else value[:2] for name, value in measurement.metrics.items()
+    }
+    for name in _OPTIONAL:
+        if line[name] is None:
+            del line[name]
+    if not measurement.notes:
+        del line["notes"]
+    return line
+
+
+def from_line(line: Mapping[str, Any]) -> Measurement:
+    """A measurement from its JSON object.
+
+    Raises:
+        KeyError, TypeError, ValueError: a member is missing or not of its type.
+    """
+    known = {name: line[name] for name in _MEMBERS if name in line}
+    known["command"] = tuple(known["command"])
+    known["notes"] = tuple(known.get("notes", ()))
+    for value in known["metrics"].values():
+        if not (value[0] is None or type(value[0]) in (float, int)) or type(value[1]) is not str:
+            raise ValueError(f"a metric is [number or null, unit, …], not {value!r}")
+    return Measurement(**known)
+
+
+def join_workers(measurements: Iterable[Measurement], metric: str) -> float | None:
+    """One value of a trial from those of its workers: the longest elapsed, the summed CPU time, and so on.
+
+    None where no worker has it (Auto-pilot paper, section 3.3: elapsed is the longest thread's, CPU is summed).
+    """
+    found = [value for m in measurements if (value := m.metrics.get(metric)) is not None]
+    values = [float(value[0]) for value in found if value[0] is not None]
+    if len(values) < 2:
+        return values[0] if values else None
+    join = metric_kind(metric, found[0][1]).join
+    if join == "first":
+        return values[0]
+    return sum(values) if join == "sum" else max(values)

@@ -1,0 +1,159 @@
+"""Reading Étude's own results back: whole, or with a torn last line dropped and reported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from etude.errors import InputError
+from etude.results.model import Measurement, from_line
+
+if TYPE_CHECKING:
+    import polars
+
+FORMAT, VERSION = "etude-experiment", 1
+
+
+@dataclass(frozen=True)
+class Results:
+    """One experiment as it lies on disk."""
+
+    directory: Path
+    experiment: Mapping[str, Any]
+    measurements: Mapping[str, tuple[Measurement, ...]]
+    """By test, in the order in which they were made."""
+    torn: tuple[str, ...]
+    """Files whose last line was cut short; that line was dropped."""
+
+    def role(self, test: str) -> str:
+        """`test`, `again` (the reference against itself) or `shell`."""
+        return str(next(t["role"] for t in self.experiment["tests"] if t["name"] == test))
+
+    def names(self, role: str = "test") -> tuple[str, ...]:
+        """The tests of one role, in the order in which they were named."""
+        return tuple(t["name"] for t in self.experiment["tests"] if t["role"] == role)
+
+    def frame(self) -> polars.DataFrame:
+        """One row a measurement, one column a member and a metric (values only; units in `experiment`)."""
+        import polars
+
+        return polars.DataFrame(
+            [_flat(m) for name in self.measurements for m in self.measurements[name]],
+            infer_schema_length=None,
+        )
+
+
+def _flat(m: Measurement) -> dict[str, Any]:
+    row = {name: getattr(m, name) for name in _PLAIN}
+    row["command"] = list(m.command)
+    return row | {name: None if value[0] is None else float(value[0]) for name, value in m.metrics.items()}
+
+
+_NESTED = ("command", "metrics", "cache", "stdout", "stderr", "windows", "notes")
+_PLAIN = tuple(name for name in Measurement.__dataclass_fields__ if name not in _NESTED)
+
+
+def load_results(directory: str | os.PathLike[str]) -> Results:
+    """Read a results directory.
+
+    Raises:
+        InputError: it is none, is of a newer version, or a line in the middle of a file cannot be read.
+    """
+    path = Path(directory)
+    experiment = read_experiment(path)
+    measurements, torn = {}, []
+    for test in experiment["tests"]:
+        file = path / test["directory"] / "results.jsonl"
+        rows, whole = read_measurements(file)
+        measurements[test["name"]] = rows
+        if not whole:
+            torn.append(str(file))
+    return Results(path, experiment, measurements, tuple(torn))
+
+
+def read_experiment(directory: Path) -> dict[str, Any]:
+    """The checked `experiment.json` of a results directory.
+
+    Raises:
+        InputError: as `load_results`.
+    """
+    path = directory / "experiment.json"
+    try:
+        document = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(
+            f"{directory}: no results here: expected a directory with an experiment.json, as -o names one"
+        ) from None
+    except NotADirectoryError:
+        raise InputError(f"{directory}: is a file; name the results directory that holds it") from None
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: cannot be read as JSON: {error}; was it edited or copied in part?"
+        ) from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(f'{path}: is not ours: expected "format": "{FORMAT}"')
+    if not isinstance(document.get("version"), int) or document["version"] > VERSION:
+        raise InputError(
+            f"{path}: version {document.get('version')} of the results format; "
+            f"this Étude reads up to {VERSION}: use a newer Étude"
+        )
+    missing = [name for name in ("tests", "plan", "sittings") if name not in document]
+    if missing:
+        raise InputError(f"{path}: lacks {', '.join(missing)}; was it edited?")
+    return document
+
+
+def read_measurements(path: Path, offset: int = 0) -> tuple[tuple[Measurement, ...], bool]:
+    """The measurements of one file from a byte offset on, and whether its last line was whole.
+
+    Raises:
+        InputError: a line before the last cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            lines = file.read().split(b"\n")
+    except FileNotFoundError:
+        return (), True
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    last = lines.pop()
+    rows = [_row(path, number, line) for number, line in enumerate(lines, 1)]
+    return tuple(rows), last == b""
+
+
+def _row(path: Path, number: int, line: bytes) -> Measurement:
+    try:
+        return from_line(orjson.loads(line))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(
+            f"{path}:{number}: not a measurement: {reason}; expected one JSON object a line"
+        ) from None
+
+
+def drop_torn_line(path: Path) -> bool:
+    """Cut a last line that was not written whole; True when there was one."""
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return False
+    with open(path, "rb+") as file:
+        kept, block = size, 4096
+        while kept > 0:
+            start = max(0, kept - block)
+            file.seek(start)
+            found = file.read(kept - start).rfind(b"\n")
+            if found >= 0:
+                kept = start + found + 1
+                break
+            kept = start
+        if kept == size:
+            return False
+        file.truncate(kept)
+    return True

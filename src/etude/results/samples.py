@@ -1,0 +1,60 @@
+"""From measurements to samples: trials, the values of one metric, and pairs within blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from etude.results.model import Measurement, join_workers
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One execution of a test: the measurements of its workers."""
+
+    measurements: tuple[Measurement, ...]
+
+    @property
+    def first(self) -> Measurement:
+        return self.measurements[0]
+
+    @property
+    def kept(self) -> bool:
+        return self.first.kept
+
+    def value(self, metric: str) -> float | None:
+        """The metric joined over the workers, or None where it could not be measured."""
+        return join_workers(self.measurements, metric)
+
+
+def trials_of(measurements: Iterable[Measurement]) -> list[Trial]:
+    """The trials of one test, in the order in which they were made."""
+    grouped: dict[int, list[Measurement]] = {}
+    for measurement in measurements:
+        grouped.setdefault(measurement.trial, []).append(measurement)
+    return [Trial(tuple(rows)) for rows in grouped.values()]
+
+
+def sample(trials: Iterable[Trial], metric: str) -> list[float]:
+    """The metric's values over the kept trials that have one."""
+    values = (trial.value(metric) for trial in trials if trial.kept)
+    return [value for value in values if value is not None]
+
+
+def paired_samples(tests: Sequence[Iterable[Trial]], metric: str) -> tuple[list[float], ...]:
+    """For each test the metric's values, aligned: index i is one block, complete in all tests and in one sitting.
+
+    A block that an interruption tore in two joins no pair: its halves saw two states of the machine.
+    """
+    blocks = [_by_block(trials, metric) for trials in tests]
+    shared = set(blocks[0]).intersection(*blocks[1:])
+    return tuple([values[block] for block in sorted(shared)] for values in blocks)
+
+
+def _by_block(trials: Iterable[Trial], metric: str) -> dict[tuple[int, int], float]:
+    values = {}
+    for trial in trials:
+        value = trial.value(metric) if trial.kept else None
+        if value is not None:
+            values[trial.first.sitting, trial.first.block] = value
+    return values

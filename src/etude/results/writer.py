@@ -1,0 +1,161 @@
+"""Writing an experiment's results: every line is on disk before the next trial begins."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from etude.errors import MachineRefuses
+from etude.results.model import Measurement, to_line
+
+SYNC_EVERY_S = 1.0
+"""Lines are synced at most this often between trials, and at the end: a sync can cost milliseconds."""
+
+LOCK_WAIT_S = 10.0
+"""How long to wait for the engine of a killed Étude to end."""
+
+
+def directory_name(test: str, taken: Sequence[str]) -> str:
+    """A directory for a test of that name: safe in a path, unlike those taken."""
+    stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", test).strip("-.")[:60] or "test"
+    name, suffix = stem, 2
+    while name in taken or name == "experiment.json":
+        name, suffix = f"{stem}-{suffix}", suffix + 1
+    return name
+
+
+def replace_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Replace a JSON file whole: written beside it, synced, renamed."""
+    beside = path.with_name(path.name + ".new")
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise refused(path, error) from error
+
+
+@contextmanager
+def sole_writer(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock. The engine inherits it: a killed Étude's engine, which may still be ending what it
+    measured, keeps others out until it is gone.
+
+    Raises:
+        MachineRefuses: another holds it for longer than `LOCK_WAIT_S`.
+    """
+    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    os.set_inheritable(file, True)
+    try:
+        until = time.monotonic() + LOCK_WAIT_S
+        while not _locked(file):
+            if time.monotonic() > until:
+                raise MachineRefuses(f"{directory}: another Étude is writing here; wait for it, or end it")
+            time.sleep(0.05)
+        yield
+    finally:
+        os.close(file)
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def refused(path: Path, error: OSError) -> MachineRefuses:
+    """The one line for a path that cannot be written."""
+    advice = {
+        errno.ENOSPC: "free some space, then go on with --resume",
+        errno.EDQUOT: "the quota is used up; free some space, then go on with --resume",
+        errno.EACCES: "choose a directory you may write to with -o",
+        errno.EROFS: "it is mounted read-only; choose another with -o",
+        errno.EEXIST: "choose another directory with -o, or go on with --resume",
+    }.get(error.errno or 0, "choose another directory with -o")
+    return MachineRefuses(f"{path}: cannot write results: {os.strerror(error.errno or 0)}; {advice}")
+
+
+class ResultsWriter:
+    """Appends measurements to one file per test, one write a trial."""
+
+    def __init__(self, directory: Path, directories: Mapping[str, str]) -> None:
+        """`directories` maps each test's name to its directory below `directory`; they are created.
+
+        Raises:
+            MachineRefuses: a directory or file cannot be made.
+        """
+        self._files: dict[str, int] = {}
+        self._paths: dict[str, Path] = {}
+        self._dirty: set[str] = set()
+        self._synced_at = time.monotonic()
+        for test, name in directories.items():
+            path = directory / name / "results.jsonl"
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._files[test] = os.open(
+                    path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
+                )
+            except OSError as error:
+                raise refused(path, error) from error
+            self._paths[test] = path
+
+    def path(self, test: str) -> Path:
+        """The file that holds the test's measurements."""
+        return self._paths[test]
+
+    def append(self, test: str, measurements: Sequence[Measurement]) -> None:
+        """Write the lines of one trial: all of them, or none.
+
+        Raises:
+            MachineRefuses: they cannot be written; the file ends with its last whole trial.
+        """
+        text = "".join(
+            json.dumps(to_line(m), ensure_ascii=False, separators=(",", ":")) + "\n" for m in measurements
+        ).encode("utf-8", "surrogateescape")
+        file = self._files[test]
+        end = os.fstat(file).st_size
+        try:
+            if os.write(file, text) != len(text):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            os.ftruncate(file, end)
+            raise refused(self._paths[test], error) from error
+        self._dirty.add(test)
+        if time.monotonic() - self._synced_at > SYNC_EVERY_S:
+            self.sync()
+
+    def log(self, test: str, name: str, text: str) -> None:
+        """Keep captured output as `logs/NAME` of a test."""
+        path = self._paths[test].parent / "logs" / name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        except OSError as error:
+            raise refused(path, error) from error
+
+    def sync(self) -> None:
+        """Make what was written survive the machine, too."""
+        for test in self._dirty:
+            os.fdatasync(self._files[test])
+        self._dirty.clear()
+        self._synced_at = time.monotonic()
+
+    def close(self) -> None:
+        """Sync and close every file."""
+        self.sync()
+        for file in self._files.values():
+            os.close(file)
+        self._files.clear()

@@ -1,0 +1,232 @@
+"""How many times as large one test's values are as another's, and how well that is known.
+
+Ratios are formed on logarithms, so that they estimate the ratio of geometric means: where two tests differ
+only by a constant factor, that is the ratio of their means and of their medians as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from etude.stats.intervals import deviation, effective_count, t_quantile
+from etude.stats.samples import check_confidence, check_positive, finite_sample
+
+FEWEST_FOR_NOISE_FLOOR = 5
+MOST_FURTHER = 10**9
+"""Where a plan would ask for more trials than this, it says this."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """other/base with its confidence interval."""
+
+    ratio: float
+    low: float
+    high: float
+    count: int
+    """Pairs, or, unpaired, the trials of the test that has fewer."""
+    method: Literal["paired", "unpaired"]
+    confidence: float
+    factor: float
+
+    @property
+    def half_width(self) -> float:
+        """Relative half width: 0.02 where the ratio is known within a factor of 1.02 to either side."""
+        if self.ratio == 0.0 or math.isinf(self.ratio):
+            return math.inf
+        return self.high / self.ratio - 1.0
+
+
+def paired_ratio(
+    base: ArrayLike,
+    other: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    factor: float = 1.0,
+    subtract: tuple[float, float] = (0.0, 0.0),
+) -> Ratio:
+    """other/base from pairs that ran side by side, which cancels what the machine did to both.
+
+    base, other: shape (n,) each, the same index for the same pair, n >= 2, positive.
+    factor: that of the stop rule which ended the series.
+    subtract: a cost common to all values and its standard error, in their unit (a shell's start). It is
+    taken off every value, and its error widens the interval by what the logarithm of the ratio changes
+    with it.
+    Raises ValueError for values at or below zero (before or after subtraction), unequal lengths, or n < 2.
+    Source: Student's interval of the mean log ratio; coverage under RatioPrecision in docs/calibration.md.
+    """
+    check_confidence(confidence)
+    check_positive("factor", factor)
+    cost, cost_error = _checked_cost(subtract)
+    lower, upper = _pairs(base, other, cost)
+    logs = np.log(upper) - np.log(lower)
+    sensitivity = float(np.mean(1.0 / lower - 1.0 / upper))
+    error = math.hypot(deviation(logs) / math.sqrt(logs.size), sensitivity * cost_error)
+    half = factor * t_quantile(confidence, logs.size - 1) * error
+    return _ratio(float(logs.mean()), half, int(logs.size), "paired", confidence, factor)
+
+
+def unpaired_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.95) -> Ratio:
+    """other/base from two samples that did not run side by side: drift between them is not controlled.
+
+    base, other: shapes (n,) and (m,), both at least 2, positive; ValueError otherwise.
+    Source: Welch's interval on logarithms.
+    """
+    check_confidence(confidence)
+    lower, upper = np.log(_positive(base)), np.log(_positive(other))
+    if min(lower.size, upper.size) < 2:
+        raise ValueError("ratio needs two or more values of either test")
+    parts = [deviation(logs) ** 2 / logs.size for logs in (lower, upper)]
+    total = sum(parts)
+    half = 0.0
+    if total > 0.0:
+        shares = [part / total for part in parts]
+        degrees = 1.0 / (shares[0] ** 2 / (lower.size - 1) + shares[1] ** 2 / (upper.size - 1))
+        half = t_quantile(confidence, degrees) * math.sqrt(total)
+    centre = float(upper.mean() - lower.mean())
+    return _ratio(centre, half, int(min(lower.size, upper.size)), "unpaired", confidence, 1.0)
+
+
+def noise_floor(
+    base: ArrayLike, again: ArrayLike, *, pairs: int, confidence: float = 0.95, factor: float = 1.0
+) -> float | None:
+    """The relative difference that `pairs` pairs of one and the same command would still show as half
+    width.
+
+    base, again: shape (m,) each, the reference paired with itself in the same sitting (A/A pairs),
+    positive.
+    None below five such pairs. The spread is taken around a ratio of 1, which is known to be true, so that
+    a steady difference between the two counts as noise too.
+    """
+    check_confidence(confidence)
+    check_positive("factor", factor)
+    check_positive("pairs", pairs)
+    if min(finite_sample(base).size, finite_sample(again).size) < FEWEST_FOR_NOISE_FLOOR:
+        return None
+    logs = _log_ratios(base, again)
+    spread = math.sqrt(float(np.mean(logs**2)))
+    half = factor * t_quantile(confidence, logs.size - 1) * spread / math.sqrt(pairs)
+    return _or_infinity(math.expm1, half)
+
+
+def more_pairs(
+    base: ArrayLike, other: ArrayLike, *, target: float, confidence: float = 0.95, factor: float = 1.0
+) -> int:
+    """Further pairs until paired_ratio's half width would be below `target` (relative).
+
+    The spread is taken to stay as it is.
+
+    base, other: as for paired_ratio. 0 where it is already; at most 10**9.
+    """
+    check_confidence(confidence)
+    check_positive("factor", factor)
+    check_positive("target", target)
+    logs = _log_ratios(base, other)
+    spread = factor * deviation(logs)
+    return _further(int(logs.size), lambda n: _half(n, confidence, spread), math.log1p(target))
+
+
+def more_trials(x: ArrayLike, *, target: float, confidence: float = 0.95, factor: float = 1.0) -> int:
+    """Further trials until mean_interval's half width would be below `target`·|mean|.
+
+    Spread and dependence are taken to stay as they are.
+
+    x: shape (n,), n >= 2. 0 where it is already; at most 10**9.
+    Raises ValueError where the mean is zero, which no relative precision can describe.
+    """
+    check_confidence(confidence)
+    check_positive("factor", factor)
+    check_positive("target", target)
+    values = finite_sample(x)
+    if values.size < 2:
+        raise ValueError("a plan needs two or more trials")
+    mean = abs(float(values.mean()))
+    if mean == 0.0:
+        raise ValueError("a precision relative to the mean needs a mean other than zero")
+    worth = effective_count(values) / values.size
+    spread = factor * deviation(values) / math.sqrt(worth)
+    return _further(int(values.size), lambda n: _half(n, confidence, spread), target * mean)
+
+
+def _half(n: int, confidence: float, spread: float) -> float:
+    return t_quantile(confidence, n - 1) * spread / math.sqrt(n)
+
+
+def _further(now: int, half_width: Callable[[int], float], target: float) -> int:
+    """How many beyond `now` until the falling `half_width(n)` is below `target`."""
+
+    def enough(n: int) -> bool:
+        half = half_width(n)
+        return half < target or half == 0.0
+
+    if enough(now):
+        return 0
+    step = 1
+    while not enough(now + step):
+        if step >= MOST_FURTHER:
+            return MOST_FURTHER
+        step *= 2
+    too_few, plenty = step // 2, step
+    while plenty - too_few > 1:
+        middle = (too_few + plenty) // 2
+        if enough(now + middle):
+            plenty = middle
+        else:
+            too_few = middle
+    return min(plenty, MOST_FURTHER)
+
+
+def _positive(x: ArrayLike, cost: float = 0.0) -> NDArray[np.float64]:
+    values = finite_sample(x) - cost
+    if bool(np.any(values <= 0.0)):
+        after = f" after {cost:g} is subtracted" if cost else ""
+        raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}{after}")
+    return values
+
+
+def _pairs(base: ArrayLike, other: ArrayLike, cost: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    lower, upper = _positive(base, cost), _positive(other, cost)
+    if lower.size != upper.size:
+        raise ValueError(f"ratio of pairs needs equally many values, not {lower.size} and {upper.size}")
+    if lower.size < 2:
+        raise ValueError("ratio needs two or more pairs")
+    return lower, upper
+
+
+def _log_ratios(base: ArrayLike, other: ArrayLike) -> NDArray[np.float64]:
+    lower, upper = _pairs(base, other, 0.0)
+    return np.log(upper) - np.log(lower)
+
+
+def _checked_cost(subtract: tuple[float, float]) -> tuple[float, float]:
+    cost, error = subtract
+    if not (math.isfinite(cost) and math.isfinite(error) and error >= 0.0):
+        raise ValueError(f"subtract needs a finite cost and its standard error, not {cost} and {error}")
+    return cost, error
+
+
+def _ratio(
+    centre: float,
+    half: float,
+    count: int,
+    method: Literal["paired", "unpaired"],
+    confidence: float,
+    factor: float,
+) -> Ratio:
+    """From the logarithm of a ratio and its half width."""
+    low, middle, high = (_or_infinity(math.exp, value) for value in (centre - half, centre, centre + half))
+    return Ratio(middle, low, high, count, method, confidence, factor)
+
+
+def _or_infinity(function: Callable[[float], float], value: float) -> float:
+    """The function's value, infinite where it is too large for a float."""
+    try:
+        return function(value)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,120 @@
+"""How far the mean and the median of a sample can be trusted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, ndtri, stdtrit
+
+from etude.stats.samples import check_confidence, check_positive, finite_sample
+
+DEPENDENCE_LEVEL = 0.10
+"""One-sided level at which neighbouring trials count as dependent."""
+
+DEPENDENCE_THRESHOLD = float(ndtri(1.0 - DEPENDENCE_LEVEL))
+"""The same in standard errors of a lag-1 autocorrelation, 1/sqrt(n) each: 1.2816."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval, in the unit of the values that it was made from."""
+
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the distance from `low` to `high`."""
+        return (self.high - self.low) / 2.0
+
+
+def mean_interval(x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0) -> Interval | None:
+    """Interval of the mean: factor·t·s/√n_eff to either side, t with n-1 degrees of freedom.
+
+    x: shape (n,), in the order in which the trials ran (their dependence counts).
+    factor: what a stop rule pays for having looked after every trial (its `.factor`); 1.0 for a fixed
+    count.
+    None below two values. Raises ValueError for values that are not finite.
+    Source: Student's interval; its coverage under stop rules and dependence is in docs/calibration.md.
+    """
+    check_confidence(confidence)
+    check_positive("factor", factor)
+    values = finite_sample(x)
+    if values.size < 2:
+        return None
+    half = factor * t_quantile(confidence, values.size - 1) * standard_error(values)
+    mean = float(values.mean())
+    return Interval(mean - half, mean + half)
+
+
+def median_interval(x: ArrayLike, *, confidence: float = 0.95) -> Interval | None:
+    """Interval of the median between two order statistics, at least as wide as `confidence` asks.
+
+    x: shape (n,), independent values of any distribution.
+    None where even the smallest and the largest value do not reach the confidence (n < 6 at 0.95).
+    Source: the number of values below the median is binomial(n, 1/2); exact, hence conservative.
+    """
+    check_confidence(confidence)
+    values = np.sort(finite_sample(x))
+    depth = _median_depth(values.size, confidence)
+    if depth == 0:
+        return None
+    return Interval(float(values[depth - 1]), float(values[-depth]))
+
+
+def autocorrelation(x: ArrayLike) -> float:
+    """Lag-1 autocorrelation of `x`, shape (n,), corrected by +1/n for its bias on independent values.
+
+    0.0 where it means nothing: fewer than three values, or no variance.
+    """
+    values = finite_sample(x)
+    if values.size < 3 or bool(np.all(values == values[0])):
+        return 0.0
+    deviations = values - values.mean()
+    total = float(deviations @ deviations)
+    if total == 0.0:
+        return 0.0
+    return float(deviations[:-1] @ deviations[1:]) / total + 1.0 / values.size
+
+
+def effective_count(x: ArrayLike) -> float:
+    """How many independent values `x`, shape (n,), is worth: n(1-r)/(1+r) with r its autocorrelation.
+
+    n itself unless r is significant (one-sided 10 %); never below 2 (or n, if n < 2).
+    Source: variance of the mean of a first-order autoregression; the level is judgement.
+    """
+    values = finite_sample(x)
+    n = values.size
+    if n < 2:
+        return float(n)
+    r = autocorrelation(values)
+    if r <= DEPENDENCE_THRESHOLD / math.sqrt(n):
+        return float(n)
+    return max(2.0, n * (1.0 - r) / (1.0 + r))
+
+
+def t_quantile(confidence: float, degrees: float) -> float:
+    """How many standard errors a two-sided interval of Student's t reaches to either side."""
+    return float(stdtrit(degrees, (1.0 + confidence) / 2.0))
+
+
+def standard_error(values: NDArray[np.float64]) -> float:
+    """Standard error of the mean of two or more values, with dependence between neighbours counted."""
+    return deviation(values) / math.sqrt(effective_count(values))
+
+
+def deviation(values: NDArray[np.float64]) -> float:
+    """Standard deviation with n-1 of two or more values; exactly 0 where all are equal."""
+    if bool(np.all(values == values[0])):
+        return 0.0
+    return float(values.std(ddof=1))
+
+
+def _median_depth(n: int, confidence: float) -> int:
+    """How far from either end the limits of the median's interval lie (1: at the ends, 0: nowhere)."""
+    ranks = np.arange(1, n // 2 + 1)
+    missed_at_one_end = bdtr((ranks - 1).astype(np.float64), n, 0.5)
+    return int(np.count_nonzero(missed_at_one_end <= (1.0 - confidence) / 2.0))

@@ -1,0 +1,38 @@
+"""What counts as a sample: one row of finite numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def finite_sample(x: ArrayLike) -> NDArray[np.float64]:
+    """The values of `x` as a one-dimensional array of float64 (a copy only where the type asks for it).
+
+    Raises ValueError where `x` is no row of numbers, or holds NaN or an infinity.
+    """
+    try:
+        values = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("a sample must be one row of numbers") from None
+    if values.ndim != 1:
+        raise ValueError(f"a sample must be one row of numbers, not an array of {values.ndim} dimensions")
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        place = int(wrong[0])
+        raise ValueError(f"a sample must be finite: value {place + 1} of {values.size} is {values[place]}")
+    return values
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise ValueError unless `confidence` is a fraction between 0 and 1, as 0.95."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must be a fraction between 0 and 1, not {confidence}")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raise ValueError unless `value` is a finite number above zero."""
+    if not (math.isfinite(value) and value > 0.0):
+        raise ValueError(f"{name} must be a number above 0, not {value}")

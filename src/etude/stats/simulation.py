@@ -1,0 +1,114 @@
+"""What a precision rule does to many series at once.
+
+The same decisions as MeanPrecision and RatioPrecision take one look after another (a test compares them),
+but for thousands of series in a second: this is what the rules' coverage and factors are found with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from etude.stats.intervals import DEPENDENCE_THRESHOLD
+from etude.stats.stopping import MeanPrecision, RatioPrecision
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stops:
+    """Where each of the series stopped and what would be reported there."""
+
+    count: NDArray[np.intp]
+    """Shape (series,): trials or pairs."""
+    centre: Floats
+    """Mean, shape (series,); or mean log ratio of every other test to the reference, shape (others,
+    series)."""
+    half: Floats
+    """Half width of its interval, same shape."""
+    converged: NDArray[np.bool_]
+    """Shape (series,)."""
+
+    def covers(self, truth: float | Floats) -> float:
+        """Share of the intervals that hold the truth."""
+        return float(np.mean(np.abs(self.centre - truth) <= self.half))
+
+
+def mean_stops(
+    trials: Floats, rule: MeanPrecision, *, factor: float | None = None, effective_degrees: bool = False
+) -> Stops:
+    """`rule` on series of shape (series, rule.maximum or more); its time budget is not looked at.
+
+    factor: instead of the rule's own. effective_degrees: t with n_eff-1 instead of n-1 degrees of freedom.
+    """
+    trials = trials[:, : rule.maximum]
+    mean, variance, worth = _prefixes(trials)
+    counts = np.arange(1, rule.maximum + 1, dtype=np.float64)
+    degrees = worth - 1.0 if effective_degrees else counts - 1.0
+    half = _factor(rule, factor) * _t(degrees, rule.confidence) * np.sqrt(variance / worth)
+    return _stop(mean, half, half < rule.precision * np.abs(mean), rule)
+
+
+def ratio_stops(blocks: Floats, rule: RatioPrecision, *, factor: float | None = None) -> Stops:
+    """`rule` on comparisons of shape (tests, series, rule.maximum or more blocks), the reference first."""
+    logs = np.log(blocks[..., : rule.maximum])
+    return log_ratio_stops(logs[1:] - logs[0], rule, factor=factor)
+
+
+def log_ratio_stops(log_ratios: Floats, rule: RatioPrecision, *, factor: float | None = None) -> Stops:
+    """The same from log ratios of shape (others, series, blocks)."""
+    log_ratios = log_ratios[..., : rule.maximum]
+    mean, variance = _moments(log_ratios)
+    counts = np.arange(1, rule.maximum + 1, dtype=np.float64)
+    half = _factor(rule, factor) * _t(counts - 1.0, rule.confidence) * np.sqrt(variance / counts)
+    return _stop(mean, half, (half < np.log1p(rule.precision)).all(axis=0), rule)
+
+
+def _stop(
+    centre: Floats, half: Floats, passed: NDArray[np.bool_], rule: MeanPrecision | RatioPrecision
+) -> Stops:
+    """The first look at which `passed` holds, the minimum reached; else the last."""
+    looks = passed[:, rule.minimum - 1 :]
+    converged = np.asarray(looks.any(axis=1), dtype=np.bool_)
+    at = np.where(converged, rule.minimum - 1 + looks.argmax(axis=1), rule.maximum - 1)
+    series = np.arange(at.size)
+    return Stops(at + 1, centre[..., series, at], half[..., series, at], converged)
+
+
+def _moments(x: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance (n-1; 0 for n = 1) of the first 1, 2, … values along the last axis."""
+    counts = np.arange(1, x.shape[-1] + 1, dtype=np.float64)
+    origin = x.mean(axis=-1, keepdims=True)
+    d = x - origin
+    mean = np.cumsum(d, axis=-1) / counts
+    squares = np.cumsum(d * d, axis=-1) - counts * mean * mean
+    return mean + origin, np.maximum(squares, 0.0) / np.maximum(counts - 1.0, 1.0)
+
+
+def _prefixes(x: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean, variance and effective count of the first 1, 2, … values of every row."""
+    counts = np.arange(1, x.shape[1] + 1, dtype=np.float64)
+    mean, variance = _moments(x)
+    d = x - x.mean(axis=1, keepdims=True)
+    sums = np.cumsum(d, axis=1)
+    middle = sums / counts
+    products = np.zeros_like(d)
+    products[:, 1:] = np.cumsum(d[:, 1:] * d[:, :-1], axis=1)
+    neighbours = products - middle * (2.0 * sums - d[:, :1] - d) + (counts - 1.0) * middle**2
+    total = variance * (counts - 1.0)
+    r = np.divide(neighbours, total, out=np.zeros_like(d), where=total > 0.0) + 1.0 / counts
+    dependent = (r > DEPENDENCE_THRESHOLD / np.sqrt(counts)) & (counts > 2.0) & (total > 0.0)
+    worth = np.where(dependent, np.maximum(2.0, counts * (1.0 - r) / (1.0 + r)), counts)
+    return mean, variance, worth
+
+
+def _t(degrees: Floats, confidence: float) -> Floats:
+    """Quantile of Student's t; that of a single value is never used, because every rule begins at two."""
+    return np.asarray(stdtrit(np.maximum(degrees, 1.0), (1.0 + confidence) / 2.0), dtype=np.float64)
+
+
+def _factor(rule: MeanPrecision | RatioPrecision, factor: float | None) -> float:
+    return rule.factor if factor is None else factor

@@ -1,0 +1,225 @@
+"""When a series of trials is long enough.
+
+A rule is asked after every trial (after every block, when tests are compared) with all that was seen, and
+looks at neither clock nor disk. Whoever reports its series must widen the intervals by the rule's `factor`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etude.stats.compare import paired_ratio
+from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, factor_for
+from etude.stats.intervals import mean_interval
+from etude.stats.samples import check_confidence, check_positive, finite_sample
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """All kept trials so far.
+
+    values: one array per test, values[0] the reference. In a comparison all have the same length, and the
+    same index is the same block.
+    measured_s: seconds spent so far, as far as they count against a budget; the caller says what does.
+    """
+
+    values: tuple[NDArray[np.float64], ...]
+    measured_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError("a stop rule needs at least one test")
+        if math.isnan(self.measured_s) or self.measured_s < 0.0:
+            raise ValueError(f"measured time must be 0 or more seconds, not {self.measured_s}")
+        object.__setattr__(self, "values", tuple(finite_sample(x) for x in self.values))
+
+    @property
+    def fewest(self) -> int:
+        """Trials of the test that has the fewest."""
+        return min(int(x.size) for x in self.values)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether to stop, in words for the user, and whether the precision asked for was reached.
+
+    converged is None where precision was not the question.
+    """
+
+    enough: bool
+    why: str
+    converged: bool | None
+
+
+class Rule(Protocol):
+    """What every stop rule offers."""
+
+    @property
+    def factor(self) -> float:
+        """By what the intervals of a series that this rule ended are to be widened."""
+        ...
+
+    def decide(self, seen: Seen) -> Decision:
+        """Whether the trials seen so far are enough."""
+        ...
+
+
+@dataclass(frozen=True)
+class FixedCount:
+    """Stop after `count` trials of every test."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        check_positive("count", self.count)
+
+    @property
+    def factor(self) -> float:
+        """1: nobody looked before the end."""
+        return 1.0
+
+    def decide(self, seen: Seen) -> Decision:
+        """Enough when the test with the fewest trials has `count`."""
+        if seen.fewest >= self.count:
+            return Decision(True, f"{_trials(seen.fewest)}, as asked", None)
+        return Decision(False, f"{seen.fewest} of {_trials(self.count)}", None)
+
+
+@dataclass(frozen=True)
+class TimeBudget:
+    """Stop once `seconds` were measured and every test has `minimum` trials."""
+
+    seconds: float
+    minimum: int = 2
+
+    def __post_init__(self) -> None:
+        check_positive("seconds", self.seconds)
+        check_positive("minimum", self.minimum)
+
+    @property
+    def factor(self) -> float:
+        """1: it does not look at the spread."""
+        return 1.0
+
+    def decide(self, seen: Seen) -> Decision:
+        """Enough when both time and minimum are reached."""
+        if seen.fewest < self.minimum:
+            return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum)}", None)
+        if seen.measured_s < self.seconds:
+            return Decision(False, f"{seen.measured_s:.1f} of {self.seconds:g} s used", None)
+        return Decision(True, f"{self.seconds:g} s used after {_trials(seen.fewest)}, as asked", None)
+
+
+@dataclass(frozen=True)
+class MeanPrecision:
+    """Stop when the mean of every test is known within `precision` of itself.
+
+    Tests are judged one by one, by factor·t·s/√n_eff (see mean_interval); all must pass. At `maximum`
+    trials, or when `budget_s` seconds are used, it stops unconverged, but never below `minimum` trials.
+    budget_s may be math.inf.
+    """
+
+    precision: float = 0.05
+    minimum: int = 10
+    maximum: int = 50
+    budget_s: float = 30.0
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        _check_precision_rule(self)
+
+    @property
+    def factor(self) -> float:
+        """Widening for having looked after every trial from `minimum` on."""
+        return factor_for(self.minimum, MEAN_FACTORS)
+
+    def decide(self, seen: Seen) -> Decision:
+        """Enough when every mean is precise, or can be given no more trials."""
+        if seen.fewest < self.minimum:
+            return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum)}", False)
+        widths = [self._relative_half_width(x) for x in seen.values]
+        can_go_on = any(
+            not width < self.precision and x.size < self.maximum
+            for x, width in zip(seen.values, widths, strict=True)
+        )
+        return _judge(self, seen, max(widths), "of the mean", "trial", can_go_on)
+
+    def _relative_half_width(self, x: NDArray[np.float64]) -> float:
+        interval = mean_interval(x, confidence=self.confidence, factor=self.factor)
+        if interval is None:
+            return math.inf
+        mean = abs(float(x.mean()))
+        if interval.half_width == 0.0:
+            return 0.0
+        return interval.half_width / mean if mean > 0.0 else math.inf
+
+
+@dataclass(frozen=True)
+class RatioPrecision:
+    """Stop when the ratio of every other test to the reference is known within a factor of 1 + `precision`.
+
+    It looks at the width of the intervals (see paired_ratio), never at whether they exclude 1: stopping at
+    a difference would find differences that are not there. Limits as in MeanPrecision, counted in blocks.
+    """
+
+    precision: float = 0.02
+    minimum: int = 10
+    maximum: int = 50
+    budget_s: float = 30.0
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        _check_precision_rule(self)
+
+    @property
+    def factor(self) -> float:
+        """Widening for having looked after every block from `minimum` on."""
+        return factor_for(self.minimum, RATIO_FACTORS)
+
+    def decide(self, seen: Seen) -> Decision:
+        """Enough when every ratio is precise, or blocks or time are used up."""
+        base, *others = seen.values
+        if not others:
+            raise ValueError("a rule on ratios needs two or more tests")
+        if any(x.size != base.size for x in others):
+            raise ValueError("a rule on ratios needs as many trials of every test")
+        if seen.fewest < self.minimum:
+            return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum, 'pair')}", False)
+        worst = max(
+            paired_ratio(base, x, confidence=self.confidence, factor=self.factor).half_width for x in others
+        )
+        return _judge(self, seen, worst, "of the ratio", "pair", seen.fewest < self.maximum)
+
+
+def _judge(
+    rule: MeanPrecision | RatioPrecision, seen: Seen, width: float, of_what: str, word: str, can_go_on: bool
+) -> Decision:
+    """The decision on the widest relative half width, once the minimum is reached."""
+    state = f"half width {100 * width:.2f} % {of_what} after {_trials(seen.fewest, word)}"
+    target = f"{100 * rule.precision:g} %"
+    if width < rule.precision:
+        return Decision(True, f"{state}, below {target}", True)
+    if not can_go_on:
+        return Decision(True, f"not converged: {state}, the most allowed; {target} was asked", False)
+    if seen.measured_s >= rule.budget_s:
+        return Decision(True, f"not converged: {state}, {rule.budget_s:g} s used; {target} was asked", False)
+    return Decision(False, f"{state}, {target} asked", False)
+
+
+def _check_precision_rule(rule: MeanPrecision | RatioPrecision) -> None:
+    check_positive("precision", rule.precision)
+    check_confidence(rule.confidence)
+    _ = rule.factor  # raises for a minimum that no factor is known for
+    if rule.maximum < rule.minimum:
+        raise ValueError(f"maximum ({rule.maximum}) is below minimum ({rule.minimum})")
+    if not rule.budget_s > 0.0:
+        raise ValueError(f"budget must be above 0 s, not {rule.budget_s}")
+
+
+def _trials(count: int, word: str = "trial") -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,6 @@
+"""Everything here starts the real thing; `real` is importable beside the tests."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

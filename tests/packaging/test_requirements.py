@@ -1,0 +1,49 @@
+"""What is required, what is pinned and what is explained are one list."""
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from packaging.requirements import Requirement
+
+Tool = Callable[[str], ModuleType]
+
+
+def required(repository: Path, tool: Tool) -> list[Requirement]:
+    return [Requirement(line) for line in tool("requirements").requirements(repository / "pyproject.toml")]
+
+
+def pinned(repository: Path) -> dict[str, str]:
+    lines = (repository / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def test_every_requirement_is_pinned_to_a_version_that_it_allows(repository: Path, tool: Tool) -> None:
+    pins = pinned(repository)
+    for requirement in required(repository, tool):
+        assert requirement.specifier.contains(pins[requirement.name]), requirement
+
+
+def test_every_requirement_is_explained(repository: Path, tool: Tool) -> None:
+    text = (repository / "docs/dependencies.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^\| `([^`]+)`", text, re.MULTILINE))
+    packages = (repository / "packaging/debian-packages.txt").read_text(encoding="utf-8")
+    wanted = {requirement.name for requirement in required(repository, tool)}
+    wanted |= {line.partition("#")[0].strip() for line in packages.splitlines()} - {""}
+    for manifest in repository.glob("engine/*/Cargo.toml"):
+        wanted |= crates(manifest.read_text(encoding="utf-8"))
+    assert wanted - explained == set()
+
+
+def crates(manifest: str) -> set[str]:
+    """Crates of others that a manifest names; ours are given by their path."""
+    document = tomllib.loads(manifest)
+    tables = [document.get(kind, {}) for kind in ("dependencies", "dev-dependencies", "build-dependencies")]
+    return {
+        name
+        for table in tables
+        for name, wish in table.items()
+        if not (isinstance(wish, dict) and ("path" in wish or wish.get("workspace")))
+    }

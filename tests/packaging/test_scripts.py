@@ -1,0 +1,102 @@
+"""The scripts around a set-up: what they say when something is missing."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Programs = Callable[..., Path]
+
+PYTHON = 'case "$2" in *print*) echo 3.11.2;; *"< (3"*) exit 0;; *ensurepip*) exit 0;; esac'
+OLD_PYTHON = 'case "$2" in *print*) echo 3.9.2;; *"< (3"*) exit 1;; esac'
+NO_VENV = 'case "$2" in *print*) echo 3.11.2;; *ensurepip*) exit 1;; esac'
+CARGO = "echo cargo 1.95.0"
+USUAL = ("sh", "sed", "sort", "head")
+
+
+def run(repository: Path, path: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "CC"} | {"PATH": str(path)}
+    return subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ({"cc": "", "cargo": CARGO}, "python3-venv"),
+        ({"python3": OLD_PYTHON, "cc": "", "cargo": CARGO}, "3.11 or newer"),
+        ({"python3": NO_VENV, "cc": "", "cargo": CARGO}, "apt-get install python3-venv"),
+        ({"python3": PYTHON, "cargo": CARGO}, "apt-get install gcc libc6-dev"),
+        ({"python3": PYTHON, "cc": ""}, "install rustup"),
+        ({"python3": PYTHON, "cc": "", "cargo": "exit 1"}, "rustup toolchain install"),
+        ({"python3": PYTHON, "cc": "", "cargo": "echo cargo 1.65.0"}, "Étude needs 1.95"),
+    ],
+    ids=["no Python", "old Python", "no venv", "no compiler", "no cargo", "no toolchain", "old cargo"],
+)
+def test_what_is_missing_is_said_in_one_line_with_what_to_install(
+    repository: Path, programs: Programs, made: dict[str, str], named: str
+) -> None:
+    done = run(repository, programs(*USUAL, **made), "packaging/check-tools.sh", "python3", "cargo")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert named in done.stderr
+
+
+def test_with_everything_there_nothing_is_said(repository: Path, programs: Programs) -> None:
+    path = programs(*USUAL, python3=PYTHON, cc="", cargo=CARGO)
+    done = run(repository, path, "packaging/check-tools.sh", "python3", "cargo")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_without_apt_missing_packages_are_listed_with_what_they_are_for(
+    repository: Path, programs: Programs
+) -> None:
+    path = programs("bash", "dirname", "grep", "cat", dpkg_query="exit 1")
+    done = run(repository, path, "bash", "packaging/install-debian-packages.sh")
+    assert done.returncode == 0
+    assert "missing package hyperfine: tests: reads its JSON" in done.stdout
+    assert "apt-get install --no-install-recommends gcc" in done.stdout
+
+
+def test_when_all_are_installed_apt_is_not_asked(repository: Path, programs: Programs) -> None:
+    path = programs("bash", "dirname", "grep", dpkg_query="echo installed", apt_get="exit 9")
+    done = run(repository, path, "bash", "packaging/install-debian-packages.sh")
+    assert done.returncode == 0
+    assert done.stdout.startswith("all ")
+
+
+@pytest.mark.needs_root
+def test_root_has_missing_packages_installed_without_being_asked(
+    repository: Path, programs: Programs, tmp_path: Path
+) -> None:
+    asked = tmp_path / "asked"
+    path = programs("bash", "dirname", "grep", dpkg_query="exit 1", apt_get=f'echo "$@" >>{asked}')
+    done = run(repository, path, "bash", "packaging/install-debian-packages.sh")
+    assert done.returncode == 0
+    update, install = asked.read_text().splitlines()
+    assert update.endswith("update")
+    assert "-y --no-install-recommends gcc " in install
+
+
+def test_every_debian_package_says_what_it_is_for(repository: Path) -> None:
+    lines = (repository / "packaging/debian-packages.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        name, _, why = line.partition("#")
+        assert why.strip(), line
+        assert name.count(" ") == len(name) - len(name.strip()), line
+
+
+def test_a_part_passes_on_how_its_command_ended(repository: Path) -> None:
+    command = ["packaging/part.sh", "a name", "10", "sh", "-c", "exit 3"]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert "== a name: 0 s of 10 s" in done.stdout
+    assert "WARNING" not in done.stdout
+
+
+def test_a_part_that_takes_more_than_its_share_is_warned_about(repository: Path) -> None:
+    command = ["packaging/part.sh", "a name", "-1", "true"]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "== WARNING: a name took" in done.stdout

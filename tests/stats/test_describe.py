@@ -1,0 +1,115 @@
+"""One sample in a line, and the flags on it."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from etude.stats.describe import describe
+from etude.stats.intervals import mean_interval, median_interval
+from etude.stats.outliers import count_outliers
+from etude.stats.trend import trend_p, trend_slope
+
+
+def test_a_summary_says_what_its_parts_say():
+    x = [6.063, 6.18, 5.855, 6.01, 6.10, 6.02, 6.05, 6.09, 6.07, 6.11]
+    summary = describe(x, factor=1.08)
+    assert summary.count == 10
+    assert summary.mean == pytest.approx(np.mean(x))
+    assert summary.mean_interval == mean_interval(x, factor=1.08)
+    assert summary.median_interval == median_interval(x)
+    assert (summary.minimum, summary.maximum) == (5.855, 6.18)
+    assert summary.deviation == pytest.approx(np.std(x, ddof=1))
+    assert summary.outliers == count_outliers(x)
+    assert summary.trend_p == trend_p(x)
+    assert summary.trend_slope == trend_slope(x)
+
+
+def test_one_value_is_described_without_what_it_cannot_tell():
+    summary = describe([3])
+    assert (summary.mean, summary.median, summary.effective_count) == (3.0, 3.0, 1.0)
+    assert summary.mean_interval is summary.median_interval is summary.deviation is None
+    assert summary.trend_p is summary.trend_slope is None
+
+
+def test_without_diagnosis_there_are_no_flags():
+    summary = describe(range(1, 20), diagnose=False)
+    assert summary.outliers is summary.trend_p is summary.trend_slope is None
+
+
+def test_no_value_cannot_be_described():
+    with pytest.raises(ValueError, match="without values"):
+        describe([])
+
+
+# Rosner (1983): 54 values of which his procedure calls three outliers at 5 % (the NIST handbook's example).
+ROSNER = """-0.25 0.68 0.94 1.15 1.20 1.26 1.26 1.34 1.38 1.43 1.49 1.49 1.55 1.56 1.58 1.65 1.69 1.70 1.76 1.77
+1.81 1.91 1.94 1.96 1.99 2.06 2.09 2.10 2.14 2.15 2.23 2.24 2.26 2.35 2.37 2.40 2.47 2.54 2.62 2.64 2.90 2.92
+2.92 2.93 3.21 3.26 3.30 3.59 3.68 4.30 4.64 5.34 5.42 6.01"""
+
+
+def test_outliers_are_those_of_rosners_example():
+    assert count_outliers([float(x) for x in ROSNER.split()]) == 3
+
+
+def test_three_spikes_do_not_hide_one_another():
+    x = [1.0, 1.01, 0.99, 1.5, 1.02, 0.98, 1.52, 1.0, 1.01, 0.99, 1.51, 1.0]
+    assert count_outliers(x) == 3
+
+
+def test_outliers_are_sought_on_logarithms_unless_a_value_forbids_it():
+    skewed = np.exp([*np.linspace(-1.0, 1.0, 30), 1.9, 2.2])
+    assert count_outliers(skewed) == 0
+    assert count_outliers([*skewed, 0.0]) > 0
+
+
+@pytest.mark.parametrize("x", [[], [1.0, 9.0, 1.0, 1.0], [5.0] * 20])
+def test_few_or_equal_values_have_no_outliers(x):
+    assert count_outliers(x) == 0
+
+
+def test_the_one_that_differs_from_equal_values_is_an_outlier():
+    assert count_outliers([5.0] * 19 + [6.0]) == 1
+
+
+def test_a_rise_is_seen_and_measured():
+    x = np.linspace(1.0, 1.1, 20) + 0.001 * np.tile([1.0, -1.0], 10)
+    assert trend_p(x) < 0.01
+    assert trend_slope(x) == pytest.approx(0.1 / 1.05, rel=0.05)
+    assert trend_slope(x[::-1]) == pytest.approx(-0.1 / 1.05, rel=0.05)
+
+
+def test_a_single_spike_at_the_end_is_no_slope():
+    assert trend_slope([1.0, 1.1] * 10 + [9.0]) == pytest.approx(0.0, abs=0.01)
+
+
+def test_short_series_are_not_tested_for_a_trend():
+    assert trend_p(range(9)) is None
+    assert trend_slope(range(1, 10)) is None
+    assert trend_p(range(10)) is not None
+
+
+def test_equal_values_have_no_trend():
+    assert (trend_p([2.0] * 12), trend_slope([2.0] * 12)) == (1.0, 0.0)
+
+
+def test_a_relative_slope_needs_a_median_other_than_zero():
+    assert trend_slope([0.0] * 12) is None
+    assert trend_slope([-1.0] * 6 + [1.0] * 6) is None
+
+
+def test_a_long_series_keeps_its_slope_and_takes_little_time():
+    rng = np.random.default_rng(3)
+    x = np.linspace(1.0, 1.2, 20_000) + rng.normal(0.0, 0.02, 20_000)
+    trend_p(x[:20])  # scipy.stats is loaded
+    begin = time.perf_counter()
+    summary = describe(x)
+    assert time.perf_counter() - begin < 5.0
+    assert summary.trend_slope == pytest.approx(0.2 / 1.1, rel=0.1)
+
+
+@pytest.mark.parametrize("function", [describe, count_outliers, trend_p, trend_slope])
+def test_nan_is_refused(function):
+    with pytest.raises(ValueError, match="finite"):
+        function([1.0] * 12 + [math.nan])
