@@ -116,10 +116,9 @@ def _verdict(differing: list[str]) -> str:
     if not differing:
         return "No series differs from the design study by more than three standard errors."
     return (
-        f"Differing from the design study: {'; '.join(differing)}. Why is not known for certain. Of "
-        f"{len(DESIGN_STUDY)} rows one may differ by chance; for dependent and warming series the study does not write "
-        "down which degrees of freedom it took, and n_eff-1 comes nearer to its trials there. The rule keeps "
-        "n-1."
+        f"Differing from the design study: {'; '.join(differing)}. Why is not known for certain. "
+        "For dependent and warming series the study does not write down which degrees of freedom it took, and "
+        "n_eff-1 comes nearer to its coverage and trials there. The rule keeps n-1."
     )
 
 

@@ -147,8 +147,10 @@ def _smaller_minima(rng: Generator, replications: int, factors: Factors) -> list
     return [
         "### All minima: the worst coverage, on fresh draws",
         "",
-        "Minima below 10 are calibrated on steady machines alone.",
-        "",
+        *paragraph(
+            "Minima below 10 are calibrated on steady machines alone. No factor of a useful size saves them on a",
+            "machine that alternates between two speeds: a few pairs that fall on one side show hardly any spread.",
+        ),
         *table(["minimum", "factor", "worst noise", "worst machine"], rows),
     ]
 

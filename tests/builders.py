@@ -16,7 +16,7 @@ def measurement(
     test: str = "a", trial: int = 1, elapsed_s: float | None = 0.01, **changes: Any
 ) -> Measurement:
     """One measurement of a trial that went well; `block` is `trial` unless given."""
-    elapsed: MetricValue = (elapsed_s, "s", None if elapsed_s is not None else "not measured")
+    elapsed: MetricValue = [elapsed_s, "s"] if elapsed_s is not None else [None, "s", "not measured"]
     members: dict[str, Any] = {
         "test": test,
         "trial": trial,

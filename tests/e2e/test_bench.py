@@ -232,7 +232,7 @@ def test_inner_auto_makes_short_trials_long_enough(tmp_path: Path) -> None:
     assert len({row["inner"] for row in kept}) == 1
     assert kept[0]["inner"] > 5
     assert kept[0]["metrics"]["elapsed"][0] * kept[0]["inner"] > 0.01
-    assert "launches each" in done.stdout
+    assert "launches in each trial" in done.stdout
 
 
 def test_doctor_changes_nothing_and_says_what_it_means(tmp_path: Path) -> None:

@@ -80,6 +80,11 @@ def test_a_rise_is_seen_and_measured():
     assert trend_slope(x[::-1]) == pytest.approx(-0.1 / 1.05, rel=0.05)
 
 
+def test_a_trend_is_judged_by_ranks():
+    rising = np.exp(np.arange(10.0))
+    assert trend_p(rising) == pytest.approx(2.0 / math.factorial(10))
+
+
 def test_a_single_spike_at_the_end_is_no_slope():
     assert trend_slope([1.0, 1.1] * 10 + [9.0]) == pytest.approx(0.0, abs=0.01)
 

@@ -82,14 +82,16 @@ impl Counters {
         }
     }
 
-    /// Reads all events after a trial, when all its processes are reaped.
+    /// Reads all events after a trial, when all its processes are reaped. The reading is also the one before the next
+    /// trial, if that follows at once: then [`start`](Self::start) can be left out.
     pub fn stop(&mut self) -> Counts {
         let mut result = Counts::default();
         let mut scaled = false;
-        for (event, running) in EVENTS.iter().zip(&self.opened) {
-            let raw = running.as_ref().map_err(Clone::clone).and_then(|running| {
-                let after = Raw::read(&running.file)?;
-                Ok(after.since(running.before.as_ref().map_err(Clone::clone)?))
+        for (event, running) in EVENTS.iter().zip(&mut self.opened) {
+            let raw = running.as_mut().map_err(|why| why.clone()).and_then(|running| {
+                let after = Raw::read(&running.file);
+                let before = std::mem::replace(&mut running.before, after.clone());
+                Ok(after?.since(&before?))
             });
             scaled |= raw.as_ref().is_ok_and(|raw| raw.running < raw.enabled);
             let value = raw.and_then(Raw::scaled).map(|count| count * event.scale);

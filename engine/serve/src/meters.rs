@@ -66,10 +66,11 @@ impl Meters {
         self.cgroups.leave();
     }
 
-    /// Reads everything before a trial; the CPU time of the group last.
-    pub fn start(&mut self) {
+    /// Reads everything before a trial; the CPU time of the group last. `follows`: another has just ended, and nothing
+    /// but its lines was written since.
+    pub fn start(&mut self, follows: bool) {
         self.floor.look();
-        if let Some(counters) = &mut self.counters {
+        if let Some(counters) = self.counters.as_mut().filter(|_| !follows) {
             counters.start();
         }
         self.io_before = self.storage();

@@ -41,7 +41,7 @@ impl Engine {
                 output.send(&Reply::Done { id: launch.id, done, stopped })
             }
             _ => {
-                let rows = self.trial(&mut prepared, input);
+                let rows = self.trial(&mut prepared, false, input);
                 output.send(&Reply::Rows { id: launch.id, rows })
             }
         };
@@ -50,8 +50,8 @@ impl Engine {
     }
 
     /// One trial. All that measures it as a whole is read just before and just after.
-    fn trial(&mut self, prepared: &mut Prepared, input: &mut Input) -> Vec<Row> {
-        self.meters.start();
+    fn trial(&mut self, prepared: &mut Prepared, follows: bool, input: &mut Input) -> Vec<Row> {
+        self.meters.start(follows);
         let outcome = self.launcher.run(prepared, input);
         let reading = self.meters.stop();
         rows::rows(outcome, &reading)
@@ -78,7 +78,7 @@ impl Engine {
                 stopped = Some("cancelled".to_owned());
                 break;
             }
-            let rows = self.trial(prepared, input);
+            let rows = self.trial(prepared, done > 0, input);
             let kept = rows::succeeded(&rows, launch.accept);
             let why = (!kept).then(|| if input.cancelled() { "cancelled" } else { "failed" });
             lines.clear();

@@ -145,7 +145,7 @@ def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:
 
     names = [test.name for test in tests]
     primary = bench.plan.primary
-    if bench.plan.compares:
+    if bench.plan.rule.kind == "ratio-precision":
         samples = bench.ledger.paired(names, primary)
     else:
         samples = tuple(bench.ledger.sample(name, primary) for name in names)

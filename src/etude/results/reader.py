@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from etude.errors import InputError
+from etude.results.check import check_experiment, check_measurement
 from etude.results.model import Measurement, from_line
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def read_experiment(directory: Path) -> dict[str, Any]:
         ) from None
     except NotADirectoryError:
         raise InputError(f"{directory}: is a file; name the results directory that holds it") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: cannot be read as JSON: {error}; was it edited or copied in part?"
         ) from None
@@ -102,9 +103,10 @@ def read_experiment(directory: Path) -> dict[str, Any]:
             f"{path}: version {document.get('version')} of the results format; "
             f"this Étude reads up to {VERSION}: use a newer Étude"
         )
-    missing = [name for name in ("tests", "plan", "sittings") if name not in document]
-    if missing:
-        raise InputError(f"{path}: lacks {', '.join(missing)}; was it edited?")
+    try:
+        check_experiment(document)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
     return document
 
 
@@ -129,8 +131,10 @@ def read_measurements(path: Path, offset: int = 0) -> tuple[tuple[Measurement, .
 
 def _row(path: Path, number: int, line: bytes) -> Measurement:
     try:
-        return from_line(orjson.loads(line))
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        members = orjson.loads(line)
+        check_measurement(members)
+        return from_line(members)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(
             f"{path}:{number}: not a measurement: {reason}; expected one JSON object a line"

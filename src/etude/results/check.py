@@ -1,0 +1,102 @@
+"""Whether what a results file holds is what docs/formats.md says: a file may have been edited, or be another's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_COUNT, _TEXT, _FLAG, _NONE = int, str, bool, type(None)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "test": (_TEXT,),
+    "trial": (_COUNT,),
+    "block": (_COUNT,),
+    "order": (_COUNT,),
+    "worker": (_COUNT,),
+    "host": (_TEXT,),
+    "sitting": (_COUNT,),
+    "boot_id": (_TEXT,),
+    "command": (list,),
+    "start": (_TEXT,),
+    "start_ns": (_COUNT,),
+    "inner": (_COUNT,),
+    "exit_status": (_COUNT, _NONE),
+    "signal": (_COUNT, _NONE),
+    "timed_out": (_FLAG,),
+    "cancelled": (_FLAG,),
+    "error": (_TEXT, _NONE),
+    "kept": (_FLAG,),
+    "why": (_TEXT, _NONE),
+    "metrics": (dict,),
+}
+_OPTIONAL: Mapping[str, tuple[type, ...]] = {
+    "cache": (dict, _NONE),
+    "stdout": (dict, _NONE),
+    "stderr": (dict, _NONE),
+    "windows": (list, _NONE),
+    "notes": (list,),
+}
+_MOST = 2**63 - 1
+_NUMBERS = (float, int)
+
+
+def check_measurement(line: Mapping[str, Any]) -> None:
+    """Raise for a JSON object that is no measurement. Its numbers are finite: no other can be parsed.
+
+    Raises:
+        KeyError: a member is missing; ValueError, TypeError: it cannot be meant.
+    """
+    for name, allowed in _TYPES.items():
+        kind = type(line[name])
+        if kind not in allowed or (kind is int and not 0 <= line[name] <= _MOST):
+            raise ValueError(f"{name} cannot be {_short(line[name])}")
+    for name, allowed in _OPTIONAL.items():
+        if name in line and type(line[name]) not in allowed:
+            raise ValueError(f"{name} cannot be {_short(line[name])}")
+    if line["inner"] < 1 or not all(type(word) is str for word in line["command"]):
+        raise ValueError("inner must be at least 1, and command a list of strings")
+    for name, value in line["metrics"].items():
+        # Nearly all metrics are of this form, and thousands of lines are read while a benchmark waits.
+        if type(value) is not list or len(value) != 2 or type(value[0]) not in _NUMBERS:
+            _check_metric(name, value)
+    for name in ("stdout", "stderr"):
+        stream = line.get(name)
+        if stream is not None and [type(stream.get(m)) for m in ("bytes", "sha256", "tail")] != [int, str, str]:
+            raise ValueError(f"{name} must hold bytes, sha256 and tail")
+
+
+def _check_metric(name: str, value: Any) -> None:
+    if type(value) is list and len(value) >= 2 and type(value[1]) is str:
+        if type(value[0]) in _NUMBERS or (value[0] is None and len(value) > 2 and type(value[2]) is str):
+            return
+    raise ValueError(f"metric {name} must be [number, unit] or [null, unit, reason], not {_short(value)}")
+
+
+def check_experiment(document: Mapping[str, Any]) -> None:
+    """Raise for an experiment.json whose members cannot be meant.
+
+    Raises:
+        ValueError: what is wrong.
+    """
+    missing = [name for name in ("tests", "plan", "sittings") if name not in document]
+    if missing:
+        raise ValueError(f"lacks {', '.join(missing)}; was it edited?")
+    if type(document["plan"]) is not dict:
+        raise ValueError("plan must be an object")
+    for name in ("tests", "sittings"):
+        if type(document[name]) is not list or not all(type(entry) is dict for entry in document[name]):
+            raise ValueError(f"{name} must be a list of objects")
+    for test in document["tests"]:
+        if [type(test.get(m)) for m in ("name", "directory", "role", "parameters")] != [str, str, str, dict]:
+            raise ValueError("each of tests must hold name, directory, role and parameters")
+        if not _within(test["directory"]):
+            raise ValueError(f"the directory of test {test['name']!r} cannot be {_short(test['directory'])}")
+
+
+def _within(name: str) -> bool:
+    """Whether it names an entry of the results directory itself, and none elsewhere."""
+    return name not in ("", ".", "..") and not any(c in "/\0" or "\ud800" <= c <= "\udfff" for c in name)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
