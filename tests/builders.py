@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from etude.api import make_plan
+from etude.experiment.plan import Plan
+from etude.experiment.test import Test
 from etude.results.model import Measurement, MetricValue, to_line
 
 
@@ -46,9 +49,9 @@ def line(row: Measurement) -> bytes:
     return json.dumps(to_line(row), ensure_ascii=False).encode() + b"\n"
 
 
-def document(tests: Sequence[str] = ("a",), **changes: Any) -> dict[str, Any]:
+def document(names: Sequence[str] = ("a",), **changes: Any) -> dict[str, Any]:
     """The least that experiment.json holds."""
-    entries = [{"name": name, "directory": name, "role": "test", "parameters": {}} for name in tests]
+    entries = [{"name": name, "directory": name, "role": "test", "parameters": {}} for name in names]
     sitting = {"sitting": 1, "boot_id": "boot", "host": "here", "start": "", "end": None}
     return {
         "format": "etude-experiment",
@@ -75,3 +78,15 @@ def still_machine(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("os.fsync", lambda file: None)
     patch.setattr("os.fdatasync", lambda file: None)
     patch.setattr("etude.testbed.snapshot.take", lambda: {"kernel": "none"})
+
+
+HOOKS = ("setup", "prepare", "conclude", "cleanup")
+
+
+def hooked(*names: str, **options: Any) -> list[Test]:
+    """Tests with every hook; the hook's line is `NAME POINT`."""
+    return [Test(name, (name,), **{point: f"{name} {point}" for point in HOOKS}, **options) for name in names]
+
+
+def plan(*tests: Test, trials: int = 2, schedule: str = "in-turn", **options: Any) -> Plan:
+    return make_plan(tests, trials=trials, schedule=schedule, seed=1, **options)

@@ -29,6 +29,7 @@ class World:
     after: Callable[[int, World], None] = lambda number, world: None
     cpus: tuple[int, ...] = (0, 1, 2, 3)
     log: list[Launch] = field(default_factory=list)
+    patience: list[int] = field(default_factory=list)
     engines: list[FakeEngine] = field(default_factory=list)
     watch: SignalWatch | None = None
     elapsed_s: float = 0.0
@@ -74,6 +75,7 @@ class FakeEngine:
 
     def launch(self, launch: Launch, *, patience: int = 0) -> list[dict[str, Any]]:
         self._begin(launch)
+        self.world.patience.append(patience)
         rows = [self._row(launch, index) for index in range(len(launch.workers))]
         if self._signalled(patience):
             rows = [row | CANCELLED for row in rows]
@@ -178,3 +180,11 @@ def around(mean: float, *steps: float) -> Iterator[float]:
 def spread(mean: float, relative: float, count: int = 7) -> Sequence[float]:
     """A fixed row of values that lie evenly around `mean`."""
     return [mean * (1.0 + relative * (2.0 * i / (count - 1) - 1.0)) for i in range(count)]
+
+
+def check_undone(world: World) -> None:
+    """Every set-up has one clean-up, every prepare one conclude; every engine is closed."""
+    for name in ("a", "b"):
+        assert world.story.count(f"{name} setup") == world.story.count(f"{name} cleanup") <= 1
+        assert world.story.count(f"{name} prepare") == world.story.count(f"{name} conclude")
+    assert all(engine.closed for engine in world.engines)

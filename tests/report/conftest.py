@@ -1,4 +1,5 @@
 import pytest
+
 from builders import still_machine
 
 

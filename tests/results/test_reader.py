@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import document, line, measurement, results_directory
 
+from builders import document, line, measurement, results_directory
 from etude.errors import InputError
 from etude.results.reader import drop_torn_line, load_results, read_measurements
 
@@ -68,14 +68,17 @@ BAD_LINES: list[bytes] = [
     b'{"test":"a"}',
     b"[" * 100_000,
     b"9" * 5000,
+    line(measurement(metrics={"elapsed": [float("nan"), "s"]})),
+    line(measurement(metrics={"elapsed": [float("inf"), "s"]})),
+    line(measurement(metrics={"elapsed": [10**400, "s"]})),
 ]
 
 
-@pytest.mark.parametrize("bad", BAD_LINES, ids=lambda bad: repr(bad[:12]))
+@pytest.mark.parametrize("bad", BAD_LINES, ids=lambda bad: repr(bad[:6] + bad[-20:-1]))
 def test_a_bad_line_in_the_middle_is_one_error_that_names_file_and_line(tmp_path: Path, bad: bytes) -> None:
     results_directory(tmp_path, {"a": []})
     file = tmp_path / "a" / "results.jsonl"
-    file.write_bytes(line(ROWS[0]) + bad + b"\n" + line(ROWS[1]))
+    file.write_bytes(line(ROWS[0]) + bad.strip() + b"\n" + line(ROWS[1]))
     with pytest.raises(InputError) as error:
         load_results(tmp_path)
     assert str(error.value).startswith(f"{file}:2: not a measurement: ")
@@ -101,9 +104,6 @@ WRONG_MEMBERS: list[tuple[str, Any]] = [
     ("metrics", {"elapsed": ["1.0", "s"]}),
     ("metrics", {"elapsed": [True, "s"]}),
     ("metrics", {"elapsed": [1.0, 7]}),
-    ("metrics", {"elapsed": [float("nan"), "s"]}),
-    ("metrics", {"elapsed": [float("inf"), "s"]}),
-    ("metrics", {"elapsed": [10**400, "s"]}),
     ("stdout", "text"),
     ("stdout", {}),
     ("notes", 3),

@@ -6,10 +6,10 @@ import json
 import tempfile
 from pathlib import Path
 
-from builders import document, measurement
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import document, measurement
 from etude.results.model import Measurement, from_line, to_line
 from etude.results.reader import load_results, read_measurements
 from etude.results.writer import ResultsWriter, replace_json

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -60,6 +60,7 @@ def test_a_constant_ratio_is_known_exactly():
     assert unpaired_ratio([2, 2, 2], [3, 3]).half_width == 0.0
 
 
+@settings(deadline=None)
 @given(pairs, st.floats(1e-3, 1e3))
 def test_scale_does_not_matter(values, scale):
     base, other = map(np.array, zip(*values, strict=True))
@@ -69,6 +70,7 @@ def test_scale_does_not_matter(values, scale):
         assert close(plain.high, scaled.high)
 
 
+@settings(deadline=None)
 @given(pairs)
 def test_swapping_the_tests_inverts_the_interval(values):
     base, other = map(np.array, zip(*values, strict=True))
@@ -78,6 +80,7 @@ def test_swapping_the_tests_inverts_the_interval(values):
         assert close(there.low, 1.0 / back.high if back.high else math.inf)
 
 
+@settings(deadline=None)
 @given(pairs)
 def test_a_ratio_lies_in_its_interval_and_is_never_nan(values):
     base, other = map(list, zip(*values, strict=True))
@@ -184,6 +187,7 @@ def test_a_plan_without_end_is_cut():
     assert more_pairs([1e-6, 1e6], [1e6, 1e-6], target=1e-9) == 10**9
 
 
+@settings(deadline=None)
 @given(pairs, st.floats(1e-3, 0.5), st.floats(1.01, 10.0))
 def test_a_wider_target_never_needs_more(values, target, wider):
     base, other = map(np.array, zip(*values, strict=True))

@@ -1,7 +1,6 @@
 """One sample in a line, and the flags on it."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -80,12 +79,25 @@ def test_a_rise_is_seen_and_measured():
     assert trend_slope(x[::-1]) == pytest.approx(-0.1 / 1.05, rel=0.05)
 
 
+@pytest.mark.parametrize("n", [10, 20, 50])
+@pytest.mark.parametrize("rise", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_trends_agree_with_scipy(n, rise, rounded):
+    from scipy.stats import kendalltau, theilslopes
+
+    generator = np.random.default_rng(n)
+    x = generator.normal(1.0, 0.05, n) + np.linspace(0.0, rise, n)
+    x = np.round(x, 2) if rounded else x
+    assert trend_p(x) == pytest.approx(kendalltau(np.arange(n), x).pvalue, abs=0.03)
+    assert trend_slope(x) == pytest.approx(theilslopes(x)[0] * (n - 1) / np.median(x))
+
+
 def test_a_trend_is_judged_by_ranks():
-    rising = np.exp(np.arange(10.0))
-    assert trend_p(rising) == pytest.approx(2.0 / math.factorial(10))
+    rising = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1000.0]
+    assert trend_p(rising) == trend_p(range(1, 11)) < 0.001
 
 
-def test_a_single_spike_at_the_end_is_no_slope():
+def test_single_outliers_do_not_move_the_slope():
     assert trend_slope([1.0, 1.1] * 10 + [9.0]) == pytest.approx(0.0, abs=0.01)
 
 
@@ -104,13 +116,10 @@ def test_a_relative_slope_needs_a_median_other_than_zero():
     assert trend_slope([-1.0] * 6 + [1.0] * 6) is None
 
 
-def test_a_long_series_keeps_its_slope_and_takes_little_time():
+def test_a_long_series_keeps_its_slope():
     rng = np.random.default_rng(3)
     x = np.linspace(1.0, 1.2, 20_000) + rng.normal(0.0, 0.02, 20_000)
-    trend_p(x[:20])  # scipy.stats is loaded
-    begin = time.perf_counter()
     summary = describe(x)
-    assert time.perf_counter() - begin < 5.0
     assert summary.trend_slope == pytest.approx(0.2 / 1.1, rel=0.1)
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import quantile_test
 
@@ -104,6 +104,7 @@ def test_the_effective_count_stays_between_two_and_the_count(x, count):
     assert effective_count(x) >= min(2.0, count)
 
 
+@settings(deadline=None)
 @given(samples)
 def test_intervals_hold_their_estimate_and_no_nan(x):
     interval = mean_interval(x)

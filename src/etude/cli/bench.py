@@ -97,10 +97,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--ignore-failure", action="store_true", help="keep trials whose exit status is not 0")
     how.add_argument(
         "--shell",
-        nargs="?",
-        const="/bin/sh",
-        metavar="SHELL",
-        help="run commands by a shell (default /bin/sh); its start is measured and subtracted",
+        action="store_true",
+        help="run commands by a shell; its start is measured and subtracted",
+    )
+    how.add_argument(
+        "--shell-program", default="/bin/sh", metavar="PATH", help="the shell of --shell (default /bin/sh)"
     )
     how.add_argument(
         "--inner",
@@ -192,7 +193,7 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
         budget_s=options.time,
         schedule=options.schedule,
         seed=options.seed,
-        shell=options.shell,
+        shell=_shell(options),
         ignore_failure=options.ignore_failure,
         check_output=options.check_output,
         cgroup=not options.no_cgroup,
@@ -220,7 +221,7 @@ def _tests(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a li
         make_test(
             substitute(command, values),
             name=_name(name, values),
-            shell=options.shell,
+            shell=_shell(options),
             workers=options.workers,
             cpus=options.cpu,
             timeout_s=options.timeout,
@@ -249,6 +250,10 @@ def _check_resume(options: argparse.Namespace) -> None:
 
     if options.commands or options.output:
         raise UsageError("--resume takes what to do from the results directory: leave out commands and -o")
+
+
+def _shell(options: argparse.Namespace) -> str | None:
+    return options.shell_program if options.shell else None
 
 
 def _export(text: str) -> tuple[str, Path | None]:

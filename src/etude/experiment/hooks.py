@@ -60,6 +60,8 @@ def _keeper(bench: Bench, test: Test) -> EngineLike:
 
 
 def _last_line(log: Path, start: int) -> str:
+    if not log.exists():  # it did not get as far as that
+        return ""
     with open(log, "rb") as file:
         file.seek(start)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from etude.errors import Interrupted
+from etude.errors import Interrupted, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import end_hooks, run_hook
 from etude.experiment.plan import Plan
@@ -60,18 +61,17 @@ def run_groups(bench: Bench) -> list[Decision]:
 
 
 def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
+    _heed(bench)
     bench.tell("group", *tests)
-    started: list[Test] = []
-    try:
+    with ExitStack() as undo:  # each clean-up runs, whichever other fails
         for test in tests:
-            started.append(test)
+            undo.callback(end_hooks, bench, test)
             run_hook(bench, test, "setup")
             _heed(bench)
+        for twin in twins(bench.plan):
+            undo.callback(end_hooks, bench, twin)
         _set_aside(bench, tests)
         return _repeat(bench, tests[0]) if _can_repeat(bench, tests) else _run_blocks(bench, tests)
-    finally:
-        for test in (*twins(bench.plan), *reversed(started)):
-            end_hooks(bench, test)
 
 
 def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
@@ -111,7 +111,7 @@ def _repeat(bench: Bench, test: Test) -> Decision:
     if missing > 0:
         repeat_trials(bench, test, kept + 1, missing)
         _heed(bench)
-    return bench.plan.rule.make().decide(_seen(bench, (test,)))
+    return _decide(bench, (test,))
 
 
 def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
@@ -123,7 +123,7 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
                 run_trial(bench, members, Slot(block, order))
                 _heed(bench)
         if block >= bench.plan.rule.minimum:
-            decision = bench.plan.rule.make().decide(_seen(bench, tests))
+            decision = _decide(bench, tests)
             bench.tell("decision", *tests, detail=decision.why)
             if decision.enough:
                 return decision
@@ -136,6 +136,20 @@ def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, 
         return [tests, pair] if pair else [tests]
     shell = [shell_test(plan.shell)] if plan.shell else []
     return [(test,) for test in block_order([*tests, *pair, *shell], block, plan.seed)]
+
+
+def _decide(bench: Bench, tests: tuple[Test, ...]) -> Decision:
+    """What the stop rule says of the tests.
+
+    Raises:
+        UsageError: it cannot judge the primary metric: values are missing, or have no ratio.
+    """
+    try:
+        return bench.plan.rule.make().decide(_seen(bench, tests))
+    except ValueError as error:
+        raise UsageError(
+            f"metric {bench.plan.primary}: cannot be judged: {error}; choose another --primary"
+        ) from None
 
 
 def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,12 @@ class RuleSpec:
         found: int = self.parameters.get("count", self.parameters.get("minimum", 1))
         return found
 
+    @property
+    def maximum(self) -> float:
+        """Trials after which the rule has enough, whatever it saw."""
+        found: float = self.parameters.get("count", self.parameters.get("maximum", math.inf))
+        return found
+
     def make(self) -> Rule:
         from etude.stats import stopping
 
@@ -40,7 +47,10 @@ class RuleSpec:
             "ratio-precision": stopping.RatioPrecision,
             "time-budget": stopping.TimeBudget,
         }
-        return rules[self.kind](**self.parameters)
+        try:
+            return rules[self.kind](**self.parameters)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"stop rule {self.kind!r} with {self.parameters!r}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,8 @@ class Plan:
             raise UsageError(f"schedule {self.schedule!r}; expected {IN_TURN}, {BLOCKS} or {DUET}")
         if self.schedule == DUET and len(names) < 2:
             raise UsageError("a duet needs two or more commands")
+        if self.schedule == DUET and any(test.inner != 1 for test in self.tests):
+            raise UsageError("a duet runs each command once a trial: leave out inner repetitions")
 
     @property
     def compares(self) -> bool:
@@ -101,7 +113,7 @@ def from_document(document: Mapping[str, Any], source: str) -> Plan:
         known["tests"] = tuple(from_plan(test) for test in known["tests"])
         known["rule"] = RuleSpec(**known["rule"])
         return Plan(**known)
-    except (TypeError, KeyError, ValueError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, UsageError) as error:
         raise InputError(f"{source}: its plan cannot be read ({error}); it cannot be resumed") from None
 
 

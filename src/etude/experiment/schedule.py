@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from etude.errors import MachineRefuses
 from etude.experiment.test import Test
 
 IN_TURN, BLOCKS, DUET = "in-turn", "blocks", "duet"
@@ -30,11 +31,11 @@ def disjoint_cpus(cpus: Sequence[int], parties: int, block: int, seed: int) -> l
     """CPUs for each party of a duet: equal shares, dealt anew for each block so that no party owns the better ones.
 
     Raises:
-        ValueError: there are fewer CPUs than parties.
+        MachineRefuses: there are fewer CPUs than parties.
     """
     share = len(cpus) // parties
     if share == 0:
-        raise ValueError(f"{len(cpus)} CPU for a duet of {parties}; each needs one of its own")
+        raise MachineRefuses(f"{len(cpus)} CPU for a duet of {parties}; each needs one of its own")
     shares = [tuple(cpus[i * share : (i + 1) * share]) for i in range(parties)]
     random.Random(f"{seed}:{block}:cpus").shuffle(shares)
     return shares

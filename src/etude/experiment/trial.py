@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 from etude.engine import Launch, Repeat, Worker
-from etude.errors import CommandFailed, UsageError
+from etude.errors import CommandFailed, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import run_hook
 from etude.experiment.plan import CHECK_EACH, Plan
@@ -38,18 +40,18 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
         CommandFailed: a command or a hook failed and the policy is to stop; the trial is on disk.
         MachineRefuses: the engine died, or results cannot be written.
     """
-    try:
+    with ExitStack() as undo:  # each conclude runs, whichever other fails
         for test in members:
+            undo.callback(run_hook, bench, test, "conclude")
             run_hook(bench, test, "prepare")
+            if bench.watch.count:  # a prepare that was ended did not prepare
+                return
         rows = bench.engine.launch(_launch(bench, members, slot))
         trials = [
             (test, _measurements(bench, test, slot, part)) for test, part in _parts(bench, members, rows)
         ]
         for test, measurements in trials:
             _write(bench, test, measurements)
-    finally:
-        for test in reversed(members):
-            run_hook(bench, test, "conclude")
     if not bench.watch.count:
         for test, measurements in trials:
             _judge(bench, test, measurements)
@@ -64,7 +66,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> Non
     path = bench.writer.path(test.name)
     head = _place(bench, test, order=0) | {"cache": None}
     first = bench.ledger.next_trial(test.name)
-    before, offset = len(bench.ledger.trials(test.name)), path.stat().st_size
+    before, offset = bench.ledger.kept(test.name), path.stat().st_size
     launch = _launch(bench, [test], Slot(first_block))
     repeat = Repeat(count, str(path), first, first_block, head)
     ended = bench.engine.repeat(
@@ -77,7 +79,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> Non
     if ended.stopped == "failed":
         _judge(bench, test, [row for row in rows if row.trial == rows[-1].trial])
     elif ended.stopped not in (None, "cancelled"):
-        raise CommandFailed(f"{path}: {ended.stopped}")
+        raise MachineRefuses(f"{ended.stopped}; see to that, then go on with --resume")
 
 
 def needs_nothing_between(plan: Plan, test: Test) -> bool:
@@ -182,9 +184,12 @@ def _printed(regex: str, unit: str, text: str) -> MetricValue | list[Any]:
         return [None, unit, "the pattern matched nothing in the output"]
     found = match.group(1) if match.re.groups else match.group(0)
     try:
-        return [float(found.replace(",", "")), unit]
+        value = float(found.replace(",", ""))
     except (ValueError, AttributeError):
+        value = math.nan
+    if not math.isfinite(value):
         return [None, unit, f"the pattern matched {found!r}, which is not a number"]
+    return [value, unit]
 
 
 def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> None:

@@ -108,7 +108,7 @@ def verdict(results: Results, metrics: Sequence[str] | None = None) -> Verdict:
     `metrics` limits the summaries to those that exist; its first, which must, is compared instead of the primary.
 
     Raises:
-        InputError: its plan cannot be read; UsageError: no such metric, or one that has no ratio.
+        InputError: its plan cannot be read; UsageError: no such metric.
     """
     plan = from_document(results.experiment["plan"], str(results.directory / "experiment.json"))
     factor = plan.rule.make().factor
@@ -119,16 +119,15 @@ def verdict(results: Results, metrics: Sequence[str] | None = None) -> Verdict:
         _test_verdict(results, plan, name, trials[name], factor, metrics, primary, shell)
         for name in results.names()
     )
-    comparisons: tuple[Comparison, ...] = ()
-    if plan.compares:
-        names = results.names()
-        comparisons = tuple(
-            found
-            for other in names[1:]
-            if (found := _compare(results, plan, trials, other, primary, factor, shell))
-        )
-    warnings = [*differences(results, trials), *_warnings(results, tests, comparisons, plan)]
-    return Verdict(results, plan, tests, comparisons, tuple(warnings))
+    comparisons: list[Comparison] = []
+    without: list[str] = []
+    for other in results.names()[1:] if plan.compares else ():
+        try:
+            comparisons += _compare(results, plan, trials, other, primary, factor, shell)
+        except ValueError as error:
+            without.append(f"no {primary} of {other} against {plan.tests[0].name}: {error}")
+    warnings = [*differences(results, trials), *_warnings(results, tests, comparisons, plan), *without]
+    return Verdict(results, plan, tests, tuple(comparisons), tuple(warnings))
 
 
 def against(baseline: Results, current: Results, metric: str) -> list[tuple[str, Ratio, float, str]]:
@@ -250,16 +249,18 @@ def _compare(
     metric: str,
     factor: float,
     shell: tuple[float, float] | None,
-) -> Comparison | None:
+) -> list[Comparison]:
+    """The comparison of one test with the reference; none below two pairs.
+
+    Raises:
+        ValueError: the values have no ratio.
+    """
     reference = plan.tests[0].name
     base_values, other_values = paired_samples([trials[reference], trials[other]], metric)
     if len(base_values) < 2:
-        return None
+        return []
     subtract = shell if shell and metric == "elapsed" else (0.0, 0.0)
-    try:
-        ratio = paired_ratio(base_values, other_values, factor=factor, subtract=subtract)
-    except ValueError as error:
-        raise UsageError(f"{metric} of {other!r} against {reference!r}: {error}") from None
+    ratio = paired_ratio(base_values, other_values, factor=factor, subtract=subtract)
     again_base, again = _against_itself(results, trials, reference, metric)
     pairs = len(base_values)
     asked: float | None = plan.rule.parameters.get("precision")
@@ -267,7 +268,7 @@ def _compare(
     finer = asked if missed and asked is not None else _round_down(ratio.half_width / FINER)
     more = more_pairs(base_values, other_values, target=finer, factor=factor) if 0 < finer < math.inf else 0
     a_pair_s = _mean_elapsed(trials[reference]) + _mean_elapsed(trials[other])
-    return Comparison(
+    comparison = Comparison(
         reference,
         other,
         metric,
@@ -283,6 +284,7 @@ def _compare(
         more * a_pair_s,
         plan.schedule == DUET,
     )
+    return [comparison]
 
 
 def _against_itself(

@@ -60,7 +60,11 @@ def check_measurement(line: Mapping[str, Any]) -> None:
             _check_metric(name, value)
     for name in ("stdout", "stderr"):
         stream = line.get(name)
-        if stream is not None and [type(stream.get(m)) for m in ("bytes", "sha256", "tail")] != [int, str, str]:
+        if stream is not None and [type(stream.get(m)) for m in ("bytes", "sha256", "tail")] != [
+            int,
+            str,
+            str,
+        ]:
             raise ValueError(f"{name} must hold bytes, sha256 and tail")
 
 

@@ -27,7 +27,7 @@ def directory_name(test: str, taken: Sequence[str]) -> str:
     """A directory for a test of that name: safe in a path, unlike those taken."""
     stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", test).strip("-.")[:60] or "test"
     name, suffix = stem, 2
-    while name in taken or name == "experiment.json":
+    while name in (*taken, "experiment.json", "experiment.json.new"):
         name, suffix = f"{stem}-{suffix}", suffix + 1
     return name
 
@@ -36,7 +36,8 @@ def replace_json(path: Path, document: Mapping[str, Any]) -> None:
     """Replace a JSON file whole: written beside it, synced, renamed."""
     beside = path.with_name(path.name + ".new")
     try:
-        with open(beside, "w", encoding="utf-8") as file:
+        # A file name in the command line may be no UTF-8.
+        with open(beside, "w", encoding="utf-8", errors="replace") as file:
             json.dump(document, file, indent=1, ensure_ascii=False)
             file.write("\n")
             file.flush()
@@ -124,7 +125,7 @@ class ResultsWriter:
         """
         text = "".join(
             json.dumps(to_line(m), ensure_ascii=False, separators=(",", ":")) + "\n" for m in measurements
-        ).encode("utf-8", "surrogateescape")
+        ).encode("utf-8", "replace")
         file = self._files[test]
         end = os.fstat(file).st_size
         try:
@@ -142,14 +143,21 @@ class ResultsWriter:
         path = self._paths[test].parent / "logs" / name
         try:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8", errors="surrogateescape")
+            path.write_text(text, encoding="utf-8", errors="replace")
         except OSError as error:
             raise refused(path, error) from error
 
     def sync(self) -> None:
-        """Make what was written survive the machine, too."""
+        """Make what was written survive the machine, too.
+
+        Raises:
+            MachineRefuses: the device does not take it.
+        """
         for test in self._dirty:
-            os.fdatasync(self._files[test])
+            try:
+                os.fdatasync(self._files[test])
+            except OSError as error:
+                raise refused(self._paths[test], error) from error
         self._dirty.clear()
         self._synced_at = time.monotonic()
 

@@ -45,7 +45,7 @@ def describe(
     """Summary of `x`, shape (n,), in the order in which the trials ran.
 
     factor: that of the stop rule which ended the series (1.0 for a count fixed beforehand).
-    diagnose: also look for outliers and a trend, which imports scipy.stats (slow to load).
+    diagnose: also look for outliers and a trend.
     Raises ValueError where there is no value, or one is not finite.
     """
     values = finite_sample(x)

@@ -3,7 +3,7 @@
 A rule that stops once its interval is narrow stops most readily when chance made it narrow, so that the
 plain interval covers too seldom. Each factor widens the interval, when stopping and when reporting, until
 it covers again; the fewer trials a rule may stop at, the larger. Statistics by simulation, see
-docs/calibration.md: bench/calibrate.py finds the numbers, and a test holds them equal to what it wrote.
+docs/calibration.md, which bench/calibrate.py writes and a test compares with this file.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ Factors = tuple[tuple[int, float], ...]
 """(smallest `minimum`, factor), the largest minimum first."""
 
 MEAN_FACTORS: Factors = ((10, 1.08), (5, 1.16), (3, 1.30), (2, 1.64))
-"""For MeanPrecision."""
+"""For MeanPrecision: those of the study that it was designed by, checked by bench/calibrate.py."""
 
 RATIO_FACTORS: Factors = ((10, 1.12), (5, 1.16), (3, 1.31), (2, 1.65))
-"""For RatioPrecision. Below ten pairs they hold for steady machines, not for one that alternates in speed."""
+"""For RatioPrecision: found by bench/calibrate.py. Below ten pairs they hold on steady machines only."""
 
 
 def factor_for(minimum: int, factors: Factors) -> float:

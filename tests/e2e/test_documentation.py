@@ -1,0 +1,41 @@
+"""Every command and every piece of Python in the guide runs as it is printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_the_guide_runs_as_it_is_printed(tmp_path: Path) -> None:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    ran = 0
+    for language, text in BLOCK.findall((ROOT / "docs" / "guide.md").read_text()):
+        if language == "python":
+            commands = [[sys.executable, "-c", text]]
+        else:
+            commands = [["sh", "-c", line[2:]] for line in text.splitlines() if line.startswith("$ ")]
+        for command in commands:
+            done = subprocess.run(
+                command,
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=120,
+            )
+            assert done.returncode == 0, (command[-1], done.stdout[-2000:], done.stderr[-2000:])
+            ran += 1
+    assert ran > 10
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"

@@ -1,0 +1,204 @@
+"""Writing results: whole trials only, one writer, names that are safe."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import line, measurement
+from etude.errors import MachineRefuses
+from etude.results import writer as writer_module
+from etude.results.reader import read_measurements
+from etude.results.writer import ResultsWriter, directory_name, replace_json, sole_writer
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[ResultsWriter]:
+    made = ResultsWriter(tmp_path, {"a": "a"})
+    yield made
+    made.close()
+
+
+def test_a_trial_is_on_disk_when_append_returns(writer: ResultsWriter) -> None:
+    for trial in range(3):
+        rows = [measurement(trial=trial, worker=worker) for worker in range(2)]
+        writer.append("a", rows)
+        assert writer.path("a").read_bytes().endswith(b"".join(line(row) for row in rows).replace(b" ", b""))
+
+
+def test_one_trial_is_one_write(writer: ResultsWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    real = os.write
+    monkeypatch.setattr("os.write", lambda file, data: written.append(bytes(data)) or real(file, data))
+    writer.append("a", [measurement(worker=worker) for worker in range(4)])
+    assert [data.count(b"\n") for data in written] == [4]
+
+
+def test_results_go_behind_what_is_there_already(tmp_path: Path) -> None:
+    for trial in range(2):
+        again = ResultsWriter(tmp_path, {"a": "a"})
+        again.append("a", [measurement(trial=trial)])
+        again.close()
+    rows, _ = read_measurements(tmp_path / "a" / "results.jsonl")
+    assert [row.trial for row in rows] == [0, 1]
+
+
+@pytest.fixture
+def small_files() -> Iterator[int]:
+    """A device on which a file has space for 2,000 bytes."""
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, former[1]))
+    yield 2000
+    resource.setrlimit(resource.RLIMIT_FSIZE, former)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_on_a_full_device_the_file_ends_with_its_last_whole_trial(
+    writer: ResultsWriter, small_files: int
+) -> None:
+    size = len(line(measurement()))
+    assert small_files % size, "the last write must be cut"
+    with pytest.raises(MachineRefuses, match=r"results\.jsonl: cannot write results: "):
+        for trial in range(100):
+            writer.append("a", [measurement(trial=trial), measurement(trial=trial, worker=1)])
+    rows, whole = read_measurements(writer.path("a"))
+    assert whole
+    assert len(rows) >= 2
+    assert len(rows) % 2 == 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS])
+def test_a_write_that_is_refused_leaves_no_part_of_a_trial(
+    writer: ResultsWriter, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    writer.append("a", [measurement(trial=0)])
+    before = writer.path("a").read_bytes()
+    real = os.write
+
+    def half_then_refuse(file: int, data: bytes) -> int:
+        real(file, data[: len(data) // 2])
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("os.write", half_then_refuse)
+    with pytest.raises(MachineRefuses) as error:
+        writer.append("a", [measurement(trial=1)])
+    assert os.strerror(number) in str(error.value)
+    assert writer.path("a").read_bytes() == before
+
+
+def test_no_space_says_to_free_some_and_resume(tmp_path: Path) -> None:
+    refused = writer_module.refused(tmp_path, OSError(errno.ENOSPC, "full"))
+    assert str(refused) == (
+        f"{tmp_path}: cannot write results: No space left on device; free some space, then go on with --resume"
+    )
+
+
+def test_a_sync_that_fails_is_one_line(writer: ResultsWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    writer.append("a", [measurement()])
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fdatasync", refuse)
+        with pytest.raises(MachineRefuses, match=r"results\.jsonl: cannot write results: Input/output error"):
+            writer.sync()
+
+
+def test_a_file_where_a_directory_should_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    with pytest.raises(MachineRefuses, match="cannot write results"):
+        ResultsWriter(tmp_path, {"a": "a"})
+
+
+def test_a_document_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "experiment.json"
+    replace_json(path, {"name": "first"})
+
+    def refuse(file: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    with pytest.raises(MachineRefuses, match=r"experiment\.json: cannot write results: No space left"):
+        replace_json(path, {"name": "second"})
+    assert json.loads(path.read_text()) == {"name": "first"}
+    assert os.listdir(tmp_path) == ["experiment.json"]
+
+
+def test_a_second_writer_is_kept_out_until_the_first_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "LOCK_WAIT_S", 0.0)
+    with sole_writer(tmp_path):
+        with pytest.raises(MachineRefuses, match="another Étude is writing here"), sole_writer(tmp_path):
+            pass
+        with pytest.raises(MachineRefuses), sole_writer(tmp_path):
+            pass
+    with sole_writer(tmp_path):
+        pass
+
+
+def test_a_killed_writers_engine_holds_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine inherits the descriptor: here a child that outlives the `with`."""
+    monkeypatch.setattr(writer_module, "LOCK_WAIT_S", 0.0)
+    release, held = os.pipe()
+    os.set_inheritable(release, True)
+    with sole_writer(tmp_path):
+        actions = [(os.POSIX_SPAWN_DUP2, release, 0)]
+        child = os.posix_spawn("/bin/sh", ["sh", "-c", "read line"], os.environ, file_actions=actions)
+        os.close(release)
+    with pytest.raises(MachineRefuses), sole_writer(tmp_path):
+        pass
+    os.close(held)
+    os.waitpid(child, 0)
+    with sole_writer(tmp_path):
+        pass
+
+
+def test_it_waits_for_the_first_writer_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = sole_writer(tmp_path)
+    first.__enter__()
+    waits: list[float] = []
+
+    def end_the_first(seconds: float) -> None:
+        waits.append(seconds)
+        first.__exit__(None, None, None)
+
+    monkeypatch.setattr("time.sleep", end_the_first)
+    with sole_writer(tmp_path):
+        assert len(waits) == 1
+
+
+@given(
+    st.text()
+    | st.sampled_from([".", "..", "/", "-", "", "experiment.json", "experiment.json.new", "a" * 300])
+)
+def test_a_directory_name_is_safe(name: str) -> None:
+    made = directory_name(name, ())
+    assert made
+    assert len(made.encode()) <= 100
+    assert "/" not in made
+    assert "\0" not in made
+    assert not made.startswith((".", "-"))
+    assert made not in ("experiment.json", "experiment.json.new")
+
+
+@given(st.lists(st.text(max_size=4) | st.sampled_from(["a", "a-2", "a 2", "a-2-2", "x" * 70]), max_size=12))
+def test_directory_names_are_unique(names: list[str]) -> None:
+    made: list[str] = []
+    for name in names:
+        made.append(directory_name(name, made))
+    assert len(set(made)) == len(names)
+
+
+def test_a_plain_name_stays_as_it_is() -> None:
+    assert directory_name("gzip-5_c+.1", ()) == "gzip-5_c+.1"
