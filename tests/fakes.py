@@ -5,6 +5,7 @@ What they do to files and rows is what docs/formats.md says of `etude-engine ser
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -167,7 +168,7 @@ def _accepted(launch: Launch, row: Mapping[str, Any]) -> bool:
 def captured(text: str) -> dict[str, Any]:
     """A stream as a row tells of it."""
     data = text.encode()
-    return {"bytes": len(data), "sha256": f"digest of {text!r}", "tail": text}
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), "tail": text}
 
 
 def around(mean: float, *steps: float) -> Iterator[float]:

@@ -16,7 +16,7 @@ from etude.errors import CommandFailed, EtudeError, MachineRefuses, UsageError
 from etude.experiment.schedule import block_order, disjoint_cpus
 from etude.experiment.test import Test
 from etude.results.model import Measurement
-from etude.results.reader import Results
+from etude.results.reader import Results, load_results
 
 A, B, C = (Test(name, (name,)) for name in "abc")
 
@@ -196,9 +196,13 @@ def test_a_repetition_that_fails_stops_there_with_its_trial_on_disk(tmp_path: Pa
     test = Test("a", ("a",), prepare="true" if patterned else None)
     with pytest.raises(CommandFailed) as error:
         results(tmp_path, World({"a": outcomes()}), test, trials=9)
-    assert str(error.value) == (
+    assert str(error.value).startswith(
         "a: trial 3: exit status 7: no luck; if that is how it should end, use --ignore-failure"
     )
+    assert [(m.kept, m.why) for m in load_results(tmp_path).measurements["a"]][-2:] == [
+        (True, None),
+        (False, "failed"),
+    ]
 
 
 def test_a_repetition_that_meets_a_full_disk_is_the_machines_refusal(
@@ -221,7 +225,7 @@ def test_progress_within_the_engine_is_told(tmp_path: Path) -> None:
         make_engine=World({"a": around(0.1)}).make_engine,
         observe=lambda event, ledger: seen.append(event.done) if event.what == "progress" else None,
     )
-    assert seen == [2, 3, 4, 5]  # the set-aside first run counts as made
+    assert seen == [1, 2, 3, 4]
 
 
 def test_two_tests_of_one_name_are_refused() -> None:

@@ -60,13 +60,22 @@ trait Group {
 pub struct Cgroups {
     place: Result<Place, String>,
     current: Option<(String, Box<dyn Group>)>,
-    before: Option<Before>,
+    before: Option<Reading>,
 }
 
-struct Before {
+/// Everything that only counts up.
+struct Reading {
     own_cpu_ns: u64,
     cpu_ns: Result<u64, String>,
     moved: (Result<u64, String>, Result<u64, String>),
+}
+
+impl Reading {
+    /// The two CPU times directly after one another.
+    fn of(group: &dyn Group) -> Reading {
+        let moved = group.moved_bytes();
+        Reading { own_cpu_ns: own_cpu_ns(), cpu_ns: group.cpu_ns(), moved }
+    }
 }
 
 impl Cgroups {
@@ -117,18 +126,21 @@ impl Cgroups {
 
     /// Leaves and removes the group, if there is one.
     pub fn leave(&mut self) {
+        self.before = None;
         if let Some((_, mut group)) = self.current.take() {
             group.leave();
         }
     }
 
-    /// Reads everything before a trial.
-    pub fn start(&mut self) {
-        self.before = self.current.as_mut().map(|(_, group)| {
+    /// Reads everything before a trial. `follows`: another has just ended, and only the engine has worked since; then
+    /// its last reading serves, because the engine's own work is subtracted.
+    pub fn start(&mut self, follows: bool) {
+        if let Some((_, group)) = &mut self.current {
             group.reset_peak();
-            let moved = group.moved_bytes();
-            Before { own_cpu_ns: own_cpu_ns(), cpu_ns: group.cpu_ns(), moved }
-        });
+            if !follows || self.before.is_none() {
+                self.before = Some(Reading::of(group.as_ref()));
+            }
+        }
     }
 
     /// Reads everything after a trial.
@@ -136,15 +148,16 @@ impl Cgroups {
         let (Some((_, group)), Some(before)) = (&self.current, self.before.take()) else {
             return Tree::unknown("in no control group");
         };
-        let own = own_cpu_ns() - before.own_cpu_ns;
-        let cpu_ns = difference(before.cpu_ns, group.cpu_ns()).map(|all| all.saturating_sub(own));
-        let moved = group.moved_bytes();
-        Tree {
-            cpu_ns,
+        let after = Reading::of(group.as_ref());
+        let own = after.own_cpu_ns - before.own_cpu_ns;
+        let tree = Tree {
+            cpu_ns: difference(&before.cpu_ns, &after.cpu_ns).map(|all| all.saturating_sub(own)),
             peak_memory_bytes: group.peak_memory_bytes(),
-            read_bytes: difference(before.moved.0, moved.0),
-            written_bytes: difference(before.moved.1, moved.1),
-        }
+            read_bytes: difference(&before.moved.0, &after.moved.0),
+            written_bytes: difference(&before.moved.1, &after.moved.1),
+        };
+        self.before = Some(after);
+        tree
     }
 }
 
@@ -154,8 +167,8 @@ impl Drop for Cgroups {
     }
 }
 
-fn difference(before: Result<u64, String>, after: Result<u64, String>) -> Result<u64, String> {
-    Ok(after?.saturating_sub(before?))
+fn difference(before: &Result<u64, String>, after: &Result<u64, String>) -> Result<u64, String> {
+    Ok(after.clone()?.saturating_sub(before.clone()?))
 }
 
 /// Refuses a name that could be somebody else's group or lead elsewhere; the error is one line.

@@ -14,6 +14,9 @@ use crate::sys;
 
 const PIPE_BYTES: libc::c_int = 1 << 20;
 
+/// How much is taken of one stream before anything else is looked at again: what a full pipe holds, B.
+const TURN_BYTES: usize = PIPE_BYTES as usize;
+
 /// Bytes read at once; the caller's buffer has this length.
 pub const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -45,10 +48,11 @@ impl Capture {
         self.read.as_raw_fd()
     }
 
-    /// Takes what is in the pipe now, at most `limit` bytes of it.
-    pub fn drain(&mut self, buffer: &mut [u8], limit: usize) {
+    /// Takes what is in the pipe now. Somebody may write as fast as we read: more than a pipe can hold is left for the
+    /// next time.
+    pub fn drain(&mut self, buffer: &mut [u8]) {
         let mut taken = 0;
-        while taken < limit {
+        while taken < TURN_BYTES {
             match (&self.read).read(buffer) {
                 Ok(length) if length > 0 => {
                     self.take(&buffer[..length]);

@@ -119,8 +119,10 @@ impl Ready {
         explain(&self.path, self.cwd.as_ref(), stage, errno)
     }
 
-    /// What was captured in this trial: standard output, standard error.
-    pub(crate) fn captured(&mut self) -> [Option<Captured>; 2] {
+    /// What was captured in this trial: standard output, standard error. To be called when nobody writes any more;
+    /// `buffer` is for reading.
+    pub(crate) fn captured(&mut self, buffer: &mut [u8]) -> [Option<Captured>; 2] {
+        self.streams.captures.iter_mut().flatten().for_each(|capture| capture.drain(buffer));
         let [stdout, stderr] = &mut self.streams.captures;
         let stderr = stderr.as_mut().filter(|capture| !capture.is_empty());
         [stdout.as_mut().map(|capture| capture.finish()), stderr.map(|capture| capture.finish())]

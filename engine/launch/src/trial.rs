@@ -72,7 +72,7 @@ impl Launcher {
         let grace_until_ns = watch.grace_until_ns();
         let mut outcome = self.settle(grace_until_ns, options.keep_leftovers);
         for (worker, ready) in workers.iter_mut().zip(&mut ready) {
-            [worker.stdout, worker.stderr] = ready.captured();
+            [worker.stdout, worker.stderr] = ready.captured(&mut self.buffer);
         }
         outcome.workers = workers;
         outcome
@@ -119,7 +119,7 @@ impl Launcher {
     /// Empties those streams.
     pub fn drain_idle(&mut self) {
         for capture in &mut self.kept.captures {
-            capture.drain(&mut self.buffer, usize::MAX);
+            capture.drain(&mut self.buffer);
         }
     }
 }

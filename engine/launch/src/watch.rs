@@ -10,9 +10,6 @@ use crate::live::Live;
 use crate::prepare::Options;
 use crate::{clock, sys, tree};
 
-/// How much of a stream is taken before the others are looked at again, B.
-const TURN_BYTES: usize = 1 << 20;
-
 /// How often killed processes that are still there are killed again, ns.
 const AGAIN_NS: u64 = clock::SECOND / 2;
 
@@ -127,9 +124,6 @@ impl<'a> Watch<'a> {
             }
             self.advance(lives, now);
         }
-        for stream in streams.iter_mut().flat_map(|streams| streams.captures.iter_mut().flatten()) {
-            stream.drain(self.buffer, usize::MAX);
-        }
     }
 
     /// Until when what lives on after the workers has time to end by itself: only after SIGTERM, and only that long.
@@ -154,7 +148,7 @@ impl<'a> Watch<'a> {
         let captures = streams.iter_mut().flat_map(|streams| streams.captures.iter_mut().flatten());
         for (capture, polled) in captures.chain(&mut self.kept.captures).zip(&self.polled[2 + workers..]) {
             if polled.revents != 0 {
-                capture.drain(self.buffer, TURN_BYTES);
+                capture.drain(self.buffer);
             }
         }
     }
@@ -174,7 +168,7 @@ impl<'a> Watch<'a> {
             }
             Phase::Asked(at) | Phase::Forced(at) if now >= at => {
                 self.phase = Phase::Forced(now + AGAIN_NS);
-                tree::signal(libc::SIGKILL, &leaders(lives), self.kept);
+                
             }
             _ => {}
         }

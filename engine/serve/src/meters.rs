@@ -69,13 +69,15 @@ impl Meters {
     /// Reads everything before a trial; the CPU time of the group last. `follows`: another has just ended, and nothing
     /// but its lines was written since.
     pub fn start(&mut self, follows: bool) {
-        self.floor.look();
+        if !follows {
+            self.floor.look();
+        }
         if let Some(counters) = self.counters.as_mut().filter(|_| !follows) {
             counters.start();
         }
         self.io_before = self.storage();
         if self.group == Some(Ok(())) {
-            self.cgroups.start();
+            self.cgroups.start(follows);
         }
     }
 

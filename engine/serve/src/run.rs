@@ -14,6 +14,9 @@ use crate::rows;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
+/// Trials of a repetition after which our own memory does not grow any more.
+const SETTLED_TRIALS: u64 = 3;
+
 /// Longest tail of a captured stream that is kept, B.
 const MOST_CAPTURE_BYTES: usize = 64 << 20;
 
@@ -78,7 +81,7 @@ impl Engine {
                 stopped = Some("cancelled".to_owned());
                 break;
             }
-            let rows = self.trial(prepared, done > 0, input);
+            let rows = self.trial(prepared, done >= SETTLED_TRIALS, input);
             let kept = rows::succeeded(&rows, launch.accept);
             let why = (!kept).then(|| if input.cancelled() { "cancelled" } else { "failed" });
             lines.clear();

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from etude.results.reader import Results
 
 PLAIN_WIDTH = 160
+WIDE = 112
+"""Columns of a terminal that shows the whole table; a narrower one gets the most important columns."""
+COLUMNS = ("mean", "± 95 %", "median", "min … max", "trials", "user", "system", "peak memory")
+NARROW = ("mean", "± 95 %", "median", "trials")
 BESIDE = ("user", "system", "peak_memory")
 """Metrics that the table shows beside the one that is judged."""
 
@@ -38,7 +42,7 @@ def show(
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
     for warning in verdict.warnings:
         console.print(f"! {warning}", style="yellow", markup=False)
-    console.print(_table(verdict))
+    console.print(_table(verdict, console.width))
     for line in _sentences(verdict):
         console.print(line, markup=False)
     for line in _baseline_lines(verdict, baseline):
@@ -70,46 +74,39 @@ def _baseline_lines(verdict: Verdict, baseline: Results | None) -> list[str]:
     ]
 
 
-def _table(verdict: Verdict) -> Table:
+def _table(verdict: Verdict, width: int) -> Table:
     from rich import box
     from rich.table import Table
 
-    primary = verdict.plan.primary
+    wide = width >= WIDE
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(primary, overflow="fold")
-    for heading in ("mean", "± 95 %", "median", "min … max", "trials", "user", "system", "peak memory"):
+    table.add_column(verdict.plan.primary, overflow="fold")
+    for heading in COLUMNS if wide else NARROW:
         table.add_column(heading, justify="right", no_wrap=True)
-    if verdict.comparisons:
-        table.add_column(f"× {verdict.plan.tests[0].name}", justify="right", overflow="fold")
     ratios = {c.other: text.ratio_text(c.ratio) for c in verdict.comparisons}
+    if ratios:
+        table.add_column("ratio", justify="right", no_wrap=True)
     for test in verdict.tests:
-        row = _row(test, primary)
-        if verdict.comparisons:
-            row.append(ratios.get(test.test, "1"))
-        table.add_row(*row)
+        cells = _cells(test, verdict.plan.primary)
+        shown = [cells.get(heading, "–") for heading in (COLUMNS if wide else NARROW)]
+        table.add_row(test.test, *shown, *([ratios.get(test.test, "1")] if ratios else []))
     return table
 
 
-def _row(test: Any, primary: str) -> list[str]:
+def _cells(test: Any, primary: str) -> dict[str, str]:
+    """One test's row, by column."""
+    cells = {"trials": str(test.kept)}
+    cells |= {metric.replace("_", " "): _mean(test, metric) for metric in BESIDE}
     found = test.metric(primary)
-    summary = found.summary if found else None
-    if summary is None:
-        return [test.test, "–", "–", "–", "–", str(test.kept), "–", "–", "–"]
-    q = text.quantity
-    half = (
-        summary.mean_interval.half_width / abs(summary.mean)
-        if summary.mean_interval and summary.mean
-        else None
+    if found is None or found.summary is None:
+        return cells
+    s, like = found.summary, found.summary.mean
+    if s.mean_interval and s.mean:
+        cells["± 95 %"] = text.percent(s.mean_interval.half_width / abs(s.mean))
+    mean, median, low, high = (
+        text.quantity(value, found.unit, like) for value in (s.mean, s.median, s.minimum, s.maximum)
     )
-    return [
-        test.test,
-        q(summary.mean, found.unit),
-        "–" if half is None else text.percent(half),
-        q(summary.median, found.unit, summary.mean),
-        f"{q(summary.minimum, found.unit, summary.mean)} … {q(summary.maximum, found.unit, summary.mean)}",
-        str(summary.count),
-        *(_mean(test, name) for name in BESIDE),
-    ]
+    return cells | {"mean": mean, "median": median, "min … max": f"{low} … {high}"}
 
 
 def _mean(test: Any, metric: str) -> str:

@@ -6,7 +6,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from etude.report.verdict import Comparison, Verdict
+    from etude.report.verdict import Comparison, TestVerdict, Verdict
+    from etude.stats.describe import Summary
+    from etude.stats.intervals import Interval
+
+HEADINGS = ("count", "mean", "95 % of the mean", "median", "95 % of the median", "min", "max", "deviation")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,53 +55,48 @@ def _show(verdict: Verdict) -> None:
         set_aside = test.made - test.kept
         console.print(f"\n{test.test}: {test.kept} trials kept, {set_aside} set aside", markup=False)
         console.print(_table(test))
+        for line in _without_value(test):
+            console.print(line, style="dim", markup=False)
     for comparison in verdict.comparisons:
         console.print(_comparison(comparison), markup=False)
 
 
-def _table(test: Any) -> Any:
+def _table(test: TestVerdict) -> Any:
     from rich import box
     from rich.table import Table
 
-    from etude.report import text
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("metric")
-    for heading in (
-        "count",
-        "mean",
-        "95 % of the mean",
-        "median",
-        "95 % of the median",
-        "min",
-        "max",
-        "deviation",
-    ):
+    table.add_column("metric", no_wrap=True)
+    for heading in HEADINGS:
         table.add_column(heading, justify="right")
     for m in test.metrics:
-        if m.summary is None:
-            table.add_row(m.metric, "0", f"none: {m.reason}")
-            continue
-        s, like = m.summary, m.summary.mean
-
-        def q(value: float | None, unit: str = m.unit, like: float = like) -> str:
-            return text.quantity(value, unit, like or None)
-
-        def between(interval: Any) -> str:
-            return f"{q(interval.low)} … {q(interval.high)}" if interval else "–"
-
-        table.add_row(
-            m.metric,
-            str(s.count),
-            q(s.mean),
-            between(s.mean_interval),
-            q(s.median),
-            between(s.median_interval),
-            q(s.minimum),
-            q(s.maximum),
-            q(s.deviation),
-        )
+        if m.summary is not None:
+            table.add_row(m.metric, str(m.summary.count), *_figures(m.summary, m.unit))
     return table
+
+
+def _figures(s: Summary, unit: str) -> list[str]:
+    from etude.report.text import quantity
+
+    def between(interval: Interval | None) -> str:
+        if interval is None:
+            return "–"
+        return f"{quantity(interval.low, unit, like)} … {quantity(interval.high, unit, like)}"
+
+    like = s.mean or None
+    mean, median, low, high, deviation = (
+        quantity(value, unit, like) for value in (s.mean, s.median, s.minimum, s.maximum, s.deviation)
+    )
+    return [mean, between(s.mean_interval), median, between(s.median_interval), low, high, deviation]
+
+
+def _without_value(test: TestVerdict) -> list[str]:
+    """The metrics that could not be measured, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for m in test.metrics:
+        if m.summary is None:
+            reasons.setdefault(m.reason or "unknown", []).append(m.metric)
+    return [f"not measured: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 
 def _comparison(c: Comparison) -> str:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from etude.errors import Interrupted, UsageError
+from etude.errors import Interrupted, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import end_hooks, run_hook
 from etude.experiment.plan import Plan
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from etude.stats.stopping import Decision, Seen
 
 FIRST_RUN, CALIBRATION = "first run", "calibration"
+GIVE_UP = 2
+"""After this many times the most trials allowed, a metric that some trials lack will not be known."""
 INNER_TRIAL_S = 0.05
 """`--inner auto`: a trial lasts at least this long, thousands of times what one reading of the clock or one wake-up
 costs, as hbench:OS sizes its loops."""
@@ -81,9 +83,29 @@ def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
         bench.tell("set-aside", test)
         run_trial(bench, [test], Slot(0, order, FIRST_RUN))
         _heed(bench)
+        if test.role == "test":
+            _check_primary(bench, test)
         bench.inner[test.name] = _inner(bench, test)
     for twin in twins(bench.plan):
         bench.inner[twin.name] = bench.inner[tests[0].name]
+
+
+def _check_primary(bench: Bench, test: Test) -> None:
+    """Refuse a primary metric that the first run does not have: no rule could ever see enough of it.
+
+    Raises:
+        UsageError: there is none of that name; MachineRefuses: it cannot be measured here.
+    """
+    metrics = bench.ledger.trials(test.name)[-1].first.metrics
+    primary = bench.plan.primary
+    if primary not in metrics:
+        raise UsageError(
+            f"metric {primary!r}: {test.name!r} has none of that name; it has {', '.join(sorted(metrics))}"
+        )
+    if metrics[primary][0] is None:
+        raise MachineRefuses(
+            f"metric {primary} of {test.name!r}: {metrics[primary][2]}; choose another with --primary"
+        )
 
 
 def _inner(bench: Bench, test: Test) -> int:
@@ -125,16 +147,16 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
         if block >= bench.plan.rule.minimum:
             decision = _decide(bench, tests)
             bench.tell("decision", *tests, detail=decision.why)
-            if decision.enough:
+            if decision.enough or block >= GIVE_UP * bench.plan.rule.maximum:
                 return decision
 
 
 def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, ...]]:
     """The trials of one block in their order; each is one test's, or for a duet all parties' at once."""
     pair = twins(plan) if plan.again_every and block % plan.again_every == 0 else ()
+    shell = (shell_test(plan.shell),) if plan.shell else ()
     if plan.schedule == DUET:
-        return [tests, pair] if pair else [tests]
-    shell = [shell_test(plan.shell)] if plan.shell else []
+        return [members for members in (tests, pair, shell) if members]
     return [(test,) for test in block_order([*tests, *pair, *shell], block, plan.seed)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,8 +58,10 @@ def run(
         EtudeError: as the classes of etude.errors say; what was measured is on disk.
     """
     path = new_directory(directory, plan.name)
-    document = _new_document(plan, verb, command_line)
-    return _sit(plan, path, document, observe, make_engine)
+    with sole_writer(path):
+        if _holds_results(path):
+            raise _already(path)
+        return _sit(plan, path, _new_document(plan, verb, command_line), observe, make_engine)
 
 
 def resume(
@@ -71,9 +73,13 @@ def resume(
         EtudeError: as `run`; InputError where there is nothing that can be resumed.
     """
     path = Path(directory)
-    document = read_experiment(path)
-    plan = from_document(document["plan"], str(path / "experiment.json"))
-    return _sit(plan, path, document, observe, make_engine)
+    read_experiment(path)
+    with sole_writer(path):
+        document = read_experiment(path)  # as whoever wrote here last left it
+        plan = from_document(document["plan"], str(path / "experiment.json"))
+        if document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
+            return Outcome(load_results(path), ())
+        return _sit(plan, path, document, observe, make_engine)
 
 
 def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
@@ -84,17 +90,23 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
     """
     stem = directory_name(name, ())
     path = Path(directory or f"etude-results/{stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
-    if (path / "experiment.json").exists():
-        if directory is not None:
-            raise InputError(
-                f"{path}: holds results already; go on with --resume {path}, or name another with -o"
-            )
-        path = path.with_name(f"{path.name}-{os.getpid()}")
     try:
+        if _holds_results(path):
+            if directory is not None:
+                raise _already(path)
+            path = path.with_name(f"{path.name}-{os.getpid()}")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused(path, error) from error
     return path
+
+
+def _holds_results(path: Path) -> bool:
+    return (path / "experiment.json").exists()
+
+
+def _already(path: Path) -> InputError:
+    return InputError(f"{path}: holds results already; go on with --resume {path}, or name another with -o")
 
 
 def _new_document(plan: Plan, verb: str, command_line: Sequence[str]) -> dict[str, Any]:
@@ -126,18 +138,6 @@ def _sit(
 ) -> Outcome:
     """One sitting: measure, and say in experiment.json how it ended, whatever happens."""
     directories = {test["name"]: test["directory"] for test in document["tests"]}
-    with sole_writer(path):
-        return _measure(plan, path, document, directories, observe, make_engine)
-
-
-def _measure(
-    plan: Plan,
-    path: Path,
-    document: dict[str, Any],
-    directories: Mapping[str, str],
-    observe: Observer,
-    make_engine: EngineMaker,
-) -> Outcome:
     torn = [name for name in directories.values() if drop_torn_line(path / name / "results.jsonl")]
     replace_json(path / "experiment.json", document)
     measured = load_results(path).measurements
@@ -159,8 +159,10 @@ def _measure(
                 error.args = (
                     f"{error}; what was measured is in {path}; go on with: etude bench --resume {path}",
                 )
+            elif isinstance(error, EtudeError) and any(map(ledger.kept, directories)):
+                error.args = (f"{error}; what was measured is in {path}",)
             raise
-    return Outcome(Results(path, document, ledger.measurements(), tuple(torn)), tuple(decisions))
+    return Outcome(Results(path, document, ledger.measurements(), ()), tuple(decisions))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -62,6 +63,9 @@ def combinations(parameters: Sequence[str]) -> list[dict[str, str]]:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"-P {name}: stands twice; give all its values in one")
+    count = math.prod(len(values) for _, values in parsed)
+    if count > MOST_VALUES:
+        raise UsageError(f"-P: {count:,} combinations; at most {MOST_VALUES:,} can be run")
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*(v for _, v in parsed))]
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from etude.errors import UsageError
+from etude.results.model import METRICS
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,20 @@ class Test:
             raise UsageError(f"test {self.name!r}: inner {self.inner!r}; expected a number from 1, or auto")
         if self.inner != 1 and self.workers > 1:
             raise UsageError(f"test {self.name!r}: inner repetitions need a single worker")
+        self._check_metrics()
+        self._check_text()
+
+    def _check_metrics(self) -> None:
+        names = [pattern.name for pattern in self.metrics]
+        for name in names:
+            if name in METRICS or names.count(name) > 1:
+                raise UsageError(f"metric {name}: there is one of that name already; choose another")
+
+    def _check_text(self) -> None:
+        """What is no UTF-8 could be handed neither to the engine nor to the results, which are JSON."""
+        for word in (self.name, *self.command):
+            if any("\ud800" <= character <= "\udfff" for character in word):
+                raise UsageError(f"{word!r} is not UTF-8; run it from a script with a plain name")
 
 
 def make_test(command: str, *, name: str | None = None, shell: str | None = None, **options: Any) -> Test:

@@ -66,12 +66,19 @@ def ratio_text(ratio: Ratio) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`14 s`, `3 min`, `2 h`: for what is still to come."""
+    """`20 ms`, `14 s`, `3 min`, `2 h`: for what is still to come."""
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def counted(count: int, what: str) -> str:
+    """`1 more pair`, `1,200 more pairs`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def takes(metric: str, other: str, ratio: str, base: str) -> str:
@@ -88,19 +95,21 @@ def comparison_lines(c: Comparison) -> list[str]:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({basis}); {_floor(c)}."
     else:
         bound = max(c.ratio.high - 1.0, 1.0 - c.ratio.low)
-        first = (
-            f"No difference above {percent(bound)} can be seen between {c.other} and {c.base} "
-            f"(ratio {ratio_text(c.ratio)}, {basis}); {_floor(c)}."
+        seen = (
+            f"No difference above {percent(bound)} can be seen"
+            if bound < 1
+            else "Nothing can be said yet of a difference"
         )
+        first = f"{seen} between {c.other} and {c.base} (ratio {ratio_text(c.ratio)}, {basis}); {_floor(c)}."
     lines = [first, f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} (mean)."]
     asked = c.asked is not None and c.ratio.half_width >= c.asked
     if asked:
         lines.append(
             f"Not converged: the ratio is known to ± {percent(c.ratio.half_width)}, {percent(c.finer)} was asked; "
-            f"{c.more:,} more pairs ({duration(c.more_s)}) would reach it."
+            f"{counted(c.more, 'more pair')} ({duration(c.more_s)}) would reach it."
         )
     elif c.more:
-        lines.append(f"{c.more:,} more pairs ({duration(c.more_s)}) would show {percent(c.finer)}.")
+        lines.append(f"{counted(c.more, 'more pair')} ({duration(c.more_s)}) would show {percent(c.finer)}.")
     return lines
 
 
@@ -154,5 +163,5 @@ def precision_line(test: TestVerdict, plan: Plan) -> str | None:
     asked = percent(plan.rule.parameters["precision"])
     return (
         f"{test.test}: not converged: the mean is known to ± {percent(width)}, {asked} was asked; "
-        f"{test.more:,} more trials ({duration(test.more_s)}) would reach it."
+        f"{counted(test.more, 'more trial')} ({duration(test.more_s)}) would reach it."
     )

@@ -317,6 +317,11 @@ def _warnings(
 ) -> list[str]:
     found = [f"{path}: its last line was cut short and was left out" for path in results.torn]
     sittings: list[Any] = results.experiment["sittings"]
+    found += [
+        f"{name}: a line that was cut short before sitting {sitting['sitting']} was left out"
+        for sitting in sittings
+        for name in sitting.get("torn") or ()
+    ]
     if len(sittings) > 1:
         found.append(f"resumed: these are {len(sittings)} sittings; pairs are formed within one only")
     for test in tests:

@@ -22,7 +22,12 @@ impl Engine {
 
     pub fn with(options: &[&str]) -> Engine {
         let mut command = Command::new(env!("CARGO_BIN_EXE_etude-engine"));
-        command.arg("serve").args(options).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg("serve").args(options);
+        Engine::from(command)
+    }
+
+    pub fn from(mut command: Command) -> Engine {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("the engine starts");
         let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().expect("piped"));
