@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import hooked
-from fakes import World, around, is_hook
 
+from builders import hooked
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses
 from etude.experiment.plan import Plan
@@ -20,6 +19,7 @@ from etude.experiment.test import Test
 from etude.report.verdict import verdict
 from etude.results.reader import Results, load_results
 from etude.results.samples import paired_samples, trials_of
+from fakes import World, around, is_hook
 
 A, B = Test("a", ("a",)), Test("b", ("b",))
 WORKERS = Test("a", ("a",), workers=2)

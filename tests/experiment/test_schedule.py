@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fakes import World, around, is_hook
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from etude.experiment.schedule import block_order, disjoint_cpus
 from etude.experiment.test import Test
 from etude.results.model import Measurement
 from etude.results.reader import Results, load_results
+from fakes import World, around, is_hook
 
 A, B, C = (Test(name, (name,)) for name in "abc")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import World, around
 
 from etude.api import make_plan, run
 from etude.errors import EtudeError, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.run import Outcome
 from etude.experiment.test import MetricPattern, Test
+from fakes import World, around
 
 STEADY = (-0.001, 0.001)
 WILD = (-0.5, 0.7, 0.1, -0.3, 0.9, -0.7)
@@ -139,9 +139,11 @@ NO_CYCLES = {"metrics": {"cycles": [None, "1", "no such event on this machine"]}
 def test_a_primary_metric_that_is_not_there_is_refused_after_the_first_run(
     tmp_path: Path, commands: tuple[str, ...], trials: int | None
 ) -> None:
-    with pytest.raises(UsageError, match=r"metric 'nosuch': '[ab]' has none of that name; it has elapsed, user"):
+    with pytest.raises(
+        UsageError, match=r"metric 'nosuch': '[ab]' has none of that name; it has elapsed, user"
+    ):
         outcome(tmp_path / "1", {}, *commands, primary="nosuch", trials=trials)
-    times = {name: NO_CYCLES for name in commands}
+    times = dict.fromkeys(commands, NO_CYCLES)
     with pytest.raises(MachineRefuses, match=r"metric cycles of '[ab]': no such event on this machine"):
         outcome(tmp_path / "2", times, *commands, primary="cycles", trials=trials)
 

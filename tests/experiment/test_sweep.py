@@ -61,7 +61,9 @@ number = st.decimals(-1000, 1000, places=2) | st.integers(-1000, 1000).map(Decim
 
 
 @given(number, number, st.sampled_from(["", "*", "+"]), number)
-def test_a_range_ends_and_stays_within_its_limits(first: Decimal, last: Decimal, sign: str, by: Decimal) -> None:
+def test_a_range_ends_and_stays_within_its_limits(
+    first: Decimal, last: Decimal, sign: str, by: Decimal
+) -> None:
     text = f"n={first}..{last}{sign}{by if sign else ''}"
     try:
         _, values = parse_parameter(text)

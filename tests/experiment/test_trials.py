@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import World, around, is_hook
 
 from etude.api import make_plan, run
 from etude.engine import Launch
@@ -17,6 +16,7 @@ from etude.report.verdict import verdict
 from etude.results.model import Measurement
 from etude.results.reader import Results
 from etude.results.samples import sample, trials_of
+from fakes import World, around, is_hook
 
 RATE = MetricPattern("rate", r"rate (\S+)", "B/s")
 
@@ -210,7 +210,10 @@ def test_the_twin_is_what_the_reference_is_but_for_set_up_and_clean_up(tmp_path:
     _, world = results(tmp_path, {}, reference, Test("b", ("b",)), trials=4)
     runs = [launch for launch in world.log if not is_hook(launch) and launch.workers[0].argv[0] == "a"]
     assert len(runs) == 6
-    assert len({worker for launch in runs for worker in [str(launch.workers[0]).replace("capture", "null")]}) == 1
+    assert (
+        len({worker for launch in runs for worker in [str(launch.workers[0]).replace("capture", "null")]})
+        == 1
+    )
     assert world.story.count("s") == 1
     assert world.story.count("p") == 6
 
@@ -228,7 +231,9 @@ def test_the_shells_start_is_taken_off_with_its_error(tmp_path: Path) -> None:
         return next(empty if launch.workers[0].argv[-1] == ":" else full)
 
     empty, full = around(0.002, -0.1, 0.1), around(0.012)
-    found, _ = results(tmp_path, {"/bin/sh": shell}, make_test("x", shell="/bin/sh"), shell="/bin/sh", trials=20)
+    found, _ = results(
+        tmp_path, {"/bin/sh": shell}, make_test("x", shell="/bin/sh"), shell="/bin/sh", trials=20
+    )
     said = verdict(found).tests[0].metric("elapsed")
     assert said
     assert said.summary

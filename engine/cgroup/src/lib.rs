@@ -61,6 +61,7 @@ pub struct Cgroups {
     place: Result<Place, String>,
     current: Option<(String, Box<dyn Group>)>,
     before: Option<Reading>,
+    swept: bool,
 }
 
 /// Everything that only counts up.
@@ -81,7 +82,7 @@ impl Reading {
 impl Cgroups {
     /// Looks where groups can be made. Makes none.
     pub fn detect(wanted: Wanted) -> Cgroups {
-        Cgroups { place: Place::find(wanted), current: None, before: None }
+        Cgroups { place: Place::find(wanted), current: None, before: None, swept: false }
     }
 
     /// 1 or 2; None where no group can be made.
@@ -116,12 +117,26 @@ impl Cgroups {
             return Ok(());
         }
         self.leave();
+        if !std::mem::replace(&mut self.swept, true) {
+            self.sweep();
+        }
         let group: Box<dyn Group> = match self.place.as_ref().map_err(Clone::clone)? {
             Place::V1(places) => Box::new(v1::V1::enter(places, name)?),
             Place::V2(place) => Box::new(v2::V2::enter(place, name)?),
         };
         self.current = Some((name.to_owned(), group));
         Ok(())
+    }
+
+    fn sweep(&self) {
+        match &self.place {
+            Ok(Place::V1(places)) => places.iter().for_each(|(_, own)| sweep(own)),
+            Ok(Place::V2(place)) => {
+                sweep(&place.own);
+                place.own.parent().filter(|_| place.beside).into_iter().for_each(sweep);
+            }
+            Err(_) => {}
+        }
     }
 
     /// Leaves and removes the group, if there is one.
@@ -225,6 +240,20 @@ fn remove(directory: &Path) {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
             _ => return,
+        }
+    }
+}
+
+/// Removes empty groups that engines have left behind which were killed: those named for a process that has gone.
+fn sweep(parent: &Path) {
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            // One that is not empty is in use, or will be emptied by the next engine that is given its name.
+            let _ = std::fs::remove_dir(entry.path());
         }
     }
 }

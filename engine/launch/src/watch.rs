@@ -168,7 +168,7 @@ impl<'a> Watch<'a> {
             }
             Phase::Asked(at) | Phase::Forced(at) if now >= at => {
                 self.phase = Phase::Forced(now + AGAIN_NS);
-                
+                tree::signal(libc::SIGKILL, &leaders(lives), self.kept);
             }
             _ => {}
         }

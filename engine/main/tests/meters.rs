@@ -89,6 +89,26 @@ fn a_group_is_left_when_another_is_named_and_taken_over_from_a_killed_engine() {
 }
 
 #[test]
+fn groups_that_a_killed_engine_left_are_swept_away() {
+    with_each_version(|mut engine, version| {
+        let mut gone = std::process::Command::new("true").spawn().expect("a process");
+        gone.wait().expect("its end");
+        let name = format!("etude-{}-left{version}", gone.id());
+        engine.launch(json!([{"argv": ["true"]}]), json!({"cgroup": name}));
+        engine.process.kill().expect("killed");
+        engine.process.wait().expect("reaped");
+        let count = || {
+            let found = std::process::Command::new("find").args(["/sys/fs/cgroup", "-name", &name]).output();
+            found.expect("find").stdout.len()
+        };
+        assert!(count() > 0);
+        Engine::with(&["--cgroup", version])
+            .launch(json!([{"argv": ["true"]}]), in_group(&format!("s{version}")));
+        assert_eq!(count(), 0);
+    });
+}
+
+#[test]
 fn a_group_that_is_not_ours_is_refused() {
     let answer =
         Engine::start().ask(&common::request(json!([sh("exit 0")]), json!({"cgroup": "system.slice"})));

@@ -165,6 +165,10 @@ def run(options: argparse.Namespace) -> int:
             outcome = resume(options.resume, observe=display.observe)
         else:
             plan = _plan(options)
+            if baseline is not None:
+                from etude.report.verdict import shared_names
+
+                shared_names(baseline, [test.name for test in plan.tests])
             outcome = run_plan(
                 plan, options.output, observe=display.observe, command_line=options.command_line, verb="bench"
             )

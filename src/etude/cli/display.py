@@ -34,7 +34,8 @@ class Display:
         """Take note of an event; redraw when it is time."""
         if event.what == "group":
             self._tests, self._why = event.tests, ""
-        elif event.what == "decision":
+            return
+        if event.what == "decision":
             self._why = event.detail
         elif event.what == "resumed":
             print(f"resumed: {event.detail}", file=self._stream)
@@ -79,7 +80,8 @@ class Display:
             from rich.live import Live
 
             self._stream.write("\r\x1b[K")
-            self._live = Live(console=Console(file=self._stream), auto_refresh=False, transient=True)
+            console = Console(file=self._stream, highlight=False, markup=False, emoji=False)
+            self._live = Live(console=console, auto_refresh=False, transient=True)
             self._live.start()
         self._live.update(self._table(event, ledger), refresh=True)
 
@@ -120,9 +122,10 @@ def _state(ledger: Ledger, test: Test, event: Event) -> str:
 
 def time_left(tests: tuple[Test, ...], ledger: Ledger) -> str:
     """How long the minimum of trials still takes; nothing once it is done."""
-    done = min((ledger.kept(test.name) for test in tests), default=0)
-    if not done or done >= 10:
+    done = {test.name: ledger.kept(test.name) for test in tests}
+    if not min(done.values(), default=0) or min(done.values()) >= 10:
         return ""
     from etude.report.text import duration
 
-    return f"about {duration((10 - done) * ledger.measured_s([t.name for t in tests]) / done)} to the first verdict"
+    left = sum(max(0, 10 - count) * ledger.measured_s([name]) / count for name, count in done.items())
+    return f"about {duration(left)} to the first verdict"

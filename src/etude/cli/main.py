@@ -90,7 +90,11 @@ def _module(verb: str):  # type: ignore[no-untyped-def]  # each verb's module: a
 
 
 def _run(verb: str, arguments: list[str]) -> int:
+    import gc
+
     from etude.errors import EtudeError
+
+    gc.disable()  # a short life without cycles: walking thousands of measurements again and again buys nothing
 
     parser = verb_parser(verb)
     options = parser.parse_intermixed_args(arguments)

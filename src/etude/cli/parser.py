@@ -10,6 +10,9 @@ from typing import NoReturn
 from etude.experiment.test import MetricPattern
 
 
+MOST_CPUS = 65536
+
+
 class OneLineParser(argparse.ArgumentParser):
     """Prints text as it is written, and an error as one line with exit code 2."""
 
@@ -42,7 +45,7 @@ def cpus(text: str) -> tuple[int, ...]:
     found: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if not match or (match[2] and int(match[2]) < int(match[1])):
+        if not match or not int(match[1]) <= int(match[2] or match[1]) < MOST_CPUS:
             raise argparse.ArgumentTypeError(f"{text!r} is no list of CPUs; expected such as 0 or 0,2-3")
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
     return tuple(found)

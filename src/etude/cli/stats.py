@@ -47,7 +47,7 @@ def _show(verdict: Verdict) -> None:
 
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)
     console.print(str(verdict.results.directory), style="bold", markup=False)
     for warning in verdict.warnings:
         console.print(f"! {warning}", style="yellow", markup=False)

@@ -135,7 +135,7 @@ def to_markdown(verdict: Verdict) -> str:
             if interval
             else "–"
         )
-        name = test.test.replace("|", "\\|")
+        name = " ".join(test.test.split()).replace("|", "\\|")
         lines.append(
             f"| {name} | {cells[0]} | {between} | {cells[1]} | {cells[2]} | {cells[3]} | {s.count} |"
         )

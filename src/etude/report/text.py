@@ -38,8 +38,8 @@ def digits(x: float, significant: int = 4) -> str:
     """Plain notation with that many significant digits, never fewer than the whole part needs."""
     if x == 0 or not math.isfinite(x):
         return f"{x:g}"
-    places = max(0, significant - 1 - math.floor(math.log10(abs(x))))
-    return f"{x:,.{places}f}"
+    exponent = int(f"{x:.{significant - 1}e}".partition("e")[2])  # of the rounded value: 9.9999 is 10.00
+    return f"{x:,.{max(0, significant - 1 - exponent)}f}"
 
 
 def percent(relative: float) -> str:
@@ -54,7 +54,7 @@ def percent(relative: float) -> str:
 def span(low: float, high: float) -> str:
     """`1.02–1.06`, with as many decimals as it takes to tell the ends apart."""
     width = abs(high - low)
-    places = 2 if width == 0 else max(2, 1 - math.floor(math.log10(width)))
+    places = 2 if not 0 < width < math.inf else max(2, 1 - math.floor(math.log10(width)))
     return f"{low:.{min(places, 5)}f}–{high:.{min(places, 5)}f}"
 
 

@@ -138,19 +138,28 @@ def against(baseline: Results, current: Results, metric: str) -> list[tuple[str,
     Raises:
         InputError: no test has the same name.
     """
-    shared = [name for name in current.names() if name in baseline.names()]
-    if not shared:
-        raise InputError(
-            f"{baseline.directory}: none of its tests ({', '.join(baseline.names())}) has the name of one "
-            "measured now; name them alike with -n"
-        )
     found = []
-    for name in shared:
+    for name in shared_names(baseline, current.names()):
         old, new = (sample(trials_of(r.measurements[name]), metric) for r in (baseline, current))
         if min(len(old), len(new)) >= 2:
             unit = unit_of(current, name, metric)
             found.append((name, unpaired_ratio(old, new), sum(old) / len(old), unit))
     return found
+
+
+def shared_names(baseline: Results, names: Sequence[str]) -> list[str]:
+    """Those of `names` that tests of `baseline` have, too.
+
+    Raises:
+        InputError: there is none.
+    """
+    shared = [name for name in names if name in baseline.names()]
+    if not shared:
+        raise InputError(
+            f"{baseline.directory}: none of its tests ({', '.join(baseline.names())}) has the name of one "
+            "measured now; name them alike with -n"
+        )
+    return shared
 
 
 def unit_of(results: Results, test: str, metric: str) -> str:
@@ -356,4 +365,4 @@ def _about_series(test: TestVerdict, plan: Plan) -> list[str]:
     return found
 
 
-__all__ = ["Comparison", "MetricSummary", "TestVerdict", "Verdict", "against", "unit_of", "verdict"]
+__all__ = ["Comparison", "MetricSummary", "TestVerdict", "Verdict", "against", "shared_names", "unit_of", "verdict"]

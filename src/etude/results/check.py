@@ -69,10 +69,12 @@ def check_measurement(line: Mapping[str, Any]) -> None:
 
 
 def _check_metric(name: str, value: Any) -> None:
-    if type(value) is list and len(value) >= 2 and type(value[1]) is str:
-        if type(value[0]) in _NUMBERS or (value[0] is None and len(value) > 2 and type(value[2]) is str):
-            return
-    raise ValueError(f"metric {name} must be [number, unit] or [null, unit, reason], not {_short(value)}")
+    whole = type(value) is list and len(value) >= 2 and type(value[1]) is str
+    if not whole or not (
+        type(value[0]) in _NUMBERS or (value[0] is None and len(value) > 2 and type(value[2]) is str)
+    ):
+        expected = "[number, unit] or [null, unit, reason]"
+        raise ValueError(f"metric {name} must be {expected}, not {_short(value)}")
 
 
 def check_experiment(document: Mapping[str, Any]) -> None:

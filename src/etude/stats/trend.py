@@ -18,7 +18,7 @@ MINIMUM = 10
 """Series shorter than this are not tested."""
 
 MOST = 400
-"""Both tests compare every pair of values; longer series are first reduced to means of neighbours, at most this many."""
+"""Both compare every pair of values; longer series are first reduced to means of neighbours, at most this many."""
 
 
 def trend_p(x: ArrayLike) -> float | None:

@@ -97,9 +97,18 @@ impl Engine {
 }
 
 impl Drop for Engine {
+    /// Lets the engine clean up after itself; one that does not end is killed.
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.close_input();
+        let start = Instant::now();
+        while matches!(self.process.try_wait(), Ok(None)) {
+            if start.elapsed() > Duration::from_secs(10) {
+                let _ = self.process.kill();
+                let _ = self.process.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

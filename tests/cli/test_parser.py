@@ -1,0 +1,68 @@
+"""Types of arguments: what they accept, and that all else is an error of usage."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.cli import parser
+
+KINDS: list[Callable[[str], object]] = [
+    parser.share,
+    parser.seconds,
+    parser.cpus,
+    parser.metric,
+    parser.inner,
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (parser.share, "0.02", 0.02),
+        (parser.share, "2%", 0.02),
+        (parser.seconds, "30", 30.0),
+        (parser.seconds, "500ms", 0.5),
+        (parser.seconds, "1.5s", 1.5),
+        (parser.seconds, "2m", 120.0),
+        (parser.seconds, "1h", 3600.0),
+        (parser.cpus, "0", (0,)),
+        (parser.cpus, "0,2-3", (0, 2, 3)),
+        (parser.inner, "auto", "auto"),
+        (parser.inner, "7", 7),
+    ],
+)
+def test_what_is_meant(kind: Callable[[str], object], text: str, value: object) -> None:
+    assert kind(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("rate=x (.*)", ("rate", "x (.*)", "1")),
+        ("rate:B/s=a=b", ("rate", "a=b", "B/s")),
+        ("_r2:1=(?m)^x", ("_r2", "(?m)^x", "1")),
+    ],
+)
+def test_a_metric_is_name_unit_and_pattern(text: str, parts: tuple[str, str, str]) -> None:
+    found = parser.metric(text)
+    assert (found.name, found.regex, found.unit) == parts
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@given(text=st.text(max_size=12) | st.from_regex(r"[0-9.,%smh=:-]{0,8}", fullmatch=True))
+def test_any_other_text_is_an_error_of_usage(kind: Callable[[str], object], text: str) -> None:
+    try:
+        kind(text)
+    except argparse.ArgumentTypeError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize("text", ["", "3-1", "a", "0,", "-1", "0-", "0,2-3-4", "0-99999999999"])
+def test_lists_of_cpus_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        parser.cpus(text)
