@@ -47,21 +47,21 @@ def launching(rounds: int) -> list[Row]:
         "loop": lambda: loop()["total"],
         "hyperfine": lambda: (hyperfine_s(MANY) - hyperfine_s(FEW)) / (MANY - FEW),
         "no cgroup": lambda: per_launch_s("--no-cgroup"),
-        "no counters": lambda: per_launch_s("--no-counters"),
+        "counters": lambda: per_launch_s("--counters", "on"),
     }
     found = interleave(parties, rounds)
     base = spread([1e6 * s for s in found["loop"]])
     loop_ratio, hyperfine_ratio = (ratios(found["etude"], found[name]) for name in ("loop", "hyperfine"))
     cgroup, counters = (
-        spread([1e6 * (a - b) for a, b in zip(found["etude"], found[name], strict=True)])
-        for name in ("no cgroup", "no counters")
+        spread([1e6 * (a - b) for a, b in zip(found[with_it], found[without], strict=True)])
+        for with_it, without in (("etude", "no cgroup"), ("counters", "etude"))
     )
     what = f"launching {PROGRAM}, {MANY} trials less {FEW}"
     return [
         Row(what, f"bare loop, {base} µs", f"{loop_ratio} ×", "≤ 1.05 ×", loop_ratio.median <= 1.05),
         Row(what, "hyperfine -N", f"{hyperfine_ratio} ×", "≤ 1 ×", hyperfine_ratio.median <= 1),
         Row("cgroup, cost per launch", "--no-cgroup", f"{cgroup} µs", "–", None),
-        Row("counters, cost per launch", "--no-counters", f"{counters} µs", "–", None),
+        Row("--counters on, cost per launch", "auto", f"{counters} µs", "–", None),
     ]
 
 

@@ -49,7 +49,7 @@ class Launch:
     grace_s: float = 2.0
     inner: int = 1
     cgroup: str | None = None
-    counters: bool = False
+    counters: str = "off"
     capture_bytes: int = 4096
     leftovers: str = "end"
     accept: str = "zero"
@@ -88,6 +88,7 @@ class Engine:
         answer = self._read()
         self.hello: Mapping[str, Any] = answer.get("hello", {})
         if self.hello.get("protocol") != PROTOCOL:
+            self.close()
             raise MachineRefuses(
                 f"{self._program}: speaks protocol {self.hello.get('protocol')}, expected {PROTOCOL}; "
                 "reinstall Étude so that both parts are of one version"
@@ -189,7 +190,16 @@ class Engine:
         while b"\n" not in self._buffer:
             self._fill()
         line, _, self._buffer = self._buffer.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            self.close()
+            raise MachineRefuses(
+                f"{self._program}: is not Étude's engine: it says {line[:40]!r}; "
+                "reinstall Étude, or see to $ETUDE_ENGINE"
+            )
         return answer
 
     def _died(self) -> MachineRefuses:

@@ -34,7 +34,8 @@ def etude(world: World) -> Callable[..., int]:
         try:
             return main(list(arguments))
         except SystemExit as ended:
-            assert isinstance(ended.code, int)
-            return ended.code
+            code = ended.code
+        assert isinstance(code, int)
+        return code
 
     return call

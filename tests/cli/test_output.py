@@ -41,7 +41,7 @@ def test_options_reach_the_experiment(etude: Etude, world: World) -> None:
         etude(
             *["bench", "a {n}", "-n", "A {n}", "-P", "n=1..4*2", "-o", "r", "--seed", "7", "--trials", "2"],
             *["--setup", "s {n}", "--timeout", "2m", "--cpu", "0,2-3", "--schedule", "in-turn"],
-            *["--no-cgroup", "--no-counters", "--metric", "rate:B/s=.*", "--ignore-failure"],
+            *["--no-cgroup", "--counters", "off", "--metric", "rate:B/s=.*", "--ignore-failure"],
         )
         == 2
     ), "the pattern matches no number"
@@ -53,7 +53,7 @@ def test_options_reach_the_experiment(etude: Etude, world: World) -> None:
     assert (first["command"], first["setup"]) == (["a", "1"], "s 1")
     assert (first["timeout_s"], first["cpus"]) == (120.0, [0, 2, 3])
     assert first["metrics"] == [{"name": "rate", "regex": ".*", "unit": "B/s"}]
-    assert (plan["seed"], plan["schedule"], plan["cgroup"], plan["counters"]) == (7, "in-turn", False, False)
+    assert (plan["seed"], plan["schedule"], plan["cgroup"], plan["counters"]) == (7, "in-turn", False, "off")
     assert plan["ignore_failure"] is True
     assert document["verb"] == "bench"
     assert document["command_line"][:2] == ["etude bench", "a {n}"]
@@ -102,7 +102,8 @@ def test_json_is_the_only_thing_on_standard_output(etude: Etude, capsys: Capture
 def test_exports_go_beside_the_results_or_where_they_are_told(etude: Etude) -> None:
     exports = ["--export", "csv", "--export", "markdown=out.md", "--export", "json"]
     assert etude("bench", "a", "-o", "r", *exports) == 0
-    assert [row["test"] for row in csv.DictReader(Path("r/summary.csv").open())] == ["a", "a"]
+    lines = Path("r/summary.csv").read_text().splitlines()
+    assert [row["test"] for row in csv.DictReader(lines)] == ["a", "a"]
     assert Path("out.md").read_text().startswith("| elapsed | mean |")
     assert json.loads(Path("r/summary.json").read_text())["format"] == "etude-verdict"
 

@@ -257,10 +257,10 @@ def test_captured_output_is_kept_in_a_log_and_its_tail_in_the_line(tmp_path: Pat
 
 def test_cgroups_and_counters_are_asked_for_unless_switched_off(tmp_path: Path) -> None:
     _, world = results(tmp_path / "on", {}, Test("a", ("a",)))
-    assert world.log[0].counters
+    assert world.log[0].counters == "auto"
     assert world.log[0].cgroup
-    _, world = results(tmp_path / "off", {}, Test("a", ("a",)), cgroup=False, counters=False)
-    assert (world.log[0].counters, world.log[0].cgroup) == (False, None)
+    _, world = results(tmp_path / "off", {}, Test("a", ("a",)), cgroup=False, counters="off")
+    assert (world.log[0].counters, world.log[0].cgroup) == ("off", None)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,19 @@ from etude.stats.compare import Ratio
 
 sizes = st.floats(1e-12, 1e15) | st.floats(-1e15, -1e-12)
 SCALES = {
-    "s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9,
-    "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40,
-    "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9,
+    "s": 1.0,
+    "ms": 1e-3,
+    "µs": 1e-6,
+    "ns": 1e-9,
+    "B": 1.0,
+    "KiB": 2.0**10,
+    "MiB": 2.0**20,
+    "GiB": 2.0**30,
+    "TiB": 2.0**40,
+    "": 1.0,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
 }
 
 

@@ -68,9 +68,13 @@ def test_on_a_full_device_the_file_ends_with_its_last_whole_trial(
 ) -> None:
     size = len(line(measurement()))
     assert small_files % size, "the last write must be cut"
-    with pytest.raises(MachineRefuses, match=r"results\.jsonl: cannot write results: "):
+
+    def until_full() -> None:
         for trial in range(100):
             writer.append("a", [measurement(trial=trial), measurement(trial=trial, worker=1)])
+
+    with pytest.raises(MachineRefuses, match=r"results\.jsonl: cannot write results: "):
+        until_full()
     rows, whole = read_measurements(writer.path("a"))
     assert whole
     assert len(rows) >= 2

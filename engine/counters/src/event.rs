@@ -22,6 +22,13 @@ pub(crate) struct Opened {
     pub user_only: bool,
 }
 
+impl Event {
+    /// Whether it is counted by the processor, not by the kernel.
+    pub fn hardware(&self) -> bool {
+        self.class == HARDWARE
+    }
+}
+
 const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 

@@ -58,6 +58,21 @@ pub fn availability() -> Vec<(&'static str, Option<String>)> {
 }
 
 impl Counters {
+    /// Opens all events that can be counted here, or none where that would be software events alone: the resource
+    /// usage of a reaped process has most of what they count, at no cost.
+    pub fn open_with_hardware() -> Counters {
+        let counters = Counters::open();
+        let has_hardware = EVENTS.iter().zip(&counters.opened).any(|(event, opened)| event.hardware() && opened.is_ok());
+        if has_hardware { counters } else { counters.without_any() }
+    }
+
+    fn without_any(mut self) -> Counters {
+        for opened in self.opened.iter_mut().filter(|opened| opened.is_ok()) {
+            *opened = Err("not counted unless asked for, as there are no hardware events".to_owned());
+        }
+        Counters { _anchor: Err(String::new()), user_only: false, ..self }
+    }
+
     /// Opens all events that can be counted here.
     pub fn open() -> Counters {
         let mut user_only = false;

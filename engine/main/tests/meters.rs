@@ -119,7 +119,7 @@ fn a_group_that_is_not_ours_is_refused() {
 fn counters_count_descendants_or_say_why_not() {
     let mut engine = Engine::start();
     for _ in 0..20 {
-        let rows = engine.launch(json!([sh("sh -c :; :"), sh(":")]), json!({"counters": true}));
+        let rows = engine.launch(json!([sh("sh -c :; :"), sh(":")]), json!({"counters": "on"}));
         for (name, why) in engine.hello["counters"].as_object().expect("an object").clone() {
             let metric = &rows[0]["metrics"][&name];
             match why {
@@ -134,6 +134,18 @@ fn counters_count_descendants_or_say_why_not() {
     }
     let row = engine.launch(json!([sh(":")]), json!({})).remove(0);
     assert!(row["metrics"].get("page_faults").is_none(), "not asked for");
+}
+
+#[test]
+fn without_hardware_events_auto_counts_none_and_says_why() {
+    let mut engine = Engine::start();
+    let row = engine.launch(json!([sh(":")]), json!({"counters": "auto"})).remove(0);
+    let has_hardware = engine.hello["counters"]["cycles"].is_null();
+    for name in ["cycles", "task_clock", "page_faults"] {
+        let metric = &row["metrics"][name];
+        assert_eq!(metric[0].is_number(), has_hardware, "{name}: {metric}");
+        assert_eq!(metric[2].is_string(), !has_hardware, "{name}: {metric}");
+    }
 }
 
 #[test]
@@ -153,7 +165,7 @@ fn the_engine_stays_small() {
     let mut engine = Engine::start();
     let scratch = Scratch::new("small");
     let mut ask = in_group("small");
-    ask["counters"] = json!(true);
+    ask["counters"] = json!("on");
     ask["repeat"] =
         json!({"count": 200, "journal": scratch.file("journal"), "trial": 1, "block": 1, "head": {}});
     let worker = json!({"argv": ["true"], "stdout": "capture", "stderr": "capture"});

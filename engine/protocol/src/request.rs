@@ -39,9 +39,9 @@ pub struct Launch {
     /// Name of the control group to run in.
     #[serde(default)]
     pub cgroup: Option<String>,
-    /// Whether to count perf events.
+    /// Which perf events to count.
     #[serde(default)]
-    pub counters: bool,
+    pub counters: Counting,
     /// Bytes kept of the end of each captured stream.
     #[serde(default = "default_capture_bytes")]
     pub capture_bytes: usize,
@@ -54,6 +54,19 @@ pub struct Launch {
     /// Repetitions with nothing in between.
     #[serde(default)]
     pub repeat: Option<Repeat>,
+}
+
+/// Which perf events to count. Each one that is open costs every launch some microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Counting {
+    /// None; they are not reported.
+    #[default]
+    Off,
+    /// All, if the machine has hardware events; else none, each reported with the reason.
+    Auto,
+    /// All that the machine has.
+    On,
 }
 
 fn default_grace_s() -> f64 {

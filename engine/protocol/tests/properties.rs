@@ -34,13 +34,14 @@ prop_compose! {
         workers in vec(worker(), 0..3),
         timeout_s in option::of(0.0..1e9),
         grace_s in 0.0..1e9,
-        (inner, counters, keep, any) in any::<(u32, bool, bool, bool)>(),
+        (inner, counting, keep, any) in any::<(u32, u8, bool, bool)>(),
         cgroup in option::of(any::<String>()),
         capture_bytes in any::<u32>(),
         repeat in option::of((any::<u64>(), any::<String>(), any::<u64>(), any::<u64>())),
     ) -> Launch {
         Launch {
-            id, workers, timeout_s, grace_s, inner, cgroup, counters,
+            id, workers, timeout_s, grace_s, inner, cgroup,
+            counters: [Counting::Off, Counting::Auto, Counting::On][usize::from(counting % 3)],
             capture_bytes: capture_bytes as usize,
             leftovers: if keep { Leftovers::Keep } else { Leftovers::End },
             accept: if any { Accept::Any } else { Accept::Zero },

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use etude_cgroup::{Cgroups, Tree};
 use etude_counters::{Counters, Counts};
 use etude_launch::{Orphans, sys};
-use etude_protocol::{Launch, Row, Value};
+use etude_protocol::{Counting, Launch, Row, Value};
 
 /// The meters of one engine.
 pub(crate) struct Meters {
@@ -15,6 +15,7 @@ pub(crate) struct Meters {
     /// Why the group that was asked for could not be entered; None while none is asked for.
     group: Option<Result<(), String>>,
     counters: Option<Counters>,
+    counting: Counting,
     floor: Floor,
     io: Result<File, String>,
     io_before: Result<Storage, String>,
@@ -40,7 +41,8 @@ impl Meters {
     pub fn new(cgroups: Cgroups) -> io::Result<Meters> {
         let io = File::open("/proc/self/io").map_err(|error| format!("/proc/self/io: {error}"));
         let io_before = Err("not started".to_owned());
-        Ok(Meters { cgroups, group: None, counters: None, floor: Floor::default(), io, io_before })
+        let counting = Counting::Off;
+        Ok(Meters { cgroups, group: None, counters: None, counting, floor: Floor::default(), io, io_before })
     }
 
     /// Sets up what a launch asks for. The error is one of the request.
@@ -52,11 +54,14 @@ impl Meters {
                 Some(self.cgroups.enter(name))
             }
         };
-        match launch.counters {
-            true if self.counters.is_none() => self.counters = Some(Counters::open()),
-            true => {}
+        if launch.counters != self.counting {
+            self.counting = launch.counters;
             // Open events would be inherited, at a cost, by what nobody wants to be counted.
-            false => self.counters = None,
+            self.counters = match launch.counters {
+                Counting::Off => None,
+                Counting::Auto => Some(Counters::open_with_hardware()),
+                Counting::On => Some(Counters::open()),
+            };
         }
         Ok(())
     }

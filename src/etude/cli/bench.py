@@ -131,7 +131,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the metric that is judged and compared (default elapsed)",
     )
     how.add_argument("--no-cgroup", action="store_true", help="do not put tests into a cgroup of their own")
-    how.add_argument("--no-counters", action="store_true", help="do not count perf events")
+    how.add_argument(
+        "--counters",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="perf events: auto: where the machine has hardware ones (default); on: software ones alone, too",
+    )
     how.add_argument("--seed", type=int, metavar="N", help="of the random order (default: random, recorded)")
 
     after = parser.add_argument_group("what comes out")
@@ -201,7 +206,7 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
         ignore_failure=options.ignore_failure,
         check_output=options.check_output,
         cgroup=not options.no_cgroup,
-        counters=not options.no_counters,
+        counters=options.counters,
         primary=options.primary,
     )
 

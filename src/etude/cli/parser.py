@@ -9,7 +9,6 @@ from typing import NoReturn
 
 from etude.experiment.test import MetricPattern
 
-
 MOST_CPUS = 65536
 
 

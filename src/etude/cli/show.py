@@ -39,7 +39,9 @@ def show(
         return
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, markup=False, emoji=False)
+    console = Console(
+        width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, markup=False, emoji=False
+    )
     for warning in verdict.warnings:
         console.print(f"! {warning}", style="yellow", markup=False)
     console.print(_table(verdict, console.width))

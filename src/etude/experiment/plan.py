@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from etude.stats.stopping import Rule
 
 CHECK_FIRST, CHECK_EACH = "first", "each"
+COUNTERS_AUTO = "auto"  # count perf events where there are hardware ones; also "on" and "off"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Plan:
     ignore_failure: bool = False
     check_output: str = CHECK_FIRST
     cgroup: bool = True
-    counters: bool = True
+    counters: str = COUNTERS_AUTO
     shell: str | None = None
     again_every: int = 4
     primary: str = "elapsed"

@@ -365,4 +365,13 @@ def _about_series(test: TestVerdict, plan: Plan) -> list[str]:
     return found
 
 
-__all__ = ["Comparison", "MetricSummary", "TestVerdict", "Verdict", "against", "shared_names", "unit_of", "verdict"]
+__all__ = [
+    "Comparison",
+    "MetricSummary",
+    "TestVerdict",
+    "Verdict",
+    "against",
+    "shared_names",
+    "unit_of",
+    "verdict",
+]
