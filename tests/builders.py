@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from etude.api import make_plan
 from etude.experiment.plan import Plan
 from etude.experiment.test import Test
 from etude.results.model import Measurement, MetricValue, to_line
+
+# A busy machine makes no test fail.
+settings.register_profile("etude", deadline=None)
+settings.load_profile("etude")
 
 
 def measurement(

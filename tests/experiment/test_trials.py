@@ -14,7 +14,7 @@ from etude.errors import CommandFailed, EtudeError, UsageError
 from etude.experiment.test import MetricPattern, Test, make_test
 from etude.report.verdict import verdict
 from etude.results.model import Measurement
-from etude.results.reader import Results
+from etude.results.reader import Results, load_results
 from etude.results.samples import sample, trials_of
 from fakes import World, around, is_hook
 
@@ -162,8 +162,6 @@ ENDINGS: list[tuple[dict[str, Any], str]] = [
 def test_a_failure_ends_the_experiment_with_its_trial_on_disk(
     tmp_path: Path, changes: dict[str, Any], says: str
 ) -> None:
-    from etude.results.reader import load_results
-
     with pytest.raises(CommandFailed) as error:
         results(tmp_path, {"b": changes}, Test("a", ("a",)), Test("b", ("b",)))
     assert f"b: trial 0: {says}" in str(error.value)
@@ -185,6 +183,17 @@ def test_ignore_failure_keeps_what_ended_by_itself_only(
         kept = [m for m in attempt().measurements["a"] if m.kept]
         assert len(kept) == 3
         assert all(m.failed for m in kept)
+
+
+def test_a_duet_is_kept_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    outcomes = iter([{}, {}, {"exit_status": 1}])
+    tests = [Test("a", ("a",)), Test("b", ("b",))]
+    with pytest.raises(CommandFailed, match="b: trial 2: exit status 1"):
+        results(tmp_path, {"b": outcomes}, *tests, schedule="duet")
+    rows = load_results(tmp_path).measurements
+    assert [[(m.block, m.kept, m.why) for m in rows[name]][1:] for name in "ab"] == [
+        [(1, True, None), (2, False, "failed")]
+    ] * 2
 
 
 def test_a_failure_advises_only_what_helps(tmp_path: Path) -> None:

@@ -196,6 +196,7 @@ def test_json_is_strict_and_holds_the_verdict(compared: Verdict) -> None:
     assert document["text"] == str(compared).splitlines()
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
 def test_what_is_infinite_is_null_in_json(tmp_path: Path) -> None:
     times = {"a": iter([1e-300, 1e-300, 1e300] * 9), "b": iter([1e-300, 1e300, 1e-300] * 9)}
     text = to_json(verdict(results(tmp_path, times, trials=2)))

@@ -83,7 +83,7 @@ pub fn program(name: &str, path: Option<&str>, directory: Option<&Path>) -> Resu
             Err(Unrunnable::NotFound(_)) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| Unrunnable::NotFound(format!("{name}: not found in PATH ({path})"))))
+    Err(refused.unwrap_or_else(|| Unrunnable::NotFound(format!("{name}: not found in PATH; check its spelling, or give its path"))))
 }
 
 fn runnable(file: &Path, directory: Option<&Path>) -> Result<(), Unrunnable> {
@@ -136,7 +136,7 @@ mod tests {
         assert!(matches!(program("/etc", None, None), Err(Unrunnable::NotExecutable(_))));
         assert!(matches!(program("", None, None), Err(Unrunnable::NotFound(_))));
         let error = program("no-such-program", Some("/bin"), None).unwrap_err().text();
-        assert_eq!(error, "no-such-program: not found in PATH (/bin)");
+        assert_eq!(error, "no-such-program: not found in PATH; check its spelling, or give its path");
     }
 
     #[test]

@@ -52,8 +52,8 @@ def _show(verdict: Verdict) -> None:
     for warning in verdict.warnings:
         console.print(f"! {warning}", style="yellow", markup=False)
     for test in verdict.tests:
-        set_aside = test.made - test.kept
-        console.print(f"\n{test.test}: {test.kept} trials kept, {set_aside} set aside", markup=False)
+        aside = "".join(f", {count} set aside: {why}" for why, count in test.set_aside.items())
+        console.print(f"\n{test.test}: {test.kept} trials kept{aside}", markup=False)
         console.print(_table(test))
         for line in _without_value(test):
             console.print(line, style="dim", markup=False)

@@ -50,6 +50,7 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
         trials = [
             (test, _measurements(bench, test, slot, part)) for test, part in _parts(bench, members, rows)
         ]
+        trials = _whole(trials)
         for test, measurements in trials:
             _write(bench, test, measurements)
     if not bench.watch.count:
@@ -162,6 +163,16 @@ def _measurements(
         from_line(row | place | {"kept": why is None, "why": why, "metrics": _metrics(test, row)})
         for row in rows
     )
+
+
+def _whole(
+    trials: list[tuple[Test, tuple[Measurement, ...]]],
+) -> list[tuple[Test, tuple[Measurement, ...]]]:
+    """A duet is kept as a whole or not at all: it is repeated as a whole, too."""
+    why = next((m.why for _, rows in trials for m in rows if not m.kept), None)
+    if why is None or len(trials) == 1:
+        return trials
+    return [(test, tuple(replace(m, kept=False, why=m.why or why) for m in rows)) for test, rows in trials]
 
 
 def _why_not_kept(bench: Bench, measurements: Sequence[Measurement]) -> str | None:

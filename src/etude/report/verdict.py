@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,8 @@ class TestVerdict:
     test: str
     parameters: Mapping[str, str]
     made: int
+    set_aside: Mapping[str, int]
+    """Number of trials that were not kept, by reason."""
     kept: int
     inner: int
     metrics: tuple[MetricSummary, ...]
@@ -206,6 +209,7 @@ def _test_verdict(
         name,
         entry["parameters"],
         len(trials),
+        Counter(trial.first.why or "?" for trial in trials if not trial.kept),
         sum(trial.kept for trial in trials),
         trials[-1].first.inner if trials else 1,
         tuple(

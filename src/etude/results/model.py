@@ -73,8 +73,8 @@ class Measurement:
     sitting: int
     boot_id: str
     command: tuple[str, ...]
-    start: str
-    start_ns: int
+    start: str | None
+    start_ns: int | None
     inner: int
     exit_status: int | None
     signal: int | None
