@@ -20,7 +20,7 @@ from starting import starting
 from verdicts import COMPARISONS, verdicts
 
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
-    "launching": (launching, 15, 5),
+    "launching": (launching, 15, 3),
     "reported": (reported, 15, 3),
     "barrier": (barrier, 1, 1),
     "starting": (starting, 21, 5),

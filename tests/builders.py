@@ -34,7 +34,7 @@ def measurement(
         "host": "here",
         "sitting": 1,
         "boot_id": "boot",
-        "command": (test,),
+        "command": [test],
         "start": "2026-01-01T00:00:00.000000000Z",
         "start_ns": 1,
         "inner": 1,

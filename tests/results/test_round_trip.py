@@ -31,7 +31,7 @@ measurements = st.builds(
     host=text,
     sitting=count,
     boot_id=text,
-    command=st.lists(text, min_size=1, max_size=3).map(tuple),
+    command=st.lists(text, min_size=1, max_size=3),
     start=text,
     start_ns=count,
     inner=st.integers(1, 2**40),
@@ -46,7 +46,8 @@ measurements = st.builds(
     cache=cache,
     stdout=captured,
     stderr=captured,
-    notes=st.lists(text, max_size=2).map(tuple),
+    notes=st.none() | st.lists(text, max_size=2),
+    windows=st.none(),
 )
 
 

@@ -29,6 +29,19 @@ exit codes:
 """
 
 
+def entry() -> None:
+    """The program `etude`: `main`, and an end without taking thousands of measurements apart one by one."""
+    try:
+        code = main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; returns its exit code."""
     arguments = sys.argv[1:] if argv is None else argv
@@ -117,4 +130,4 @@ def _complain(line: str, code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

@@ -201,7 +201,8 @@ def _test_verdict(
     shell: tuple[float, float] | None,
 ) -> TestVerdict:
     entry = next(t for t in results.experiment["tests"] if t["name"] == name)
-    measured = dict.fromkeys(m for trial in trials for m in trial.first.metrics)
+    looked_at = trials if metrics is None else trials[:1] + trials[-1:]
+    measured = dict.fromkeys(m for trial in looked_at for m in trial.first.metrics)
     if trials:
         unit_of(results, name, primary)
     found = [metric for metric in metrics or measured if metric in measured]

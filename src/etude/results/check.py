@@ -37,6 +37,7 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
 }
 _MOST = 2**63 - 1
 _NUMBERS = (float, int)
+_STREAM = [int, str, str]
 
 
 def check_measurement(line: Mapping[str, Any]) -> None:
@@ -56,15 +57,12 @@ def check_measurement(line: Mapping[str, Any]) -> None:
         raise ValueError("inner must be at least 1, and command a list of strings")
     for name, value in line["metrics"].items():
         # Nearly all metrics are of this form, and thousands of lines are read while a benchmark waits.
-        if type(value) is not list or len(value) != 2 or type(value[0]) not in _NUMBERS:
+        plain = type(value) is list and len(value) == 2 and type(value[0]) in _NUMBERS
+        if not plain or type(value[1]) is not str:
             _check_metric(name, value)
     for name in ("stdout", "stderr"):
         stream = line.get(name)
-        if stream is not None and [type(stream.get(m)) for m in ("bytes", "sha256", "tail")] != [
-            int,
-            str,
-            str,
-        ]:
+        if stream is not None and [type(stream.get(m)) for m in ("bytes", "sha256", "tail")] != _STREAM:
             raise ValueError(f"{name} must hold bytes, sha256 and tail")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`."""
@@ -60,9 +60,11 @@ def metric_kind(name: str, unit: str) -> MetricKind:
     return METRICS.get(name) or MetricKind(unit, "cost", "max")
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One measured command in one worker of one trial. Members as in docs/formats.md, "A measurement"."""
+class Measurement(NamedTuple):
+    """One measured command in one worker of one trial. Members as in docs/formats.md, "A measurement".
+
+    A tuple, because thousands are read while a user waits for the verdict.
+    """
 
     test: str
     trial: int
@@ -72,7 +74,7 @@ class Measurement:
     host: str
     sitting: int
     boot_id: str
-    command: tuple[str, ...]
+    command: Sequence[str]
     start: str | None
     start_ns: int | None
     inner: int
@@ -87,8 +89,8 @@ class Measurement:
     cache: Mapping[str, Any] | None = None
     stdout: Mapping[str, Any] | None = None
     stderr: Mapping[str, Any] | None = None
-    windows: tuple[Mapping[str, Any], ...] | None = None
-    notes: tuple[str, ...] = field(default=())
+    windows: Sequence[Mapping[str, Any]] | None = None
+    notes: Sequence[str] | None = None
 
     @property
     def failed(self) -> bool:
@@ -128,37 +130,24 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-_MEMBERS = tuple(Measurement.__dataclass_fields__)
-_OPTIONAL = ("stdout", "stderr", "windows")
+_OPTIONAL = ("stdout", "stderr", "windows", "notes")
 
 
 def to_line(measurement: Measurement) -> dict[str, Any]:
     """The JSON object of a measurement; absent members are left out."""
-    line = {name: getattr(measurement, name) for name in _MEMBERS}
+    line = measurement._asdict()
     line["metrics"] = {
         name: value if value[0] is None else value[:2] for name, value in measurement.metrics.items()
     }
     for name in _OPTIONAL:
         if line[name] is None:
             del line[name]
-    if not measurement.notes:
-        del line["notes"]
     return line
 
 
 def from_line(line: Mapping[str, Any]) -> Measurement:
-    """A measurement from its JSON object.
-
-    Raises:
-        KeyError, TypeError, ValueError: a member is missing or not of its type.
-    """
-    known = {name: line[name] for name in _MEMBERS if name in line}
-    known["command"] = tuple(known["command"])
-    known["notes"] = tuple(known.get("notes", ()))
-    for value in known["metrics"].values():
-        if not (value[0] is None or type(value[0]) in (float, int)) or type(value[1]) is not str:
-            raise ValueError(f"a metric is [number or null, unit, …], not {value!r}")
-    return Measurement(**known)
+    """A measurement from its JSON object, which `check_measurement` has passed if it may be another's than ours."""
+    return Measurement._make(map(line.get, Measurement._fields))
 
 
 def join_workers(measurements: Iterable[Measurement], metric: str) -> float | None:

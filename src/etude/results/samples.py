@@ -24,6 +24,9 @@ class Trial:
 
     def value(self, metric: str) -> float | None:
         """The metric joined over the workers, or None where it could not be measured."""
+        if len(self.measurements) == 1:
+            found = self.measurements[0].metrics.get(metric)
+            return found[0] if found else None
         return join_workers(self.measurements, metric)
 
 

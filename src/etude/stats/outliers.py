@@ -35,24 +35,28 @@ def count_outliers(x: ArrayLike, *, level: float = 0.05) -> int:
 
 def _generalised_esd(ordered: NDArray[np.float64], suspects: int, level: float) -> int:
     """The largest number of removals whose last removed value was still too far out."""
-    low, high, found = 0, ordered.size, 0
+    values = (ordered - ordered.mean()).tolist()
+    critical = _critical_values(len(values), suspects, level)
+    low, high, found = 0, len(values) - 1, 0
+    total, squares = math.fsum(values), math.fsum(v * v for v in values)
     for removed in range(1, suspects + 1):
-        rest = ordered[low:high]
-        spread = 0.0 if rest[0] == rest[-1] else float(rest.std(ddof=1))
-        if spread == 0.0:
+        n = high - low + 1
+        mean = total / n
+        variance = (squares - n * mean * mean) / (n - 1)
+        if values[low] == values[high] or variance <= 0.0:
             break
-        mean = float(rest.mean())
-        below, above = mean - float(rest[0]), float(rest[-1]) - mean
-        if max(below, above) / spread > _critical_value(rest.size, level):
+        below, above = mean - values[low], values[high] - mean
+        if max(below, above) > critical[removed - 1] * math.sqrt(variance):
             found = removed
-        if below > above:
-            low += 1
-        else:
-            high -= 1
+        gone = values[low] if below > above else values[high]
+        low, high = (low + 1, high) if below > above else (low, high - 1)
+        total, squares = total - gone, squares - gone * gone
     return found
 
 
-def _critical_value(n: int, level: float) -> float:
-    """What the farthest of n normal values exceeds, in deviations, with probability `level`."""
-    t = float(stdtrit(n - 2, 1.0 - level / (2.0 * n)))
-    return (n - 1) * t / math.sqrt((n - 2 + t * t) * n)
+def _critical_values(n: int, suspects: int, level: float) -> list[float]:
+    """What the farthest of n, n - 1, … normal values exceeds, in deviations, with probability `level`."""
+    left = n - np.arange(suspects)
+    t = stdtrit(left - 2, 1.0 - level / (2.0 * left))
+    found: list[float] = ((left - 1) * t / np.sqrt((left - 2 + t * t) * left)).tolist()
+    return found
