@@ -106,7 +106,7 @@ class FakeEngine:
     def end(self) -> int:
         return 0
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         self.closed = True
 
     def _begin(self, launch: Launch) -> None:

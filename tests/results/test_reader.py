@@ -12,7 +12,7 @@ from builders import document, line, measurement, results_directory
 from etude.errors import InputError
 from etude.results.reader import drop_torn_line, load_results, read_measurements
 
-ROWS = [measurement(trial=trial, command=("é" * trial, "\n")) for trial in range(3)]
+ROWS = [measurement(trial=trial, command=["é" * trial, "\n"]) for trial in range(3)]
 
 
 def test_a_last_line_cut_at_any_byte_is_dropped_and_reported(tmp_path: Path) -> None:

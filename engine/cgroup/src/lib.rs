@@ -1,8 +1,8 @@
 //! A control group for the trials of one test: v1 and v2 behind one face.
 //!
-//! The engine moves *itself* into the group, once a test: what it starts is born there at no cost per trial. Its own
-//! CPU time is subtracted. The group lies below the group in which the engine was started (v2: or beside it), and is
-//! removed when another is entered or the engine ends.
+//! The engine moves *itself* into the group when the test changes: what it starts is born there at no cost per trial.
+//! Its own CPU time is subtracted. The group lies below the group in which the engine was started (v2: or beside it), and
+//! is removed when the engine ends.
 
 mod place;
 mod v1;
@@ -52,6 +52,8 @@ trait Group {
     fn peak_memory_bytes(&self) -> Result<u64, String>;
     /// Bytes read from and written to block devices so far.
     fn moved_bytes(&self) -> (Result<u64, String>, Result<u64, String>);
+    /// Moves the engine into the group again.
+    fn join(&mut self) -> Result<(), String>;
     /// Moves the engine back, ends what is left in the group, and removes it.
     fn leave(&mut self);
 }
@@ -59,7 +61,9 @@ trait Group {
 /// The control groups of one engine.
 pub struct Cgroups {
     place: Result<Place, String>,
-    current: Option<(String, Box<dyn Group>)>,
+    /// Those entered so far: a test comes back to its own.
+    groups: Vec<(String, Box<dyn Group>)>,
+    current: Option<usize>,
     before: Option<Reading>,
     swept: bool,
 }
@@ -82,7 +86,7 @@ impl Reading {
 impl Cgroups {
     /// Looks where groups can be made. Makes none.
     pub fn detect(wanted: Wanted) -> Cgroups {
-        Cgroups { place: Place::find(wanted), current: None, before: None, swept: false }
+        Cgroups { place: Place::find(wanted), groups: Vec::new(), current: None, before: None, swept: false }
     }
 
     /// 1 or 2; None where no group can be made.
@@ -108,15 +112,22 @@ impl Cgroups {
         self.place.as_ref().err().map(String::as_str)
     }
 
-    /// Enters the group of that name, which is made if there is none; leaves and removes the one before.
+    /// Enters the group of that name, which is made if there is none.
     ///
     /// The error is one line on why it could not be entered; trials can run nevertheless.
     pub fn enter(&mut self, name: &str) -> Result<(), String> {
         check(name)?;
-        if self.current.as_ref().is_some_and(|(current, _)| current == name) {
+        let known = self.groups.iter().position(|(known, _)| known == name);
+        if known.is_some() && known == self.current {
             return Ok(());
         }
-        self.leave();
+        self.before = None;
+        self.current = None;
+        if let Some(known) = known {
+            self.groups[known].1.join()?;
+            self.current = Some(known);
+            return Ok(());
+        }
         if !std::mem::replace(&mut self.swept, true) {
             self.sweep();
         }
@@ -124,7 +135,8 @@ impl Cgroups {
             Place::V1(places) => Box::new(v1::V1::enter(places, name)?),
             Place::V2(place) => Box::new(v2::V2::enter(place, name)?),
         };
-        self.current = Some((name.to_owned(), group));
+        self.groups.push((name.to_owned(), group));
+        self.current = Some(self.groups.len() - 1);
         Ok(())
     }
 
@@ -139,10 +151,11 @@ impl Cgroups {
         }
     }
 
-    /// Leaves and removes the group, if there is one.
+    /// Leaves and removes all groups.
     pub fn leave(&mut self) {
         self.before = None;
-        if let Some((_, mut group)) = self.current.take() {
+        self.current = None;
+        for (_, mut group) in self.groups.drain(..) {
             group.leave();
         }
     }
@@ -150,7 +163,8 @@ impl Cgroups {
     /// Reads everything before a trial. `follows`: another has just ended, and only the engine has worked since; then
     /// its last reading serves, because the engine's own work is subtracted.
     pub fn start(&mut self, follows: bool) {
-        if let Some((_, group)) = &mut self.current {
+        if let Some(index) = self.current {
+            let group = &mut self.groups[index].1;
             group.reset_peak();
             if !follows || self.before.is_none() {
                 self.before = Some(Reading::of(group.as_ref()));
@@ -160,9 +174,10 @@ impl Cgroups {
 
     /// Reads everything after a trial.
     pub fn stop(&mut self) -> Tree {
-        let (Some((_, group)), Some(before)) = (&self.current, self.before.take()) else {
+        let (Some(index), Some(before)) = (self.current, self.before.take()) else {
             return Tree::unknown("in no control group");
         };
+        let group = &self.groups[index].1;
         let after = Reading::of(group.as_ref());
         let own = after.own_cpu_ns - before.own_cpu_ns;
         let tree = Tree {
@@ -184,6 +199,12 @@ impl Drop for Cgroups {
 
 fn difference(before: &Result<u64, String>, after: &Result<u64, String>) -> Result<u64, String> {
     Ok(after.clone()?.saturating_sub(before.clone()?))
+}
+
+/// Moves this process into a group.
+fn move_into(directory: &Path) -> Result<(), String> {
+    std::fs::write(directory.join("cgroup.procs"), "0")
+        .map_err(|error| format!("cgroup: {} cannot be entered: {error}", directory.display()))
 }
 
 /// Refuses a name that could be somebody else's group or lead elsewhere; the error is one line.

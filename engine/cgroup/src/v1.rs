@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::{Group, empty, kill_each, make, remove};
+use crate::{Group, empty, kill_each, make, move_into, remove};
 
 /// One group, in as many hierarchies as can be used.
 pub(crate) struct V1 {
@@ -49,8 +49,7 @@ impl V1 {
 fn enter_one(directory: &Path) -> Result<(), String> {
     make(directory)?;
     empty(directory, kill_each);
-    fs::write(directory.join("cgroup.procs"), "0")
-        .map_err(|error| format!("cgroup: {} cannot be entered: {error}", directory.display()))
+    move_into(directory)
 }
 
 fn leave_one(directory: &Path, own: &Path) {
@@ -99,6 +98,10 @@ impl Group for V1 {
         let unknown =
             || Err("cgroup v1 does not count I/O reliably; see storage_read, storage_written".to_owned());
         (unknown(), unknown())
+    }
+
+    fn join(&mut self) -> Result<(), String> {
+        self.directories.iter().try_for_each(|(directory, _)| move_into(directory))
     }
 
     fn leave(&mut self) {

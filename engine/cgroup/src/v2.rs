@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::place::V2Place;
-use crate::{Group, empty, kill_each, make, remove};
+use crate::{Group, empty, kill_each, make, move_into, remove};
 
 /// One group.
 pub(crate) struct V2 {
@@ -86,8 +86,7 @@ fn disable(own: &Path, controllers: &[String]) {
 fn enter_one(directory: &Path) -> Result<(), String> {
     make(directory)?;
     kill_all(directory);
-    fs::write(directory.join("cgroup.procs"), "0")
-        .map_err(|error| format!("cgroup: {} cannot be entered: {error}", directory.display()))
+    move_into(directory)
 }
 
 fn leave_one(directory: &Path, own: &Path) {
@@ -158,6 +157,10 @@ impl Group for V2 {
         let stat = text(&self.io);
         let sum = |key| stat.as_ref().map(|stat| io_sum(stat, key)).map_err(Clone::clone);
         (sum("rbytes"), sum("wbytes"))
+    }
+
+    fn join(&mut self) -> Result<(), String> {
+        move_into(&self.directory)
     }
 
     fn leave(&mut self) {

@@ -62,7 +62,8 @@ impl Counters {
     /// usage of a reaped process has most of what they count, at no cost.
     pub fn open_with_hardware() -> Counters {
         let counters = Counters::open();
-        let has_hardware = EVENTS.iter().zip(&counters.opened).any(|(event, opened)| event.hardware() && opened.is_ok());
+        let has_hardware =
+            EVENTS.iter().zip(&counters.opened).any(|(event, opened)| event.hardware() && opened.is_ok());
         if has_hardware { counters } else { counters.without_any() }
     }
 

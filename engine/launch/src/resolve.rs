@@ -83,7 +83,9 @@ pub fn program(name: &str, path: Option<&str>, directory: Option<&Path>) -> Resu
             Err(Unrunnable::NotFound(_)) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| Unrunnable::NotFound(format!("{name}: not found in PATH; check its spelling, or give its path"))))
+    Err(refused.unwrap_or_else(|| {
+        Unrunnable::NotFound(format!("{name}: not found in PATH; check its spelling, or give its path"))
+    }))
 }
 
 fn runnable(file: &Path, directory: Option<&Path>) -> Result<(), Unrunnable> {

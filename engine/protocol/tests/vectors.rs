@@ -73,5 +73,8 @@ fn check_journal(value: &Value) {
 fn a_request_with_defaults_says_what_they_are() {
     let request = parse(br#"{"do":"launch","id":1,"workers":[{"argv":["true"]}]}"#);
     let Ok(Request::Launch(launch)) = request else { panic!("{request:?}") };
-    assert_eq!((launch.grace_s, launch.inner, launch.capture_bytes, launch.counters), (2.0, 1, 4096, Counting::Off));
+    assert_eq!(
+        (launch.grace_s, launch.inner, launch.capture_bytes, launch.counters),
+        (2.0, 1, 4096, Counting::Off)
+    );
 }

@@ -171,7 +171,7 @@ def _engine(make_engine: EngineMaker, watch: SignalWatch) -> Iterator[EngineLike
     try:
         yield engine
     finally:
-        engine.close()
+        engine.close(wait=False)
 
 
 def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) -> Sitting:
