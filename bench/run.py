@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds: shows that it runs, not what it costs"
     )
+    parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
     parser.add_argument("parts", nargs="*", metavar="PART")
     options = parser.parse_args()
     unknown = set(options.parts) - set(PARTS)
@@ -48,8 +49,9 @@ def main() -> None:
     peer = subprocess.run(
         ["hyperfine", "--version"], capture_output=True, text=True, check=True
     ).stdout.strip()
+    priority = "ordinary priority" if options.no_fifo else quiet_priority()
     print(
-        f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}; {peer}; {quiet_priority()}"
+        f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}; {peer}; {priority}"
     )
     print("| what | peer | measured | reach | reached |\n| --- | --- | --- | --- | --- |", flush=True)
     missed = False

@@ -95,8 +95,7 @@ impl Group for V1 {
     }
 
     fn moved_bytes(&self) -> (Result<u64, String>, Result<u64, String>) {
-        let unknown =
-            || Err("cgroup v1 does not count I/O reliably; see storage_read, storage_written".to_owned());
+        let unknown = || Err("cgroup v1 miscounts I/O".to_owned());
         (unknown(), unknown())
     }
 

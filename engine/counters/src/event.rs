@@ -131,8 +131,8 @@ fn attempt(event: &Event, flags: u64) -> io::Result<File> {
 
 fn explain(error: &io::Error) -> String {
     match error.raw_os_error() {
-        Some(libc::ENOENT) => "no such event on this machine (ENOENT)".to_owned(),
-        Some(libc::EOPNOTSUPP) => "no such event on this machine (EOPNOTSUPP)".to_owned(),
+        Some(libc::ENOENT) => "no such event (ENOENT)".to_owned(),
+        Some(libc::EOPNOTSUPP) => "no such event (EOPNOTSUPP)".to_owned(),
         Some(libc::EACCES | libc::EPERM) => {
             "not allowed; run as root, or lower kernel.perf_event_paranoid to 1".to_owned()
         }

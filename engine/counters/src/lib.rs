@@ -59,18 +59,18 @@ pub fn availability() -> Vec<(&'static str, Option<String>)> {
 
 impl Counters {
     /// Opens all events that can be counted here, or none where that would be software events alone: the resource
-    /// usage of a reaped process has most of what they count, at no cost.
+    /// usage of a reaped process has most of what they count, at no cost. `EVENTS` begins with the hardware's.
     pub fn open_with_hardware() -> Counters {
         let counters = Counters::open();
         let has_hardware =
             EVENTS.iter().zip(&counters.opened).any(|(event, opened)| event.hardware() && opened.is_ok());
-        if has_hardware { counters } else { counters.without_any() }
+        if has_hardware { counters } else { counters.without_software() }
     }
 
-    fn without_any(mut self) -> Counters {
-        for opened in self.opened.iter_mut().filter(|opened| opened.is_ok()) {
-            *opened = Err("not counted unless asked for, as there are no hardware events".to_owned());
-        }
+    /// Only the hardware events, each with the reason why it is not counted.
+    fn without_software(mut self) -> Counters {
+        let hardware = EVENTS.iter().filter(|event| event.hardware()).count();
+        self.opened.truncate(hardware);
         Counters { _anchor: Err(String::new()), user_only: false, ..self }
     }
 

@@ -145,11 +145,10 @@ fn without_hardware_events_auto_counts_none_and_says_why() {
     let mut engine = Engine::start();
     let row = engine.launch(json!([sh(":")]), json!({"counters": "auto"})).remove(0);
     let has_hardware = engine.hello["counters"]["cycles"].is_null();
-    for name in ["cycles", "task_clock", "page_faults"] {
-        let metric = &row["metrics"][name];
-        assert_eq!(metric[0].is_number(), has_hardware, "{name}: {metric}");
-        assert_eq!(metric[2].is_string(), !has_hardware, "{name}: {metric}");
-    }
+    let cycles = &row["metrics"]["cycles"];
+    assert_eq!(cycles[0].is_number(), has_hardware, "{cycles}");
+    assert_eq!(cycles[2].is_string(), !has_hardware, "{cycles}");
+    assert_eq!(row["metrics"].get("page_faults").is_some(), has_hardware, "{row}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ def _within(name: str, trials: Sequence[Trial], each: bool) -> list[str]:
     """Whether a test's own trials differ among themselves; in what they print only where that was asked for."""
     finished = [m for t in trials for m in t.measurements if not m.unfinished]
     found = []
-    endings = {m.ending() for m in finished}
+    endings = {m.ending() for m in {(m.exit_status, m.signal): m for m in finished}.values()}
     if len(endings) > 1:
         found.append(f"{name} did not always end alike: {', '.join(sorted(endings))}")
     if each and len({m.stdout["sha256"] for m in finished if m.stdout is not None}) > 1:
