@@ -50,9 +50,7 @@ def main() -> None:
         ["hyperfine", "--version"], capture_output=True, text=True, check=True
     ).stdout.strip()
     priority = "ordinary priority" if options.no_fifo else quiet_priority()
-    print(
-        f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}; {peer}; {priority}"
-    )
+    print(f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}; {peer}; {priority}")
     print("| what | peer | measured | reach | reached |\n| --- | --- | --- | --- | --- |", flush=True)
     missed = False
     for name in options.parts or PARTS:

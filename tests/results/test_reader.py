@@ -10,7 +10,7 @@ import pytest
 
 from builders import document, line, measurement, results_directory
 from etude.errors import InputError
-from etude.results.reader import drop_torn_line, load_results, read_measurements
+from etude.results.reader import drop_torn_trial, load_results, read_measurements
 
 ROWS = [measurement(trial=trial, command=["é" * trial, "\n"]) for trial in range(3)]
 
@@ -31,7 +31,7 @@ def test_dropping_a_torn_line_cuts_it_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     for length in range(1, len(last)):
         file.write_bytes(whole + last[:length])
-        assert drop_torn_line(file)
+        assert drop_torn_trial(file)
         assert file.read_bytes() == whole
 
 
@@ -40,7 +40,7 @@ def test_a_torn_line_of_any_length_is_found(tmp_path: Path, length: int) -> None
     file = tmp_path / "results.jsonl"
     for before in (b"", b"whole\n"):
         file.write_bytes(before + b"x" * length)
-        assert drop_torn_line(file)
+        assert drop_torn_trial(file)
         assert file.read_bytes() == before
 
 
@@ -48,12 +48,12 @@ def test_a_torn_line_of_any_length_is_found(tmp_path: Path, length: int) -> None
 def test_whole_lines_are_not_touched(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "results.jsonl"
     file.write_bytes(content)
-    assert not drop_torn_line(file)
+    assert not drop_torn_trial(file)
     assert file.read_bytes() == content
 
 
 def test_a_file_that_was_never_written_is_not_torn(tmp_path: Path) -> None:
-    assert not drop_torn_line(tmp_path / "results.jsonl")
+    assert not drop_torn_trial(tmp_path / "results.jsonl")
     assert read_measurements(tmp_path / "results.jsonl") == ((), True)
 
 
@@ -204,3 +204,18 @@ def test_roles_and_names_are_those_of_the_document(tmp_path: Path) -> None:
     results = load_results(tmp_path)
     assert (results.names(), results.names("again"), results.names("shell")) == (("a",), ("b",), ())
     assert results.role("b") == "again"
+
+
+def test_a_trial_that_lacks_a_worker_is_no_trial(tmp_path: Path) -> None:
+    rows = [measurement(trial=trial, worker=worker) for trial in range(2) for worker in range(3)]
+    for written in range(len(rows) + 1):
+        directory = tmp_path / str(written)
+        results_directory(directory, {"a": rows[:written]})
+        document = json.loads((directory / "experiment.json").read_text())
+        document["tests"][0]["workers"] = 3
+        (directory / "experiment.json").write_text(json.dumps(document))
+        results = load_results(directory)
+        assert len(results.measurements["a"]) == written // 3 * 3
+        assert bool(results.torn) == (written % 3 != 0)
+        assert drop_torn_trial(directory / "a" / "results.jsonl", workers=3) == (written % 3 != 0)
+        assert not load_results(directory).torn

@@ -67,7 +67,7 @@ def _sentences(verdict: Verdict) -> list[str]:
 def _baseline_lines(verdict: Verdict, baseline: Results | None) -> list[str]:
     if baseline is None:
         return []
-    metric = verdict.plan.primary
+    metric = verdict.primary
     return [
         f"{text.takes(metric, name, text.ratio_text(ratio), f'the baseline {name}')} "
         f"(95 %: {text.span(ratio.low, ratio.high)}; unpaired, drift not controlled); "
@@ -82,14 +82,14 @@ def _table(verdict: Verdict, width: int) -> Table:
 
     wide = width >= WIDE
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(verdict.plan.primary, overflow="fold")
+    table.add_column(verdict.primary, overflow="fold")
     for heading in COLUMNS if wide else NARROW:
         table.add_column(heading, justify="right", no_wrap=True)
     ratios = {c.other: text.ratio_text(c.ratio) for c in verdict.comparisons}
     if ratios:
         table.add_column("ratio", justify="right", no_wrap=True)
     for test in verdict.tests:
-        cells = _cells(test, verdict.plan.primary)
+        cells = _cells(test, verdict.primary)
         shown = [cells.get(heading, "–") for heading in (COLUMNS if wide else NARROW)]
         table.add_row(test.test, *shown, *([ratios.get(test.test, "1")] if ratios else []))
     return table

@@ -169,9 +169,12 @@ def _decide(bench: Bench, tests: tuple[Test, ...]) -> Decision:
     try:
         return bench.plan.rule.make().decide(_seen(bench, tests))
     except ValueError as error:
-        raise UsageError(
-            f"metric {bench.plan.primary}: cannot be judged: {error}; choose another --primary"
-        ) from None
+        advice = (
+            "leave out --shell, whose start it hardly exceeds"
+            if bench.plan.shell
+            else "choose another --primary"
+        )
+        raise UsageError(f"metric {bench.plan.primary}: cannot be judged: {error}; {advice}") from None
 
 
 def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:

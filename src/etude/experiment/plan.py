@@ -87,6 +87,8 @@ class Plan:
             raise UsageError(f"schedule {self.schedule!r}; expected {IN_TURN}, {BLOCKS} or {DUET}")
         if self.schedule == DUET and len(names) < 2:
             raise UsageError("a duet needs two or more commands")
+        if self.schedule == DUET and any(test.cpus is not None for test in self.tests):
+            raise UsageError("a duet deals the CPUs among its commands itself; leave out --cpu")
         if self.schedule == DUET and any(test.inner != 1 for test in self.tests):
             raise UsageError("a duet runs each command once a trial: leave out inner repetitions")
 

@@ -20,7 +20,7 @@ from etude.experiment.interrupts import SignalWatch
 from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan, digest, from_document, to_document
 from etude.results.model import METRICS
-from etude.results.reader import FORMAT, VERSION, Results, drop_torn_line, load_results, read_experiment
+from etude.results.reader import FORMAT, VERSION, Results, drop_torn_trial, load_results, read_experiment
 from etude.results.writer import ResultsWriter, directory_name, refused, replace_json, sole_writer
 from etude.testbed import snapshot
 
@@ -114,7 +114,13 @@ def _new_document(plan: Plan, verb: str, command_line: Sequence[str]) -> dict[st
     for test in (*plan.tests, *loop.added_tests(plan)):
         name = directory_name(test.name, [t["directory"] for t in tests])
         tests.append(
-            {"name": test.name, "directory": name, "role": test.role, "parameters": dict(test.parameters)}
+            {
+                "name": test.name,
+                "directory": name,
+                "role": test.role,
+                "parameters": dict(test.parameters),
+                "workers": test.workers,
+            }
         )
     own = {p.name: {"unit": p.unit, "kind": "cost"} for test in plan.tests for p in test.metrics}
     return {
@@ -138,7 +144,11 @@ def _sit(
 ) -> Outcome:
     """One sitting: measure, and say in experiment.json how it ended, whatever happens."""
     directories = {test["name"]: test["directory"] for test in document["tests"]}
-    torn = [name for name in directories.values() if drop_torn_line(path / name / "results.jsonl")]
+    torn = [
+        test["directory"]
+        for test in document["tests"]
+        if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
+    ]
     replace_json(path / "experiment.json", document)
     measured = load_results(path).measurements
     writer = ResultsWriter(path, directories)

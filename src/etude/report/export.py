@@ -50,7 +50,7 @@ def to_json(verdict: Verdict) -> str:
         "format": FORMAT,
         "version": VERSION,
         "results": str(verdict.results.directory),
-        "primary": verdict.plan.primary,
+        "primary": verdict.primary,
         "warnings": list(verdict.warnings),
         "tests": [
             {
@@ -118,7 +118,7 @@ def to_csv(verdict: Verdict) -> str:
 
 def to_markdown(verdict: Verdict) -> str:
     """A table of the primary metric, and the sentences."""
-    primary = verdict.plan.primary
+    primary = verdict.primary
     lines = [
         f"| {primary} | mean | 95 % | median | min | max | trials |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -144,7 +144,7 @@ def test_line(test: TestVerdict, metric: str) -> str:
 
 def verdict_lines(verdict: Verdict) -> list[str]:
     """The whole verdict as plain text: first whether the work was the same, then tests, then comparisons."""
-    metric = verdict.plan.primary
+    metric = verdict.primary
     return [
         *verdict.warnings,
         *(test_line(test, metric) for test in verdict.tests),

@@ -94,6 +94,8 @@ class Verdict:
 
     results: Results
     plan: Plan
+    primary: str
+    """The metric that is judged."""
     tests: tuple[TestVerdict, ...]
     comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...]
@@ -130,7 +132,7 @@ def verdict(results: Results, metrics: Sequence[str] | None = None) -> Verdict:
         except ValueError as error:
             without.append(f"no {primary} of {other} against {plan.tests[0].name}: {error}")
     warnings = [*differences(results, trials), *_warnings(results, tests, comparisons, plan), *without]
-    return Verdict(results, plan, tests, tuple(comparisons), tuple(warnings))
+    return Verdict(results, plan, primary, tests, tuple(comparisons), tuple(warnings))
 
 
 def against(baseline: Results, current: Results, metric: str) -> list[tuple[str, Ratio, float, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,8 +71,10 @@ def load_results(directory: str | os.PathLike[str]) -> Results:
     for test in experiment["tests"]:
         file = path / test["directory"] / "results.jsonl"
         rows, whole = read_measurements(file)
-        measurements[test["name"]] = rows
-        if not whole:
+        workers = test.get("workers", 1)
+        partial = len(_last_trial([m.trial for m in rows[-workers:]])) % workers
+        measurements[test["name"]] = rows[: len(rows) - partial]
+        if not whole or partial:
             torn.append(str(file))
     return Results(path, experiment, measurements, tuple(torn))
 
@@ -148,23 +150,35 @@ def _row(path: Path, number: int, line: bytes) -> Measurement:
         ) from None
 
 
-def drop_torn_line(path: Path) -> bool:
-    """Cut a last line that was not written whole; True when there was one."""
+def drop_torn_trial(path: Path, workers: int = 1) -> bool:
+    """Cut a last trial that was not written whole, in the middle of a line or between its workers' lines.
+
+    Returns:
+        Whether there was one.
+    """
     try:
-        size = path.stat().st_size
+        text = path.read_bytes()
     except FileNotFoundError:
         return False
-    with open(path, "rb+") as file:
-        kept, block = size, 4096
-        while kept > 0:
-            start = max(0, kept - block)
-            file.seek(start)
-            found = file.read(kept - start).rfind(b"\n")
-            if found >= 0:
-                kept = start + found + 1
-                break
-            kept = start
-        if kept == size:
-            return False
-        file.truncate(kept)
+    lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+    kept = sum(map(len, lines[: len(lines) - _partial(lines, workers)]))
+    if kept == len(text):
+        return False
+    os.truncate(path, kept)
     return True
+
+
+def _partial(lines: Sequence[bytes], workers: int) -> int:
+    """How many lines at the end are of a trial that lacks some; 0 for lines that cannot be read, too."""
+    if workers == 1:
+        return 0
+    try:
+        return len(_last_trial([orjson.loads(line).get("trial") for line in lines[-workers:]])) % workers
+    except (ValueError, AttributeError):
+        return 0
+
+
+def _last_trial(trials: Sequence[Any]) -> Sequence[Any]:
+    """The run of equal trial numbers at the end."""
+    first = next((i for i in range(len(trials)) if trials[i] == trials[-1]), 0)
+    return trials[first:]
