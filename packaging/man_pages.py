@@ -1,6 +1,7 @@
 """Writes the manual pages, one a verb, from the command line's parser: they say what `--help` says."""
 
 import argparse
+import os
 import re
 import sys
 from importlib import metadata
@@ -64,5 +65,6 @@ def without_stray_requests(text: str) -> str:
 if __name__ == "__main__":
     from etude.cli.main import build_parser
 
+    os.environ["COLUMNS"] = "100"  # the same pages, whatever terminal they are made on
     for path in write_pages(build_parser(), metadata.version("etude"), Path(sys.argv[1])):
         print(path)

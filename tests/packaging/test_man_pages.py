@@ -1,5 +1,7 @@
 import argparse
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -63,3 +65,12 @@ def test_groff_formats_pages_without_a_complaint(tmp_path: Path, tool: Tool) -> 
         assert done.stderr == ""
         if "bench" in page.name:
             assert ".TP is text here." in done.stdout
+
+
+def test_the_pages_that_are_kept_are_those_of_this_command_line(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, str(root / "packaging" / "man_pages.py"), str(tmp_path)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"COLUMNS": "57"})
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    kept = {path.name: path.read_text() for path in (root / "docs" / "man").iterdir()}
+    assert made == kept, "run make docs"

@@ -10,7 +10,7 @@ MACHINES = Path(__file__).with_name("machines")
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Callable[[str], Path]:
-    """Lays out the recorded machine of that name and returns its root."""
+    """Lays out the machine of that name and returns its root."""
 
     def lay_out(name: str) -> Path:
         root = tmp_path / name

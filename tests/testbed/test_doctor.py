@@ -44,7 +44,7 @@ def found(
         ("arm-server", {"address layout", "isolated CPUs"}),
     ],
 )
-def test_each_recorded_machine_is_noisy_in_its_own_way(machine: Machines, name: str, noisy: set[str]) -> None:
+def test_each_machine_is_noisy_in_its_own_way(machine: Machines, name: str, noisy: set[str]) -> None:
     findings = found(machine(name))
     assert {name for name, finding in findings.items() if finding.verdict == "noisy"} == noisy
 

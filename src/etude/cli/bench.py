@@ -50,13 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
     enough = parser.add_argument_group("how many trials")
-    enough.add_argument("--trials", "--runs", type=int, metavar="N", help="exactly N kept trials of each")
-    enough.add_argument(
-        "--min-trials", "--min-runs", type=int, metavar="N", help="at least N kept trials (default 10)"
-    )
-    enough.add_argument(
-        "--max-trials", "--max-runs", type=int, metavar="N", help="at most N kept trials (default 50)"
-    )
+    enough.add_argument("--trials", type=int, metavar="N", help="exactly N kept trials of each")
+    enough.add_argument("--min-trials", type=int, metavar="N", help="at least N kept trials (default 10)")
+    enough.add_argument("--max-trials", type=int, metavar="N", help="at most N kept trials (default 50)")
     enough.add_argument(
         "--precision",
         type=kinds.share,
@@ -70,6 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop after this much measuring, once the minimum of trials is done (default 30)",
     )
+
+    for alias in ("runs", "min-runs", "max-runs"):
+        name = alias.replace("runs", "trials").replace("-", "_")
+        enough.add_argument(f"--{alias}", dest=name, type=int, help=argparse.SUPPRESS)
 
     how = parser.add_argument_group("how trials are run")
     how.add_argument(
