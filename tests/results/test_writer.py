@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -52,28 +53,33 @@ def test_results_go_behind_what_is_there_already(tmp_path: Path) -> None:
     assert [row.trial for row in rows] == [0, 1]
 
 
-@pytest.fixture
-def small_files() -> Iterator[int]:
-    """A device on which a file has space for 2,000 bytes."""
+SMALL = 2000
+
+
+@contextmanager
+def small_files() -> Iterator[None]:
+    """A device on which a file has space for `SMALL` bytes; pytest's own output may be a file, too: only within."""
     former = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, former[1]))
-    yield 2000
-    resource.setrlimit(resource.RLIMIT_FSIZE, former)
-    signal.signal(signal.SIGXFSZ, handler)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL, former[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_on_a_full_device_the_file_ends_with_its_last_whole_trial(
-    writer: ResultsWriter, small_files: int
+    writer: ResultsWriter,
 ) -> None:
     size = len(line(measurement()))
-    assert small_files % size, "the last write must be cut"
+    assert SMALL % size, "the last write must be cut"
 
     def until_full() -> None:
         for trial in range(100):
             writer.append("a", [measurement(trial=trial), measurement(trial=trial, worker=1)])
 
-    with pytest.raises(MachineRefuses, match=r"results\.jsonl: cannot write results: "):
+    with pytest.raises(MachineRefuses, match=r"results\.jsonl: cannot write results: "), small_files():
         until_full()
     rows, whole = read_measurements(writer.path("a"))
     assert whole

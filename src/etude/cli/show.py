@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from etude.results.reader import Results
 
 PLAIN_WIDTH = 160
-WIDE = 112
-"""Columns of a terminal that shows the whole table; a narrower one gets the most important columns."""
-COLUMNS = ("mean", "± 95 %", "median", "min … max", "trials", "user", "system", "peak memory")
-NARROW = ("mean", "± 95 %", "median", "trials")
+LAYOUTS = (
+    (126, ("mean", "± 95 %", "median", "min … max", "trials", "user", "system", "peak memory")),
+    (96, ("mean", "± 95 %", "median", "min … max", "trials")),
+    (0, ("mean", "± 95 %", "median", "trials")),
+)
+"""Columns of the table, for terminals of at least so many characters."""
 BESIDE = ("user", "system", "peak_memory")
 """Metrics that the table shows beside the one that is judged."""
 
@@ -80,17 +82,17 @@ def _table(verdict: Verdict, width: int) -> Table:
     from rich import box
     from rich.table import Table
 
-    wide = width >= WIDE
+    columns = next(columns for least, columns in LAYOUTS if width >= least)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(verdict.primary, overflow="fold")
-    for heading in COLUMNS if wide else NARROW:
+    for heading in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     ratios = {c.other: text.ratio_text(c.ratio) for c in verdict.comparisons}
     if ratios:
         table.add_column("ratio", justify="right", no_wrap=True)
     for test in verdict.tests:
         cells = _cells(test, verdict.primary)
-        shown = [cells.get(heading, "–") for heading in (COLUMNS if wide else NARROW)]
+        shown = [cells.get(heading, "–") for heading in columns]
         table.add_row(test.test, *shown, *([ratios.get(test.test, "1")] if ratios else []))
     return table
 
