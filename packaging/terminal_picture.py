@@ -60,9 +60,7 @@ def main() -> None:
     out, columns, dashes, *command = sys.argv[1:]
     if dashes != "--":
         sys.exit(__doc__)
-    text = (
-        "\x1b[1m$\x1b[0m " + shlex.join(command) + "\n" + left_on_screen(on_terminal(command, int(columns)))
-    )
+    text = "$ " + shlex.join(command) + "\n" + left_on_screen(on_terminal(command, int(columns)))
     console = Console(record=True, width=int(columns), file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
     console.print(Text.from_ansi(text))
     svg = FONT_FACES.sub("", console.export_svg(title="Étude"))
