@@ -123,6 +123,9 @@ def test_a_duet_is_marked_as_a_ratio_under_contention(tmp_path: Path) -> None:
     a, b = (lines(tmp_path / "r", name)[1:] for name in "AB")
     gaps = [abs(x["start_ns"] - y["start_ns"]) for x, y in zip(a, b, strict=True)]
     assert sorted(gaps)[4] < 5_000_000, "both run at once"
+    for row in a:
+        assert row["metrics"]["orphans"][0] is None, "what is counted for both is claimed by neither"
+        assert "all parties" in row["metrics"]["orphans"][2]
 
 
 def test_a_daemon_does_not_outlive_its_trial_and_is_counted(tmp_path: Path) -> None:

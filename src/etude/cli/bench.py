@@ -34,13 +34,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("-o", "--output", metavar="DIR", help="results directory (default etude-results/NAME-UTCTIME)")
     add("--resume", metavar="DIR", help="go on with an interrupted experiment; takes no commands")
+    _around(parser.add_argument_group("around the trials"))
+    _enough(parser.add_argument_group("how many trials"))
+    _how(parser.add_argument_group("how trials are run"))
+    _after(parser.add_argument_group("what comes out"))
 
-    around = parser.add_argument_group("around the trials")
-    around.add_argument("--setup", metavar="LINE", help="once per test, before its first trial")
-    around.add_argument("--prepare", metavar="LINE", help="before each trial")
-    around.add_argument("--conclude", metavar="LINE", help="after each trial")
-    around.add_argument("--cleanup", metavar="LINE", help="once per test, after its last trial")
-    around.add_argument(
+
+def _around(group: argparse._ArgumentGroup) -> None:
+    """Hooks and sweeps."""
+    group.add_argument("--setup", metavar="LINE", help="once per test, before its first trial")
+    group.add_argument("--prepare", metavar="LINE", help="before each trial")
+    group.add_argument("--conclude", metavar="LINE", help="after each trial")
+    group.add_argument("--cleanup", metavar="LINE", help="once per test, after its last trial")
+    group.add_argument(
         "-P",
         "--parameter",
         action="append",
@@ -49,17 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="sweep {NAME} over a,b,c or 1..10 or 1..32*2 or 0..1+0.25; repeat for all combinations",
     )
 
-    enough = parser.add_argument_group("how many trials")
-    enough.add_argument("--trials", type=int, metavar="N", help="exactly N kept trials of each")
-    enough.add_argument("--min-trials", type=int, metavar="N", help="at least N kept trials (default 10)")
-    enough.add_argument("--max-trials", type=int, metavar="N", help="at most N kept trials (default 50)")
-    enough.add_argument(
+
+def _enough(group: argparse._ArgumentGroup) -> None:
+    """The stop rule."""
+    group.add_argument("--trials", type=int, metavar="N", help="exactly N kept trials of each")
+    group.add_argument("--min-trials", type=int, metavar="N", help="at least N kept trials (default 10)")
+    group.add_argument("--max-trials", type=int, metavar="N", help="at most N kept trials (default 50)")
+    group.add_argument(
         "--precision",
         type=kinds.share,
         metavar="SHARE",
         help="half width to reach: of the mean for one command (default 5%%), of the ratio for several (2%%)",
     )
-    enough.add_argument(
+    group.add_argument(
         "--time",
         type=kinds.seconds,
         default=30.0,
@@ -69,54 +77,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     for alias in ("runs", "min-runs", "max-runs"):
         name = alias.replace("runs", "trials").replace("-", "_")
-        enough.add_argument(f"--{alias}", dest=name, type=int, help=argparse.SUPPRESS)
+        group.add_argument(f"--{alias}", dest=name, type=int, help=argparse.SUPPRESS)
 
-    how = parser.add_argument_group("how trials are run")
-    how.add_argument(
+
+def _how(group: argparse._ArgumentGroup) -> None:
+    """What a trial is."""
+    group.add_argument(
         "--schedule",
         choices=("blocks", "in-turn", "duet"),
         default="blocks",
         help="blocks: one trial of each per block, in random order (default); in-turn: one test after the "
         "other, not compared; duet: all at once on CPUs of their own, a ratio under contention",
     )
-    how.add_argument(
+    group.add_argument(
         "--workers", type=int, default=1, metavar="N", help="start N copies at once, released together"
     )
-    how.add_argument(
+    group.add_argument(
         "--cpu",
         type=kinds.cpus,
         metavar="LIST",
         help="CPUs to run on, such as 0,2-3; one each with --workers",
     )
-    how.add_argument(
+    group.add_argument(
         "--timeout",
         type=kinds.seconds,
         metavar="SECONDS",
         help="end a trial that takes longer (TERM, then KILL); it failed",
     )
-    how.add_argument("--ignore-failure", action="store_true", help="keep trials whose exit status is not 0")
-    how.add_argument(
+    group.add_argument("--ignore-failure", action="store_true", help="keep trials whose exit status is not 0")
+    group.add_argument(
         "--shell",
         action="store_true",
         help="run commands by a shell; its start is measured and subtracted",
     )
-    how.add_argument(
+    group.add_argument(
         "--shell-program", default="/bin/sh", metavar="PATH", help="the shell of --shell (default /bin/sh)"
     )
-    how.add_argument(
+    group.add_argument(
         "--inner",
         type=kinds.inner,
         default=1,
         metavar="N|auto",
         help="launches within one trial; auto: enough for trials of 50 ms",
     )
-    how.add_argument(
+    group.add_argument(
         "--check-output",
         choices=("first", "each"),
         default="first",
         help="capture and compare the output of the set-aside first run (default), or of each trial",
     )
-    how.add_argument(
+    group.add_argument(
         "--metric",
         type=kinds.metric,
         action="append",
@@ -124,33 +134,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:UNIT]=REGEX",
         help="a number from the program's own output: the first group of REGEX",
     )
-    how.add_argument(
+    group.add_argument(
         "--primary",
         default="elapsed",
         metavar="METRIC",
         help="the metric that is judged and compared (default elapsed)",
     )
-    how.add_argument("--no-cgroup", action="store_true", help="do not put tests into a cgroup of their own")
-    how.add_argument(
+    group.add_argument("--no-cgroup", action="store_true", help="do not put tests into a cgroup of their own")
+    group.add_argument(
         "--counters",
         choices=("auto", "on", "off"),
         default="auto",
         help="perf events: auto: where the machine has hardware ones (default); on: software ones alone, too",
     )
-    how.add_argument("--seed", type=int, metavar="N", help="of the random order (default: random, recorded)")
+    group.add_argument(
+        "--seed", type=int, metavar="N", help="of the random order (default: random, recorded)"
+    )
 
-    after = parser.add_argument_group("what comes out")
-    after.add_argument(
+
+def _after(group: argparse._ArgumentGroup) -> None:
+    """What is made of the results."""
+    group.add_argument(
         "--baseline", metavar="DIR", help="compare with stored results, too (drift not controlled)"
     )
-    after.add_argument(
+    group.add_argument(
         "--export",
         action="append",
         default=[],
         metavar="FORMAT[=FILE]",
         help="csv, json or markdown; FILE defaults to one in the results directory",
     )
-    after.add_argument(
+    group.add_argument(
         "--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)"
     )
 

@@ -17,7 +17,7 @@ from etude.experiment.hooks import run_hook
 from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
-from etude.results.model import Measurement, MetricValue, from_line
+from etude.results.model import Measurement, MetricValue, from_line, metric_kind
 from etude.results.reader import read_measurements
 
 CAPTURE_BYTES = 64 * 1024
@@ -131,6 +131,8 @@ def _parts(
     bench: Bench, members: Sequence[Test], rows: Sequence[dict[str, Any]]
 ) -> list[tuple[Test, list[dict[str, Any]]]]:
     """The rows of each member: its workers stand together, in order."""
+    if len(members) > 1:
+        rows = [row | {"metrics": _without_shared(row["metrics"])} for row in rows]
     parts, start = [], 0
     for test in members:
         parts.append(
@@ -138,6 +140,16 @@ def _parts(
         )
         start += test.workers
     return parts
+
+
+def _without_shared(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """A duet's metrics without the values of the trial as a whole, which no party can claim."""
+    return {
+        name: [None, value[1], "counted for all parties of the duet together"]
+        if metric_kind(name, value[1]).join == "first"
+        else value
+        for name, value in metrics.items()
+    }
 
 
 def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
@@ -235,6 +247,7 @@ def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> Non
         for pattern in test.metrics:
             value = m.metrics[pattern.name]
             if value[0] is None and not m.kept:
+                logs = bench.writer.path(test.name).parent / "logs"
                 raise UsageError(
-                    f"metric {pattern.name} of {test.name!r}: {value[2]}; look at its first output with --check-output"
+                    f"metric {pattern.name} of {test.name!r}: {value[2]}; its first output is in {logs}"
                 )
