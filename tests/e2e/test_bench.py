@@ -192,6 +192,23 @@ def test_a_signal_ends_it_with_clean_up_and_results(tmp_path: Path, number: sign
     assert processes_with(f"sleep 0.01{marker[2:]}") == []
 
 
+def test_a_clean_up_that_fails_after_a_signal_does_not_hide_the_signal(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [ETUDE, "bench", "-o", "r", "-n", "A", "--cleanup", "exit 3", "--trials", "100000", "--prepare", "true",
+         "sleep 0.01"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    path = tmp_path / "r" / "A" / "results.jsonl"
+    deadline = time.monotonic() + 30
+    while not (path.exists() and path.read_text().count("\n") > 3) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "exit status 3" in errors
+    assert "--resume r" in errors
+
+
 def test_a_timeout_ends_the_whole_tree(tmp_path: Path) -> None:
     marker = f"0.{os.getpid()}333"
     done = etude("bench", "--timeout", "200ms", f"sh -c 'sleep 96{marker}; true'", cwd=tmp_path, check=4)

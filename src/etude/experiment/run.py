@@ -19,7 +19,7 @@ from etude.experiment.bench import Bench, EngineLike, Event, Sitting
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan, digest, from_document, to_document
-from etude.results.model import METRICS
+from etude.results.model import METRICS, signal_name
 from etude.results.reader import FORMAT, VERSION, Results, drop_torn_trial, load_results, read_experiment
 from etude.results.writer import ResultsWriter, directory_name, refused, replace_json, sole_writer
 from etude.testbed import snapshot
@@ -162,17 +162,30 @@ def _sit(
         try:
             decisions = loop.run_groups(bench)
             _finish(path, document, writer, "complete", [d.why for d in decisions])
+        except EtudeError as raised:
+            error = _as_interrupt(raised, watch)
+            _finish(path, document, writer, str(error), [])
+            raise _told_where(error, path, any(map(ledger.kept, directories))) from raised.__cause__
         except BaseException as error:
-            how = str(error) if isinstance(error, EtudeError) else type(error).__name__
-            _finish(path, document, writer, how, [])
-            if isinstance(error, Interrupted):
-                error.args = (
-                    f"{error}; what was measured is in {path}; go on with: etude bench --resume {path}",
-                )
-            elif isinstance(error, EtudeError) and any(map(ledger.kept, directories)):
-                error.args = (f"{error}; what was measured is in {path}",)
+            _finish(path, document, writer, type(error).__name__, [])
             raise
     return Outcome(Results(path, document, ledger.measurements(), ()), tuple(decisions))
+
+
+def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
+    """What failed after a signal, a clean-up say, failed because of it or does not matter as much."""
+    if watch.signal is None or isinstance(error, Interrupted):
+        return error
+    return Interrupted(watch.signal, f"ended by {signal_name(watch.signal)}; then: {error}")
+
+
+def _told_where(error: EtudeError, path: Path, measured: bool) -> EtudeError:
+    """The error with where the results are, and for an interrupt how to go on."""
+    if isinstance(error, Interrupted):
+        error.args = (f"{error}; what was measured is in {path}; go on with: etude bench --resume {path}",)
+    elif measured:
+        error.args = (f"{error}; what was measured is in {path}",)
+    return error
 
 
 @contextmanager
