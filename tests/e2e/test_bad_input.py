@@ -123,6 +123,8 @@ def test_a_full_disk_keeps_every_whole_trial(tmp_path: Path, options: list[str])
         (["--min-trials", "1", "true"], "at least 2"),
         (["--workers", "0", "true"], "at least 1"),
         (["--cpu", "x", "true"], "0,2-3"),
+        (["--cpu", "0", "--workers", "2", "true"], "2 workers on CPUs 0"),
+        (["--shell", "--inner", "auto", "true"], "--shell"),
         (["--timeout", "-1", "true"], "500ms"),
         (["--export", "pdf", "true"], "markdown"),
         (["-n", "a", "-n", "b", "true"], "2 names"),
@@ -196,3 +198,33 @@ def test_an_engine_that_is_not_one(tmp_path: Path) -> None:
     other = shutil.which("true") or sys.executable
     done = etude("bench", "true", cwd=tmp_path, check=5, env=os.environ | {"ETUDE_ENGINE": other})
     assert other in one_line(done.stderr)
+
+
+def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [ETUDE, "bench", "--trials", "2", "true"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 5
+    assert "standard output" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_do_no_harm(tmp_path: Path, closed: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{ETUDE} bench -o r -n t --trials 2 true {closed}"], cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0
+    assert len(lines(tmp_path / "r", "t")) == 3
+
+
+def test_an_encoding_that_lacks_characters_does_no_harm(tmp_path: Path) -> None:
+    done = etude(
+        "bench", "--trials", "2", "true", cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"}
+    )
+    assert "trials" in done.stdout

@@ -70,6 +70,13 @@ def test_the_record_of_a_real_trial_is_whole(tmp_path: Path) -> None:
     assert row["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
+@pytest.mark.parametrize("name", ["g++ a+b", "ü/ö", "a" * 300, "x y\tz", "..", "(again)"])
+def test_names_may_hold_anything(tmp_path: Path, name: str) -> None:
+    etude("bench", "-o", "r", "-n", name, "-n", f"{name}!", "--trials", "2", "true", "true", cwd=tmp_path)
+    assert [t["name"] for t in experiment(tmp_path / "r")["tests"]][:2] == [name, f"{name}!"]
+    assert experiment(tmp_path / "r")["sittings"][0]["how_ended"] == "complete"
+
+
 def test_programs_print_numbers_of_their_own(tmp_path: Path) -> None:
     etude(
         "bench", "-o", "r", "-n", "t", "--trials", "3", "--metric", r"rate:req/s=rate (\d+\.\d+)", "--primary", "rate",

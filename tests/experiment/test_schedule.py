@@ -72,7 +72,7 @@ def test_no_order_is_preferred() -> None:
 @given(st.integers(1, 16), st.integers(1, 4), st.integers(0, 9))
 def test_a_duets_cpus_are_disjoint_and_equally_many(cpus: int, parties: int, block: int) -> None:
     if cpus < parties:
-        with pytest.raises(MachineRefuses, match=f"{cpus} CPU for a duet of {parties}"):
+        with pytest.raises(MachineRefuses, match=f"{cpus} CPUs? for a duet of {parties}"):
             disjoint_cpus(range(cpus), parties, block, 1)
         return
     shares = disjoint_cpus(range(cpus), parties, block, 1)

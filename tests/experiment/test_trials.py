@@ -137,11 +137,11 @@ def test_workers_start_in_one_launch_and_are_joined(tmp_path: Path) -> None:
     assert sample(trials, "user") == pytest.approx([0.3] * 3)
 
 
-def test_workers_get_a_cpu_each_and_go_round_when_there_are_fewer(tmp_path: Path) -> None:
-    _, world = results(tmp_path, {}, Test("a", ("a",), workers=3, cpus=(4, 5)))
-    assert [worker.cpus for worker in world.log[0].workers] == [(4,), (5,), (4,)]
-    _, alone = results(tmp_path / "alone", {}, Test("a", ("a",), cpus=(4, 5)))
-    assert alone.log[0].workers[0].cpus == (4, 5)
+def test_workers_get_a_cpu_each_and_are_refused_when_there_are_fewer(tmp_path: Path) -> None:
+    _, world = results(tmp_path, {}, Test("a", ("a",), workers=2, cpus=(4, 5)))
+    assert [worker.cpus for worker in world.log[0].workers] == [(4,), (5,)]
+    with pytest.raises(UsageError, match="3 workers on CPUs 4,5"):
+        Test("a", ("a",), workers=3, cpus=(4, 5))
 
 
 def test_one_worker_that_fails_fails_its_trial(tmp_path: Path) -> None:

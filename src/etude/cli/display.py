@@ -107,13 +107,13 @@ class Display:
 
 def _state(ledger: Ledger, test: Test, event: Event) -> str:
     """Trials done and the mean with its interval so far."""
-    from etude.report.text import percent, quantity
+    from etude.report.text import counted, percent, quantity
     from etude.stats.intervals import mean_interval
 
     values = ledger.sample(test.name, "elapsed")
     count = event.done if event.what == "progress" else len(values)
     if len(values) < 2:
-        return f"{count} trials"
+        return counted(count, "trial")
     mean = sum(values) / len(values)
     interval = mean_interval(values)
     half = f" ± {percent(interval.half_width / mean)}" if interval and mean else ""

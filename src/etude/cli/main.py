@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from etude import __version__
@@ -31,15 +32,31 @@ exit codes:
 
 def entry() -> None:
     """The program `etude`: `main`, and an end without taking thousands of measurements apart one by one."""
+    _make_streams_usable()
     try:
         code = main()
+        sys.stdout.flush()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    except OSError as error:
+        code = _complain(f"standard output cannot be written: {error.strerror}", 5)
     finally:
-        os._exit(code)
+        with suppress(OSError):
+            sys.stderr.flush()
+    os._exit(code)
+
+
+def _make_streams_usable() -> None:
+    """Closed standard streams become /dev/null; characters that an encoding lacks become `?`."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -35,6 +35,8 @@ def run_hook(bench: Bench, test: Test, point: str) -> None:
     launch = Launch((worker,), leftovers="keep")
     row = _keeper(bench, test).launch(launch, patience=1 if undoes else 0)[0]
     if row["cancelled"]:
+        if undoes:
+            raise CommandFailed(f"{point} of test {test.name!r} was cut short by a second signal: {line}")
         return
     if row["exit_status"] != 0 or row["error"]:
         how = row["error"] or (

@@ -89,6 +89,10 @@ class Plan:
             raise UsageError("a duet needs two or more commands")
         if self.schedule == DUET and any(test.cpus is not None for test in self.tests):
             raise UsageError("a duet deals the CPUs among its commands itself; leave out --cpu")
+        if self.shell and any(test.inner != 1 for test in self.tests):
+            raise UsageError(
+                "the start of --shell cannot be subtracted from inner repetitions; leave out one of them"
+            )
         if self.schedule == DUET and any(test.inner != 1 for test in self.tests):
             raise UsageError("a duet runs each command once a trial: leave out inner repetitions")
 

@@ -35,7 +35,9 @@ def disjoint_cpus(cpus: Sequence[int], parties: int, block: int, seed: int) -> l
     """
     share = len(cpus) // parties
     if share == 0:
-        raise MachineRefuses(f"{len(cpus)} CPU for a duet of {parties}; each needs one of its own")
+        raise MachineRefuses(
+            f"{len(cpus)} CPU{'' if len(cpus) == 1 else 's'} for a duet of {parties}; each needs one of its own"
+        )
     shares = [tuple(cpus[i * share : (i + 1) * share]) for i in range(parties)]
     random.Random(f"{seed}:{block}:cpus").shuffle(shares)
     return shares

@@ -55,6 +55,11 @@ class Test:
             raise UsageError(f"test {self.name!r}: a timeout of {self.timeout_s} s; it must be above 0")
         if self.inner != "auto" and (not isinstance(self.inner, int) or self.inner < 1):
             raise UsageError(f"test {self.name!r}: inner {self.inner!r}; expected a number from 1, or auto")
+        if self.cpus is not None and len(self.cpus) < self.workers:
+            on = ",".join(map(str, self.cpus))
+            raise UsageError(
+                f"test {self.name!r}: {self.workers} workers on CPUs {on}; each needs one of its own"
+            )
         if self.inner != 1 and self.workers > 1:
             raise UsageError(f"test {self.name!r}: inner repetitions need a single worker")
         self._check_metrics()

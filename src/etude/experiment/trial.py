@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -105,13 +106,17 @@ def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
         tuple(workers),
         timeout_s=min(timeouts, default=None),
         inner=inner,
-        cgroup=f"etude-{os.getpid()}-{bench.writer.path(members[0].name).parent.name}"
-        if plan.cgroup
-        else None,
+        cgroup=_group_name(members[0]) if plan.cgroup else None,
         counters=plan.counters,
         capture_bytes=CAPTURE_BYTES if captures or members[0].metrics else TAIL_CHARACTERS,
         accept="any" if plan.ignore_failure else "zero",
     )
+
+
+def _group_name(test: Test) -> str:
+    """The test's cgroup: ours by its prefix and process, the test's by a readable part and a checksum of its name."""
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", test.name)[:60]
+    return f"etude-{os.getpid()}-{readable}-{zlib.crc32(test.name.encode()):08x}"
 
 
 def _worker(test: Test, index: int, cpus: tuple[int, ...] | None, capture: bool) -> Worker:

@@ -354,9 +354,14 @@ def _warnings(
 def _about_series(test: TestVerdict, plan: Plan) -> list[str]:
     primary = test.metric(plan.primary)
     summary = primary.summary if primary else None
-    if summary is None or summary.count < 10:
+    if primary is None or summary is None:
         return []
     found = []
+    interval = summary.mean_interval
+    if primary.corrected_s and (summary.mean if interval is None else interval.low) <= 0.0:
+        found.append(f"{test.test}: its time cannot be told from the shell's own start; leave out --shell")
+    if summary.count < 10:
+        return found
     if summary.outliers:
         found.append(f"{test.test}: {summary.outliers} of {summary.count} trials are outliers (kept)")
     if summary.trend_p is not None and summary.trend_p < 0.01 and abs(summary.trend_slope or 0.0) > 0.02:
