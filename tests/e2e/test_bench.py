@@ -177,41 +177,37 @@ def test_hooks_run_in_their_order(tmp_path: Path) -> None:
     assert log.read_text().split() == ["setup", *["prepare", "exec", "conclude"] * 3, "cleanup"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_clean_up_and_results(tmp_path: Path, number: signal.Signals) -> None:
-    marker = f"0.{os.getpid()}{int(number)}"
+def signalled(directory: Path, number: signal.Signals, cleanup: str, command: str) -> tuple[int, str]:
+    """Exit code and standard error of an experiment that gets a signal after some trials."""
     process = subprocess.Popen(
-        [ETUDE, "bench", "-o", "r", "-n", "A", "--cleanup", f"touch {tmp_path}/cleaned", "--trials", "100000",
-         "--prepare", "true", f"sleep 0.01{marker[2:]}"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [ETUDE, "bench", "-o", "r", "-n", "A", "--cleanup", cleanup, "--trials", "100000", "--prepare", "true",
+         command],
+        cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    path = tmp_path / "r" / "A" / "results.jsonl"
+    path = directory / "r" / "A" / "results.jsonl"
     deadline = time.monotonic() + 30
     while not (path.exists() and path.read_text().count("\n") > 3) and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 128 + number
-    assert f"--resume {Path('r')}" in errors
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_clean_up_and_results(tmp_path: Path, number: signal.Signals) -> None:
+    command = f"sleep 0.01{os.getpid()}{int(number)}"
+    code, errors = signalled(tmp_path, number, f"touch {tmp_path}/cleaned", command)
+    assert code == 128 + number
+    assert "--resume r" in errors
     assert (tmp_path / "cleaned").exists()
-    assert experiment(tmp_path / "r")["sittings"][0]["how_ended"] == f"ended by {signal.Signals(number).name}"
+    assert experiment(tmp_path / "r")["sittings"][0]["how_ended"] == f"ended by {number.name}"
     assert sum(row["kept"] for row in lines(tmp_path / "r", "A")) >= 3
-    assert processes_with(f"sleep 0.01{marker[2:]}") == []
+    assert processes_with(command) == []
 
 
 def test_a_clean_up_that_fails_after_a_signal_does_not_hide_the_signal(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [ETUDE, "bench", "-o", "r", "-n", "A", "--cleanup", "exit 3", "--trials", "100000", "--prepare", "true",
-         "sleep 0.01"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    path = tmp_path / "r" / "A" / "results.jsonl"
-    deadline = time.monotonic() + 30
-    while not (path.exists() and path.read_text().count("\n") > 3) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGINT
+    code, errors = signalled(tmp_path, signal.SIGINT, "exit 3", "sleep 0.01")
+    assert code == 128 + signal.SIGINT
     assert "exit status 3" in errors
     assert "--resume r" in errors
 

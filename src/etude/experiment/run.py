@@ -149,8 +149,8 @@ def _sit(
         for test in document["tests"]
         if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
     ]
-    replace_json(path / "experiment.json", document)
-    measured = load_results(path).measurements
+    resumed = bool(document["sittings"])  # the document is first written together with a sitting
+    measured = load_results(path).measurements if resumed else dict.fromkeys(directories, ())
     writer = ResultsWriter(path, directories)
     ledger = Ledger(measured)
     with SignalWatch() as watch, _engine(make_engine, watch) as engine:

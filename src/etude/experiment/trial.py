@@ -101,11 +101,10 @@ def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
         for index in range(test.workers)
     ]
     timeouts = [test.timeout_s for test in members if test.timeout_s is not None]
-    inner = 1 if slot.set_aside else bench.inner.get(members[0].name, 1)
     return Launch(
         tuple(workers),
         timeout_s=min(timeouts, default=None),
-        inner=inner,
+        inner=bench.inner.get(members[0].name, 1),  # 1 until its set-aside run is over
         cgroup=_group_name(members[0]) if plan.cgroup else None,
         counters=plan.counters,
         capture_bytes=CAPTURE_BYTES if captures or members[0].metrics else TAIL_CHARACTERS,

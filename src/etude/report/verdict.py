@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import Plan, from_document
@@ -16,6 +18,7 @@ from etude.results.reader import Results
 from etude.results.samples import Trial, paired_samples, sample, trials_of
 from etude.stats.compare import Ratio, more_pairs, more_trials, noise_floor, paired_ratio, unpaired_ratio
 from etude.stats.describe import Summary, describe
+from etude.stats.intervals import deviation
 
 FINER = 2.0
 """A verdict says what it would take to see this many times smaller a difference."""
@@ -188,8 +191,7 @@ def _shell_cost(results: Results, trials: Mapping[str, list[Trial]]) -> tuple[fl
     if len(starts) < 2:
         return None
     mean = sum(starts) / len(starts)
-    deviation = math.sqrt(sum((s - mean) ** 2 for s in starts) / (len(starts) - 1))
-    return mean, deviation / math.sqrt(len(starts))
+    return mean, deviation(np.asarray(starts)) / math.sqrt(len(starts))
 
 
 def _test_verdict(
@@ -249,8 +251,6 @@ def _metric_summary(
 
 def _with_error(summary: Summary, error: float) -> Summary:
     """Widen the mean's interval by the standard error of what was subtracted (errors added in quadrature)."""
-    from dataclasses import replace
-
     interval = summary.mean_interval
     assert interval is not None
     half = math.hypot(interval.half_width, 1.96 * error)
