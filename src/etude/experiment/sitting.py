@@ -1,0 +1,212 @@
+"""One sitting of an experiment: its directory, its engine, its lines in experiment.json, whatever way it ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude import __version__
+from etude.engine import Engine
+from etude.errors import EtudeError, InputError, Interrupted
+from etude.experiment.bench import EngineLike, Sitting
+from etude.experiment.interrupts import SignalWatch
+from etude.experiment.ledger import Ledger
+from etude.results.model import METRICS, signal_name
+from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
+from etude.results.writer import ResultsWriter, directory_name, refused, replace_json
+from etude.testbed import snapshot
+
+EngineMaker = Callable[[SignalWatch], EngineLike]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What one sitting works with. Whoever uses it returns the stop rules' last words."""
+
+    path: Path
+    document: dict[str, Any]
+    writer: ResultsWriter
+    ledger: Ledger
+    sitting: Sitting
+    watch: SignalWatch
+    engine: EngineLike
+    make_engine: Callable[[], EngineLike]
+
+    @property
+    def resumed(self) -> bool:
+        """Whether there were sittings before."""
+        return self.sitting.number > 1
+
+    def save(self) -> None:
+        """Put experiment.json on disk as it is now.
+
+        Raises:
+            MachineRefuses: it cannot be written.
+        """
+        replace_json(self.path / "experiment.json", self.document)
+
+
+def sit(
+    path: Path,
+    document: dict[str, Any],
+    make_engine: EngineMaker,
+    work: Callable[[Desk], Sequence[str]],
+    go_on: str,
+) -> Ledger:
+    """Hold one sitting: `work` measures and returns the stop rules' last words.
+
+    `go_on`: the command line by which an interrupted experiment goes on. Whatever happens is noted in experiment.json.
+
+    Raises:
+        EtudeError: as `work`, with where the results are.
+    """
+    directories = {test["name"]: test["directory"] for test in document["tests"]}
+    torn = [
+        test["directory"]
+        for test in document["tests"]
+        if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
+    ]
+    resumed = bool(document["sittings"])  # the document is first written together with a sitting
+    measured = load_results(path).measurements if resumed else dict.fromkeys(directories, ())
+    writer = ResultsWriter(path, directories)
+    ledger = Ledger(measured)
+    with SignalWatch() as watch, _engine(make_engine, watch) as engine:
+        sitting = _sitting(document, engine, torn)
+        desk = Desk(path, document, writer, ledger, sitting, watch, engine, lambda: make_engine(watch))
+        desk.save()
+        try:
+            _finish(desk, "complete", work(desk))
+        except EtudeError as raised:
+            error = _as_interrupt(raised, watch)
+            _finish(desk, str(error), [])
+            names = [test["name"] for test in document["tests"]]
+            raise _told_where(error, path, any(map(ledger.kept, names)), go_on) from raised.__cause__
+        except BaseException as error:
+            _finish(desk, type(error).__name__, [])
+            raise
+    return ledger
+
+
+def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
+    """Create the directory that results go to.
+
+    Raises:
+        MachineRefuses: it cannot be made; InputError: it holds results already.
+    """
+    stem = directory_name(name, ())
+    path = Path(directory or f"etude-results/{stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    try:
+        if holds_results(path):
+            if directory is not None:
+                raise already(path)
+            path = path.with_name(f"{path.name}-{os.getpid()}")
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(path, error) from error
+    return path
+
+
+def holds_results(path: Path) -> bool:
+    """Whether a directory holds an experiment."""
+    return (path / "experiment.json").exists()
+
+
+def already(path: Path) -> InputError:
+    """The one line for a directory that is taken."""
+    return InputError(f"{path}: holds results already; go on with --resume {path}, or name another with -o")
+
+
+def new_document(
+    name: str,
+    verb: str,
+    command_line: Sequence[str],
+    plan: Mapping[str, Any],
+    digest: str,
+    tests: Sequence[Mapping[str, Any]],
+    metrics: Mapping[str, Any],
+) -> dict[str, Any]:
+    """experiment.json before the first sitting; members as in docs/formats.md."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": name,
+        "verb": verb,
+        "command_line": list(command_line),
+        "digest": digest,
+        "plan": dict(plan),
+        "tests": [dict(test) for test in tests],
+        "metrics": {name: {"unit": m.unit, "kind": m.kind} for name, m in METRICS.items()} | dict(metrics),
+        "versions": {"etude": __version__, "python": sys.version.split()[0]},
+        "machine": {"before": snapshot.take(), "after": None},
+        "sittings": [],
+    }
+
+
+def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
+    """What failed after a signal, a clean-up say, failed because of it or does not matter as much."""
+    if watch.signal is None or isinstance(error, Interrupted):
+        return error
+    return Interrupted(watch.signal, f"ended by {signal_name(watch.signal)}; then: {error}")
+
+
+def _told_where(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
+    """The error with where the results are, and for an interrupt how to go on."""
+    if isinstance(error, Interrupted):
+        error.args = (f"{error}; what was measured is in {path}; go on with: {go_on} {path}",)
+    elif measured:
+        error.args = (f"{error}; what was measured is in {path}",)
+    return error
+
+
+@contextmanager
+def _engine(make_engine: EngineMaker, watch: SignalWatch) -> Iterator[EngineLike]:
+    engine = make_engine(watch)
+    try:
+        yield engine
+    finally:
+        engine.close(wait=False)
+
+
+def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) -> Sitting:
+    sitting = Sitting(len(document["sittings"]) + 1, os.uname().nodename, boot_id())
+    document["versions"]["engine"] = engine.hello["engine"]
+    document["sittings"].append(
+        {
+            "sitting": sitting.number,
+            "boot_id": sitting.boot_id,
+            "host": sitting.host,
+            "start": _now(),
+            "end": None,
+            "how_ended": None,
+            "torn": list(torn),
+            "machine": None if sitting.number == 1 else snapshot.take(),
+        }
+    )
+    return sitting
+
+
+def _finish(desk: Desk, how: str, decisions: Sequence[str]) -> None:
+    desk.document["sittings"][-1] |= {"end": _now(), "how_ended": how, "decisions": list(decisions)}
+    desk.document["machine"]["after"] = snapshot.take()
+    try:
+        desk.writer.close()
+    finally:
+        desk.save()
+
+
+def boot_id() -> str:
+    """The kernel's identity of this boot; empty where there is none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
