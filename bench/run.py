@@ -1,6 +1,6 @@
 """What Étude itself costs, beside its peers, in one run: the table that `make bench` prints.
 
-python bench/run.py [--quick] [PART …]      parts: launching, reported, barrier, starting, verdicts
+python bench/run.py [--quick] [PART …]      parts: launching, reported, barrier, starting, scripts, verdicts
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from barrier import barrier
 from launching import launching, reported
 from rows import Row, quiet_priority
+from scripts import scripts
 from starting import starting
 from verdicts import COMPARISONS, verdicts
 
@@ -24,6 +25,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "reported": (reported, 15, 3),
     "barrier": (barrier, 1, 1),
     "starting": (starting, 21, 5),
+    "scripts": (scripts, 7, 2),
     "verdicts": (verdicts, COMPARISONS, 3),
 }
 

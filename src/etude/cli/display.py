@@ -10,7 +10,7 @@ from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 
 if TYPE_CHECKING:
-    from etude.experiment.test import Test
+    from etude.experiment.bench import Named
 
 REDRAW_S = 0.2
 LINE_EVERY_S = 3.0
@@ -23,7 +23,7 @@ class Display:
         self._stream = stream
         self._clock = clock
         self._terminal = stream.isatty()
-        self._tests: tuple[Test, ...] = ()
+        self._tests: tuple[Named, ...] = ()
         self._shown_at = -float("inf") if self._terminal else clock()
         self._started = clock()
         self._why = ""
@@ -105,7 +105,7 @@ class Display:
         return Group(table, text)
 
 
-def _state(ledger: Ledger, test: Test, event: Event) -> str:
+def _state(ledger: Ledger, test: Named, event: Event) -> str:
     """Trials done and the mean with its interval so far."""
     from etude.report.text import counted, percent, quantity
     from etude.stats.intervals import mean_interval
@@ -120,7 +120,7 @@ def _state(ledger: Ledger, test: Test, event: Event) -> str:
     return f"{count} trials, mean {quantity(mean, 's')}{half}"
 
 
-def time_left(tests: tuple[Test, ...], ledger: Ledger) -> str:
+def time_left(tests: tuple[Named, ...], ledger: Ledger) -> str:
     """How long the minimum of trials still takes; nothing once it is done."""
     done = {test.name: ledger.kept(test.name) for test in tests}
     if not min(done.values(), default=0) or min(done.values()) >= 10:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 VERBS = {
     "bench": "compare commands at once: interleaved, until the ratio is known",
+    "run": "run a script in the Auto-pilot language: --check, --list, --resume",
     "stats": "tables and comparisons of stored results",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
 }
@@ -132,7 +133,7 @@ def _run(verb: str, arguments: list[str]) -> int:
     try:
         code: int = _module(verb).run(options)
     except EtudeError as error:
-        return _complain(str(error), error.exit_code)
+        return _complain(str(error), error.exit_code, getattr(error, "detail", ""))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + 13
@@ -141,8 +142,11 @@ def _run(verb: str, arguments: list[str]) -> int:
     return code
 
 
-def _complain(line: str, code: int) -> int:
+def _complain(line: str, code: int, detail: str = "") -> int:
+    """One line that says what is wrong; `detail`, such as a script's line and a caret, stands below it."""
     print(f"etude: {' '.join(line.split())}", file=sys.stderr)
+    if detail:
+        print(detail, file=sys.stderr)
     return code
 
 

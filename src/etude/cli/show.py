@@ -62,7 +62,7 @@ def _sentences(verdict: Verdict) -> list[str]:
             if t.inner > 1
         ),
         *(line for c in verdict.comparisons for line in text.comparison_lines(c)),
-        *(line for test in verdict.tests if (line := text.precision_line(test, verdict.plan))),
+        *(line for test in verdict.tests if (line := text.precision_line(test, verdict.asked))),
     ]
 
 

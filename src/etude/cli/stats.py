@@ -15,7 +15,12 @@ HEADINGS = ("count", "mean", "95 % of the mean", "median", "95 % of the median",
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude stats`."""
-    parser.add_argument("directories", nargs="+", metavar="DIR", help="a results directory")
+    parser.add_argument(
+        "directories",
+        nargs="+",
+        metavar="FILE|DIR",
+        help="a results directory, or a results file in Auto-pilot's format (.res)",
+    )
     parser.add_argument(
         "--metric",
         action="append",
@@ -27,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the statistics of each directory."""
+    """Print the statistics of each directory or file."""
     from etude.report.verdict import verdict
     from etude.results.reader import load_results
 

@@ -10,7 +10,6 @@ from etude.engine import Launch, Repeated
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan
-from etude.experiment.test import Test
 from etude.results.writer import ResultsWriter
 
 
@@ -37,12 +36,19 @@ class Sitting:
     boot_id: str
 
 
+class Named(Protocol):
+    """A test, as far as an observer needs to know."""
+
+    @property
+    def name(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Event:
     """What an observer is told: `what` happens with which tests; `detail` in words."""
 
-    what: str  # group, set-aside, trial, progress, hook, decision, resumed
-    tests: tuple[Test, ...]
+    what: str  # group, set-aside, trial, progress, hook, decision, resumed; of scripts: echo, warning, failed
+    tests: tuple[Named, ...]
     detail: str = ""
     done: int = 0
 
@@ -64,6 +70,6 @@ class Bench:
     keepers: dict[str, EngineLike] = field(default_factory=dict)
     """Per test the engine that runs its hooks and keeps alive what they start."""
 
-    def tell(self, what: str, *tests: Test, detail: str = "", done: int = 0) -> None:
+    def tell(self, what: str, *tests: Named, detail: str = "", done: int = 0) -> None:
         """Tell the observer."""
         self.observe(Event(what, tests, detail, done), self.ledger)

@@ -6,6 +6,8 @@ the two must not be one process: an orphan is handed to the engine that its star
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from etude.engine import Launch, Worker
@@ -25,24 +27,51 @@ def run_hook(bench: Bench, test: Test, point: str) -> None:
         return
     undoes = point in ("conclude", "cleanup")
     bench.tell("hook", test, detail=point)
-    log = bench.writer.path(test.name).parent / "hooks.log"
+    environment = dict(test.environment) | {"ETUDE_TEST": test.name, "ETUDE_POINT": point}
+    ended = run_line(
+        _keeper(bench, test),
+        line,
+        bench.writer.path(test.name).parent / "hooks.log",
+        environment=environment,
+        directory=test.directory,
+        undoes=undoes,
+    )
+    if ended.cancelled and undoes:
+        raise CommandFailed(f"{point} of test {test.name!r} was cut short by a second signal: {line}")
+    if ended.why is not None and not ended.cancelled:
+        raise CommandFailed(f"{point} of test {test.name!r} failed ({ended.why}): {line}{ended.said}")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a line for the shell ended: why it failed, if it did, and the last that it said."""
+
+    why: str | None
+    cancelled: bool
+    said: str
+
+
+def run_line(
+    keeper: EngineLike,
+    line: str,
+    log: Path,
+    *,
+    environment: Mapping[str, str | None],
+    directory: str | None = None,
+    undoes: bool = False,
+) -> Ended:
+    """Run a line by /bin/sh; what it says goes to `log`, what it starts lives on. A line that undoes outlives a
+    first signal."""
     start = log.stat().st_size if log.exists() else 0
     output = {"file": str(log)}
-    environment = dict(test.environment) | {"ETUDE_TEST": test.name, "ETUDE_POINT": point}
-    worker = Worker(
-        ("/bin/sh", "-c", line), env=environment, cwd=test.directory, stdout=output, stderr=output
+    worker = Worker(("/bin/sh", "-c", line), env=environment, cwd=directory, stdout=output, stderr=output)
+    row = keeper.launch(Launch((worker,), leftovers="keep"), patience=1 if undoes else 0)[0]
+    if row["exit_status"] == 0 and not row["error"] and not row["cancelled"]:
+        return Ended(None, False, "")
+    how = row["error"] or (
+        f"signal {row['signal']}" if row["signal"] else f"exit status {row['exit_status']}"
     )
-    launch = Launch((worker,), leftovers="keep")
-    row = _keeper(bench, test).launch(launch, patience=1 if undoes else 0)[0]
-    if row["cancelled"]:
-        if undoes:
-            raise CommandFailed(f"{point} of test {test.name!r} was cut short by a second signal: {line}")
-        return
-    if row["exit_status"] != 0 or row["error"]:
-        how = row["error"] or (
-            f"signal {row['signal']}" if row["signal"] else f"exit status {row['exit_status']}"
-        )
-        raise CommandFailed(f"{point} of test {test.name!r} failed ({how}): {line}{_last_line(log, start)}")
+    return Ended(how, row["cancelled"], _last_line(log, start))
 
 
 def end_hooks(bench: Bench, test: Test) -> None:

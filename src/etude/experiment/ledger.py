@@ -17,6 +17,11 @@ class Ledger:
             name: {t.first.block for t in trials if t.kept} for name, trials in self._trials.items()
         }
 
+    def begin(self, test: str) -> None:
+        """Make room for a test that was not known at the start."""
+        self._trials.setdefault(test, [])
+        self._blocks.setdefault(test, set())
+
     def add(self, test: str, measurements: Sequence[Measurement]) -> None:
         """Note what is on disk now: whole trials of one test."""
         trials = trials_of(measurements)

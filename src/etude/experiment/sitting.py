@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from etude import __version__
-from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted
 from etude.experiment.bench import EngineLike, Sitting
 from etude.experiment.interrupts import SignalWatch

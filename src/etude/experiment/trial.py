@@ -105,17 +105,17 @@ def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
         tuple(workers),
         timeout_s=min(timeouts, default=None),
         inner=bench.inner.get(members[0].name, 1),  # 1 until its set-aside run is over
-        cgroup=_group_name(members[0]) if plan.cgroup else None,
+        cgroup=group_name(members[0].name) if plan.cgroup else None,
         counters=plan.counters,
         capture_bytes=CAPTURE_BYTES if captures or members[0].metrics else TAIL_CHARACTERS,
         accept="any" if plan.ignore_failure else "zero",
     )
 
 
-def _group_name(test: Test) -> str:
+def group_name(test: str) -> str:
     """The test's cgroup: ours by its prefix and process, the test's by a readable part and a checksum of its name."""
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", test.name)[:60]
-    return f"etude-{os.getpid()}-{readable}-{zlib.crc32(test.name.encode()):08x}"
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", test)[:60]
+    return f"etude-{os.getpid()}-{readable}-{zlib.crc32(test.encode()):08x}"
 
 
 def _worker(test: Test, index: int, cpus: tuple[int, ...] | None, capture: bool) -> Worker:
@@ -202,10 +202,11 @@ def _why_not_kept(bench: Bench, measurements: Sequence[Measurement]) -> str | No
 def _metrics(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
     """The engine's metrics, and those that the program printed itself."""
     printed = "".join((row.get(stream) or {}).get("tail", "") for stream in ("stdout", "stderr"))
-    return dict(row["metrics"]) | {p.name: _printed(p.regex, p.unit, printed) for p in test.metrics}
+    return dict(row["metrics"]) | {p.name: printed_metric(p.regex, p.unit, printed) for p in test.metrics}
 
 
-def _printed(regex: str, unit: str, text: str) -> MetricValue | list[Any]:
+def printed_metric(regex: str, unit: str, text: str) -> MetricValue | list[Any]:
+    """The number that a pattern finds in what a program printed, or why there is none."""
     match = re.search(regex, text, re.MULTILINE)
     if match is None:
         return [None, unit, "the pattern matched nothing in the output"]

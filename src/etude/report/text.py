@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from etude.experiment.plan import Plan
+    from etude.report.asked import Asked
     from etude.report.verdict import Comparison, TestVerdict, Verdict
     from etude.stats.compare import Ratio
 
@@ -118,6 +118,8 @@ def _order(c: Comparison) -> str:
 
 
 def _floor(c: Comparison) -> str:
+    if c.floor is None and not c.floor_pairs:
+        return f"{c.base} was not run against itself: the noise floor is not known"
     if c.floor is None:
         return f"noise floor not yet known ({c.floor_pairs} of 5 pairs of {c.base} against itself)"
     return f"noise floor of this machine now ± {percent(c.floor)}"
@@ -149,19 +151,19 @@ def verdict_lines(verdict: Verdict) -> list[str]:
         *verdict.warnings,
         *(test_line(test, metric) for test in verdict.tests),
         *(line for c in verdict.comparisons for line in comparison_lines(c)),
-        *(line for test in verdict.tests if (line := precision_line(test, verdict.plan)) is not None),
+        *(line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None),
     ]
 
 
-def precision_line(test: TestVerdict, plan: Plan) -> str | None:
+def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     """For a mean that missed the precision asked for: how wide it still is, and what would reach it."""
-    measured = test.metric(plan.primary)
+    measured = test.metric(asked.primary)
     summary = measured.summary if measured else None
-    if not test.more or summary is None or summary.mean_interval is None:
+    if not test.more or asked.precision is None or summary is None or summary.mean_interval is None:
         return None
     width = summary.mean_interval.half_width / abs(summary.mean)
-    asked = percent(plan.rule.parameters["precision"])
+    wanted = percent(asked.precision)
     return (
-        f"{test.test}: not converged: the mean is known to ± {percent(width)}, {asked} was asked; "
+        f"{test.test}: not converged: the mean is known to ± {percent(width)}, {wanted} was asked; "
         f"{counted(test.more, 'more trial')} ({duration(test.more_s)}) would reach it."
     )

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from etude.errors import InputError, UsageError
-from etude.experiment.plan import Plan, from_document
-from etude.experiment.schedule import DUET
+from etude.report.asked import Asked, asked_of
 from etude.report.samework import differences
 from etude.results.reader import Results
 from etude.results.samples import Trial, paired_samples, sample, trials_of
@@ -96,7 +95,7 @@ class Verdict:
     """All that an experiment's results say."""
 
     results: Results
-    plan: Plan
+    asked: Asked
     primary: str
     """The metric that is judged."""
     tests: tuple[TestVerdict, ...]
@@ -118,24 +117,24 @@ def verdict(results: Results, metrics: Sequence[str] | None = None) -> Verdict:
     Raises:
         InputError: its plan cannot be read; UsageError: no such metric.
     """
-    plan = from_document(results.experiment["plan"], str(results.directory / "experiment.json"))
-    factor = plan.rule.make().factor
+    asked = asked_of(results)
     trials = {name: trials_of(rows) for name, rows in results.measurements.items()}
     shell = _shell_cost(results, trials)
-    primary = metrics[0] if metrics else plan.primary
+    primary = metrics[0] if metrics else asked.primary
     tests = tuple(
-        _test_verdict(results, plan, name, trials[name], factor, metrics, primary, shell)
-        for name in results.names()
+        _test_verdict(results, asked, name, trials[name], metrics, primary, shell) for name in results.names()
     )
     comparisons: list[Comparison] = []
     without: list[str] = []
-    for other in results.names()[1:] if plan.compares else ():
-        try:
-            comparisons += _compare(results, plan, trials, other, primary, factor, shell)
-        except ValueError as error:
-            without.append(f"no {primary} of {other} against {plan.tests[0].name}: {error}")
-    warnings = [*differences(results, trials), *_warnings(results, tests, comparisons, plan), *without]
-    return Verdict(results, plan, primary, tests, tuple(comparisons), tuple(warnings))
+    for reference, *others in asked.groups:
+        for other in others:
+            try:
+                comparisons += _compare(results, asked, trials, (reference, other), primary, shell)
+            except ValueError as error:
+                without.append(f"no {primary} of {other} against {reference}: {error}")
+    same_work = [] if results.experiment["plan"].get("kind") else differences(results, trials)
+    warnings = [*same_work, *_warnings(results, tests, comparisons, asked), *without]
+    return Verdict(results, asked, primary, tests, tuple(comparisons), tuple(warnings))
 
 
 def against(baseline: Results, current: Results, metric: str) -> list[tuple[str, Ratio, float, str]]:
@@ -196,15 +195,15 @@ def _shell_cost(results: Results, trials: Mapping[str, list[Trial]]) -> tuple[fl
 
 def _test_verdict(
     results: Results,
-    plan: Plan,
+    asked: Asked,
     name: str,
     trials: list[Trial],
-    factor: float,
     metrics: Sequence[str] | None,
     primary: str,
     shell: tuple[float, float] | None,
 ) -> TestVerdict:
     entry = next(t for t in results.experiment["tests"] if t["name"] == name)
+    factor = asked.factors[name]
     looked_at = trials if metrics is None else trials[:1] + trials[-1:]
     measured = dict.fromkeys(m for trial in looked_at for m in trial.first.metrics)
     if trials:
@@ -221,16 +220,16 @@ def _test_verdict(
             _metric_summary(trials, metric, factor, metric == primary, shell if metric == "elapsed" else None)
             for metric in found
         ),
-        more := _more_trials(plan, trials, primary, factor),
+        more := _more_trials(asked, trials, primary, factor),
         more * _mean_elapsed(trials),
     )
 
 
-def _more_trials(plan: Plan, trials: list[Trial], metric: str, factor: float) -> int:
+def _more_trials(asked: Asked, trials: list[Trial], metric: str, factor: float) -> int:
     """Further trials that the precision asked for needs; 0 where none was asked or ratios are what matters."""
-    precision = plan.rule.parameters.get("precision")
+    precision = asked.precision
     values = sample(trials, metric)
-    if precision is None or plan.compares or len(values) < 2 or sum(values) == 0:
+    if precision is None or asked.compares or len(values) < 2 or sum(values) == 0:
         return 0
     return more_trials(values, target=precision, factor=factor)
 
@@ -259,19 +258,19 @@ def _with_error(summary: Summary, error: float) -> Summary:
 
 def _compare(
     results: Results,
-    plan: Plan,
+    asked: Asked,
     trials: Mapping[str, list[Trial]],
-    other: str,
+    pair: tuple[str, str],
     metric: str,
-    factor: float,
     shell: tuple[float, float] | None,
 ) -> list[Comparison]:
-    """The comparison of one test with the reference; none below two pairs.
+    """The comparison of a pair, the reference and another; none below two pairs of trials.
 
     Raises:
         ValueError: the values have no ratio.
     """
-    reference = plan.tests[0].name
+    reference, other = pair
+    factor = max(asked.ratio_factors[name] for name in pair)
     base_values, other_values = paired_samples([trials[reference], trials[other]], metric)
     if len(base_values) < 2:
         return []
@@ -279,9 +278,9 @@ def _compare(
     ratio = paired_ratio(base_values, other_values, factor=factor, subtract=subtract)
     again_base, again = _against_itself(results, trials, reference, metric)
     pairs = len(base_values)
-    asked: float | None = plan.rule.parameters.get("precision")
-    missed = asked is not None and ratio.half_width >= asked
-    finer = asked if missed and asked is not None else _round_down(ratio.half_width / FINER)
+    wanted = asked.precision
+    missed = wanted is not None and ratio.half_width >= wanted
+    finer = wanted if missed and wanted is not None else _round_down(ratio.half_width / FINER)
     more = more_pairs(base_values, other_values, target=finer, factor=factor) if 0 < finer < math.inf else 0
     a_pair_s = _mean_elapsed(trials[reference]) + _mean_elapsed(trials[other])
     comparison = Comparison(
@@ -294,11 +293,11 @@ def _compare(
         noise_floor(again_base, again, pairs=pairs, factor=factor),
         len(again),
         paired_ratio(again_base, again) if len(again) >= 2 else None,
-        asked,
+        wanted,
         finer,
         more,
         more * a_pair_s,
-        plan.schedule == DUET,
+        asked.duet,
     )
     return [comparison]
 
@@ -329,7 +328,7 @@ def _round_down(x: float) -> float:
 
 
 def _warnings(
-    results: Results, tests: Sequence[TestVerdict], comparisons: Sequence[Comparison], plan: Plan
+    results: Results, tests: Sequence[TestVerdict], comparisons: Sequence[Comparison], asked: Asked
 ) -> list[str]:
     found = [f"{path}: its last line was cut short and was left out" for path in results.torn]
     sittings: list[Any] = results.experiment["sittings"]
@@ -341,7 +340,7 @@ def _warnings(
     if len(sittings) > 1:
         found.append(f"resumed: these are {len(sittings)} sittings; pairs are formed within one only")
     for test in tests:
-        found += _about_series(test, plan)
+        found += _about_series(test, asked)
     for c in comparisons[:1]:
         if c.floor_ratio and c.floor_pairs >= 5 and not c.floor_ratio.low <= 1.0 <= c.floor_ratio.high:
             found.append(
@@ -351,8 +350,8 @@ def _warnings(
     return found
 
 
-def _about_series(test: TestVerdict, plan: Plan) -> list[str]:
-    primary = test.metric(plan.primary)
+def _about_series(test: TestVerdict, asked: Asked) -> list[str]:
+    primary = test.metric(asked.primary)
     summary = primary.summary if primary else None
     if primary is None or summary is None:
         return []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from etude.results.model import CACHE_WAYS
+
 _COUNT, _TEXT, _FLAG, _NONE = int, str, bool, type(None)
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "test": (_TEXT,),
@@ -34,6 +36,7 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "stderr": (dict, _NONE),
     "windows": (list, _NONE),
     "notes": (list,),
+    "rows": (_COUNT,),
 }
 _MOST = 2**63 - 1
 _NUMBERS = (float, int)
@@ -55,6 +58,10 @@ def check_measurement(line: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} cannot be {_short(line[name])}")
     if line["inner"] < 1 or not all(type(word) is str for word in line["command"]):
         raise ValueError("inner must be at least 1, and command a list of strings")
+    if line.get("rows", 1) < 1:
+        raise ValueError(f"rows cannot be {_short(line['rows'])}")
+    if line.get("cache") is not None:
+        _check_cache(line["cache"])
     for name, value in line["metrics"].items():
         # Nearly all metrics are of this form, and thousands of lines are read while a benchmark waits.
         plain = type(value) is list and len(value) == 2 and type(value[0]) in _NUMBERS
@@ -64,6 +71,12 @@ def check_measurement(line: Mapping[str, Any]) -> None:
         stream = line.get(name)
         if stream is not None and [type(stream.get(m)) for m in ("bytes", "sha256", "tail")] != _STREAM:
             raise ValueError(f"{name} must hold bytes, sha256 and tail")
+
+
+def _check_cache(cache: Mapping[str, Any]) -> None:
+    declared, performed = cache.get("declared"), cache.get("performed")
+    if declared not in CACHE_WAYS or (performed is not None and performed not in CACHE_WAYS):
+        raise ValueError(f"cache must hold declared and performed, of {', '.join(CACHE_WAYS)}")
 
 
 def _check_metric(name: str, value: Any) -> None:

@@ -10,13 +10,21 @@ MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`."""
 
 
+CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
+"""What can be done about caches before a trial, as a measurement's `cache` names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """What a metric is: its unit, its kind, and how the workers of one trial are joined."""
+    """What a metric is: its unit, its kind, and how the workers of one trial are joined.
+
+    Several commands of one worker are joined in the same way unless `commands` says otherwise.
+    """
 
     unit: str
     kind: str  # cost, rate, ratio, count or binary
     join: str = "sum"  # sum, max, or first: a value of the whole trial
+    commands: str | None = None
 
 
 def _count(join: str = "sum") -> MetricKind:
@@ -24,7 +32,7 @@ def _count(join: str = "sum") -> MetricKind:
 
 
 METRICS: Mapping[str, MetricKind] = {
-    "elapsed": MetricKind("s", "cost", "max"),
+    "elapsed": MetricKind("s", "cost", "max", commands="sum"),
     "user": MetricKind("s", "cost"),
     "system": MetricKind("s", "cost"),
     "peak_memory": MetricKind("B", "cost", "max"),
@@ -91,6 +99,7 @@ class Measurement(NamedTuple):
     stderr: Mapping[str, Any] | None = None
     windows: Sequence[Mapping[str, Any]] | None = None
     notes: Sequence[str] | None = None
+    rows: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -130,7 +139,7 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-_OPTIONAL = ("stdout", "stderr", "windows", "notes")
+_OPTIONAL = ("stdout", "stderr", "windows", "notes", "rows")
 
 
 def to_line(measurement: Measurement) -> dict[str, Any]:
@@ -153,13 +162,24 @@ def from_line(line: Mapping[str, Any]) -> Measurement:
 def join_workers(measurements: Iterable[Measurement], metric: str) -> float | None:
     """One value of a trial from those of its workers: the longest elapsed, the summed CPU time, and so on.
 
-    None where no worker has it (Auto-pilot paper, section 3.3: elapsed is the longest thread's, CPU is summed).
+    Several lines of one worker are commands that it ran one after the other. They are joined first: their elapsed
+    is summed, too, and the longest worker is the one whose commands took longest together.
+    None where no line has a value (Auto-pilot paper, section 3.3: elapsed is the longest thread's, CPU is summed).
     """
-    found = [value for m in measurements if (value := m.metrics.get(metric)) is not None]
-    values = [float(value[0]) for value in found if value[0] is not None]
-    if len(values) < 2:
-        return values[0] if values else None
-    join = metric_kind(metric, found[0][1]).join
-    if join == "first":
+    unit, by_worker = None, dict[int, list[float]]()
+    for m in measurements:
+        found = m.metrics.get(metric)
+        if found is not None and found[0] is not None:
+            unit = unit or found[1]
+            by_worker.setdefault(m.worker, []).append(float(found[0]))
+    if not by_worker:
+        return None
+    kind = metric_kind(metric, unit or "1")
+    joined = [_joined(values, kind.commands or kind.join) for values in by_worker.values()]
+    return _joined(joined, kind.join)
+
+
+def _joined(values: Sequence[float], join: str) -> float:
+    if join == "first" or len(values) == 1:
         return values[0]
     return sum(values) if join == "sum" else max(values)

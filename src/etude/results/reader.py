@@ -55,24 +55,28 @@ def _flat(m: Measurement) -> dict[str, Any]:
     return row | {name: None if value[0] is None else float(value[0]) for name, value in m.metrics.items()}
 
 
-_NESTED = ("command", "metrics", "cache", "stdout", "stderr", "windows", "notes")
-_PLAIN = tuple(name for name in Measurement._fields if name not in _NESTED)
+_NO_COLUMNS = ("command", "metrics", "cache", "stdout", "stderr", "windows", "notes", "rows")
+_PLAIN = tuple(name for name in Measurement._fields if name not in _NO_COLUMNS)
 
 
 def load_results(directory: str | os.PathLike[str]) -> Results:
-    """Read a results directory.
+    """Read a results directory, or a file in Auto-pilot's format (its name ends in `.res`).
 
     Raises:
         InputError: it is none, is of a newer version, or a line in the middle of a file cannot be read.
     """
     path = Path(directory)
+    if path.suffix == ".res" and not os.path.isdir(path):
+        from etude.results.resfile import read_res
+
+        return read_res(path)
     experiment = read_experiment(path)
     measurements, torn = {}, []
     for test in experiment["tests"]:
         file = path / test["directory"] / "results.jsonl"
         rows, whole = read_measurements(file)
-        workers = test.get("workers", 1)
-        partial = len(_last_trial([m.trial for m in rows[-workers:]])) % workers
+        expected = (rows[-1].rows if rows else None) or test.get("workers", 1)
+        partial = len(_last_trial([m.trial for m in rows[-expected:]])) % expected
         measurements[test["name"]] = rows[: len(rows) - partial]
         if not whole or partial:
             torn.append(str(file))
@@ -151,7 +155,9 @@ def _row(path: Path, number: int, line: bytes) -> Measurement:
 
 
 def drop_torn_trial(path: Path, workers: int = 1) -> bool:
-    """Cut a last trial that was not written whole, in the middle of a line or between its workers' lines.
+    """Cut a last trial that was not written whole, in the middle of a line or between its lines.
+
+    `workers`: how many lines a trial has unless they say so themselves (`rows`).
 
     Returns:
         Whether there was one.
@@ -170,15 +176,15 @@ def drop_torn_trial(path: Path, workers: int = 1) -> bool:
 
 def _partial(lines: Sequence[bytes], workers: int) -> int:
     """How many lines at the end are of a trial that lacks some; 0 for lines that cannot be read, too."""
-    if workers == 1:
-        return 0
     try:
-        return len(_last_trial([orjson.loads(line).get("trial") for line in lines[-workers:]])) % workers
+        rows = orjson.loads(lines[-1]).get("rows") if lines else None
+        expected = rows if type(rows) is int and rows > 0 else workers
+        return len(_last_trial([orjson.loads(line).get("trial") for line in lines[-expected:]])) % expected
     except (ValueError, AttributeError):
         return 0
 
 
 def _last_trial(trials: Sequence[Any]) -> Sequence[Any]:
     """The run of equal trial numbers at the end."""
-    first = next((i for i in range(len(trials)) if trials[i] == trials[-1]), 0)
+    first = next((i for i in range(len(trials) - 1, -1, -1) if trials[i] != trials[-1]), -1) + 1
     return trials[first:]

@@ -10,20 +10,26 @@ from etude.results.model import Measurement, join_workers
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution of a test: the measurements of its workers."""
+    """One execution of a test: the measurements of its workers, of each command that they ran."""
 
     measurements: tuple[Measurement, ...]
 
     @property
     def first(self) -> Measurement:
+        """The first command of the first worker. What the whole trial shares stands in each line, so in this one, too:
+        number, block, sitting, whether it is kept and why not, launches, cache."""
         return self.measurements[0]
 
     @property
     def kept(self) -> bool:
         return self.first.kept
 
+    def metrics(self) -> tuple[str, ...]:
+        """The names of all its metrics: a command may have some that others lack."""
+        return tuple(dict.fromkeys(name for m in self.measurements for name in m.metrics))
+
     def value(self, metric: str) -> float | None:
-        """The metric joined over the workers, or None where it could not be measured."""
+        """The metric joined over each worker's commands, then over the workers; None where it was not measured."""
         if len(self.measurements) == 1:
             found = self.measurements[0].metrics.get(metric)
             return found[0] if found else None

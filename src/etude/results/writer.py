@@ -8,12 +8,14 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
+from etude.results.blocks import Block, TrialBlock
+from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
 
 SYNC_EVERY_S = 1.0
@@ -32,16 +34,19 @@ def directory_name(test: str, taken: Sequence[str]) -> str:
     return name
 
 
-def replace_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Replace a JSON file whole: written beside it, synced, renamed."""
+def replace_json(path: Path, document: Mapping[str, Any], *, mode: int = 0o666, sync: bool = True) -> None:
+    """Replace a JSON file whole: written beside it, synced, renamed. `mode` is subject to the umask."""
     beside = path.with_name(path.name + ".new")
     try:
+        beside.unlink(missing_ok=True)
+        new = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         # A file name in the command line may be no UTF-8.
-        with open(beside, "w", encoding="utf-8", errors="replace") as file:
+        with open(new, "w", encoding="utf-8", errors="replace") as file:
             json.dump(document, file, indent=1, ensure_ascii=False)
             file.write("\n")
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         os.replace(beside, path)
     except OSError as error:
         beside.unlink(missing_ok=True)
@@ -92,7 +97,7 @@ def refused(path: Path, error: OSError) -> MachineRefuses:
 
 
 class ResultsWriter:
-    """Appends measurements to one file per test, one write a trial."""
+    """Appends measurements and blocks to one file each per test, one write a trial."""
 
     def __init__(self, directory: Path, directories: Mapping[str, str]) -> None:
         """`directories` maps each test's name to its directory below `directory`; they are created.
@@ -100,20 +105,24 @@ class ResultsWriter:
         Raises:
             MachineRefuses: a directory or file cannot be made.
         """
-        self._files: dict[str, int] = {}
+        self._directory = directory
         self._paths: dict[str, Path] = {}
-        self._dirty: set[str] = set()
+        self._files: dict[Path, int] = {}
+        self._dirty: set[Path] = set()
         self._synced_at = time.monotonic()
         for test, name in directories.items():
-            path = directory / name / "results.jsonl"
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._files[test] = os.open(
-                    path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
-                )
-            except OSError as error:
-                raise refused(path, error) from error
-            self._paths[test] = path
+            self.add(test, name)
+
+    def add(self, test: str, directory: str) -> None:
+        """Make room for a test that is not known yet, in a directory below that of the results.
+
+        Raises:
+            MachineRefuses: the directory or its file cannot be made.
+        """
+        path = self._directory / directory / "results.jsonl"
+        if path not in self._files:
+            self._open(path)
+        self._paths[test] = path
 
     def path(self, test: str) -> Path:
         """The file that holds the test's measurements."""
@@ -125,18 +134,44 @@ class ResultsWriter:
         Raises:
             MachineRefuses: they cannot be written; the file ends with its last whole trial.
         """
+        self._write(self._paths[test], map(to_line, measurements))
+
+    def blocks(self, test: str, trial: int, worker: int | None, blocks: Iterable[Block]) -> None:
+        """Write what was said of a trial, or of one of its workers, to the test's `blocks.jsonl`: all of it, or none.
+
+        Raises:
+            MachineRefuses: it cannot be written.
+        """
+        path = self._paths[test].parent / "blocks.jsonl"
+        lines = [block_line(TrialBlock(trial, worker, block)) for block in blocks]
+        if not lines:
+            return
+        if path not in self._files:
+            self._open(path)
+            _cut_torn_line(path)
+        self._write(path, lines)
+
+    def _open(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._files[path] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise refused(path, error) from error
+
+    def _write(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Append JSON objects, a line each, in one write."""
         text = "".join(
-            json.dumps(to_line(m), ensure_ascii=False, separators=(",", ":")) + "\n" for m in measurements
+            json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines
         ).encode("utf-8", "replace")
-        file = self._files[test]
+        file = self._files[path]
         end = os.fstat(file).st_size
         try:
             if os.write(file, text) != len(text):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             os.ftruncate(file, end)
-            raise refused(self._paths[test], error) from error
-        self._dirty.add(test)
+            raise refused(path, error) from error
+        self._dirty.add(path)
         if time.monotonic() - self._synced_at > SYNC_EVERY_S:
             self.sync()
 
@@ -155,11 +190,11 @@ class ResultsWriter:
         Raises:
             MachineRefuses: the device does not take it.
         """
-        for test in self._dirty:
+        for path in self._dirty:
             try:
-                os.fdatasync(self._files[test])
+                os.fdatasync(self._files[path])
             except OSError as error:
-                raise refused(self._paths[test], error) from error
+                raise refused(path, error) from error
         self._dirty.clear()
         self._synced_at = time.monotonic()
 
@@ -169,3 +204,11 @@ class ResultsWriter:
         for file in self._files.values():
             os.close(file)
         self._files.clear()
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Drop a last line that a killed Étude did not end: the next would be joined to it."""
+    text = path.read_bytes()
+    whole = text.rfind(b"\n") + 1
+    if whole != len(text):
+        os.truncate(path, whole)

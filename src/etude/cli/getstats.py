@@ -1,0 +1,106 @@
+"""The program `getstats`: Auto-pilot's tables and predicates, with the options that its papers show."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from etude import __version__
+from etude.errors import EtudeError, UsageError
+from etude.report.getstats_options import USAGE, GetstatsOptions, parse_getstats
+
+if TYPE_CHECKING:
+    from etude.report.getstats_sources import Source
+
+
+def entry() -> None:
+    """The program itself: `main` with streams that take any text."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + 13
+    except OSError as error:
+        code = _complain(f"standard output cannot be written: {error.strerror}", 5)
+    except KeyboardInterrupt:
+        code = _complain("ended by SIGINT", 130)
+    sys.exit(code)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `getstats` with these words; returns its exit code (docs/exit-codes.md)."""
+    try:
+        options = parse_getstats(sys.argv[1:] if argv is None else argv)
+        if options.help or options.version:
+            print(
+                USAGE if options.help else f"getstats (Étude) {__version__}", end="" if options.help else "\n"
+            )
+            return 0
+        return _run(options)
+    except EtudeError as error:
+        return _complain(str(error), error.exit_code)
+
+
+def _run(options: GetstatsOptions) -> int:
+    if not options.files:
+        raise UsageError(
+            "no file; name results files (.res), results directories or tables: see getstats --help"
+        )
+    from etude.report.getstats_sources import read_sources
+
+    if options.predicate is not None:
+        return _judge(options, options.predicate)
+    sources = [source for path in options.files for source in read_sources(path)]
+    print(_dump(sources, options) if options.dump else _tables(sources, options))
+    return 0
+
+
+def _judge(options: GetstatsOptions, text: str) -> int:
+    """0 if the predicate holds for every judged column of every file, else 1."""
+    from etude.report.getstats_sources import read_sources
+    from etude.stats.expression import ExpressionError
+    from etude.stats.predicate import Predicate
+
+    holds = True
+    try:
+        predicate = Predicate(text, options.confidence)
+        for source in (source for path in options.files for source in read_sources(path)):
+            judgement = predicate.judge(source.judged(options.columns))
+            holds = holds and judgement.holds
+            if options.verbose:
+                print(f"{source.label}: {'yes' if judgement.holds else 'no'}: {judgement.why}")
+    except ExpressionError as error:
+        raise UsageError(f"--predicate, column {error.column}: {error.message}") from None
+    return 0 if holds else 1
+
+
+def _dump(sources: Sequence[Source], options: GetstatsOptions) -> str:
+    from etude.report.getstats import aligned, comma_separated
+
+    parts = []
+    for source in sources:
+        raw = source.raw()
+        lines = [comma_separated(raw)] if options.csv else [source.label, *aligned(raw)]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _tables(sources: Sequence[Source], options: GetstatsOptions) -> str:
+    from etude.report.getstats import as_csv, table
+
+    files = [source.shown(options.columns) for source in sources]
+    return (as_csv if options.csv else table)(files, options.confidence)
+
+
+def _complain(line: str, code: int) -> int:
+    print(f"getstats: {' '.join(line.split())}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,160 @@
+"""Run a script in the Auto-pilot language: tests, what is around them, and when there are enough trials.
+
+SCRIPT is a script (docs/language.md), or a state file that CHECKPOINT wrote: then it goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etude.script.check import Outline, Planned
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude run`."""
+    add = parser.add_argument
+    add("script", nargs="?", metavar="SCRIPT", help="the script, or a state file to go on from")
+    add(
+        "assignments",
+        nargs="*",
+        metavar="NAME=VALUE",
+        help="set a variable, and the environment variable; the script's own VAR and ENV of it do not count",
+    )
+    add("-o", "--output", metavar="DIR", help="results directory (default etude-results/SCRIPT-UTCTIME)")
+    add("--resume", metavar="DIR", help="go on with an interrupted script; takes no SCRIPT")
+    add("--check", action="store_true", help="run nothing: parse, expand, and say what would run")
+    add("--list", action="store_true", help="run nothing: the names of the tests, one a line")
+    add(
+        "-I",
+        "--include",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="look for included files here, too, before $APLIB",
+    )
+    add(
+        "--probe",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="measure more around each EXEC: disk, memory, network, pressure, interrupts, energy, others "
+        "(who else used the CPU); adds to the variable PROBES",
+    )
+    add(
+        "--counters",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="perf events: auto: where the machine has hardware ones (default)",
+    )
+    add("--seed", type=int, metavar="N", help="of the random order of INTERLEAVE (default: random, recorded)")
+    add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
+    add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, go on, or only say what would run."""
+    from etude.errors import UsageError
+
+    if options.resume is not None:
+        if options.script or options.output or options.assignments:
+            raise UsageError("--resume takes what to do from the results directory: leave out all else")
+        return _go_on(Path(options.resume), options)
+    if options.script is None:
+        raise UsageError("nothing to run: give a script")
+
+    from etude.script.checkpoint import is_state
+
+    if is_state(Path(options.script)):
+        if options.output or options.assignments:
+            raise UsageError(
+                "a state file says itself where its results are and what is set: leave out all else"
+            )
+        return _go_on(Path(options.script), options)
+    return _begin(options)
+
+
+def _begin(options: argparse.Namespace) -> int:
+    from etude.script.run import read_script, run_script
+
+    asked = read_script(
+        options.script,
+        _assignments(options),
+        seed=options.seed,
+        directories=options.include,
+        res=not options.no_res,
+        counters=options.counters,
+    )
+    if options.list or options.check:
+        found = asked.outline()
+        print("\n".join(test.name for test in found.tests) if options.list else _told(found, options.script))
+        return 0
+    display = _display()
+    try:
+        path = run_script(asked, options.output, observe=display.observe, command_line=options.command_line)
+    finally:
+        display.close()
+    return _show(path, options)
+
+
+def _assignments(options: argparse.Namespace) -> list[str]:
+    given: list[str] = list(options.assignments)
+    return [*given, f"PROBES={' '.join(options.probe)}"] if options.probe else given
+
+
+def _go_on(file: Path, options: argparse.Namespace) -> int:
+    from etude.script.run import resume_script
+
+    display = _display()
+    try:
+        path = resume_script(file, observe=display.observe, directories=options.include)
+    finally:
+        display.close()
+    return _show(path, options)
+
+
+def _display() -> Any:
+    from etude.cli.script_display import ScriptDisplay
+
+    return ScriptDisplay(sys.stderr)
+
+
+def _show(path: Path, options: argparse.Namespace) -> int:
+    from etude.cli.show import BESIDE, show
+    from etude.report.verdict import verdict
+    from etude.results.reader import load_results
+
+    results = load_results(path)
+    if not results.names():
+        print(f"No tests were run. Results: {path}")
+        return 0
+    show(verdict(results, None if options.json else ("elapsed", *BESIDE)), json=options.json)
+    return 0
+
+
+def _told(found: Outline, script: str) -> str:
+    """What would run, in words."""
+    lines = [
+        f"{script}: {len(found.tests)} tests" + ("" if found.whole else ", and more: it does not seem to end")
+    ]
+    for test in found.tests:
+        lines += ["", *_test_lines(test)]
+    outside = [f"  {directive} {line}" for directive, line in found.lines]
+    return "\n".join([*lines, *(["", "outside of tests:", *outside] if outside else [])])
+
+
+def _test_lines(test: Planned) -> list[str]:
+    workers = f", {test.threads} threads" if test.threads > 1 else ""
+    until = f"{test.minimum} trials" if not test.program else f"at least {test.minimum} trials"
+    if test.maximum is not None:
+        until += f", at most {test.maximum}"
+    if test.budget_s is not None:
+        until += f", at most {test.budget_s:g} s of measuring"
+    ways = f", cache {test.cache}" if test.cache != "none" else ""
+    together = f", interleaved (group {test.group})" if test.group is not None else ""
+    head = f"{test.name}: {until}{workers}{ways}{together}"
+    rule = [f"  until {' '.join(test.program)}"] if test.program else []
+    return [head, *rule, *(f"  {directive} {line}" for directive, line in test.lines)]

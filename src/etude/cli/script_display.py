@@ -1,0 +1,115 @@
+"""What a running script shows: one line a finished test, and one that moves, between trials only."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+from etude.experiment.bench import Event
+from etude.experiment.ledger import Ledger
+
+if TYPE_CHECKING:
+    from etude.experiment.bench import Named
+
+REDRAW_S = 0.2
+LINE_EVERY_S = 5.0
+
+
+class ScriptDisplay:
+    """Progress to `stream`; what ECHO says to standard output."""
+
+    def __init__(
+        self, stream: TextIO, clock: Callable[[], float] = time.monotonic, say: Callable[[str], None] = print
+    ) -> None:
+        self._stream, self._clock, self._say = stream, clock, say
+        self._terminal = stream.isatty()
+        self._started = clock()
+        self._shown_at = self._started
+        self._number, self._why, self._doing = "", "", ""
+        self._ended = 0
+        self._moving = False
+
+    def observe(self, event: Event, ledger: Ledger) -> None:
+        """Take note of an event; redraw when it is time."""
+        if event.what == "echo":
+            self._clear()
+            self._say(event.detail)
+            sys.stdout.flush()
+        elif event.what == "warning":
+            self._line(f"warning: {event.detail}")
+        elif event.what == "resumed":
+            self._line(f"resumed: {event.detail}")
+        elif event.what == "ended":
+            self._ended += 1
+            self._line(f"{_state(event.tests[0], ledger)}; {event.detail}")
+        else:
+            self._note(event)
+        if event.what in ("trial", "hook"):
+            self._move(event, ledger)
+
+    def close(self) -> None:
+        """Take the moving line away; what follows is the table."""
+        self._clear()
+
+    def _note(self, event: Event) -> None:
+        if event.what == "group":
+            self._number = event.detail
+        elif event.what == "decision":
+            self._why = event.detail
+        elif event.what == "hook":
+            self._doing = event.detail
+
+    def _move(self, event: Event, ledger: Ledger) -> None:
+        now = self._clock()
+        if now - self._shown_at < (REDRAW_S if self._terminal else LINE_EVERY_S):
+            return
+        self._shown_at = now
+        parts = [f"{now - self._started:.0f} s", self._number]
+        parts += [_state(event.tests[0], ledger)] if event.tests else []
+        parts += [self._doing if event.what == "hook" else self._why, self._left(now)]
+        text = " · ".join(part for part in parts if part)
+        if self._terminal:
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\x1b[K{text[:width]}")
+            self._stream.flush()
+            self._moving = True
+        else:
+            self._line(text)
+
+    def _left(self, now: float) -> str:
+        """How long the rest takes, if its tests take as long as those that have ended."""
+        _, of, expected = self._number.removeprefix("test ").partition(" of ")
+        if not of or not self._ended or int(expected) <= self._ended:
+            return ""
+        from etude.report.text import duration
+
+        left = (now - self._started) / self._ended * (int(expected) - self._ended)
+        return f"about {duration(left)} left"
+
+    def _line(self, text: str) -> None:
+        self._clear()
+        print(text, file=self._stream, flush=True)
+
+    def _clear(self) -> None:
+        if self._moving:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._moving = False
+
+
+def _state(test: Named, ledger: Ledger) -> str:
+    """A test's trials so far, and the mean of its elapsed time with its interval."""
+    from etude.report.text import counted, percent, quantity
+    from etude.stats.intervals import mean_interval
+
+    values = ledger.sample(test.name, "elapsed")
+    text = f"{test.name}: {counted(len(values), 'trial')}"
+    if not values:
+        return text
+    mean = sum(values) / len(values)
+    interval = mean_interval(values) if len(values) > 1 else None
+    half = f" ± {percent(interval.half_width / mean)}" if interval and mean else ""
+    return f"{text}, mean {quantity(mean, 's')}{half}"

@@ -1,0 +1,183 @@
+"""What `getstats` reads: each test of a results file or directory, or a table of another program, as columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from etude.errors import InputError, UsageError
+from etude.report.getstats import File, file_of, judged
+from etude.report.getstats_options import JUDGED
+from etude.results.delimited import Table, read_table
+from etude.results.model import METRICS, Measurement
+from etude.results.reader import Results, load_results
+from etude.results.res import parse_blocks
+from etude.results.resfile import read_res
+from etude.results.samples import Trial, trials_of
+from etude.results.words import join_words
+from etude.stats.columns import DISPLAY, display_name, metric_name
+
+Raw = list[tuple[str, ...]]
+"""A line of names, then the rows."""
+
+
+class Source(Protocol):
+    """One relation. Columns are given by our names; None stands for the usual ones."""
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables and warnings."""
+
+    def judged(self, columns: Sequence[str] | None) -> dict[str, list[float]]:
+        """The values that a predicate is judged on. Raises UsageError for a column that is not there."""
+
+    def shown(self, columns: Sequence[str] | None) -> File:
+        """What the table shows. Raises UsageError for a column that is not there."""
+
+    def raw(self) -> Raw:
+        """The rows as they were read."""
+
+
+def read_sources(path: str) -> list[Source]:
+    """The relations of a file or directory.
+
+    Raises:
+        InputError: it cannot be read, or is nothing that can be.
+    """
+    file = Path(path)
+    if os.path.isdir(file) or file.suffix == ".res" or _has_blocks(file):
+        return _tests(path, load_results(file) if os.path.isdir(file) else read_res(file))
+    return [_TableSource(path, read_table(file))]
+
+
+def _has_blocks(file: Path) -> bool:
+    """Whether a file with another name is in Auto-pilot's format: by its first lines."""
+    try:
+        with open(file, "rb") as opened:
+            head = opened.read(4096).decode("utf-8", "replace")
+    except OSError:
+        return False  # said where it is read
+    return any(block.name for block in parse_blocks(head))
+
+
+def _tests(path: str, results: Results) -> list[Source]:
+    left_out = [
+        f"Line {entry['line']}: the measurement block there is left out: {entry['reason']}."
+        for entry in results.experiment.get("left_out", ())
+    ]
+    if results.torn and not left_out:
+        left_out = ["The last trial was cut short and is left out."]
+    found: list[Source] = []
+    for name in results.names():
+        label = path if results.experiment.get("verb") == "res" else f"{path.rstrip('/')}/{name}"
+        found.append(_TrialSource(label, trials_of(results.measurements[name]), tuple(left_out)))
+        left_out = []
+    if not found:
+        raise InputError(f"{path}: holds no test")
+    return found
+
+
+@dataclass(frozen=True)
+class _TrialSource:
+    """A test of ours or of Auto-pilot's."""
+
+    label: str
+    trials: Sequence[Trial]
+    warnings: tuple[str, ...] = ()
+
+    def judged(self, columns: Sequence[str] | None) -> dict[str, list[float]]:
+        self._check(columns)
+        return judged(self.trials, JUDGED if columns is None else columns)
+
+    def shown(self, columns: Sequence[str] | None) -> File:
+        self._check(columns)
+        file = file_of(self.label, self.trials, tuple(DISPLAY) if columns is None else columns)
+        return file._replace(warnings=[*self.warnings, *file.warnings])
+
+    def raw(self) -> Raw:
+        names = [name for name in self._metrics() if name not in ("user", "system", "elapsed")]
+        rows = [_raw_row(m, names) for trial in self.trials for m in trial.measurements]
+        return [("epoch", "thread", "command", "user", "sys", "elapsed", "status", *names), *rows]
+
+    def _metrics(self) -> list[str]:
+        found = dict.fromkeys(name for trial in self.trials for name in trial.metrics())
+        return sorted(found, key=lambda name: (name not in METRICS, list(found).index(name)))
+
+    def _check(self, columns: Sequence[str] | None) -> None:
+        known = [*DISPLAY, *(name for name in self._metrics() if name not in DISPLAY)]
+        _require(self.label, columns, known)
+
+
+def _raw_row(m: Measurement, names: Sequence[str]) -> tuple[str, ...]:
+    def text(metric: str) -> str:
+        value = m.value(metric)
+        return "" if value is None else f"{value:.15g}"
+
+    status = m.exit_status if m.signal is None else 128 + m.signal
+    return (
+        str(m.trial),
+        str(m.worker + 1),
+        join_words(m.command),
+        *map(text, ("user", "system", "elapsed")),
+        "" if status is None else str(status),
+        *map(text, names),
+    )
+
+
+@dataclass(frozen=True)
+class _TableSource:
+    """A table of another program: each column of numbers is a sample; one called epoch numbers the rows."""
+
+    label: str
+    table: Table
+
+    def judged(self, columns: Sequence[str] | None) -> dict[str, list[float]]:
+        if columns is None:
+            columns = [column for column in JUDGED if column in map(metric_name, self.table.header)]
+            if not columns:
+                raise UsageError(
+                    f"{self.label}: has no column {', '.join(JUDGED)}; name others with --columns"
+                )
+        return {metric_name(column): values for column, values in self._numbers(columns).items()}
+
+    def shown(self, columns: Sequence[str] | None) -> File:
+        found = self._numbers(columns)
+        warnings = list(self._left_out()) if columns is None else []
+        epochs = self.table.numbers("epoch") if "epoch" in self.table.header else "there is none"
+        if isinstance(epochs, str):
+            return File(self.label, found, {}, warnings)
+        numbers = tuple(int(epoch) for epoch in epochs)
+        return File(self.label, found, dict.fromkeys(found, numbers), warnings)
+
+    def raw(self) -> Raw:
+        return [self.table.header, *self.table.rows]
+
+    def _numbers(self, columns: Sequence[str] | None) -> dict[str, list[float]]:
+        _require(self.label, columns, [metric_name(name) for name in self.table.header])
+        found = {}
+        for name in self.table.header:
+            values = self.table.numbers(name)
+            if columns is not None and metric_name(name) in columns and isinstance(values, str):
+                raise InputError(f"{self.label}: column {name}: {values}")
+            wanted = name != "epoch" if columns is None else metric_name(name) in columns
+            if wanted and not isinstance(values, str):
+                found[display_name(name)] = values
+        if not found:
+            raise InputError(f"{self.label}: has no column of numbers")
+        return found
+
+    def _left_out(self) -> Iterator[str]:
+        """Columns that begin with a number and go on with something else."""
+        for name in self.table.header:
+            values = self.table.numbers(name)
+            if isinstance(values, str) and "in row 2 " not in values:
+                yield f"Column {name} is left out: {values}."
+
+
+def _require(label: str, columns: Sequence[str] | None, known: Sequence[str]) -> None:
+    for column in columns or ():
+        if column not in known:
+            raise UsageError(f"{label}: has no column {column!r}; it has {', '.join(known)}")

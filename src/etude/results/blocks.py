@@ -1,0 +1,78 @@
+"""Named blocks of text: what hooks and probes say of a trial beside its numbers (docs/formats.md, "Blocks")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from etude.errors import InputError
+
+
+@dataclass(frozen=True)
+class Block:
+    """A header's word and the lines below it, without their ends. Text before any header has no name."""
+
+    name: str
+    lines: tuple[str, ...]
+    line: int = field(default=0, compare=False)
+    """Where it begins in its text, from 1."""
+    cut: bool = field(default=False, compare=False)
+    """Whether its last line was not ended: it may have been cut short while it was written."""
+
+
+class TrialBlock(NamedTuple):
+    """A block of one trial; `worker` is None for one of the trial as a whole."""
+
+    trial: int
+    worker: int | None
+    block: Block
+
+
+def to_line(kept: TrialBlock) -> dict[str, Any]:
+    """The JSON object of a block."""
+    return {
+        "trial": kept.trial,
+        "worker": kept.worker,
+        "name": kept.block.name,
+        "lines": list(kept.block.lines),
+    }
+
+
+def read_blocks(path: Path) -> tuple[tuple[TrialBlock, ...], bool]:
+    """The blocks of a `blocks.jsonl`, none where there is no such file, and whether its last line was whole.
+
+    Raises:
+        InputError: a line before the last cannot be read.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return (), True
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    last = lines.pop()
+    return tuple(_read(path, number, line) for number, line in enumerate(lines, 1)), last == b""
+
+
+def _read(path: Path, number: int, line: bytes) -> TrialBlock:
+    try:
+        return _block(orjson.loads(line))
+    except (ValueError, KeyError, TypeError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{path}:{number}: not a block: {reason}; expected one JSON object a line") from None
+
+
+def _block(members: Any) -> TrialBlock:
+    trial, worker, name, lines = (members[member] for member in ("trial", "worker", "name", "lines"))
+    if type(trial) is not int or not (worker is None or type(worker) is int):
+        raise ValueError("trial must be a number, worker a number or null")
+    if type(name) is not str or not _are_texts(lines):
+        raise ValueError("name must be a string, lines a list of strings")
+    return TrialBlock(trial, worker, Block(name, tuple(lines)))
+
+
+def _are_texts(lines: Any) -> bool:
+    return type(lines) is list and all(type(line) is str for line in lines)

@@ -1,0 +1,67 @@
+"""Tables that other programs write: a line of names, then a row a line, with commas or tabs in between."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from etude.errors import InputError
+
+
+@dataclass(frozen=True)
+class Table:
+    """What such a file holds, as text."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def numbers(self, column: str) -> list[float] | str:
+        """A column's values; or why it has none: the first cell that is no finite number, and in which row."""
+        place = self.header.index(column)
+        found = []
+        for number, row in enumerate(self.rows, 2):
+            value = _number(row[place])
+            if value is None:
+                return f"{row[place]!r} in row {number} is no number"
+            found.append(value)
+        return found
+
+
+def read_table(path: str | os.PathLike[str]) -> Table:
+    """Read a table: tabs separate where the first line has one, else commas. Empty lines are left out.
+
+    Raises:
+        InputError: it cannot be read, has no row, or a row that does not fit its names.
+    """
+    file = Path(path)
+    try:
+        text = file.read_bytes().decode("utf-8-sig", "replace")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    try:
+        cells = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = [tuple(map(str.strip, row)) for row in cells if row]
+    except csv.Error as error:
+        raise InputError(f"{file}: cannot be read as a table: {error}") from None
+    if len(rows) < 2:
+        raise InputError(f"{file}: holds no table: expected a line of names, then at least one row")
+    header, *rest = rows
+    if len(set(header)) < len(header):
+        raise InputError(f"{file}: two columns have one name; give each its own")
+    for number, row in enumerate(rest, 2):
+        if len(row) != len(header):
+            raise InputError(f"{file}: row {number} has {len(row)} cells, the line of names {len(header)}")
+    return Table(header, tuple(rest))
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None

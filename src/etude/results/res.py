@@ -1,0 +1,277 @@
+"""Auto-pilot's results format: blocks of text, of which `[measurement]` holds one `name = value` a line.
+
+Its rules are in docs/formats.md, "Auto-pilot's results files". What is a block in a file may be a block that a
+script or a hook appended, or one that was cut short, so nothing here raises for what it reads.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from etude.results.blocks import Block
+from etude.results.model import METRICS, Measurement, MetricValue
+from etude.results.words import escaped, from_one_line, join_words, one_line, split_words
+
+__all__ = [
+    "Block",
+    "fields",
+    "format_block",
+    "format_measurement",
+    "format_snapshot",
+    "metric_of",
+    "parse_blocks",
+    "row_of_block",
+]
+
+MEASUREMENT = "measurement"
+
+_HEADER = re.compile(r"\[([A-Za-z0-9_.:+-]+)\]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_METRIC = re.compile(rf"({_NUMBER.pattern}|null)(?:\s+(\$'(?:[^'\\]|\\.)*'|\S+))?(?:\s+(.*))?", re.DOTALL)
+_WHOLE = re.compile(r"[0-9]{1,18}")
+_COUNT = re.compile(r"[0-9]{1,9}")
+_NAME = re.compile(r"[A-Za-z_][\w.:%+/-]*")
+
+# Auto-pilot's name of a metric, and ours.
+_THEIRS = {"sys": "system"}
+_TIMES = ("user", "system", "elapsed")
+_COUNTS = ("thread", "epoch", "status", "signal")
+_ENDINGS = ("timed_out", "cancelled", "error", "set_aside")
+_OTHERS = (*_COUNTS, "command", "start", "start_ns", "inner", *_ENDINGS)
+"""Fields that are no metrics."""
+
+
+def parse_blocks(text: str) -> list[Block]:
+    """The blocks of a text. What stands before the first header is a block without a name.
+
+    A header is a word in brackets that has its line to itself and begins in the first column.
+    """
+    *lines, last = text.split("\n")
+    cut = last != ""
+    lines += [last] if cut else []
+    blocks: list[Block] = []
+    name, first, inside = "", 1, list[str]()
+    for number, line in enumerate((line.rstrip("\r") for line in lines), 1):
+        header = _HEADER.fullmatch(line)
+        if header is None:
+            inside.append(line)
+            continue
+        if name or inside:
+            blocks.append(Block(name, tuple(inside), first))
+        name, first, inside = header[1], number, []
+    if name or inside:
+        blocks.append(Block(name, tuple(inside), first, cut))
+    return blocks
+
+
+def fields(block: Block) -> dict[str, str]:
+    """The `name = value` lines of a block; of two with one name the first counts, other lines are left out.
+
+    A value may hold ` = ` itself. A last line that was not ended is left out, since its value may have been longer;
+    not so a status, which would still be one.
+    """
+    found: dict[str, str] = {}
+    for place, line in enumerate(block.lines, 1):
+        name, equals, value = line.partition(" = ")
+        is_cut = block.cut and place == len(block.lines) and name.strip() != "status"
+        if equals and not is_cut:
+            found.setdefault(name.strip(), value)
+    return found
+
+
+def metric_of(text: str, unit: str = "1") -> list[Any] | None:
+    """`12.5 B` as [12.5, "B"], `null B why not` as [None, "B", "why not"], anything else as None.
+
+    `unit` is that of a number without one.
+    """
+    match = _METRIC.fullmatch(text.strip())
+    if match is None or (match[1] != "null" and match[3] is not None):
+        return None
+    stated = unit if match[2] is None else from_one_line(match[2])
+    if match[1] == "null":
+        return [None, stated, from_one_line(match[3] or "no reason given")]
+    value = _number(match[1])
+    return None if value is None else [value, stated]
+
+
+def row_of_block(block: Block) -> dict[str, Any] | str:
+    """What a `[measurement]` block says, as members of a measurement; or one line on why it cannot be used.
+
+    `worker` counts from 0 (a thread from 1) and is 0 without a thread; `trial` is None without an epoch.
+    """
+    found = fields(block)
+    if not found.get("status", "").strip():
+        return "was cut short: it has no status"
+    counts = {name: found[name].strip() for name in _COUNTS if name in found}
+    for name, value in counts.items():
+        if _COUNT.fullmatch(value) is None and (name, value) != ("status", "null"):
+            return f"its {name} is no number: {_short(value)}"
+    thread, epoch, status, signal = (_whole(counts.get(name)) for name in _COUNTS)
+    if thread == 0:
+        return "its thread is 0: threads count from 1"
+    metrics = _metrics(found)
+    wrong = next(
+        (name for name in (*_TIMES, "sys") if name in found and _THEIRS.get(name, name) not in metrics), None
+    )
+    if wrong is not None:
+        return f"its {wrong} is no number: {_short(found[wrong])}"
+    by_signal = signal is not None and status == 128 + signal  # as a shell tells it
+    return {
+        "worker": 0 if thread is None else thread - 1,
+        "trial": epoch,
+        "command": _words(found.get("command", "")),
+        "start": _text(found, "start"),
+        "start_ns": _whole(found.get("start_ns")),
+        "inner": _whole(found.get("inner")) or 1,
+        "exit_status": None if by_signal else status,
+        "signal": signal,
+        "timed_out": found.get("timed_out") == "yes",
+        "cancelled": found.get("cancelled") == "yes",
+        "error": _text(found, "error"),
+        "kept": "set_aside" not in found,
+        "why": _text(found, "set_aside"),
+        "metrics": metrics,
+    }
+
+
+def format_block(block: Block) -> str:
+    """The block as text. What a header cannot hold becomes `-`; a line that would be one is moved in by a blank."""
+    header = [f"[{re.sub(r'[^A-Za-z0-9_.:+-]+', '-', block.name)}]"] if block.name else []
+    lines = [line.rstrip("\r") for each in block.lines for line in each.split("\n")]
+    lines = [f" {line}" if _HEADER.fullmatch(line) else line for line in lines]
+    return "".join(f"{line}\n" for line in (*header, *lines))
+
+
+def format_measurement(measurement: Measurement) -> str:
+    """A `[measurement]` block, which `row_of_block` reads back with the same values."""
+    lines = tuple(f"{name} = {value}" for name, value in _fields_of(measurement))
+    return format_block(Block(MEASUREMENT, lines))
+
+
+def format_snapshot(machine: Mapping[str, Any]) -> str:
+    """The parts of a snapshot of the machine, a block each; what is nested gets a name with dots."""
+    text = ""
+    for name, part in machine.items():
+        lines = tuple(f"{key} = {value}" for key, value in _flat("", part))
+        text += format_block(Block(name, lines))
+    return text
+
+
+def _number(text: str) -> float | None:
+    """The finite number that the text is, whole where it is written so."""
+    if re.fullmatch(r"[+-]?[0-9]{1,19}", text) and abs(int(text)) < 2**63:
+        return int(text)
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and _WHOLE.fullmatch(text.strip()) else None
+
+
+def _text(found: Mapping[str, str], name: str) -> str | None:
+    return from_one_line(found[name]) if name in found else None
+
+
+def _words(command: str) -> list[str]:
+    words = split_words(command)
+    return [command] if words is None else words
+
+
+def _metrics(found: Mapping[str, str]) -> dict[str, MetricValue]:
+    metrics: dict[str, MetricValue] = {}
+    for written, value in found.items():
+        name = _THEIRS.get(written) or from_one_line(written)
+        metric = None if written in _OTHERS else metric_of(value, _own_unit(name))
+        if metric is not None:
+            metrics.setdefault(name, metric)
+    return metrics
+
+
+def _own_unit(metric: str) -> str:
+    kind = METRICS.get(metric)
+    return kind.unit if kind else "1"
+
+
+def _fields_of(m: Measurement) -> Iterator[tuple[str, object]]:
+    """In the order of the paper, then what it does not have."""
+    yield "thread", m.worker + 1
+    yield "epoch", m.trial
+    yield "command", join_words(m.command)
+    for name in _TIMES:
+        if name in m.metrics:
+            yield "sys" if name == "system" else name, _metric_text(name, m.metrics[name])
+    if m.exit_status is not None:
+        yield "status", m.exit_status
+    else:
+        yield "status", "null" if m.signal is None else 128 + m.signal
+    if m.signal is not None:
+        yield "signal", m.signal
+    for name, value in m.metrics.items():
+        if name not in _TIMES:
+            plain = _NAME.fullmatch(name) and name not in _OTHERS and name not in _THEIRS
+            yield name if plain else escaped(name), _metric_text(name, value)
+    yield from _rest_of(m)
+
+
+def _rest_of(m: Measurement) -> Iterator[tuple[str, object]]:
+    if m.start is not None:
+        yield "start", one_line(m.start)
+    if m.start_ns is not None:
+        yield "start_ns", m.start_ns
+    if m.inner != 1:
+        yield "inner", m.inner
+    if m.timed_out:
+        yield "timed_out", "yes"
+    if m.cancelled:
+        yield "cancelled", "yes"
+    if m.error is not None:
+        yield "error", one_line(m.error)
+    if not m.kept:
+        yield "set_aside", one_line(m.why or "?")
+
+
+def _metric_text(name: str, metric: MetricValue) -> str:
+    value, unit, *reason = metric
+    own = _own_unit(name)
+    stated = unit if re.fullmatch(r"[^\s$][^\s]*", unit) and not any(c < " " for c in unit) else escaped(unit)
+    if value is None:
+        return f"null {stated} {one_line(reason[0])}"
+    text = _time_text(value) if name in _TIMES else _number_text(value)
+    return text if unit == own and (name in _TIMES or unit == "1") else f"{text} {stated}"
+
+
+def _time_text(seconds: float) -> str:
+    """With nine decimals, more where the value has them."""
+    text = f"{seconds:.9f}"
+    return text if float(text) == seconds else _number_text(seconds)
+
+
+def _number_text(value: float) -> str:
+    return str(value) if isinstance(value, int) else repr(float(value))
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+        for number, inner in enumerate(value):
+            yield from _flat(f"{name}.{number}", inner)
+    else:
+        yield name or "value", _plain_text(value)
+
+
+def _plain_text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_plain_text, value))
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return one_line(str(value)) if str(value) else ""
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "…")

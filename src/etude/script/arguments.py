@@ -1,0 +1,271 @@
+"""What stands behind a directive's word, a function each: text in, plain data or an error out.
+
+`parse.py` calls them for text in which nothing is to be replaced, the machine for text in which all has been.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import lru_cache
+
+from etude.errors import UsageError
+from etude.results.model import METRICS
+from etude.script.expand import UndefinedVariable
+from etude.script.forloop import ForLoop, parse_for, plain
+from etude.script.program import Instruction, Program, ScriptError
+from etude.script.source import error_at
+from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
+
+__all__ = ["ArgumentError", "ForLoop", "parse_for"]
+
+CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
+MOST_THREADS = 4096
+
+_CONDITION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(!?(?:<=|>=|==|=|<|>))(?![<>=!])\s*")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_HOLE = re.compile(r"%%|%\w+%|\$\w+\$")
+_WHOLE = re.compile(r"[0-9]{1,9}")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)?")
+_SECONDS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`NAME OP VALUE`; `op` is one of = < > <= >=, or one of them behind a !; `value` may be empty."""
+
+    name: str
+    op: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestHeader:
+    """`NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM ARG…]`.
+
+    `program` are the words of the stop program without their quotes, none if there is no such program;
+    `program_text` is the same as it was written.
+    """
+
+    __test__ = False  # not one of pytest's
+
+    name: str
+    minimum: int
+    maximum: int | None
+    budget_s: float | None
+    step: int | None
+    program: tuple[str, ...]
+    program_text: str
+
+
+def parse_assignment(text: str) -> tuple[str, str]:
+    """`NAME=VALUE`: blanks round either are no part of it, and the value may be empty.
+
+    Raises:
+        ArgumentError: no name, or no =.
+    """
+    before, equals, value = text.partition("=")
+    end = len(before.rstrip()) + 1
+    if not equals:
+        raise ArgumentError("expected NAME=VALUE", end)
+    name = before.strip()
+    if not NAME.fullmatch(name):
+        raise expected("a name of letters, digits and _", Word(name, len(before) - len(before.lstrip()) + 1))
+    return name, value.strip()
+
+
+def parse_condition(text: str) -> Condition:
+    """`NAME OP VALUE`, with or without blanks round OP; == is = and the value is the rest of the line.
+
+    Raises:
+        ArgumentError: no bare name, or no operator.
+    """
+    match = _CONDITION.match(text)
+    if match:
+        return Condition(match[1], match[2].replace("==", "="), text[match.end() :].strip())
+    begin = len(text) - len(text.lstrip())
+    name = NAME.match(text, begin)
+    if not name:
+        found = text[begin:].split(None, 1)
+        raise expected("a variable's bare name", Word(found[0] if found else "", begin + 1))
+    rest = text[name.end() :]
+    found = rest.split(None, 1)
+    place = len(text) - len(rest.lstrip()) if found else name.end()
+    raise expected("= < > <= or >=, or ! and one of these", Word(found[0] if found else "", place + 1))
+
+
+def holds(condition: Condition, left: str) -> bool:
+    """Whether `left`, the variable's value, stands to the condition's value as it says.
+
+    Both are compared as numbers if both are numbers, else as text.
+
+    Raises:
+        ArgumentError: texts that are asked for more than = or !=.
+    """
+    negated, op = condition.op[0] == "!", condition.op.lstrip("!")
+    left, right = left.strip(), condition.value
+    if _NUMBER.fullmatch(left) and _NUMBER.fullmatch(right):
+        order = Decimal(left).compare(Decimal(right))
+        return negated != (
+            (order == 0 and "=" in op) or (order < 0 and "<" in op) or (order > 0 and ">" in op)
+        )
+    if op == "=":
+        return negated != (left == right)
+    asked = f"{condition.name} is {shown(left)}: {condition.op} {shown(right)}"
+    raise ArgumentError(f"{asked} needs numbers; text has = and != only")
+
+
+@lru_cache(maxsize=64)  # it is asked for again at each pass of its loop
+def parse_foreach(text: str) -> tuple[str, tuple[str, ...]]:
+    """`NAME VALUE…`, the values split as a shell splits words; there may be none.
+
+    Raises:
+        ArgumentError: no name, or a quote that is not closed.
+    """
+    words = split_words(text)
+    return variable_name(words[0] if words else Word("", 1)), tuple(word.text for word in words[1:])
+
+
+def parse_test(text: str) -> TestHeader:
+    """`NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM ARG…]`, split as a shell splits words.
+
+    Raises:
+        ArgumentError: one of them is missing, or is not what it should be.
+    """
+    words = split_words(text)
+    end = Word("", len(text.rstrip()) + 1)
+    if not words or not words[0].text:
+        raise expected("NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM …]", words[0] if words else end)
+    minimum = _whole(words[1] if len(words) > 1 else end, "MIN, a whole number from 1")
+    maximum, budget_s, place = None, None, 2
+    while place < len(words):
+        option, equals, value = words[place].text.partition("=")
+        value_word = Word(value, words[place].column + len(option) + 1)
+        if option == "MAX" and equals and maximum is None:
+            maximum = _whole(value_word, f"a whole number from MIN, {minimum}", minimum)
+        elif option == "TIME" and equals and budget_s is None:
+            budget_s = _duration(value_word)
+        else:
+            break
+        place += 1
+    if place == len(words):
+        return TestHeader(words[0].text, minimum, maximum, budget_s, None, (), "")
+    step = _whole(words[place], "STEP, a whole number from 1")
+    program = words[place + 1 :]
+    if not program or not program[0].text:
+        raise expected("the program that STEP asks whether it is enough", program[0] if program else end)
+    program_text = text[program[0].column - 1 :].strip()
+    arguments = tuple(word.text for word in program)
+    return TestHeader(words[0].text, minimum, maximum, budget_s, step, arguments, program_text)
+
+
+def parse_metric(text: str) -> tuple[str, str, str]:
+    """`NAME[:UNIT] REGEX`: name, unit (1 if none is given) and expression, which is the rest of the line.
+
+    Raises:
+        ArgumentError: the name is none or taken, or the expression is none.
+    """
+    name, unit = parse_metric_name(text)
+    words = text.split(None, 1)
+    if len(words) < 2:
+        raise ArgumentError("expected a regular expression behind the name", len(text.rstrip()) + 1)
+    regex = words[1].rstrip()
+    begin = len(text) - len(words[1]) + 1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what may mean something else in a later Python
+            re.compile(regex)
+    except re.error as error:
+        raise ArgumentError(f"no regular expression: {error.msg}", begin + (error.pos or 0)) from None
+    except (RecursionError, OverflowError):
+        raise ArgumentError("no regular expression: too deep or too large", begin) from None
+    return name, unit, regex
+
+
+def parse_metric_name(text: str) -> tuple[str, str]:
+    """Name and unit of a METRIC, whatever its expression.
+
+    Raises:
+        ArgumentError: the name is none, or is taken.
+    """
+    words = text.split(None, 1)
+    word = Word(words[0] if words else "", len(text) - len(text.lstrip()) + 1)
+    name, colon, unit = word.text.partition(":")
+    if not NAME.fullmatch(name) or (colon and not unit):
+        raise expected("NAME REGEX or NAME:UNIT REGEX", word)
+    if name in METRICS:
+        raise ArgumentError(f"{name} is measured already; choose another name", word.column)
+    return name, unit or "1"
+
+
+def parse_cache(text: str) -> str:
+    """One of `CACHE_WAYS`.
+
+    Raises:
+        ArgumentError: it is none of them.
+    """
+    way = text.strip()
+    if way not in CACHE_WAYS:
+        close = get_close_matches(way[:40].lower(), CACHE_WAYS, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise expected(f"one of {', '.join(CACHE_WAYS)}", Word(way, 1), hint)
+    return way
+
+
+def parse_threads(text: str) -> int:
+    """A whole number from 1 to `MOST_THREADS`.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    return _whole(Word(text.strip(), 1), f"a whole number from 1 to {MOST_THREADS}", 1, MOST_THREADS)
+
+
+def check_name(text: str) -> tuple[str, str]:
+    """A `NAME=VALUE` of the command line.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        return parse_assignment(text)
+    except ArgumentError as error:
+        raise UsageError(f"{shown(text)}: {error.message}") from None
+
+
+def number_text(value: float) -> str:
+    """A number as a variable holds it: without an exponent, and without a point if it is whole.
+
+    Raises:
+        ArgumentError: it is infinite, or none.
+    """
+    if not math.isfinite(value):
+        raise ArgumentError(f"the result is {value}; expected a number")
+    return plain(Decimal(repr(value)))
+
+
+def located(program: Program, instruction: Instruction, error: Exception) -> ScriptError:
+    """What went wrong at an instruction, with a caret; at the directive if its text was replaced."""
+    text, column = instruction.text, 0
+    if isinstance(error, UndefinedVariable) or (isinstance(error, ArgumentError) and not _HOLE.search(text)):
+        column = error.column
+    return error_at(program.lines, instruction.file, instruction.line, str(error), text, column)
+
+
+def _whole(word: Word, what: str, least: int = 1, most: int = 999_999_999) -> int:
+    number = int(word.text) if _WHOLE.fullmatch(word.text) else 0
+    if not least <= number <= most:
+        raise expected(what, word)
+    return number
+
+
+def _duration(word: Word) -> float:
+    match = _DURATION.fullmatch(word.text)
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise expected("a duration such as 90s, 5m, 2h or 30", word)
+    return seconds

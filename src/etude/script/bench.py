@@ -1,0 +1,291 @@
+"""The real world of a script: what its lines do is done here, and what they measured is put on disk."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from etude.engine import Launch, Worker
+from etude.experiment.bench import EngineLike, Event
+from etude.experiment.hooks import run_line
+from etude.experiment.ledger import Ledger
+from etude.experiment.sitting import Desk
+from etude.experiment.trial import group_name
+from etude.results.blocks import Block
+from etude.results.model import Measurement, from_line
+from etude.results.writer import directory_name
+from etude.script import checkpoint, environment, resfile, stop
+from etude.script.library import search_path
+from etude.script.measuring import Measuring
+from etude.script.program import Program
+from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
+from etude.script.state import Running, Scope, State
+from etude.script.words import command_words
+
+STATE_FILE = "state.json"
+SAFE_EVERY_S = 1.0
+"""The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
+FIRST_RUN = "first run"
+
+
+class ScriptBench:
+    """One sitting of a script. Its methods are those of `World`."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        program: Program,
+        observe: Callable[[Event, Ledger], None],
+        *,
+        expected: int = 0,
+        res: bool = True,
+        counters: str = "auto",
+    ) -> None:
+        """`expected`: number of tests in the script, 0 if it is not known; `res`: also write Auto-pilot's format."""
+        self.environment: Mapping[str, str] = os.environ
+        self._desk = desk
+        self._program = program
+        self._observe = observe
+        self._expected = expected
+        self._res = res
+        self._counters = counters
+        self._root = desk.path.resolve()
+        self._keepers: dict[str, EngineLike] = {}
+        self._begun: set[str] = set()
+        self._measuring = Measuring(desk.engine)
+        self._saved_at = -float("inf")
+
+    # --- what is told -------------------------------------------------------------------------------
+
+    @property
+    def stopped(self) -> bool:
+        return self._desk.watch.signal is not None
+
+    def _tell(self, what: str, *tests: Running, detail: str = "") -> None:
+        self._observe(Event(what, tests, detail), self._desk.ledger)
+
+    def echo(self, text: str) -> None:
+        self._tell("echo", detail=text)
+
+    def warn(self, text: str) -> None:
+        self._tell("warning", detail=text)
+
+    # --- tests --------------------------------------------------------------------------------------
+
+    def begin_test(self, test: Running) -> None:
+        """Make the test known to the results; where it has some already, go on from them."""
+        self._begun.add(test.name)
+        number = f"test {len(self._begun)}" + (f" of {self._expected}" if self._expected else "")
+        self._tell("group", test, detail=number)
+        tests: list[dict[str, Any]] = self._desk.document["tests"]
+        entry = next((t for t in tests if t["name"] == test.name), None)
+        if entry is None:
+            entry = self._entry(test, tests)
+            tests.append(entry)
+            self._desk.writer.add(test.name, entry["directory"])
+            self._desk.ledger.begin(test.name)
+            if entry["res"]:
+                resfile.begin(self._root / entry["res"], self._desk.document["machine"]["before"])
+            self._desk.save()
+        ledger = self._desk.ledger
+        test.trial = max(test.trial, ledger.next_trial(test.name))
+        test.kept = max(test.kept, ledger.kept(test.name))
+
+    def _entry(self, test: Running, tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        return {
+            "name": test.name,
+            "directory": directory_name(test.name, [t["directory"] for t in tests]),
+            "role": "test",
+            "parameters": dict(test.parameters),
+            "workers": test.threads,
+            "group": test.group,
+            "minimum": test.minimum,
+            "stop_program": shlex.join(test.program) if test.program else None,
+            "res": resfile.file_name(test.name, [t.get("res") for t in tests]) if self._res else None,
+        }
+
+    def end_test(self, test: Running) -> None:
+        entry = self._test_entry(test)
+        entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
+        self._tell("ended", test, detail=test.why)
+        keeper = self._keepers.pop(test.name, None)
+        if keeper is not None:
+            keeper.close()
+
+    def _variables(self, scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
+        script = os.path.abspath(self._program.path)
+        return environment.variables(scope, mode, test, self.environment, self._root, script)
+
+    def _test_entry(self, test: Running) -> dict[str, Any]:
+        found: dict[str, Any] = next(t for t in self._desk.document["tests"] if t["name"] == test.name)
+        return found
+
+    def measured_s(self, test: Running) -> float:
+        return self._desk.ledger.measured_s([test.name])
+
+    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+        def run(program: Sequence[str]) -> str | None:
+            line = shlex.join([*program, str(self._root / str(self._test_entry(test)["res"]))])
+            return self._line(test.name, "STOP", line, self._variables(scope, "STOP", test), "hooks.log")
+
+        enough, why = stop.ask(test.program, lambda metric: self._desk.ledger.sample(test.name, metric), run)
+        self._tell("decision", test, detail=why)
+        return enough, why
+
+    # --- what is run --------------------------------------------------------------------------------
+
+    def system(self, line: str, scope: Scope) -> str | None:
+        self._tell("hook", detail=f"SYSTEM {line}")
+        return self._line("", "SYSTEM", line, self._variables(scope, "SYSTEM", None), "")
+
+    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+        self._tell("hook", test, detail=point)
+        log = self._root / self._directory(test) / "aplog"
+        around = self._variables(scope, point, test) | {"APLOG": str(log)}
+        reason = self._line(test.name, point, line, around, "hooks.log")
+        for block in read_log(log):
+            name = f"{point.lower()}-measurement" if block.name == "measurement" else block.name
+            test.blocks.append({"worker": None, "name": name, "lines": list(block.lines)})
+        return reason
+
+    def _line(self, test: str, point: str, line: str, around: Mapping[str, str], log: str) -> str | None:
+        """Run a line by the keeper of its test; why it failed."""
+        if test not in self._keepers:
+            self._keepers[test] = self._desk.make_engine()
+        file = self._root / "system.log" if not test else self._desk.writer.path(test).parent / log
+        undoes = point in ("CLEANUP", "POSTCLEANUP")
+        ended = run_line(self._keepers[test], line, file, environment=around, undoes=undoes)
+        if ended.why is None:
+            return None
+        of = f" of test {test!r}" if test else ""
+        return f"{point}{of} failed ({ended.why}): {line}{ended.said}"
+
+    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+        directory = self._root / self._directory(test)
+        shared = self._variables(scope, "EXEC", test)
+        words = command_words(line)
+        aplogs = [directory / f"aplog-{worker}" for worker in range(test.threads)]
+        outputs = [self._output(directory, test, worker) for worker in range(test.threads)]
+        workers = tuple(
+            Worker(
+                words,
+                env=shared | {"APTHREAD": str(worker + 1), "APLOG": str(aplogs[worker])},
+                stdout={"file": str(outputs[worker])},
+                stderr={"file": str(outputs[worker])},
+            )
+            for worker in range(test.threads)
+        )
+        launch = Launch(workers, cgroup=group_name(test.name), counters=self._counters)
+        probes = scope.variables.get("PROBES", "")
+        rows, blocks, notes = self._measuring.launch(launch, probes, test.name, test.trial)
+        printed = [printed_metrics(test.metrics, output) for output in outputs]
+        lines, others = rows_of(rows, list(map(read_log, aplogs)), printed, list(words), notes)
+        test.rows += lines
+        test.blocks += [*blocks, *others]
+        for output in outputs:
+            if os.stat(output).st_size == 0:
+                os.unlink(output)
+        return why_failed(test, rows, outputs)
+
+    def _output(self, directory: Path, test: Running, worker: int) -> Path:
+        logs = directory / "logs"
+        if test.made == 0 or test.set_aside:
+            logs.mkdir(exist_ok=True)
+        file = logs / f"{test.trial:04d}-{worker}.log"
+        file.touch()
+        return file
+
+    # --- what is on disk ----------------------------------------------------------------------------
+
+    def end_trial(self, test: Running) -> None:
+        desk = self._desk
+        if test.rows:
+            measurements = self._finished(test)
+            desk.writer.append(test.name, measurements)
+            desk.ledger.add(test.name, measurements)
+            self._append_res(test, measurements)
+        for worker, blocks in itertools.groupby(test.blocks, lambda block: block["worker"]):
+            desk.writer.blocks(test.name, test.trial, worker, map(_block, blocks))
+        self._tell("trial", test)
+
+    def _finished(self, test: Running) -> list[Measurement]:
+        sitting = self._desk.sitting
+        why = "cancelled" if test.failed and self.stopped else "failed" if test.failed else None
+        if why is None and test.set_aside:
+            why = FIRST_RUN
+        place = {
+            "test": test.name,
+            "trial": test.trial,
+            "block": test.block if test.group is not None else test.trial,
+            "order": test.order,
+            "host": sitting.host,
+            "sitting": sitting.number,
+            "boot_id": sitting.boot_id,
+            "kept": why is None,
+            "why": why,
+            "cache": {"declared": test.cache, "performed": None} if test.cache != "none" else None,
+            "rows": len(test.rows) if len(test.rows) != test.threads else None,
+        }
+        return [from_line(row | place) for row in test.rows]
+
+    def _append_res(self, test: Running, measurements: Sequence[Measurement]) -> None:
+        name = self._test_entry(test)["res"]
+        if name is not None and not test.set_aside:
+            resfile.append(self._root / name, measurements, [_block(block) for block in test.blocks])
+
+    def _directory(self, test: Running) -> str:
+        return self._desk.writer.path(test.name).parent.name
+
+    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+        self._desk.writer.sync()
+        self._desk.save()
+        self._tell("failed", *([test] if test else []), detail=reason)
+        if script:
+            around = self._variables(scope, "FASTFAIL", test)
+            around |= {"APEVENT": "failure", "APREASON": reason}
+            problem = self._line("", "FASTFAIL", script, around, "")
+            if problem is not None:
+                self.warn(problem)
+
+    def close(self) -> None:
+        """End what hooks have started and left."""
+        for keeper in self._keepers.values():
+            keeper.close()
+        self._keepers.clear()
+
+    # --- the state ----------------------------------------------------------------------------------
+
+    def checkpoint(self, path: str, state: State) -> None:
+        self._desk.writer.sync()
+        self._desk.save()
+        self._save(Path(path), state, exact=True)
+
+    def safe_point(self, state: State) -> None:
+        now = time.monotonic()
+        if now - self._saved_at >= SAFE_EVERY_S:
+            self._saved_at = now
+            self._save(self._root / STATE_FILE, state, exact=False)
+
+    def stop_here(self, state: State) -> None:
+        """Keep the state of an interrupted script."""
+        self._save(self._root / STATE_FILE, state, exact=False)
+
+    def _save(self, path: Path, state: State, *, exact: bool) -> None:
+        saved = checkpoint.Saved(
+            os.path.abspath(self._program.path),
+            self._program.digest,
+            str(self._root),
+            state,
+            exact,
+            search_path(self.environment),
+        )
+        checkpoint.save(path, saved, quick=not exact)
+
+
+def _block(data: Mapping[str, Any]) -> Block:
+    return Block(data["name"], tuple(data["lines"]))

@@ -1,0 +1,148 @@
+"""What a script would do: the same machine, in a world in which nothing happens and one trial is always enough."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from etude.errors import CommandFailed, EtudeError
+from etude.script import stop
+from etude.script.machine import Machine
+from etude.script.program import Program
+from etude.script.source import error_at
+from etude.script.state import Running, Scope, State
+
+MOST_STEPS = 5_000_000
+"""A script that has not ended after so many instructions is not looked at further."""
+
+
+@dataclass(slots=True)
+class Planned:
+    """One test as it would run: its lines in their order, each with its directive."""
+
+    name: str
+    threads: int
+    minimum: int
+    maximum: int | None
+    budget_s: float | None
+    step: int | None
+    program: list[str]
+    group: int | None
+    cache: str = "none"
+    lines: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class Outline:
+    """A script as it would run. `whole`: to its end."""
+
+    tests: list[Planned] = field(default_factory=list)
+    lines: list[tuple[str, str]] = field(default_factory=list)
+    """Lines outside any test: SYSTEM, CHECKPOINT."""
+    whole: bool = True
+
+
+def outline(program: Program, state: State, environment: Mapping[str, str] = os.environ) -> Outline:
+    """Run a script in thought, one trial a test.
+
+    Raises:
+        ScriptError: an instruction makes no sense, a test's name stands twice, or a predicate cannot be read.
+    """
+    world = _Thought(environment)
+    machine = Machine(program, state, world)
+    step = machine.step
+    for _ in range(MOST_STEPS):
+        if machine.done:
+            return world.outline
+        world.at = state.counter
+        try:
+            step()
+        except _WrongTest as error:
+            at = program.instructions[world.at]
+            raise error_at(program.lines, at.file, at.line, str(error), at.text) from None
+        except CommandFailed:  # nothing fails in thought
+            break
+    world.outline.whole = False
+    return world.outline
+
+
+class _WrongTest(Exception):
+    """A test that cannot be meant."""
+
+
+class _Thought:
+    """A world in which nothing happens."""
+
+    stopped = False
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.environment = environment
+        self.outline = Outline()
+        self.at = 0
+        self._planned: dict[str, Planned] = {}
+
+    def echo(self, text: str) -> None:
+        pass
+
+    warn = echo
+
+    def system(self, line: str, scope: Scope) -> str | None:
+        self.outline.lines.append(("SYSTEM", line))
+        return None
+
+    def begin_test(self, test: Running) -> None:
+        if test.name in self._planned:
+            raise _WrongTest(
+                f"a second test of the name {test.name!r}: put what differs into it, such as %THREADS%"
+            )
+        try:
+            if test.program:
+                stop.check(test.program)
+        except EtudeError as error:
+            raise _WrongTest(str(error)) from None
+        planned = Planned(
+            test.name,
+            test.threads,
+            test.minimum,
+            test.maximum,
+            test.budget_s,
+            test.step,
+            test.program,
+            test.group,
+        )
+        self._planned[test.name] = planned
+        self.outline.tests.append(planned)
+
+    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+        self._planned[test.name].lines.append((point, line))
+        return None
+
+    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+        self._planned[test.name].lines.append(("EXEC", line))
+        return None
+
+    def end_trial(self, test: Running) -> None:
+        planned = self._planned[test.name]
+        planned.cache = test.cache
+        test.set_aside = False
+        test.kept = test.minimum  # one trial stands for all
+        test.budget_s, test.program = None, []
+
+    def measured_s(self, test: Running) -> float:
+        return 0.0
+
+    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+        return True, "in thought"
+
+    def end_test(self, test: Running) -> None:
+        pass
+
+    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+        pass
+
+    def checkpoint(self, path: str, state: State) -> None:
+        self.outline.lines.append(("CHECKPOINT", path))
+
+    def safe_point(self, state: State) -> None:
+        pass

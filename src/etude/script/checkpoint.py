@@ -1,0 +1,162 @@
+"""A script's state as a readable file: written whole, and only believed where nobody else could have written it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+from etude.results.writer import replace_json
+from etude.script.program import Op, Program
+from etude.script.state import State, from_data, release, to_data
+
+FORMAT, VERSION = "etude-checkpoint", 1
+MOST_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A state and what it belongs to. `exact`: CHECKPOINT wrote it; else the trial in flight begins anew."""
+
+    script: str
+    digest: str
+    results: str
+    state: State
+    exact: bool
+    library: list[str] = field(default_factory=list)
+
+
+def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
+    """Write a state file, readable and writable by its owner alone; `quick`: not synced.
+
+    Raises:
+        MachineRefuses: it cannot be written.
+    """
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "script": saved.script,
+        "digest": saved.digest,
+        "results": saved.results,
+        "exact": saved.exact,
+        "library": saved.library,
+        "state": to_data(saved.state),
+    }
+    replace_json(path, document, mode=0o600, sync=not quick)
+
+
+def is_state(path: Path) -> bool:
+    """Whether a file looks like a state rather than a script: it begins as JSON does."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(64).lstrip()[:1] == b"{"
+    except OSError:
+        return False
+
+
+def load(path: Path) -> Saved:
+    """Read a state file back.
+
+    Raises:
+        InputError: it is missing, another's, writable by others, no state, of a newer version, or damaged.
+    """
+    document = _read(path)
+    if document.get("format") != FORMAT:
+        raise InputError(
+            f'{path}: is no state of a script: expected "format": "{FORMAT}", as CHECKPOINT writes it'
+        )
+    if not isinstance(document.get("version"), int) or document["version"] > VERSION:
+        raise InputError(
+            f"{path}: version {document.get('version')} of the state format; this Étude reads up to {VERSION}: "
+            "use a newer Étude"
+        )
+    try:
+        words = [document[name] for name in ("script", "digest", "results")]
+        if not all(isinstance(word, str) and "\0" not in word for word in words):
+            raise ValueError("script, digest and results must be texts")
+        library = [str(directory) for directory in document["library"]]
+        saved = Saved(*words, from_data(document["state"]), document["exact"] is True, library)
+    except KeyError as error:
+        raise InputError(f"{path}: lacks {error}; was it edited?") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: {error}; was it edited?") from None
+    if not saved.exact:
+        release(saved.state)
+    return saved
+
+
+def check_unchanged(path: Path, saved: Saved, program: Program) -> None:
+    """Refuse to go on with another script than the one that was stopped.
+
+    Raises:
+        InputError: it has changed.
+    """
+    if program.digest != saved.digest or not fits(program, saved.state):
+        raise InputError(
+            f"{path}: {saved.script}, or a file that it includes, has changed since this state was written; "
+            "put it back as it was, or run it from its beginning"
+        )
+
+
+def fits(program: Program, state: State) -> bool:
+    """Whether the loops and the test that are under way are those that the counter stands in."""
+    at, instructions = state.counter, program.instructions
+    if not 0 <= at <= len(instructions):
+        return False
+
+    def around(*ops: Op) -> list[int]:
+        ends = {
+            Op.FOR: 0,
+            Op.FOREACH: 0,
+            Op.TEST: 1,
+            Op.INTERLEAVE: 1,
+        }  # whether the target still belongs to it
+        return [
+            i
+            for i, found in enumerate(instructions)
+            if found.op in ops and i < at < found.target + ends[found.op]
+        ]
+
+    loops = around(Op.FOR, Op.FOREACH)
+    running, together = state.running, state.interleave
+    if together is not None and running is not None:  # loops round the tests of an INTERLEAVE have ended
+        loops = [i for i in loops if not together.start < i < running.begin]
+    return (
+        loops == [loop.start for loop in state.loops]
+        and around(Op.TEST) == ([] if running is None else [running.begin])
+        and around(Op.INTERLEAVE) == ([] if together is None else [together.start])
+    )
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such state file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    with open(file, "rb") as stream:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(f"{path}: is no regular file; expected a state that CHECKPOINT wrote")
+        if found.st_uid != os.geteuid():
+            raise InputError(f"{path}: belongs to user {found.st_uid}, not to you ({os.geteuid()}): refused")
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise InputError(
+                f"{path}: others may write to it: refused; chmod go-w it if you trust what it holds"
+            )
+        data = stream.read(MOST_BYTES)
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read as JSON: {error}; was it edited or cut short?") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{path}: is no state of a script: expected a JSON object")
+    return document

@@ -1,0 +1,38 @@
+"""The environment of what a script starts (docs/language.md, "The environment of scripts")."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from etude.engine import engine_path
+from etude.script.library import search_path
+from etude.script.state import Running, Scope
+
+
+def variables(
+    scope: Scope, mode: str, test: Running | None, around: Mapping[str, str], results: Path, script: str
+) -> dict[str, str]:
+    """Changes to the environment `around` for a line of directive `mode`; those of one worker come on top."""
+    own = scope.environment
+    directories = search_path({"APLIB": own.get("APLIB", around.get("APLIB", ""))})
+    path = own.get("PATH", around.get("PATH", os.defpath))
+    found = {
+        **own,
+        "APMODE": mode,
+        "APTHREAD": "1",
+        "THREADS": str(scope.threads if test is None else test.threads),
+        "APLIB": ":".join(directories),
+        "PATH": ":".join([*directories, os.path.dirname(engine_path()), path]),
+        "APTIMER": own.get("APTIMER") or around.get("APTIMER") or "aptime",
+        "APRESULTS": str(results),
+        "APSCRIPT": script,
+        "APLOG": os.devnull,
+    }
+    root = own.get("TESTROOT", around.get("TESTROOT"))
+    if root is not None and "TESTDIR" not in own and "TESTDIR" not in around:
+        found["TESTDIR"] = root
+    if test is not None:
+        found |= {"APTEST": test.name, "APEPOCH": str(test.trial)}
+    return found

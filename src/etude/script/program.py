@@ -1,0 +1,87 @@
+"""A script as a flat list of instructions, each with its position; and what is wrong with one, with a caret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from etude.errors import InputError
+
+
+class Op(StrEnum):
+    """What an instruction does. Closers are gone: a DONE became NEXT, END_TEST or END_INTERLEAVE, an ELSE a JUMP."""
+
+    ECHO = "ECHO"
+    SYSTEM = "SYSTEM"
+    EVAL = "EVAL"
+    STOP = "STOP"
+    VAR = "VAR"
+    VAREX = "VAREX"
+    ENV = "ENV"
+    ENVEX = "ENVEX"
+    THREADS = "THREADS"
+    FASTFAIL = "FASTFAIL"
+    CHECKPOINT = "CHECKPOINT"
+    TEST = "TEST"
+    END_TEST = "END_TEST"
+    PRESETUP = "PRESETUP"
+    SETUP = "SETUP"
+    EXEC = "EXEC"
+    CLEANUP = "CLEANUP"
+    POSTCLEANUP = "POSTCLEANUP"
+    PURPOSE = "PURPOSE"
+    EXPECT = "EXPECT"
+    CACHE = "CACHE"
+    METRIC = "METRIC"
+    INTERLEAVE = "INTERLEAVE"
+    END_INTERLEAVE = "END_INTERLEAVE"
+    IF = "IF"
+    JUMP = "JUMP"
+    WHILE = "WHILE"
+    FOREACH = "FOREACH"
+    FOR = "FOR"
+    NEXT = "NEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One directive at its place.
+
+    `text` is what follows the directive's word, comments and line joins gone, outer blanks stripped, nothing
+    replaced yet. `target` is an index into the program: where IF and WHILE go when their condition does not hold,
+    FOREACH and FOR when their values are used up, JUMP always, NEXT back to its loop; TEST and INTERLEAVE to
+    their own END_….
+    """
+
+    op: Op
+    text: str
+    file: str
+    line: int
+    target: int = -1
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a script and all that it includes come to.
+
+    `digest` is the SHA-256 of every line of every file in the order in which they were read: what CHECKPOINT
+    compares. `lines` are the physical lines of each file, for messages.
+    """
+
+    path: str
+    instructions: tuple[Instruction, ...]
+    digest: str
+    lines: Mapping[str, tuple[str, ...]]
+
+
+class ScriptError(InputError):
+    """What is wrong with a script: one line that says what was expected where, then the line itself and a caret."""
+
+    def __init__(self, message: str, file: str, line: int, text: str = "", column: int = 0) -> None:
+        """`line` and `column` count from 1; column 0 stands for the whole line."""
+        super().__init__(f"{file}:{line}: {message}")
+        shown = text.expandtabs(1)
+        self.detail = (
+            "" if not shown.strip() else f"{line:6} | {shown}\n       | {' ' * (max(column, 1) - 1)}^"
+        )

@@ -1,0 +1,117 @@
+"""From what the engine and the scripts say of one EXEC to rows: one a measured command, in each worker."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from etude.experiment.trial import printed_metric
+from etude.results.blocks import Block
+from etude.results.model import from_line, metric_kind
+from etude.results.res import parse_blocks, row_of_block
+from etude.script.state import Running
+
+MOST_LOG_BYTES = 64 << 20
+METRIC_BYTES = 16 << 20
+"""No more than this of a worker's output is searched for METRIC."""
+
+
+def read_log(path: Path) -> list[Block]:
+    """The blocks that a worker wrote to its $APLOG, which is then removed; none where there is no such file."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return []
+    path.unlink(missing_ok=True)
+    return [block for block in parse_blocks(text) if block.name]
+
+
+def rows_of(
+    engine_rows: Sequence[Mapping[str, Any]],
+    logs: Sequence[Sequence[Block]],
+    printed: Sequence[Mapping[str, Any]],
+    command: list[str],
+    notes: Sequence[str],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of one EXEC, and the blocks that are no measurements.
+
+    A worker whose script measured commands itself has a row for each of them, and none for the script as a whole; what
+    was measured of the trial as a whole stands in the first row.
+    """
+    rows: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
+    for worker, (engine_row, log) in enumerate(zip(engine_rows, logs, strict=True)):
+        measured = [block for block in log if block.name == "measurement"]
+        own, problems = _own_rows(measured, engine_row, worker)
+        if not own:
+            own = [dict(engine_row) | {"worker": worker, "command": command}]
+        elif worker == 0:
+            own[0]["metrics"] |= _of_the_trial(engine_row["metrics"])
+        own[0]["metrics"] = dict(own[0]["metrics"]) | dict(printed[worker])
+        said = [*(engine_row.get("notes") or ()), *problems, *(notes if worker == 0 else ())]
+        if said:
+            own[0]["notes"] = said
+        rows += own
+        blocks += [
+            {"worker": worker, "name": block.name, "lines": list(block.lines)}
+            for block in log
+            if block.name != "measurement"
+        ]
+    return rows, blocks
+
+
+def _own_rows(
+    blocks: Sequence[Block], engine_row: Mapping[str, Any], worker: int
+) -> tuple[list[dict[str, Any]], list[str]]:
+    rows, problems = [], []
+    for block in blocks:
+        row = row_of_block(block)
+        if isinstance(row, str):
+            problems.append(f"a block of $APLOG was left out: {row}")
+            continue
+        ending = {name: engine_row[name] for name in ("timed_out", "cancelled", "error")}
+        rows.append({**ending, "inner": 1, **row, "worker": worker})
+    return rows, problems
+
+
+def _of_the_trial(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that belong to all workers and commands together."""
+    return {name: value for name, value in metrics.items() if metric_kind(name, value[1]).join == "first"}
+
+
+def why_failed(test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Path]) -> str | None:
+    """Why an EXEC failed: first the reason that the engine knows, then the first worker that did not return 0."""
+    of = f"test {test.name!r}, trial {test.trial}"
+    told = [note for row in rows for note in row.get("notes") or () if "barrier" in note]
+    for worker, row in enumerate(rows):
+        measurement = from_line(row)
+        if measurement.failed and not (measurement.cancelled and (told or len(rows) > 1)):
+            which = f", worker {worker + 1}" if len(rows) > 1 else ""
+            why = f"{of}{which}: {measurement.ending()}{_last_line(outputs[worker])}"
+            return f"{told[0]}; {why}" if told else why
+    if told:
+        return f"{of}: {told[0]}"
+    return f"{of}: ended with the experiment" if any(row["cancelled"] for row in rows) else None
+
+
+def _last_line(output: Path) -> str:
+    try:
+        with open(output, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return f": {lines[-1].strip()}" if lines else ""
+
+
+def printed_metrics(metrics: Sequence[Sequence[str]], output: Path) -> dict[str, Any]:
+    """What METRIC finds in a worker's output."""
+    if not metrics:
+        return {}
+    with open(output, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - METRIC_BYTES))
+        text = file.read().decode("utf-8", "replace")
+    return {name: printed_metric(regex, unit, text) for name, unit, regex in metrics}

@@ -1,0 +1,196 @@
+"""Running a script into a results directory, and going on with one that was checkpointed or interrupted."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etude.engine import Engine
+from etude.errors import InputError, Interrupted, UsageError
+from etude.experiment.bench import Event
+from etude.experiment.ledger import Ledger
+from etude.experiment.sitting import (
+    Desk,
+    EngineMaker,
+    already,
+    holds_results,
+    new_directory,
+    new_document,
+    sit,
+)
+from etude.results.model import signal_name
+from etude.results.reader import load_results, read_experiment
+from etude.results.writer import sole_writer
+from etude.script import checkpoint
+from etude.script.arguments import parse_assignment
+from etude.script.bench import STATE_FILE, ScriptBench
+from etude.script.check import Outline, outline
+from etude.script.library import search_path
+from etude.script.machine import Machine
+from etude.script.parse import parse_script
+from etude.script.program import Program
+from etude.script.state import Scope, State
+from etude.script.wording import ArgumentError
+
+Observer = Callable[[Event, Ledger], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A script as it was asked for: NAME=VALUE of the command line, the seed of random orders, and what is written."""
+
+    program: Program
+    assignments: Mapping[str, str]
+    seed: int
+    res: bool = True
+    counters: str = "auto"
+
+    def state(self) -> State:
+        """The state that it begins with. What the command line sets is in the environment, too, as by ENV."""
+        scope = Scope(environment=dict(self.assignments))
+        scope.variables |= self.assignments
+        return State(scope=scope, fixed=list(self.assignments), seed=self.seed)
+
+    def outline(self) -> Outline:
+        """What it would run.
+
+        Raises:
+            ScriptError, InputError: it makes no sense.
+        """
+        return outline(self.program, self.state())
+
+
+def read_script(
+    path: str,
+    assignments: Sequence[str] = (),
+    *,
+    seed: int | None = None,
+    directories: Sequence[str] = (),
+    **options: Any,
+) -> Asked:
+    """A script and what the command line adds to it; `directories` are searched for includes.
+
+    Raises:
+        ScriptError, InputError: it cannot be read; UsageError: an assignment is none.
+    """
+    search = [Path(directory) for directory in (*directories, *search_path(os.environ))]
+    values = dict(map(_assignment, assignments))
+    chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
+    return Asked(parse_script(path, search), values, chosen, **options)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    try:
+        return parse_assignment(text)
+    except ArgumentError as error:
+        raise UsageError(f"{text!r}: {error}; expected NAME=VALUE behind the script") from None
+
+
+def run_script(
+    asked: Asked,
+    directory: str | os.PathLike[str] | None = None,
+    *,
+    observe: Observer,
+    make_engine: EngineMaker = Engine,
+    command_line: Sequence[str] = (),
+) -> Path:
+    """Run a script into a new results directory (default `etude-results/NAME-UTCTIME`); returns that directory.
+
+    Raises:
+        EtudeError: as the classes of etude.errors say; what was measured is on disk.
+    """
+    planned = asked.outline()  # what is wrong is found before anything runs
+    path = new_directory(directory, Path(asked.program.path).stem)
+    with sole_writer(path):
+        if holds_results(path):
+            raise already(path)
+        document = _new_document(asked, command_line)
+        _sit(asked, path, document, asked.state(), observe, make_engine, len(planned.tests) * planned.whole)
+    return path
+
+
+def resume_script(
+    file: Path,
+    *,
+    observe: Observer,
+    make_engine: EngineMaker = Engine,
+    directories: Sequence[str] = (),
+) -> Path:
+    """Go on from a state file, or from that of a results directory; returns the results directory.
+
+    Raises:
+        EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script has changed.
+    """
+    if file.is_dir():
+        document = read_experiment(file)
+        if document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
+            return file
+        file = file / STATE_FILE
+    saved = checkpoint.load(file)
+    path = Path(saved.results)
+    search = [Path(directory) for directory in (*directories, *saved.library)]
+    program = parse_script(saved.script, search)
+    checkpoint.check_unchanged(file, saved, program)
+    with sole_writer(path):
+        document = read_experiment(path)
+        plan = document["plan"]
+        if plan.get("kind") != "script":
+            raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
+        asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"])
+        planned = asked.outline()
+        _sit(asked, path, document, saved.state, observe, make_engine, len(planned.tests) * planned.whole)
+    return path
+
+
+def _new_document(asked: Asked, command_line: Sequence[str]) -> dict[str, Any]:
+    program = asked.program
+    plan = {
+        "kind": "script",
+        "script": os.path.abspath(program.path),
+        "text": {file: list(lines) for file, lines in program.lines.items()},
+        "assignments": dict(asked.assignments),
+        "seed": asked.seed,
+        "res": asked.res,
+        "counters": asked.counters,
+        "primary": "elapsed",
+        "check_output": "first",
+    }
+    return new_document(Path(program.path).stem, "run", command_line, plan, program.digest, [], {})
+
+
+def _sit(
+    asked: Asked,
+    path: Path,
+    document: dict[str, Any],
+    state: State,
+    observe: Observer,
+    make_engine: EngineMaker,
+    expected: int,
+) -> None:
+    def work(desk: Desk) -> list[str]:
+        bench = ScriptBench(
+            desk, asked.program, observe, expected=expected, res=asked.res, counters=asked.counters
+        )
+        if desk.resumed:
+            measured = sum(len(rows) for rows in desk.ledger.measurements().values())
+            observe(Event("resumed", (), f"{measured} measurements on disk"), desk.ledger)
+        bench.safe_point(state)
+        try:
+            Machine(asked.program, state, bench).run()
+        finally:
+            bench.close()
+        signal = desk.watch.signal
+        if signal is not None:
+            bench.stop_here(state)
+            raise Interrupted(signal, f"ended by {signal_name(signal)}")
+        (path / STATE_FILE).unlink(missing_ok=True)
+        return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
+
+    sit(path, document, make_engine, work, "etude run --resume")
+
+
+__all__ = ["Asked", "load_results", "read_script", "resume_script", "run_script"]

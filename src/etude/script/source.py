@@ -1,0 +1,270 @@
+"""A script's files as logical lines: comments cut, lines joined, other files spliced in, each with its place.
+
+INCLUDE, OPTINCLUDE and INCLUDEPATH are dealt with here, in one pass over all files before anything else:
+no variables are replaced in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from etude.errors import InputError
+from etude.script.program import ScriptError
+from etude.script.wording import shown
+
+INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
+
+# For scripts that nobody meant: where each file includes the next one twice, they grow by powers of two.
+MOST_BYTES = 64 << 20
+MOST_FILES = 10_000
+MOST_NESTED = 64
+
+_COMMENT = re.compile(r"(?<!\\)#.*", re.DOTALL)
+_VARIABLE = re.compile(r"%|\$[A-Za-z_][A-Za-z0-9_]*\$")
+
+
+class LogicalLine(NamedTuple):
+    """One directive: no comment, no blanks round it, joined; `line` is its first physical one, from 1."""
+
+    text: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """All logical lines in the order in which they count, and what they were made of.
+
+    `files` are the physical lines of each file under the name that messages give it. `digest` is the SHA-256 of
+    all files as they were read, in that order, each after its length: what is included twice counts twice.
+    """
+
+    lines: Sequence[LogicalLine]
+    files: Mapping[str, tuple[str, ...]]
+    digest: str
+
+
+def read_lines(path: str | Path, search: Sequence[str | Path] = ()) -> Source:
+    """The lines of a script and of all that it includes.
+
+    A file is looked for beside the one that includes it, then where INCLUDEPATH says, then in `search`.
+
+    Raises:
+        InputError: the script cannot be read.
+        ScriptError: a file is no text, or something is wrong with an INCLUDE.
+    """
+    reader = _Reader(search)
+    try:
+        content, identity = _content(str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a script") from None
+    reader.splice(content, str(path), os.path.dirname(path), identity)
+    return reader.source()
+
+
+def read_text(text: str, name: str) -> Source:
+    """The lines of a script that stands in no file; what it includes is looked for in the working directory.
+
+    Raises:
+        ScriptError: it is no text, or something is wrong with an INCLUDE.
+    """
+    reader = _Reader(())
+    reader.reserved = name
+    reader.splice(text.encode("utf-8", "surrogatepass"), name, "", None)
+    return reader.source()
+
+
+def error_at(
+    files: Mapping[str, tuple[str, ...]], file: str, line: int, message: str, text: str = "", column: int = 0
+) -> ScriptError:
+    """The error in the logical line that begins at `line`, with its caret in the right physical line.
+
+    `text` is what the logical line ends with; `column` counts from 1 within it, 0 is the line's beginning.
+    """
+    places = _places(files[file], line)
+    offset = len(places) - len(text) + column - 1 if column else 0
+    if offset < len(places):
+        number, at = places[max(offset, 0)]
+    else:
+        number, at = places[-1][0], places[-1][1] + 1
+    return ScriptError(message, file, number, files[file][number - 1], at)
+
+
+def _places(lines: Sequence[str], line: int) -> list[tuple[int, int]]:
+    """Physical line and column, both from 1, of each character of the logical line that begins at `line`."""
+    places: list[tuple[int, int]] = []
+    for number in range(line, len(lines) + 1):
+        text, columns = _with_columns(lines[number - 1])
+        joins = text.endswith("\\")
+        length = len(text[:-1].rstrip()) if joins else len(text)
+        if length and places:
+            places.append((places[-1][0], places[-1][1] + 1))
+        places += [(number, column) for column in columns[:length]]
+        if not joins:
+            break
+    return places or [(line, 1)]
+
+
+class _Reader:
+    """What is carried from file to file while they are read."""
+
+    def __init__(self, search: Sequence[str | Path]) -> None:
+        self.search = [str(directory) for directory in search]
+        self.directories: list[str] = []
+        self.reserved = ""
+        self.lines: list[LogicalLine] = []
+        self.files: dict[str, tuple[str, ...]] = {}
+        self.hash = hashlib.sha256()
+        self.read_files = self.read_bytes = 0
+        self.open: list[tuple[str, object]] = []
+
+    def source(self) -> Source:
+        return Source(self.lines, self.files, self.hash.hexdigest())
+
+    def splice(self, content: bytes, file: str, directory: str, identity: object) -> None:
+        """Append the lines of one file, and where it includes others, theirs."""
+        physical = self.files[file] = _split(content, file)
+        self.hash.update(b"%d\n" % len(content) + content)
+        self.open.append((file, identity))
+        for line in _logical(physical, file):
+            if line.text.startswith(INCLUDES) and (words := line.text.split(None, 1))[0] in INCLUDES:
+                self._include(line, words, directory)
+            else:
+                self.lines.append(line)
+        self.open.pop()
+
+    def _include(self, line: LogicalLine, words: list[str], directory: str) -> None:
+        what = words[0]
+        if len(words) < 2:
+            raise self._error(line, f"expected {what} {'DIR' if what == 'INCLUDEPATH' else 'FILE'}")
+        name = words[1]
+        if match := _VARIABLE.search(name):
+            message = f"{what} is read before there are variables: write the name out"
+            raise self._error(line, message, name[match.start() :])
+        if what == "INCLUDEPATH":
+            self.directories.append(os.path.join(directory, name))
+            return
+        found = self._find(line, name, directory)
+        if found:
+            self._enter(line, name, *found)
+        elif what == "INCLUDE":
+            where = ", ".join(place or "." for place in self._places(name, directory))
+            raise self._error(line, f"no file {shown(name)}; searched {where}", name)
+
+    def _places(self, name: str, directory: str) -> list[str]:
+        if os.path.isabs(name):
+            return [os.path.dirname(name)]
+        return list(dict.fromkeys([directory, *self.directories, *self.search]))
+
+    def _find(self, line: LogicalLine, name: str, directory: str) -> tuple[str, bytes, object] | None:
+        for place in self._places(name, directory):
+            path = os.path.join(place, name)
+            try:
+                return (path, *_content(path))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise self._error(line, f"{path}: {error.strerror}", name) from None
+        return None
+
+    def _enter(self, line: LogicalLine, name: str, path: str, content: bytes, identity: object) -> None:
+        files = [file for file, _ in self.open]
+        for place, (_, known) in enumerate(self.open):
+            if known == identity:
+                chain = " includes ".join([*files[place:], path])
+                raise self._error(line, f"a file that includes itself: {chain}", name)
+        if len(files) >= MOST_NESTED:
+            raise self._error(line, f"{MOST_NESTED} files include each other; is that meant?", name)
+        self.read_files += 1
+        self.read_bytes += len(content)
+        if self.read_files > MOST_FILES or self.read_bytes > MOST_BYTES:
+            limits = f"{MOST_FILES:,} files or {MOST_BYTES >> 20} MiB"
+            raise self._error(line, f"more than {limits} are included; is that meant?", name)
+        file = path if path != self.reserved else os.path.join(".", path)
+        self.splice(content, file, os.path.dirname(path), identity)
+
+    def _error(self, line: LogicalLine, message: str, name: str = "") -> ScriptError:
+        return error_at(self.files, line.file, line.line, message, name, 1)
+
+
+def _content(path: str) -> tuple[bytes, object]:
+    """What is in a file, and what makes it the same file under another name."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise OSError(0, f"larger than {MOST_BYTES >> 20} MiB")
+    return content, (status.st_dev, status.st_ino)
+
+
+def _split(content: bytes, file: str) -> tuple[str, ...]:
+    """The physical lines. Only a line feed ends one, a carriage return before it does not count."""
+    nul = content.find(b"\0")
+    if nul >= 0:
+        raise ScriptError("a NUL byte; expected text", file, content.count(b"\n", 0, nul) + 1)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScriptError("not UTF-8; save the file as UTF-8", file, line) from None
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return tuple(lines)
+
+
+def _logical(physical: Sequence[str], file: str) -> Iterator[LogicalLine]:
+    numbered = enumerate(physical, 1)
+    for number, raw in numbered:
+        text = raw.strip()
+        if not text or text[0] == "#":
+            continue
+        if "#" in text:
+            text = _uncommented(text)
+        if text.endswith("\\"):
+            joined = _joined(text, numbered)
+            if joined is None:
+                last = physical[-1]
+                message = "the file ends after a backslash, which joins the next line"
+                raise ScriptError(message, file, len(physical), last, len(last.rstrip()))
+            text = joined
+        if text:
+            yield LogicalLine(text, file, number)
+
+
+def _uncommented(text: str) -> str:
+    return _COMMENT.sub("", text, count=1).replace("\\#", "#").strip()
+
+
+def _joined(text: str, rest: Iterator[tuple[int, str]]) -> str | None:
+    """The line and those after it that it is joined with, one blank between; None if there is none."""
+    parts = []
+    while text.endswith("\\"):
+        parts.append(text[:-1].rstrip())
+        following = next(rest, None)
+        if following is None:
+            return None
+        text = _uncommented(following[1])
+    parts.append(text)
+    return " ".join(part for part in parts if part)
+
+
+def _with_columns(raw: str) -> tuple[str, list[int]]:
+    """As `_uncommented`, and for each character that is left its column, from 1."""
+    kept: list[str] = []
+    columns: list[int] = []
+    index = 0
+    while index < len(raw) and raw[index] != "#":
+        escaped = raw.startswith("\\#", index)
+        columns.append(index + 1)
+        kept.append("#" if escaped else raw[index])
+        index += 1 + escaped
+    text = "".join(kept)
+    leading = len(text) - len(text.lstrip())
+    return text.strip(), columns[leading : len(text.rstrip())]

@@ -1,0 +1,192 @@
+"""All that a script under way is: plain data that goes to JSON and back, so that CHECKPOINT can write it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+
+@dataclass
+class Scope:
+    """What the lines of a script see. `environment` holds the changes to the one that Étude was started in."""
+
+    variables: dict[str, str] = field(default_factory=lambda: {"THREADS": "1", "RESTORE": "0"})
+    environment: dict[str, str] = field(default_factory=dict)
+    threads: int = 1
+
+    def copy(self) -> Scope:
+        return Scope(dict(self.variables), dict(self.environment), self.threads)
+
+
+@dataclass
+class Loop:
+    """A FOR or FOREACH under way: its instruction, its text as it was expanded, and which of its values it is at."""
+
+    start: int
+    name: str
+    text: str
+    place: int = -1
+
+
+@dataclass
+class Running:
+    """A test under way. `rows` are the measurements of the trial in flight; they are on disk once it has ended."""
+
+    name: str
+    begin: int
+    threads: int
+    minimum: int
+    maximum: int | None = None
+    budget_s: float | None = None
+    step: int | None = None
+    program: list[str] = field(default_factory=list)
+    parameters: dict[str, str] = field(default_factory=dict)
+    purpose: str = ""
+    expect: str = ""
+    cache: str = "none"
+    metrics: list[list[str]] = field(default_factory=list)
+    group: int | None = None
+    """Tests of one INTERLEAVE share a number: their trials form blocks, and they are compared."""
+    trial: int = 1
+    block: int = 1
+    order: int = 0
+    set_aside: bool = False
+    """The trial in flight only warms the caches."""
+    warmed: bool = False
+    prepared: bool = False
+    """PRESETUP has run."""
+    kept: int = 0
+    made: int = 0
+    failed: str | None = None
+    """Why the trial in flight has failed, …"""
+    failed_at: str = ""
+    """… and at which directive."""
+    failed_in_a_row: int = 0
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    postcleanup: list[str] = field(default_factory=list)
+    why: str = ""
+    """Why it has enough trials, once it has."""
+
+
+@dataclass
+class Party:
+    """A test of an INTERLEAVE with a scope of its own."""
+
+    test: Running
+    scope: Scope
+
+
+@dataclass
+class Interleave:
+    """An INTERLEAVE under way: first its tests are collected, then they run in blocks."""
+
+    start: int
+    group: int
+    parties: list[Party] = field(default_factory=list)
+    block: int = 0
+    order: list[int] = field(default_factory=list)
+    """The parties of the block under way that are still to come; the first is running."""
+
+
+@dataclass
+class State:
+    """A script under way. `counter` is the index of the next instruction."""
+
+    counter: int = 0
+    scope: Scope = field(default_factory=Scope)
+    loops: list[Loop] = field(default_factory=list)
+    test: Running | None = None
+    interleave: Interleave | None = None
+    fastfail: str | None = None
+    """None: go on after a failure; else stop, and run this line if there is one."""
+    fixed: list[str] = field(default_factory=list)
+    """Variables that the command line has set; the script's own settings of them do not count."""
+    seed: int = 0
+    """Of the random order within the blocks of INTERLEAVE."""
+    groups: int = 0
+    given_up: list[str] = field(default_factory=list)
+    """Tests that ended because their trials kept failing."""
+
+    @property
+    def party(self) -> Party | None:
+        """The test of an INTERLEAVE that is running."""
+        running = self.interleave
+        return running.parties[running.order[0]] if running is not None and running.order else None
+
+    @property
+    def running(self) -> Running | None:
+        """The test under way."""
+        party = self.party
+        return self.test if party is None else party.test
+
+    @property
+    def here(self) -> Scope:
+        """What the next line sees."""
+        party = self.party
+        return self.scope if party is None else party.scope
+
+
+def to_data(state: State) -> dict[str, Any]:
+    """The state as JSON-able data."""
+    return asdict(state)
+
+
+def from_data(data: Any) -> State:
+    """The state from its data.
+
+    Raises:
+        ValueError: it is another's; says where.
+    """
+    state: State = _built(State, data, "state")
+    running = state.interleave
+    if running is not None and not all(0 <= index < len(running.parties) for index in running.order):
+        raise ValueError("state.interleave.order: names a test that is not there")
+    return state
+
+
+def _built(kind: Any, data: Any, where: str) -> Any:
+    """`data` as what the type `kind` says, whatever was written in its place."""
+    if kind is Any:
+        return data
+    if is_dataclass(kind):
+        hints = _hints(kind)
+        if not isinstance(data, dict) or data.keys() != hints.keys():
+            raise ValueError(f"{where}: expected an object with {', '.join(hints)}")
+        return kind(**{name: _built(hint, data[name], f"{where}.{name}") for name, hint in hints.items()})
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is list and isinstance(data, list):
+        return [_built(parts[0], value, f"{where}[{index}]") for index, value in enumerate(data)]
+    if origin is dict and isinstance(data, dict):
+        return {name: _built(parts[1], value, f"{where}.{name}") for name, value in data.items()}
+    if origin is UnionType:
+        inner = next(part for part in parts if part is not NoneType)
+        return None if data is None else _built(inner, data, where)
+    whole = kind is float and type(data) is int
+    if type(data) is not kind and not whole:
+        raise ValueError(f"{where}: expected {getattr(kind, '__name__', kind)}, found {str(data)[:40]!r}")
+    return data
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def release(state: State) -> None:
+    """Let a state begin the trial in flight anew, in a sitting in which nothing is set up."""
+    running = state.interleave
+    tests = [party.test for party in running.parties] if running is not None else []
+    for test in [*tests, *([state.test] if state.test else [])]:
+        test.prepared = test.warmed = False
+        test.postcleanup = []
+        forget_trial(test)
+
+
+def forget_trial(test: Running) -> None:
+    """Make a test ready for its next trial."""
+    test.set_aside, test.failed, test.failed_at = False, None, ""
+    test.rows, test.blocks = [], []

@@ -1,0 +1,82 @@
+"""Stop programs: `getstats --predicate` is judged here, on the data in memory; any other is run on the results file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from etude.errors import InputError
+from etude.report.getstats_options import GetstatsOptions, parse_getstats
+
+if TYPE_CHECKING:
+    from etude.stats.predicate import Predicate
+
+
+def ask(
+    program: Sequence[str],
+    sample: Callable[[str], Sequence[float]],
+    run: Callable[[Sequence[str]], str | None],
+) -> tuple[bool, str]:
+    """Whether a test has enough trials, and a clause that says why (not).
+
+    `sample` gives a metric over the kept trials; `run` runs a program with the results file's name appended, and
+    returns why it did not exit with 0.
+
+    Raises:
+        InputError: the predicate cannot be evaluated.
+    """
+    options = own_predicate(tuple(program))
+    if options is None:
+        why = run(program)
+        name = PurePath(program[0]).name
+        return why is None, f"{name} has seen enough" if why is None else f"{name}: not yet"
+    predicate = _compiled(options.predicate or "", options.confidence)
+    samples = {column: sample(column) for column in options.judged}
+    return _judged(predicate, samples)
+
+
+@lru_cache(maxsize=256)
+def own_predicate(program: tuple[str, ...]) -> GetstatsOptions | None:
+    """The options of a `getstats --predicate …` that can be judged here; None for any other program.
+
+    Raises:
+        UsageError: it is getstats, with options that it does not have.
+    """
+    if PurePath(program[0]).name != "getstats":
+        return None
+    options = parse_getstats(program[1:])
+    return options if options.predicate is not None and not options.files else None
+
+
+def check(program: Sequence[str]) -> None:
+    """Find what is wrong with a stop program before anything is measured.
+
+    Raises:
+        InputError, UsageError: its options or its predicate cannot be read.
+    """
+    options = own_predicate(tuple(program))
+    if options is not None:
+        _compiled(options.predicate or "", options.confidence)
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, confidence: float) -> Predicate:
+    from etude.stats.expression import ExpressionError
+    from etude.stats.predicate import Predicate
+
+    try:
+        return Predicate(text, confidence)
+    except ExpressionError as error:
+        raise InputError(f"predicate {text!r}: {error}") from None
+
+
+def _judged(predicate: Predicate, samples: Mapping[str, Sequence[float]]) -> tuple[bool, str]:
+    from etude.stats.expression import ExpressionError
+
+    try:
+        judgement = predicate.judge(samples)
+    except ExpressionError as error:
+        raise InputError(f"predicate: {error}") from None
+    return judgement.holds, judgement.why or "the predicate holds"

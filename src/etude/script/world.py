@@ -1,0 +1,62 @@
+"""What a script does to the world: the effects of its instructions, behind one face.
+
+The real one runs programs (`bench.py`); that of --check only takes notes (`check.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from etude.script.state import Running, Scope, State
+
+
+class World(Protocol):
+    """Effects. Where one returns `str | None`, that is why it failed."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal has come: what follows only cleans up."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment that Étude was started in."""
+
+    def echo(self, text: str) -> None:
+        """Tell the user."""
+
+    def warn(self, text: str) -> None:
+        """Tell the user that something is amiss."""
+
+    def system(self, line: str, scope: Scope) -> str | None:
+        """Run a line outside any test."""
+
+    def begin_test(self, test: Running) -> None:
+        """A test is about to begin, or to go on after its state was loaded."""
+
+    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+        """Run a line around the measured part."""
+
+    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+        """Run the measured part; its rows are added to the test's."""
+
+    def end_trial(self, test: Running) -> None:
+        """Put the trial's rows on disk."""
+
+    def measured_s(self, test: Running) -> float:
+        """Seconds that the test's kept trials took."""
+
+    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+        """Whether the stop program has seen enough, and its reason."""
+
+    def end_test(self, test: Running) -> None:
+        """The test is over."""
+
+    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+        """FASTFAIL: run its script, if there is one, before everything stops."""
+
+    def checkpoint(self, path: str, state: State) -> None:
+        """Write the state, whole."""
+
+    def safe_point(self, state: State) -> None:
+        """The state may be kept for going on after an interruption."""

@@ -1,0 +1,377 @@
+"""A small, safe expression language: the part of Perl that the Auto-pilot papers use in predicates.
+
+Precedence and associativity are Perl's. What differs: numbers are decimal and floating point; a text that is no
+number is refused where Perl would take 0; functions need their brackets; comparisons do not chain; a regular
+expression is Python's, and `$` in it is the end of the text, never a variable; there is no assignment, no list and
+no `?:`. What an expression costs to compile and to evaluate grows with its length only, which is bounded; but a
+regular expression costs what Python's `re` makes of it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from etude.stats.operators import ANY_COUNT, FUNCTIONS, INFIX, PREFIX, Refused, Value, text, truth
+
+__all__ = ["Expression", "ExpressionError", "Value", "compile_expression", "truth"]
+
+MOST_CHARACTERS = 10_000
+MOST_DEPTH = 100
+"""Brackets within brackets, signs before signs, powers of powers: each takes stack while it is read."""
+
+Bindings = Mapping[str, float | str]
+
+
+class ExpressionError(ValueError):
+    """What is wrong with an expression, in one line; `column` counts its characters from 1."""
+
+    def __init__(self, message: str, column: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.column = column
+
+
+class _Compute(NamedTuple):
+    """A step that takes some values off the stack and puts one on it."""
+
+    function: Callable[..., Value]  # of the bindings and the values
+    takes: int
+    column: int
+
+
+class _Branch(NamedTuple):
+    """A step that goes to `target` with the value on the stack if its truth is `when`, else takes it off."""
+
+    when: bool
+    target: int
+
+
+_Step = _Compute | _Branch
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression that can be evaluated again and again; made by `compile_expression`."""
+
+    text: str
+    names: tuple[str, ...]
+    """Its variables, in the order in which they first stand in it."""
+    _places: Mapping[str, int] = field(repr=False, compare=False)
+    _steps: tuple[_Step, ...] = field(repr=False, compare=False)
+    """For a stack machine: a chain of operators, however long, is evaluated without recursion."""
+
+    def evaluate(self, bindings: Bindings) -> Value:
+        """The value with these variables; `truth` says whether it counts as true.
+
+        Raises:
+            ExpressionError: an unknown variable, a text where a number is needed, a division by zero and the like.
+        """
+        stack: list[Value] = []
+        place = 0
+        while place < len(self._steps):
+            step = self._steps[place]
+            place += 1
+            if isinstance(step, _Compute):
+                operands = [stack.pop() for _ in range(step.takes)][::-1]
+                try:
+                    stack.append(step.function(bindings, *operands))
+                except Refused as error:
+                    raise ExpressionError(str(error), step.column) from None
+            elif truth(stack[-1]) == step.when:
+                place = step.target
+            else:
+                stack.pop()
+        return stack[-1]
+
+    def require(self, known: Collection[str]) -> None:
+        """Check that every variable is one of `known`, also where evaluation would not come to it.
+
+        Raises:
+            ExpressionError: one is not.
+        """
+        for name in self.names:
+            if name not in known:
+                raise ExpressionError(_unknown(name, known), self._places[name])
+
+
+def compile_expression(text: str) -> Expression:
+    """Read an expression.
+
+    Raises:
+        ExpressionError: what was expected, and at which column.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ExpressionError(f"the expression has more than {MOST_CHARACTERS:,} characters", MOST_CHARACTERS)
+    parser = _Parser(text)
+    parser.whole()
+    return Expression(text, tuple(parser.places), parser.places, tuple(parser.steps))
+
+
+# How tightly operators bind; comparisons stand beside no other of their own level.
+_LEVELS: tuple[tuple[str, ...], ...] = (
+    ("or",),
+    ("and",),
+    ("not",),
+    ("||",),
+    ("&&",),
+    ("==", "!=", "eq", "ne"),
+    ("<", ">", "<=", ">=", "lt", "gt", "le", "ge"),
+    ("+", "-"),
+    ("*", "/", "%"),
+    ("=~", "!~"),
+)
+_LEVEL = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
+_UNCHAINED = (_LEVEL["=="], _LEVEL["<"])
+_BRANCHES = {"||": True, "or": True, "&&": False, "and": False}
+
+_OPERATOR = re.compile(r"=~|!~|==|!=|<=|>=|&&|\|\||[<>+*/%-]|(?:or|and|not|eq|ne|lt|gt|le|ge)\b", re.ASCII)
+_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NAME = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.ASCII)
+_SINGLE = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_REGEX = re.compile(r"/((?:[^/\\]|\\.)*)/([A-Za-z]*)", re.DOTALL)
+_OPERAND = 'a number, a quoted text, a $name, a function or "("'
+
+
+class _Parser:
+    """Reads from left to right and writes steps in the order in which they are done."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.place = 0
+        self.depth = 0
+        self.steps: list[_Step] = []
+        self.places: dict[str, int] = {}
+
+    def whole(self) -> None:
+        self._binary(0)
+        self._blanks()
+        if self.place < len(self.text):
+            raise self._expected("an operator or the end")
+
+    def _binary(self, lowest: int) -> None:
+        """Operands and the operators between them that bind at least as tightly as `lowest`."""
+        self._deeper()
+        if self._operator() == "not" and lowest <= _LEVEL["not"] and not self._calls("not"):
+            column = self._take("not")
+            self._binary(_LEVEL["not"])
+            self._emit(_plain(PREFIX["!"]), 1, column)
+        else:
+            self._signed()
+        chained = -1
+        while (operator := self._operator()) is not None and _LEVEL[operator] >= lowest:
+            level = _LEVEL[operator]
+            if operator == "not":
+                raise self._expected("an operator or the end")
+            if level == chained:
+                raise self._error(f"{operator}: comparisons do not chain; join them with &&")
+            chained = level if level in _UNCHAINED else -1
+            self._infix(operator, level)
+        self.depth -= 1
+
+    def _infix(self, operator: str, level: int) -> None:
+        column = self._take(operator)
+        if operator in _BRANCHES:
+            branch = len(self.steps)
+            self.steps.append(_Branch(_BRANCHES[operator], 0))
+            self._binary(level + 1)
+            self.steps[branch] = _Branch(_BRANCHES[operator], len(self.steps))
+        elif operator in ("=~", "!~"):
+            pattern = self._regex()
+            self._emit(partial(_matches, pattern, operator == "=~"), 1, column)
+        else:
+            self._binary(level + 1)
+            self._emit(_plain(INFIX[operator]), 2, column)
+
+    def _signed(self) -> None:
+        """`-`, `+` and `!` bind less tightly than `**` to their right."""
+        self._blanks()
+        sign = self.text[self.place : self.place + 1]
+        if not sign or sign not in PREFIX or self.text.startswith("!~", self.place):
+            self._power()
+            return
+        self._deeper()
+        column = self._take(sign)
+        self._signed()
+        self._emit(_plain(PREFIX[sign]), 1, column)
+        self.depth -= 1
+
+    def _power(self) -> None:
+        self._operand()
+        self._blanks()
+        if self.text.startswith("**", self.place):
+            self._deeper()
+            column = self._take("**")
+            self._signed()
+            self._emit(_plain(INFIX["**"]), 2, column)
+            self.depth -= 1
+
+    def _operand(self) -> None:
+        self._blanks()
+        column, first = self.place + 1, self.text[self.place : self.place + 1]
+        if first == "(":
+            self.place += 1
+            self._binary(0)
+            self._close(column)
+        elif first == "$":
+            self._emit(partial(_lookup, self._name()), 0, column)
+        elif first in ('"', "'"):
+            self._quoted(first)
+        elif match := _NUMBER.match(self.text, self.place):
+            self.place = match.end()
+            self._emit(partial(_constant, float(match[0])), 0, column)
+        elif match := _WORD.match(self.text, self.place):
+            self._function(match[0], match.end())
+        else:
+            raise self._expected(_OPERAND)
+
+    def _name(self) -> str:
+        match = _NAME.match(self.text, self.place)
+        if match is None:
+            raise self._error("expected a name after $: a letter or _, then letters, digits and _")
+        name = match[1] or match[2]
+        self.places.setdefault(name, self.place + 1)
+        self.place = match.end()
+        return str(name)
+
+    def _quoted(self, quote: str) -> None:
+        match = (_DOUBLE if quote == '"' else _SINGLE).match(self.text, self.place)
+        if match is None:
+            raise self._error(f"expected a closing {quote}")
+        column, end = self.place + 1, match.end()
+        if quote == "'":
+            self._emit(partial(_constant, re.sub(r"\\([\\'])", r"\1", match[1])), 0, column)
+        else:
+            self._emit(self._template(match.end(1)), 0, column)
+        self.place = end
+
+    def _template(self, end: int) -> Callable[..., Value]:
+        """What stands between double quotes: texts, and the names whose values go between them."""
+        parts: list[Callable[[Bindings], Value]] = []
+        self.place += 1
+        while self.place < end:
+            here = self.text[self.place]
+            if here == "$" and _NAME.match(self.text, self.place, end):
+                parts.append(partial(_lookup, self._name()))
+                continue
+            if here == "\\":
+                self.place += 1
+                here = {"n": "\n", "t": "\t"}.get(self.text[self.place], self.text[self.place])
+            parts.append(partial(_constant, here))
+            self.place += 1
+        # One name alone is its value, with all its digits.
+        return parts[0] if len(parts) == 1 else partial(_joined, parts)
+
+    def _function(self, word: str, end: int) -> None:
+        column = self.place + 1
+        function = PREFIX["!"] if word == "not" and self._calls(word) else FUNCTIONS.get(word)
+        if function is None:
+            hint = f"; did you mean ${word} or '{word}'?" if word not in _LEVEL else ""
+            raise self._expected(f"{_OPERAND}, not the bare word {word}{hint}", found=False)
+        self.place = end
+        self._blanks()
+        if not self.text.startswith("(", self.place):
+            raise self._expected(f'"(" after {word}')
+        opened = self.place + 1
+        count = 0
+        while count == 0 or self.text.startswith(",", self.place):
+            self.place += 1
+            self._binary(0)
+            self._blanks()
+            count += 1
+        self._close(opened)
+        if count > 1 and word not in ANY_COUNT:
+            raise ExpressionError(f"{word} takes one value, not {count}", column)
+        self._emit(_plain(function), count, column)
+
+    def _regex(self) -> re.Pattern[str]:
+        self._blanks()
+        match = _REGEX.match(self.text, self.place)
+        if match is None:
+            raise self._expected("a regular expression as /…/")
+        if match[2] not in ("", "i"):
+            raise self._error(f"expected no letter but i after a regular expression, not {match[2]}")
+        try:
+            pattern = re.compile(match[1], re.IGNORECASE if match[2] else 0)
+        except (re.error, ValueError, OverflowError, RecursionError) as error:
+            raise self._error(f"no regular expression of Python's: {error}") from None
+        self.place = match.end()
+        return pattern
+
+    def _operator(self) -> str | None:
+        """The infix operator that comes next, if one does."""
+        self._blanks()
+        match = _OPERATOR.match(self.text, self.place)
+        return match[0] if match else None
+
+    def _calls(self, word: str) -> bool:
+        """Whether a bracket follows the word that comes next: `not(…)` binds like a function, in Perl, too."""
+        return re.compile(r"\s*\(").match(self.text, self.place + len(word)) is not None
+
+    def _take(self, operator: str) -> int:
+        """Step over it; returns its column."""
+        self._blanks()
+        self.place += len(operator)
+        return self.place - len(operator) + 1
+
+    def _close(self, opened: int) -> None:
+        self._blanks()
+        if not self.text.startswith(")", self.place):
+            raise self._expected(f'an operator or the ")" for the "(" in column {opened}')
+        self.place += 1
+
+    def _blanks(self) -> None:
+        while self.place < len(self.text) and self.text[self.place].isspace():
+            self.place += 1
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise self._error(f"more than {MOST_DEPTH} levels of brackets, signs and powers")
+
+    def _emit(self, function: Callable[..., Value], takes: int, column: int) -> None:
+        self.steps.append(_Compute(function, takes, column))
+
+    def _expected(self, what: str, *, found: bool = True) -> ExpressionError:
+        rest = self.text[self.place : self.place + 1]
+        here = (f", found {rest!r}" if rest else ", found the end") if found else ""
+        return self._error(f"expected {what}{here}")
+
+    def _error(self, message: str) -> ExpressionError:
+        return ExpressionError(message, self.place + 1)
+
+
+def _plain(function: Callable[..., Value]) -> Callable[..., Value]:
+    """An operation that needs no variables."""
+    return lambda _, *values: function(*values)
+
+
+def _constant(value: Value, _: Bindings) -> Value:
+    return value
+
+
+def _lookup(name: str, bindings: Bindings) -> Value:
+    if name not in bindings:
+        raise Refused(_unknown(name, bindings))
+    return bindings[name]
+
+
+def _joined(parts: Iterable[Callable[[Bindings], Value]], bindings: Bindings) -> Value:
+    return "".join(text(part(bindings)) for part in parts)
+
+
+def _matches(pattern: re.Pattern[str], wanted: bool, _: Bindings, value: Value) -> Value:
+    return (pattern.search(text(value)) is not None) == wanted
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    known = sorted(known)
+    alike = difflib.get_close_matches(name, known, 1)
+    meant = f", did you mean ${alike[0]}" if alike else ""
+    return f"unknown variable ${name}{meant}; known: {', '.join(f'${each}' for each in known) or 'none'}"

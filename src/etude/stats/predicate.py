@@ -1,0 +1,172 @@
+"""Whether a stop program's predicate holds: `getstats --predicate`, evaluated on samples in memory.
+
+Nothing is corrected here for looking again and again, and nothing for dependence: these are the papers' own
+figures. docs/calibration.md says what that costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from etude.stats.columns import display_name, metric_name
+from etude.stats.expression import compile_expression, truth
+from etude.stats.intervals import deviation, t_quantile
+from etude.stats.samples import check_confidence, finite_sample
+
+NAMES = (
+    "name",
+    "column",
+    "count",
+    "mean",
+    "median",
+    "delta",
+    "stddev",
+    "sdev",
+    "hw",
+    "min",
+    "max",
+    "slope",
+    "confidencelevel",
+)
+"""The variables that a predicate may use."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What Getstats says of one sample, in the unit of its values.
+
+    Below two values `delta`, `stddev` and `slope` are infinite: nothing is known of them, and "enough" should
+    never be concluded from one value.
+    """
+
+    count: int
+    mean: float
+    median: float
+    delta: float
+    """Half width of Student's interval of the mean: t·s/√n with n-1 degrees of freedom."""
+    stddev: float
+    """With n-1."""
+    minimum: float
+    maximum: float
+    slope: float
+    """Least-squares slope per trial."""
+
+    @property
+    def sdev(self) -> float:
+        """Standard deviation in percent of the mean."""
+        return self._percent(self.stddev)
+
+    @property
+    def hw(self) -> float:
+        """Half width in percent of the mean."""
+        return self._percent(self.delta)
+
+    def _percent(self, value: float) -> float:
+        if value == 0.0:
+            return 0.0
+        return 100.0 * value / abs(self.mean) if self.mean else math.inf
+
+
+def figures(x: ArrayLike, confidence: float = 0.95) -> Figures:
+    """The figures of `x`, shape (n,), in the order in which the trials ran.
+
+    Raises ValueError where there is no value, or one is not finite.
+    Source: Auto-pilot paper, figure 2, whose numbers these formulae give.
+    """
+    check_confidence(confidence)
+    values = finite_sample(x)
+    n = values.size
+    if n == 0:
+        raise ValueError("a sample without values has no figures")
+    spread = deviation(values) if n > 1 else math.inf
+    half = t_quantile(confidence, n - 1) * spread / math.sqrt(n) if n > 1 else math.inf
+    place = np.arange(n) - (n - 1) / 2.0
+    return Figures(
+        count=n,
+        mean=float(values.mean()),
+        median=float(np.median(values)),
+        delta=half,
+        stddev=spread,
+        minimum=float(values.min()),
+        maximum=float(values.max()),
+        slope=float(place @ values) / float(place @ place) if n > 1 else math.inf,
+    )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a predicate says of several samples."""
+
+    holds: bool
+    """For every one of them."""
+    failed: tuple[str, ...]
+    """The metrics for which it does not hold."""
+    why: str
+    """A short clause: how well those are known so far."""
+
+
+class Predicate:
+    """An expression that is judged for one metric after the other."""
+
+    def __init__(self, expression_text: str, confidence: float = 0.95) -> None:
+        """Read the expression; `confidence` is that of `$delta`, a fraction.
+
+        Raises:
+            ExpressionError: it cannot be read, or holds a variable that is none of `NAMES`; ValueError: no fraction.
+        """
+        check_confidence(confidence)
+        self.expression = compile_expression(expression_text)
+        self.expression.require(NAMES)
+        self.confidence = confidence
+
+    def judge(self, samples: Mapping[str, Sequence[float]]) -> Judgement:
+        """Whether it holds for every sample; never where there is none, or one without a value.
+
+        Raises:
+            ExpressionError: it cannot be evaluated, as a division by zero; ValueError: a value is not finite.
+        """
+        failed = {name: clause for name, x in samples.items() if (clause := self._objection(name, x))}
+        if failed:
+            why = ", ".join(f"{name}: {clause}" for name, clause in failed.items())
+        else:
+            why = f"holds for {', '.join(samples)}" if samples else "there is no metric to judge"
+        return Judgement(bool(samples) and not failed, tuple(failed), why)
+
+    def _objection(self, name: str, x: Sequence[float]) -> str:
+        """Empty where the expression holds, else how well the mean is known."""
+        if len(x) == 0:
+            return "no value"
+        found = figures(x, self.confidence)
+        if truth(self.expression.evaluate(bindings(name, found, self.confidence))):
+            return ""
+        if found.count == 1:
+            return "one value"
+        return f"± {_digits(found.hw)} % of the mean"
+
+
+def bindings(name: str, found: Figures, confidence: float) -> dict[str, float | str]:
+    """The variables of `NAMES` for one metric, given by any of its names."""
+    return {
+        "name": display_name(name),
+        "column": metric_name(name),
+        "count": float(found.count),
+        "mean": found.mean,
+        "median": found.median,
+        "delta": found.delta,
+        "stddev": found.stddev,
+        "sdev": found.sdev,
+        "hw": found.hw,
+        "min": found.minimum,
+        "max": found.maximum,
+        "slope": found.slope,
+        "confidencelevel": round(100.0 * confidence, 10),
+    }
+
+
+def _digits(percent: float) -> str:
+    return f"{percent:.2g}" if percent < 99.5 else f"{percent:.0f}"

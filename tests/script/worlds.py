@@ -1,0 +1,111 @@
+"""A world for the step machine in which everything is noted and nothing happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from etude.errors import CommandFailed
+from etude.script.machine import Machine
+from etude.script.parse import parse_text
+from etude.script.program import Program
+from etude.script.state import Running, Scope, State, from_data, to_data
+
+Fails = Callable[[str, str, Running | None], str | None]
+
+
+def never(point: str, line: str, test: Running | None) -> str | None:
+    """Nothing fails."""
+    return None
+
+
+@dataclass
+class NotedWorld:
+    """`story` tells what was done, in words; what fails, and when a stop program has enough, are functions."""
+
+    fails: Fails = never
+    enough: Callable[[Running], bool] = lambda test: test.kept >= 3
+    environment: Mapping[str, str] = field(default_factory=lambda: {"HOME": "/home/me"})
+    story: list[str] = field(default_factory=list)
+    stopped: bool = False
+    stop_at: str = ""
+    """A signal comes during the line that begins so."""
+    saved: list[tuple[str, str]] = field(default_factory=list)
+    safe: list[str] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
+
+    def _note(self, text: str) -> None:
+        self.story.append(text)
+        if self.stop_at and text.startswith(self.stop_at):
+            self.stopped = True
+
+    def echo(self, text: str) -> None:
+        self._note(f"ECHO {text}")
+
+    def warn(self, text: str) -> None:
+        self._note(f"warning: {text}")
+
+    def system(self, line: str, scope: Scope) -> str | None:
+        self._note(f"SYSTEM {line}")
+        return self.fails("SYSTEM", line, None)
+
+    def begin_test(self, test: Running) -> None:
+        self.begun.append(test.name)
+
+    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+        self._note(f"{point} {line} [{test.name} {test.trial}]")
+        return self.fails(point, line, test)
+
+    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+        aside = " aside" if test.set_aside else ""
+        self._note(f"EXEC {line} [{test.name} {test.trial} x{test.threads}{aside}]")
+        test.rows.append({"line": line, "trial": test.trial})
+        return self.fails("EXEC", line, test)
+
+    def end_trial(self, test: Running) -> None:
+        self._note(f"trial {test.trial} of {test.name}: {json.dumps(test.rows)} {test.failed or 'ok'}")
+
+    def measured_s(self, test: Running) -> float:
+        return 1.0 * test.kept
+
+    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+        self._note(f"asked {' '.join(test.program)} [{test.name} {test.kept}]")
+        return self.enough(test), "seen enough"
+
+    def end_test(self, test: Running) -> None:
+        self._note(f"end of {test.name}: {test.why}")
+
+    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+        self._note(f"failed: {reason}; {script}")
+
+    def checkpoint(self, path: str, state: State) -> None:
+        self.saved.append((path, json.dumps(to_data(state))))
+
+    def safe_point(self, state: State) -> None:
+        self.safe.append(json.dumps(to_data(state)))
+
+
+def play(text: str | Program, world: NotedWorld | None = None, state: State | None = None) -> list[str]:
+    """The story of a script, from its beginning or from a state."""
+    program = parse_text(text) if isinstance(text, str) else text
+    world = world or NotedWorld()
+    try:
+        Machine(program, state or State(), world).run()
+    except CommandFailed as error:
+        world.story.append(f"stopped: {error}")
+    return world.story
+
+
+def reloaded(state: State) -> State:
+    """A state after it was written and read."""
+    return from_data(json.loads(json.dumps(to_data(state))))
+
+
+def reload(data: str) -> State:
+    """A state from the JSON that a world has kept."""
+    return from_data(json.loads(data))
+
+
+__all__ = ["Any", "NotedWorld", "never", "play", "reload", "reloaded"]
