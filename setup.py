@@ -1,7 +1,10 @@
-"""The one thing that pyproject.toml cannot say: which machines the wheel fits.
+"""What pyproject.toml cannot say: which machines the wheel fits, and that the examples go into it as they lie.
 
-It holds two programs and no Python extension, so it fits every Python 3, but only one platform.
+It holds two programs and no Python extension, so it fits every Python 3, but only one platform. The examples, and the
+scripts that they use, are installed below share/etude (`etude.script.library` looks for them there).
 """
+
+import os
 
 from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -13,4 +16,13 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", platform
 
 
-setup(cmdclass={"bdist_wheel": PlatformWheel})
+def examples() -> list[tuple[str, list[str]]]:
+    """Each directory below examples with its files."""
+    return [
+        (f"share/etude/{directory}", [os.path.join(directory, name) for name in sorted(files)])
+        for directory, _, files in sorted(os.walk("examples"))
+        if files and "__pycache__" not in directory
+    ]
+
+
+setup(cmdclass={"bdist_wheel": PlatformWheel}, data_files=examples())

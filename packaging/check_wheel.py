@@ -1,10 +1,11 @@
-"""Refuses a wheel that would not run elsewhere: wrong tag, or without the programs of the engine."""
+"""Refuses a wheel that would not run elsewhere: wrong tag, or without the engine's programs or the shipped scripts."""
 
 import sys
 import zipfile
 from pathlib import Path
 
 PROGRAMS = ("etude-engine", "aptime")
+SHIPPED = ("lib/common.inc", "lib/fs-setup.sh", "postmark/figure1.ap")
 
 
 def faults(wheel: Path) -> list[str]:
@@ -24,6 +25,10 @@ def faults(wheel: Path) -> list[str]:
                 found.append(f"{program} is missing")
             elif not scripts[program].external_attr >> 16 & 0o111:
                 found.append(f"{program} cannot be executed")
+        names = archive.namelist()
+        for name in SHIPPED:
+            if not any(entry.endswith(f"share/etude/examples/{name}") for entry in names):
+                found.append(f"examples/{name} is missing")
         found += [f"{name} does not belong there" for name in archive.namelist() if name.endswith(".so")]
     return found
 

@@ -13,12 +13,8 @@ from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 
-from etude.errors import UsageError
 from etude.results.model import METRICS
-from etude.script.expand import UndefinedVariable
 from etude.script.forloop import ForLoop, parse_for, plain
-from etude.script.program import Instruction, Program, ScriptError
-from etude.script.source import error_at
 from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
 
 __all__ = ["ArgumentError", "ForLoop", "parse_for"]
@@ -28,7 +24,6 @@ MOST_THREADS = 4096
 
 _CONDITION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(!?(?:<=|>=|==|=|<|>))(?![<>=!])\s*")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_HOLE = re.compile(r"%%|%\w+%|\$\w+\$")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)?")
 _SECONDS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -225,18 +220,6 @@ def parse_threads(text: str) -> int:
     return _whole(Word(text.strip(), 1), f"a whole number from 1 to {MOST_THREADS}", 1, MOST_THREADS)
 
 
-def check_name(text: str) -> tuple[str, str]:
-    """A `NAME=VALUE` of the command line.
-
-    Raises:
-        UsageError: it is none.
-    """
-    try:
-        return parse_assignment(text)
-    except ArgumentError as error:
-        raise UsageError(f"{shown(text)}: {error.message}") from None
-
-
 def number_text(value: float) -> str:
     """A number as a variable holds it: without an exponent, and without a point if it is whole.
 
@@ -246,14 +229,6 @@ def number_text(value: float) -> str:
     if not math.isfinite(value):
         raise ArgumentError(f"the result is {value}; expected a number")
     return plain(Decimal(repr(value)))
-
-
-def located(program: Program, instruction: Instruction, error: Exception) -> ScriptError:
-    """What went wrong at an instruction, with a caret; at the directive if its text was replaced."""
-    text, column = instruction.text, 0
-    if isinstance(error, UndefinedVariable) or (isinstance(error, ArgumentError) and not _HOLE.search(text)):
-        column = error.column
-    return error_at(program.lines, instruction.file, instruction.line, str(error), text, column)
 
 
 def _whole(word: Word, what: str, least: int = 1, most: int = 999_999_999) -> int:

@@ -19,10 +19,12 @@ from etude.experiment.trial import group_name
 from etude.results.blocks import Block
 from etude.results.model import Measurement, from_line
 from etude.results.writer import directory_name
-from etude.script import checkpoint, environment, resfile, stop
+from etude.script import checkpoint, environment, stop
 from etude.script.library import search_path
 from etude.script.measuring import Measuring
+from etude.script.outputs import drop_outputs, keep_outputs, open_outputs
 from etude.script.program import Program
+from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import Running, Scope, State
 from etude.script.words import command_words
@@ -56,7 +58,8 @@ class ScriptBench:
         self._counters = counters
         self._root = desk.path.resolve()
         self._keepers: dict[str, EngineLike] = {}
-        self._begun: set[str] = set()
+        self._entries: dict[str, dict[str, Any]] = {}
+        self._res_files = ResFiles(self._root)
         self._measuring = Measuring(desk.engine)
         self._saved_at = -float("inf")
 
@@ -79,8 +82,7 @@ class ScriptBench:
 
     def begin_test(self, test: Running) -> None:
         """Make the test known to the results; where it has some already, go on from them."""
-        self._begun.add(test.name)
-        number = f"test {len(self._begun)}" + (f" of {self._expected}" if self._expected else "")
+        number = f"test {len(self._entries) + 1}" + (f" of {self._expected}" if self._expected else "")
         self._tell("group", test, detail=number)
         tests: list[dict[str, Any]] = self._desk.document["tests"]
         entry = next((t for t in tests if t["name"] == test.name), None)
@@ -90,8 +92,9 @@ class ScriptBench:
             self._desk.writer.add(test.name, entry["directory"])
             self._desk.ledger.begin(test.name)
             if entry["res"]:
-                resfile.begin(self._root / entry["res"], self._desk.document["machine"]["before"])
+                self._res_files.begin(entry["res"], self._desk.document["machine"]["before"])
             self._desk.save()
+        self._entries[test.name] = entry
         ledger = self._desk.ledger
         test.trial = max(test.trial, ledger.next_trial(test.name))
         test.kept = max(test.kept, ledger.kept(test.name))
@@ -106,13 +109,15 @@ class ScriptBench:
             "group": test.group,
             "minimum": test.minimum,
             "stop_program": shlex.join(test.program) if test.program else None,
-            "res": resfile.file_name(test.name, [t.get("res") for t in tests]) if self._res else None,
+            "res": file_name(test.name, [t.get("res") for t in tests]) if self._res else None,
         }
 
     def end_test(self, test: Running) -> None:
         entry = self._test_entry(test)
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
         self._tell("ended", test, detail=test.why)
+        drop_outputs(self._directory(test))
+        self._res_files.end(entry["res"])
         keeper = self._keepers.pop(test.name, None)
         if keeper is not None:
             keeper.close()
@@ -122,8 +127,7 @@ class ScriptBench:
         return environment.variables(scope, mode, test, self.environment, self._root, script)
 
     def _test_entry(self, test: Running) -> dict[str, Any]:
-        found: dict[str, Any] = next(t for t in self._desk.document["tests"] if t["name"] == test.name)
-        return found
+        return self._entries[test.name]
 
     def measured_s(self, test: Running) -> float:
         return self._desk.ledger.measured_s([test.name])
@@ -145,8 +149,8 @@ class ScriptBench:
 
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
         self._tell("hook", test, detail=point)
-        log = self._root / self._directory(test) / "aplog"
-        around = self._variables(scope, point, test) | {"APLOG": str(log)}
+        log = f"{self._directory(test)}/aplog"
+        around = self._variables(scope, point, test) | {"APLOG": log}
         reason = self._line(test.name, point, line, around, "hooks.log")
         for block in read_log(log):
             name = f"{point.lower()}-measurement" if block.name == "measurement" else block.name
@@ -166,39 +170,29 @@ class ScriptBench:
         return f"{point}{of} failed ({ended.why}): {line}{ended.said}"
 
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
-        directory = self._root / self._directory(test)
-        shared = self._variables(scope, "EXEC", test)
+        directory = self._directory(test)
+        outputs = open_outputs(directory, test.threads)
+        aplogs = [f"{directory}/aplog-{worker}" for worker in range(test.threads)]
         words = command_words(line)
-        aplogs = [directory / f"aplog-{worker}" for worker in range(test.threads)]
-        outputs = [self._output(directory, test, worker) for worker in range(test.threads)]
+        shared = self._variables(scope, "EXEC", test)
         workers = tuple(
             Worker(
                 words,
-                env=shared | {"APTHREAD": str(worker + 1), "APLOG": str(aplogs[worker])},
-                stdout={"file": str(outputs[worker])},
-                stderr={"file": str(outputs[worker])},
+                env=shared | {"APTHREAD": str(worker + 1), "APLOG": aplogs[worker]},
+                stdout={"file": output},
+                stderr={"file": output},
             )
-            for worker in range(test.threads)
+            for worker, output in enumerate(outputs)
         )
         launch = Launch(workers, cgroup=group_name(test.name), counters=self._counters)
         probes = scope.variables.get("PROBES", "")
         rows, blocks, notes = self._measuring.launch(launch, probes, test.name, test.trial)
-        printed = [printed_metrics(test.metrics, output) for output in outputs]
+        kept = keep_outputs(outputs, test.trial)
+        printed = [printed_metrics(test.metrics, output) for output in kept]
         lines, others = rows_of(rows, list(map(read_log, aplogs)), printed, list(words), notes)
         test.rows += lines
         test.blocks += [*blocks, *others]
-        for output in outputs:
-            if os.stat(output).st_size == 0:
-                os.unlink(output)
-        return why_failed(test, rows, outputs)
-
-    def _output(self, directory: Path, test: Running, worker: int) -> Path:
-        logs = directory / "logs"
-        if test.made == 0 or test.set_aside:
-            logs.mkdir(exist_ok=True)
-        file = logs / f"{test.trial:04d}-{worker}.log"
-        file.touch()
-        return file
+        return why_failed(test, rows, kept)
 
     # --- what is on disk ----------------------------------------------------------------------------
 
@@ -236,10 +230,10 @@ class ScriptBench:
     def _append_res(self, test: Running, measurements: Sequence[Measurement]) -> None:
         name = self._test_entry(test)["res"]
         if name is not None and not test.set_aside:
-            resfile.append(self._root / name, measurements, [_block(block) for block in test.blocks])
+            self._res_files.append(name, measurements, [_block(block) for block in test.blocks])
 
     def _directory(self, test: Running) -> str:
-        return self._desk.writer.path(test.name).parent.name
+        return f"{self._root}/{self._test_entry(test)['directory']}"
 
     def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
         self._desk.writer.sync()
@@ -257,6 +251,7 @@ class ScriptBench:
         for keeper in self._keepers.values():
             keeper.close()
         self._keepers.clear()
+        self._res_files.close()
 
     # --- the state ----------------------------------------------------------------------------------
 

@@ -78,11 +78,13 @@ def load(path: Path) -> Saved:
             "use a newer Étude"
         )
     try:
-        words = [document[name] for name in ("script", "digest", "results")]
+        script, digest, results = words = [document[name] for name in ("script", "digest", "results")]
         if not all(isinstance(word, str) and "\0" not in word for word in words):
             raise ValueError("script, digest and results must be texts")
         library = [str(directory) for directory in document["library"]]
-        saved = Saved(*words, from_data(document["state"]), document["exact"] is True, library)
+        saved = Saved(
+            script, digest, results, from_data(document["state"]), document["exact"] is True, library
+        )
     except KeyError as error:
         raise InputError(f"{path}: lacks {error}; was it edited?") from None
     except (TypeError, ValueError) as error:

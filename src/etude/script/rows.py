@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from etude.experiment.trial import printed_metric
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
+from etude.script.outputs import tail
 from etude.script.state import Running
 
 MOST_LOG_BYTES = 64 << 20
@@ -18,14 +18,14 @@ METRIC_BYTES = 16 << 20
 """No more than this of a worker's output is searched for METRIC."""
 
 
-def read_log(path: Path) -> list[Block]:
+def read_log(path: str) -> list[Block]:
     """The blocks that a worker wrote to its $APLOG, which is then removed; none where there is no such file."""
     try:
         with open(path, "rb") as file:
             text = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
     except OSError:
         return []
-    path.unlink(missing_ok=True)
+    os.unlink(path)
     return [block for block in parse_blocks(text) if block.name]
 
 
@@ -82,7 +82,7 @@ def _of_the_trial(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metrics.items() if metric_kind(name, value[1]).join == "first"}
 
 
-def why_failed(test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Path]) -> str | None:
+def why_failed(test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[str | None]) -> str | None:
     """Why an EXEC failed: first the reason that the engine knows, then the first worker that did not return 0."""
     of = f"test {test.name!r}, trial {test.trial}"
     told = [note for row in rows for note in row.get("notes") or () if "barrier" in note]
@@ -97,21 +97,12 @@ def why_failed(test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequen
     return f"{of}: ended with the experiment" if any(row["cancelled"] for row in rows) else None
 
 
-def _last_line(output: Path) -> str:
-    try:
-        with open(output, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-            lines = file.read().decode("utf-8", "replace").strip().splitlines()
-    except OSError:
-        return ""
+def _last_line(output: str | None) -> str:
+    lines = tail(output).strip().splitlines()
     return f": {lines[-1].strip()}" if lines else ""
 
 
-def printed_metrics(metrics: Sequence[Sequence[str]], output: Path) -> dict[str, Any]:
+def printed_metrics(metrics: Sequence[Sequence[str]], output: str | None) -> dict[str, Any]:
     """What METRIC finds in a worker's output."""
-    if not metrics:
-        return {}
-    with open(output, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - METRIC_BYTES))
-        text = file.read().decode("utf-8", "replace")
+    text = tail(output, METRIC_BYTES) if metrics else ""
     return {name: printed_metric(regex, unit, text) for name, unit, regex in metrics}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -152,8 +151,8 @@ def _built(kind: Any, data: Any, where: str) -> Any:
     """`data` as what the type `kind` says, whatever was written in its place."""
     if kind is Any:
         return data
-    if is_dataclass(kind):
-        hints = _hints(kind)
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = get_type_hints(kind)
         if not isinstance(data, dict) or data.keys() != hints.keys():
             raise ValueError(f"{where}: expected an object with {', '.join(hints)}")
         return kind(**{name: _built(hint, data[name], f"{where}.{name}") for name, hint in hints.items()})
@@ -169,11 +168,6 @@ def _built(kind: Any, data: Any, where: str) -> Any:
     if type(data) is not kind and not whole:
         raise ValueError(f"{where}: expected {getattr(kind, '__name__', kind)}, found {str(data)[:40]!r}")
     return data
-
-
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind)
 
 
 def release(state: State) -> None:

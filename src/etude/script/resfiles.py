@@ -1,0 +1,65 @@
+"""Auto-pilot's results files beside Étude's own: one a test, the snapshot first, then what each trial measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from etude.results.blocks import Block
+from etude.results.model import Measurement
+from etude.results.res import format_block, format_measurement, format_snapshot
+from etude.results.writer import refused
+
+
+def file_name(test: str, taken: Sequence[str | None]) -> str:
+    """NAME.res as the papers show it, colons and all; only what no file name can hold is replaced."""
+    stem = test.replace("/", "-").replace("\0", "").lstrip(".")[:200] or "test"
+    name, number = f"{stem}.res", 2
+    while name in taken:
+        name, number = f"{stem}-{number}.res", number + 1
+    return name
+
+
+class ResFiles:
+    """The files of one results directory; each is open while its test runs."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._files: dict[str, BinaryIO] = {}
+
+    def begin(self, name: str, machine: Mapping[str, Any]) -> None:
+        """Begin a file with the snapshot of the machine.
+
+        Raises:
+            MachineRefuses: it cannot be written.
+        """
+        self._write(name, format_snapshot(machine))
+
+    def append(self, name: str, measurements: Sequence[Measurement], blocks: Sequence[Block]) -> None:
+        """Add what one trial measured, then its other blocks.
+
+        Raises:
+            MachineRefuses: it cannot be written.
+        """
+        self._write(name, "".join([*map(format_measurement, measurements), *map(format_block, blocks)]))
+
+    def end(self, name: str | None) -> None:
+        """Its test is over."""
+        file = self._files.pop(name or "", None)
+        if file is not None:
+            file.close()
+
+    def close(self) -> None:
+        """Close those of tests that were not finished."""
+        for name in list(self._files):
+            self.end(name)
+
+    def _write(self, name: str, text: str) -> None:
+        path = self._directory / name
+        try:
+            if name not in self._files:
+                self._files[name] = open(path, "ab", buffering=0)  # noqa: SIM115
+            self._files[name].write(text.encode("utf-8", "replace"))
+        except OSError as error:
+            raise refused(path, error) from error
