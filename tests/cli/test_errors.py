@@ -85,7 +85,7 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["nosuch"], 2, "no verb 'nosuch'; there are bench, stats, doctor: see etude --help"),
+        (["nosuch"], 2, "no verb 'nosuch'; there are bench, run, stats, doctor: see etude --help"),
         (["--nosuch"], 2, "no verb '--nosuch'"),
         (["stats"], 2, "the following arguments are required: DIR"),
         (["stats", "nowhere"], 3, "nowhere: no results here"),

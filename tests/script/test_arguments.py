@@ -11,27 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.errors import UsageError
 from etude.script.arguments import (
     CACHE_WAYS,
-    ArgumentError,
     Condition,
-    check_name,
     holds,
-    located,
     number_text,
     parse_assignment,
     parse_cache,
     parse_condition,
-    parse_for,
     parse_foreach,
     parse_metric,
     parse_test,
     parse_threads,
 )
-from etude.script.expand import UndefinedVariable
-from etude.script.parse import parse_text
-from etude.script.wording import split_words
+from etude.script.forloop import parse_for
+from etude.script.wording import ArgumentError, split_words
 
 
 @pytest.mark.parametrize(
@@ -46,12 +40,6 @@ from etude.script.wording import split_words
 )
 def test_an_assignment_has_no_blanks_round_name_and_value(text: str, name: str, value: str) -> None:
     assert parse_assignment(text) == (name, value)
-    assert check_name(text) == (name, value)
-
-
-def test_a_bad_assignment_on_the_command_line_is_an_error_of_usage() -> None:
-    with pytest.raises(UsageError, match="'threads': expected NAME=VALUE"):
-        check_name("threads")
 
 
 @pytest.mark.parametrize(
@@ -303,27 +291,6 @@ def test_a_result_that_is_no_number_is_an_error(value: float) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_results_lose_nothing(value: float) -> None:
     assert float(number_text(value)) == value
-
-
-@pytest.mark.parametrize(
-    ("script", "error", "caret"),
-    [
-        ("ECHO \\\n  a %X%", UndefinedVariable("X", "variable", 3), "%X%"),
-        ("  ECHO a b", ArgumentError("bad", 3), "b"),
-        ("  ECHO a b", ArgumentError("bad"), "ECHO a b"),
-        ("  ECHO a %B%", ArgumentError("bad", 3), "ECHO a %B%"),
-        ("  ECHO a%%", ArgumentError("bad", 2), "ECHO a%%"),
-        ("  ECHO a", ValueError("bad"), "ECHO a"),
-    ],
-)
-def test_an_error_at_run_time_points_at_its_place_unless_the_text_was_replaced(
-    script: str, error: Exception, caret: str
-) -> None:
-    program = parse_text(script, "a.ap")
-    found = located(program, program.instructions[0], error)
-    shown, mark = found.detail.split("\n")
-    assert shown[mark.index("^") :] == caret
-    assert str(found).endswith(str(error))
 
 
 PIECES = [

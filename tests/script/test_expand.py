@@ -38,6 +38,7 @@ ENVIRONMENT = {"HOME": "/root", "FS": "of the environment"}
         ("$mean < $delta", "$mean < $delta"),
         ('("$delta" < 0.05 * $mean) || ($count > 30)', '("$delta" < 0.05 * $mean) || ($count > 30)'),
         ("$$", "$$"),
+        ("$ HOME$ $HOME $", "$ HOME$ $HOME $"),
         ("$a $HOME$b", "$a /rootb"),
         ("sh -c 'echo $x' %N%", "sh -c 'echo $x' 4"),
     ],

@@ -378,7 +378,7 @@ def test_each_directive_is_used_and_misused_above() -> None:
         "TEST a $MIN$\nDONE",
         "TEST a 1\nCACHE warm %X%\nDONE",
         "TEST a 1\nMETRIC %NAME% x\nDONE",
-        "TEST a 1\nMETRIC name (%REST%\nDONE",
+        "TEST a 1\nMETRIC name (a %REST%\nDONE",
     ],
 )
 def test_what_a_variable_may_mend_is_no_error_yet(line: str) -> None:

@@ -69,6 +69,10 @@ def test_a_line_is_numbered_by_its_first_physical_line() -> None:
     assert [(line.text, line.file, line.line) for line in lines] == [("ECHO a", "x", 2), ("STOP", "x", 5)]
 
 
+def test_carriage_returns_are_no_part_of_the_lines_that_messages_show() -> None:
+    assert read_text("ECHO a\r\n\r\nSTOP", "x").files["x"] == ("ECHO a", "", "STOP")
+
+
 def test_a_file_that_ends_behind_a_backslash_is_an_error() -> None:
     with pytest.raises(ScriptError, match=r"^script:2: the file ends after a backslash") as error:
         texts("ECHO \\\n  b \\ \n")
@@ -202,10 +206,16 @@ def test_a_file_may_be_included_twice(tmp_path: Path) -> None:
 def test_files_that_double_each_other_are_an_error_before_the_memory_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "MOST_FILES", 100)
-    files = {f"a{n}": f"INCLUDE a{n + 1}\nINCLUDE a{n + 1}" for n in range(40)}
-    with pytest.raises(ScriptError, match="more than 100 files or 64 MiB are included"):
-        read_lines(write(tmp_path, main="INCLUDE a0", a40="", **files))
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "MOST_FILES", 1000)
+        files = {f"a{n}": f"INCLUDE a{n + 1}\nINCLUDE a{n + 1}" for n in range(10)}
+        with pytest.raises(ScriptError, match="more than 1,000 files or 64 MiB are included"):
+            read_lines(write(tmp_path, main="INCLUDE a0", a10="", **files))
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "MOST_BYTES", 1 << 20)
+        main = write(tmp_path, main="INCLUDE a\n" * 20, a="#" * (1 << 16))
+        with pytest.raises(ScriptError, match="main:17: more than 10,000 files or 1 MiB are included"):
+            read_lines(main)
     deep = {f"a{n}": f"INCLUDE a{n + 1}" for n in range(99)}
     with pytest.raises(ScriptError, match="64 files include each other"):
         read_lines(write(tmp_path, main="INCLUDE a0", a99="", **deep))

@@ -14,10 +14,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from etude.results.model import METRICS
-from etude.script.forloop import ForLoop, parse_for, plain
+from etude.script.forloop import plain
 from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
-
-__all__ = ["ArgumentError", "ForLoop", "parse_for"]
 
 CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
 MOST_THREADS = 4096

@@ -184,7 +184,7 @@ class ScriptBench:
             )
             for worker, output in enumerate(outputs)
         )
-        launch = Launch(workers, cgroup=group_name(test.name), counters=self._counters)
+        launch = Launch(workers, cgroup=group_name(test.name), counters=self._counters, barrier="inside")
         probes = scope.variables.get("PROBES", "")
         rows, blocks, notes = self._measuring.launch(launch, probes, test.name, test.trial)
         kept = keep_outputs(outputs, test.trial)

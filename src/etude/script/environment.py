@@ -34,5 +34,6 @@ def variables(
     if root is not None and "TESTDIR" not in own and "TESTDIR" not in around:
         found["TESTDIR"] = root
     if test is not None:
-        found |= {"APTEST": test.name, "APEPOCH": str(test.trial)}
+        trial = test.trial - (mode in ("STOP", "POSTCLEANUP"))  # they look back at the last one
+        found |= {"APTEST": test.name, "APEPOCH": str(trial)}
     return found

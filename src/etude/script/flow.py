@@ -106,8 +106,7 @@ class Flow:
         value = compile_expression(expression).evaluate(self._variables)
         if isinstance(value, bool):
             return "1" if value else "0"
-        whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        return str(int(value)) if whole else str(value)
+        return arguments.number_text(value) if isinstance(value, float) else str(value)
 
     def _assign(self, name: str, value: str) -> None:
         if name in self.state.fixed:

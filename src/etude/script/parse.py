@@ -8,11 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from etude.script.arguments import (
-    ArgumentError,
     parse_assignment,
     parse_cache,
     parse_condition,
-    parse_for,
     parse_foreach,
     parse_metric,
     parse_metric_name,
@@ -20,9 +18,10 @@ from etude.script.arguments import (
     parse_threads,
 )
 from etude.script.expand import compile_text
+from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
 from etude.script.source import INCLUDES, LogicalLine, Source, error_at, read_lines, read_text
-from etude.script.wording import NAME, shown
+from etude.script.wording import NAME, ArgumentError, shown
 
 ELSE_IFS = ("ELSEIF", "ELSIF")
 INTERNAL = frozenset((Op.END_TEST, Op.END_INTERLEAVE, Op.JUMP, Op.NEXT))
@@ -291,7 +290,7 @@ def _check_fixed(op: Op, check: Callable[[str], object], text: str) -> None:
     head = text[: template.holes[0].column - 1]
     if any(quote in head for quote in "'\"\\") or (op in _ASSIGNMENTS and "=" not in head):
         return
-    fixed = max((place + 1 for place, found in enumerate(head) if found == "=" or found.isspace()), default=0)
+    fixed = max(head.rfind(character) for character in "= \t") + 1
     try:
         (parse_metric_name if op is Op.METRIC else check)(text)
     except ArgumentError as error:

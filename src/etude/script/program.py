@@ -81,7 +81,6 @@ class ScriptError(InputError):
     def __init__(self, message: str, file: str, line: int, text: str = "", column: int = 0) -> None:
         """`line` and `column` count from 1; column 0 stands for the whole line."""
         super().__init__(f"{file}:{line}: {message}")
-        shown = text.expandtabs(1)
-        self.detail = (
-            "" if not shown.strip() else f"{line:6} | {shown}\n       | {' ' * (max(column, 1) - 1)}^"
-        )
+        shown = "".join(c if c.isprintable() else " " for c in text)
+        under = " " * (max(column, 1) - 1)
+        self.detail = f"{line:6} | {shown}\n       | {under}^" if shown.strip() else ""

@@ -34,6 +34,7 @@ from etude.script.machine import Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
 from etude.script.state import Scope, State
+from etude.script.stop import own_predicate
 from etude.script.wording import ArgumentError
 
 Observer = Callable[[Event, Ledger], None]
@@ -104,6 +105,9 @@ def run_script(
         EtudeError: as the classes of etude.errors say; what was measured is on disk.
     """
     planned = asked.outline()  # what is wrong is found before anything runs
+    for test in planned.tests if not asked.res else ():
+        if test.program and own_predicate(tuple(test.program)) is None:
+            raise UsageError(f"test {test.name!r}: {test.program[0]} needs the .res file; leave out --no-res")
     path = new_directory(directory, Path(asked.program.path).stem)
     with sole_writer(path):
         if holds_results(path):

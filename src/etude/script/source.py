@@ -41,7 +41,7 @@ class LogicalLine(NamedTuple):
 class Source:
     """All logical lines in the order in which they count, and what they were made of.
 
-    `files` are the physical lines of each file under the name that messages give it. `digest` is the SHA-256 of
+    `files` are the physical lines of each file by the name that messages give it. `digest` is the SHA-256 of
     all files as they were read, in that order, each after its length: what is included twice counts twice.
     """
 

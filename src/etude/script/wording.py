@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WORD = re.compile(r"""(?:[^\s'"\\]++|'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.)++""", re.DOTALL)
+_WORD = re.compile(r"""\s*+((?:[^\s'"\\]++|'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.)++)""", re.DOTALL)
 _BLANK_WORD = re.compile(r"\S+")
 _QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]++|\\.)*+)"|\\(.)""", re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\$`])')
@@ -39,13 +39,11 @@ def split_words(text: str) -> list[Word]:
         return [Word(match[0], match.start() + 1) for match in _BLANK_WORD.finditer(text)]
     found, end = [], 0
     for match in _WORD.finditer(text):
-        begin = match.start()
-        if text[end:begin].strip():
+        if match.start() != end:
             break
-        word = match[0]
+        word, end = match[1], match.end()
         quoted = "'" in word or '"' in word or "\\" in word
-        found.append(Word(_QUOTED.sub(_unquoted, word) if quoted else word, begin + 1))
-        end = match.end()
+        found.append(Word(_QUOTED.sub(_unquoted, word) if quoted else word, match.start(1) + 1))
     rest = text[end:].lstrip()
     if rest:
         what = "nothing follows the backslash" if rest[0] == "\\" else f"the {rest[0]} is not closed"

@@ -1,0 +1,197 @@
+"""Who used the CPU between two readings of /proc, by name: the living by difference, the dead by their exit records.
+
+Nothing is counted twice, and what descends from the engine, which is the measured command, is told apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from etude.probes.processes import TICK_NS, Process, Snapshot
+from etude.probes.taskstats import Exit
+
+OURS = "(etude)"
+KERNEL_THREADS = 2  # kthreadd, the parent of all others
+
+# A total in ticks is the sum of two that are each rounded down, as was the one it is compared with.
+_TICKS_OFF = 2
+
+Key = tuple[int, int]
+"""A process: its number, and how many of that number ended before it."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What processes of one name used together."""
+
+    name: str
+    cpu_ns: int
+    processes: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """Those that used any CPU time, most first; and what the measured command used, as far as it was seen."""
+
+    others: tuple[Share, ...]
+    measured_ns: int
+
+
+@dataclass
+class _Used:
+    parent: Key
+    name: str
+    cpu_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Two readings and the exit records in between.
+
+    `exits` had come when `after` was taken, `late` came while it was: their processes may be in it, alive.
+    """
+
+    before: Snapshot
+    exits: Sequence[Exit]
+    after: Snapshot
+    late: Sequence[Exit] = ()
+
+
+def account(readings: Readings, engine_pid: int, own_pid: int) -> Account:
+    """Who used how much. What descends from `engine_pid` is measured; itself and `own_pid` are `OURS`.
+
+    An `engine_pid` of 0 is nobody's.
+    """
+    used = _Table(readings).used
+    times: dict[str, list[int]] = {}
+    measured = _Descent(used, readings.before, engine_pid or -1)
+    measured_ns = 0
+    for key, process in used.items():
+        if process.cpu_ns <= 0:
+            continue
+        if measured(key):
+            measured_ns += process.cpu_ns
+        else:
+            times.setdefault(_name(key, process, used, engine_pid, own_pid), []).append(process.cpu_ns)
+    shares = [Share(name, sum(each), len(each)) for name, each in times.items()]
+    return Account(tuple(sorted(shares, key=lambda share: (-share.cpu_ns, share.name))), measured_ns)
+
+
+class _Table:
+    """CPU time by process, filled in the order of the ends, so that a number that is used again is another process."""
+
+    def __init__(self, readings: Readings) -> None:
+        self.used: dict[Key, _Used] = {}
+        self._before = readings.before
+        self._ended: Counter[int] = Counter()
+        self._known_owners = all(exit_.process is not None for exit_ in (*readings.exits, *readings.late))
+        self._had = {
+            thread: (cpu_ns, process)
+            for process in readings.before.processes.values()
+            for thread, cpu_ns in process.threads.items()
+        }
+        self._owner = {
+            thread: process.pid
+            for snapshot in (readings.after, readings.before)
+            for process in snapshot.processes.values()
+            for thread in process.threads
+        }
+        for exit_ in (*readings.exits, *readings.late):
+            self._add_exit(exit_)
+        recorded = {exit_.thread for exit_ in readings.exits}
+        late = {exit_.thread for exit_ in readings.late}
+        for process in readings.after.processes.values():
+            # A zombie's record has come. One that ended while /proc was read may look alive.
+            over = late | {process.pid} if process.zombie and process.pid in recorded else late
+            self._add_living(process, over)
+
+    def _add_exit(self, exit_: Exit) -> None:
+        pid = exit_.process if exit_.process is not None else self._owner.get(exit_.thread, exit_.thread)
+        key = (pid, self._ended[pid])
+        used = self.used.setdefault(key, _Used((exit_.parent, 0), ""))
+        used.cpu_ns += max(0, exit_.cpu_ns - self._had_at_start(exit_))
+        used.parent = (exit_.parent, self._ended[exit_.parent])
+        if exit_.thread == pid or not used.name:
+            used.name = exit_.name
+        if exit_.last or (exit_.process is None and exit_.thread == pid):
+            self._ended[pid] += 1
+
+    def _had_at_start(self, exit_: Exit) -> int:
+        """What the thread had used at the first reading: 0 if it began later, under a number that had become free."""
+        cpu_ns, process = self._had.pop(exit_.thread, (0, None))
+        if process is None or exit_.thread != process.pid:
+            return cpu_ns
+        age_us = (self._before.taken - process.began - _TICKS_OFF) * TICK_NS // 1000
+        return cpu_ns if exit_.elapsed_us >= age_us else 0
+
+    def _add_living(self, process: Process, over: Set[int]) -> None:
+        if process.threads.keys() <= over:
+            return
+        key = (process.pid, self._ended[process.pid])
+        used = self.used.setdefault(key, _Used((process.parent, 0), process.name))
+        used.parent = (process.parent, self._ended[process.parent])
+        used.name = process.name
+        early = self._before.processes.get(process.pid)
+        same = early is not None and early.began == process.began
+        for thread, cpu_ns in process.threads.items():
+            if thread not in over:
+                had, owner = self._had.get(thread, (0, None))
+                used.cpu_ns += max(0, cpu_ns - (had if same and owner is early else 0))
+        # Threads that ended without a record are in the total only; so are all where the kernel keeps no ns.
+        total_ns = (process.ticks - (early.ticks if early is not None and same else 0)) * TICK_NS
+        missed = self._known_owners and total_ns - used.cpu_ns > _TICKS_OFF * TICK_NS
+        if missed or not any(process.threads.values()):
+            used.cpu_ns = total_ns
+
+
+class _Descent:
+    """Whether a process descends from the engine."""
+
+    def __init__(self, used: Mapping[Key, _Used], before: Snapshot, engine_pid: int) -> None:
+        self._used = used
+        self._before = before
+        self._engine_pid = engine_pid
+        self._known: dict[Key, bool] = {}
+
+    def __call__(self, key: Key) -> bool:
+        path: list[Key] = []
+        while key not in self._known and key not in path:
+            path.append(key)
+            parent = self._parent(key)
+            if parent is None or parent[0] == self._engine_pid:
+                self._known[key] = parent is not None
+                break
+            key = parent
+        answer = self._known.get(key, False)
+        self._known |= dict.fromkeys(path, answer)
+        return answer
+
+    def _parent(self, key: Key) -> Key | None:
+        """The parent, or the last of its number that is known: its record may have come just before its child's."""
+        pid, number = key
+        while number >= 0:
+            if (process := self._used.get((pid, number))) is not None:
+                return process.parent
+            number -= 1
+        early = self._before.processes.get(pid)
+        return (early.parent, 0) if early is not None else None
+
+
+def _name(key: Key, process: _Used, used: Mapping[Key, _Used], engine_pid: int, own_pid: int) -> str:
+    if key[0] in (engine_pid, own_pid):
+        return OURS
+    engine = used.get((engine_pid, 0))
+    if process.parent[0] == own_pid and engine is not None and process.name == engine.name:
+        return OURS  # the engine of a test's hooks
+    return plain_name(process.name, kernel=process.parent[0] == KERNEL_THREADS)
+
+
+def plain_name(name: str, *, kernel: bool) -> str:
+    """The name on one line; a worker of the kernel without what it happened to do last."""
+    if kernel and name.startswith("kworker/"):
+        head, slash, rest = name.partition("/")
+        if not rest.startswith("R-"):  # a rescuer, which has its name for good
+            name = head + slash + rest.partition("+")[0].partition("-")[0]
+    return "".join(c if c.isprintable() else "?" for c in name) or "?"

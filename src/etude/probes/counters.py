@@ -1,0 +1,28 @@
+"""Counters that only grow, read twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def growth(
+    before: Mapping[str, Sequence[int]], after: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[int, ...]]:
+    """By how much each row of counters grew; rows in which none did are left out.
+
+    A row that is new, or in which one fell, belongs to something that was made in between and counts from 0.
+    """
+    grown = {}
+    for name, late in after.items():
+        early = before.get(name, ())
+        change = tuple(b - a for a, b in zip(early, late, strict=False))
+        if len(early) != len(late) or any(by < 0 for by in change):
+            change = tuple(late)
+        if any(change):
+            grown[name] = change
+    return grown
+
+
+def to_ints(words: Sequence[str]) -> tuple[int, ...] | None:
+    """The words as whole numbers of 0 or more; None if one is not."""
+    return tuple(map(int, words)) if all(word.isascii() and word.isdecimal() for word in words) else None

@@ -1,0 +1,109 @@
+"""Probe `disk`: requests to block devices and their bytes, of the whole machine.
+
+What the measured processes themselves caused is in storage_read and storage_written; this is what reached devices.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from etude.probes.counters import growth, to_ints
+from etude.probes.probe import Context, ProbeBlock, Reading, value
+from etude.testbed import tree
+
+SECTOR_BYTES = 512
+"""In /proc/diskstats, whatever the device's own sectors are."""
+
+
+class Counts(NamedTuple):
+    """What one device did since it was made. Discards are counted since Linux 4.18, flushes since 5.5; else 0."""
+
+    reads: int
+    read_bytes: int
+    writes: int
+    write_bytes: int
+    busy_ms: int
+    discards: int
+    flushes: int
+
+
+class Disk:
+    """Sums are over whole devices that stand on no other one; what each device did is in a block."""
+
+    name = "disk"
+    gives: ClassVar[Mapping[str, str]] = {
+        "disk_reads": "1",
+        "disk_writes": "1",
+        "disk_read_bytes": "B",
+        "disk_write_bytes": "B",
+    }
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
+    def unavailable(self) -> str | None:
+        if tree.read_text(self._root, "proc/diskstats") is None:
+            return "/proc/diskstats cannot be read"
+        if not os.path.isdir(self._root / "sys/class/block"):
+            return "no /sys/class/block, without which a partition cannot be told from a disk"
+        return None
+
+    def start(self, context: Context) -> dict[str, Counts]:
+        return self._read()
+
+    def end(self, state: dict[str, Counts], context: Context) -> Reading:
+        grown = {name: Counts(*row) for name, row in growth(state, self._read()).items()}
+        left_out = {name: why_not_counted(self._root, name) for name in grown}
+        counted = [counts for name, counts in grown.items() if left_out[name] is None]
+        metrics = {
+            "disk_reads": value(sum(c.reads for c in counted), "1"),
+            "disk_writes": value(sum(c.writes for c in counted), "1"),
+            "disk_read_bytes": value(sum(c.read_bytes for c in counted), "B"),
+            "disk_write_bytes": value(sum(c.write_bytes for c in counted), "B"),
+        }
+        lines = tuple(_line(name, counts, left_out[name]) for name, counts in grown.items())
+        return Reading(metrics, (ProbeBlock("disk", lines),) if lines else ())
+
+    def _read(self) -> dict[str, Counts]:
+        return parse_diskstats(tree.read_text(self._root, "proc/diskstats") or "")
+
+
+def parse_diskstats(text: str) -> dict[str, Counts]:
+    """Devices of /proc/diskstats by name; lines that are none are left out."""
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        numbers = to_ints(words[3:])
+        if numbers is None or len(numbers) < 11:
+            continue
+        reads, _, read, _, writes, _, written, _, _, busy_ms, *_ = numbers
+        discards = numbers[11] if len(numbers) > 11 else 0
+        flushes = numbers[15] if len(numbers) > 15 else 0
+        found[words[2]] = Counts(
+            reads, read * SECTOR_BYTES, writes, written * SECTOR_BYTES, busy_ms, discards, flushes
+        )
+    return found
+
+
+def why_not_counted(root: Path, name: str) -> str | None:
+    """Why a device is not in the sums: its requests are, or may be, counted at another one, or reach no disk."""
+    place = root / "sys/class/block" / name.replace("/", "!")
+    if os.path.exists(place / "partition"):
+        return "a partition"
+    if name.startswith("loop"):
+        return "a loop device"
+    if name.startswith(("ram", "zram")):
+        return "in memory"
+    below = tree.names(root, str(place.relative_to(root) / "slaves"))
+    return f"stands on {', '.join(below)}" if below else None
+
+
+def _line(name: str, counts: Counts, left_out: str | None) -> str:
+    return (
+        f"{name} = {counts.reads} reads of {counts.read_bytes} B, "
+        f"{counts.writes} writes of {counts.write_bytes} B, {counts.discards} discards, {counts.flushes} flushes, "
+        f"busy {counts.busy_ms / 1000:.3f} s ({f'not counted: {left_out}' if left_out else 'counted'})"
+    )

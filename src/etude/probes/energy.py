@@ -1,0 +1,108 @@
+"""Probe `energy`: what the processors' own meters (RAPL) counted, of the whole machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from etude.probes.probe import Context, ProbeBlock, ProbeFailed, Reading, value
+from etude.testbed import tree
+
+BASE = "sys/class/powercap"
+
+# Zones by the beginning of their name: package-0, package-0-die-1, dram, …
+PARTS = {
+    "package": "energy_package",
+    "dram": "energy_dram",
+    "core": "energy_core",
+    "uncore": "energy_uncore",
+    "psys": "energy_platform",
+}
+
+
+class Meter(NamedTuple):
+    """One meter: it counts µJ up to its range, then again from 0."""
+
+    name: str
+    uj: int
+    range_uj: int | None
+
+
+class Energy:
+    """Joules, summed over packages: of the packages, and of each of their parts that has a meter."""
+
+    name = "energy"
+    gives: ClassVar[Mapping[str, str]] = {"energy_package": "J"}
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
+    def unavailable(self) -> str | None:
+        if not zones(self._root):
+            return "no energy meters in /sys/class/powercap (RAPL); most virtual machines have none"
+        if not read_meters(self._root):
+            return "only root may read the energy meters in /sys/class/powercap (since Linux 5.10)"
+        return None
+
+    def start(self, context: Context) -> dict[str, Meter]:
+        return read_meters(self._root)
+
+    def end(self, state: dict[str, Meter], context: Context) -> Reading:
+        used = used_uj(state, read_meters(self._root))
+        if not used:
+            raise ProbeFailed("no energy meter could be read twice")
+        sums: dict[str, int] = {}
+        for zone, uj in used.items():
+            if (metric := _metric(state[zone].name)) is not None:
+                sums[metric] = sums.get(metric, 0) + uj
+        lines = tuple(f"{_place(zone, state)} = {uj / 1e6:.6f} J" for zone, uj in used.items())
+        metrics = {metric: value(uj / 1e6, "J") for metric, uj in sums.items()}
+        return Reading(metrics, (ProbeBlock("energy", lines),))
+
+
+def zones(root: Path) -> list[str]:
+    """Directories of the meters, packages before their parts.
+
+    What the processor shows through memory-mapped registers, too, is another view of the same packages.
+    """
+    names = tree.names(root, BASE)
+    found = [name for name in names if re.fullmatch(r"intel-rapl:[0-9]+(:[0-9]+)?", name)]
+    return found or [name for name in names if re.fullmatch(r"intel-rapl-mmio:[0-9]+(:[0-9]+)?", name)]
+
+
+def read_meters(root: Path) -> dict[str, Meter]:
+    """The meters that can be read, by zone."""
+    meters = {}
+    for zone in zones(root):
+        name = tree.read_text(root, f"{BASE}/{zone}/name")
+        uj = tree.read_int(root, f"{BASE}/{zone}/energy_uj")
+        if name is not None and uj is not None:
+            meters[zone] = Meter(name, uj, tree.read_int(root, f"{BASE}/{zone}/max_energy_range_uj"))
+    return meters
+
+
+def used_uj(before: dict[str, Meter], after: dict[str, Meter]) -> dict[str, int]:
+    """What each meter counted in between, by zone, if it did not begin anew more than once."""
+    used = {}
+    for zone, early in before.items():
+        late = after.get(zone)
+        if late is None:
+            continue
+        by = late.uj - early.uj
+        if by < 0:
+            by += early.range_uj or 0
+        if by >= 0:
+            used[zone] = by
+    return used
+
+
+def _metric(name: str) -> str | None:
+    return next((metric for part, metric in PARTS.items() if name.startswith(part)), None)
+
+
+def _place(zone: str, meters: dict[str, Meter]) -> str:
+    """`package-0`, or `package-0 dram`."""
+    parent = meters.get(zone.rpartition(":")[0])
+    return f"{parent.name} {meters[zone].name}" if parent else meters[zone].name

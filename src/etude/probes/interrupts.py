@@ -1,0 +1,84 @@
+"""Probe `interrupts`: interrupts and context switches of the whole machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from etude.probes.counters import growth
+from etude.probes.probe import Context, ProbeBlock, Reading, missing, value
+from etude.results.model import MetricValue
+from etude.testbed import tree
+
+LONGEST_BYTES = 64 << 20
+"""/proc/interrupts has a column for each CPU: some MB on large machines."""
+
+State = tuple[dict[str, int], dict[str, tuple[int]], dict[str, str]]
+
+
+class Interrupts:
+    """Interrupts served, context switches, and a block with the interrupts that came, most frequent first."""
+
+    name = "interrupts"
+    gives: ClassVar[Mapping[str, str]] = {"machine_interrupts": "1", "machine_switches": "1"}
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
+    def unavailable(self) -> str | None:
+        return None if self._read()[0] else "/proc/stat cannot be read"
+
+    def start(self, context: Context) -> State:
+        return self._read()
+
+    def end(self, state: State, context: Context) -> Reading:
+        totals, counts, meanings = self._read()
+        metrics = {
+            "machine_interrupts": _difference(state[0], totals, "intr"),
+            "machine_switches": _difference(state[0], totals, "ctxt"),
+        }
+        grown = sorted(growth(state[1], counts).items(), key=lambda item: -item[1][0])
+        lines = tuple(
+            f"{name} = {by} ({meanings[name]})" if meanings[name] else f"{name} = {by}"
+            for name, (by,) in grown
+        )
+        return Reading(metrics, (ProbeBlock("interrupts", lines),) if lines else ())
+
+    def _read(self) -> State:
+        totals = parse_stat(tree.read_text(self._root, "proc/stat", LONGEST_BYTES) or "")
+        table = tree.read_text(self._root, "proc/interrupts", LONGEST_BYTES) or ""
+        return totals, *parse_interrupts(table)
+
+
+def parse_stat(text: str) -> dict[str, int]:
+    """`intr` (all interrupts since boot) and `ctxt` (context switches) of /proc/stat."""
+    words = (line.split(None, 2) for line in text.splitlines() if line.startswith(("intr ", "ctxt ")))
+    return {
+        pair[0]: int(pair[1]) for pair in words if len(pair) > 1 and pair[1].isascii() and pair[1].isdecimal()
+    }
+
+
+def parse_interrupts(text: str) -> tuple[dict[str, tuple[int]], dict[str, str]]:
+    """/proc/interrupts: by name the count over all CPUs, and what it is."""
+    header, *lines = text.splitlines() or [""]
+    cpus = len(header.split())
+    counts: dict[str, tuple[int]] = {}
+    meanings: dict[str, str] = {}
+    for line in lines:
+        name, colon, rest = line.partition(":")
+        if not colon:
+            continue
+        numbers: list[int] = []
+        words = rest.split()
+        while words and len(numbers) < cpus and words[0].isascii() and words[0].isdecimal():
+            numbers.append(int(words.pop(0)))
+        counts[name.strip()] = (sum(numbers),)
+        meanings[name.strip()] = " ".join(words)
+    return counts, meanings
+
+
+def _difference(before: dict[str, int], after: dict[str, int], name: str) -> MetricValue:
+    if name in before and name in after:
+        return value(after[name] - before[name], "1")
+    return missing("1", f"no {name} in /proc/stat")

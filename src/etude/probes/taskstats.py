@@ -1,0 +1,216 @@
+"""What the kernel tells of each thread at its end: taskstats exit records, over generic netlink.
+
+A process that lived between two readings of /proc is seen in no other way. Only root may listen. The layout is that
+of linux/taskstats.h; members are only added at its end, but for version 15 (Linux 6.14), which put some in the middle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import struct
+from typing import NamedTuple
+
+from etude.probes import genetlink
+from etude.probes.genetlink import Message
+from etude.probes.processes import KERNEL_TICK_NS
+
+FAMILY = b"TASKSTATS\0"
+GET, NEW = 1, 2  # commands: ours, and that of a record
+ASK_PID, REGISTER, DEREGISTER = 1, 3, 4  # attributes of GET
+STATS, OF_THREAD = 3, 4  # attributes of NEW: the structure itself; a thread's number with it
+ENDS_GROUP = 0x20  # AGROUP of linux/acct.h: the last thread of its process
+
+SO_RCVBUFFORCE = 33
+BUFFER_BYTES = 64 << 20
+"""The kernel doubles it; a record takes 1.3 KB of it: some 100,000 ends of threads. It is taken as they come."""
+
+_VERSION_WITH_GROUPS = 12  # Linux 5.19
+_MOVED = {15: 48}
+_MOVED_GROUP = {15: 96}
+_WAITED_AT = 24  # cpu_delay_total: ns that it was ready to run and did not
+_SLEPT_AT = 272  # nvcsw: how often it gave up the CPU of its own accord
+_ON_CPU = struct.Struct("=Q32s")  # cpu_run_virtual_total in ns, ac_comm
+_ON_CPU_AT = 72
+_PARENT_TO_TIMES = struct.Struct(
+    "=II4xQQQ"
+)  # ac_ppid, ac_btime, ac_etime, ac_utime, ac_stime, the last three in µs
+_PARENT_AT = 132
+_THREAD_AT = 128
+_GROUP_AT = 368
+
+
+class Exit(NamedTuple):
+    """The end of one thread. `process` is None, and `last` unknown, before Linux 5.19."""
+
+    thread: int
+    process: int | None
+    parent: int
+    name: str
+    elapsed_us: int
+    cpu_ns: int
+    last: bool = False
+
+
+class NoRecords(Exception):
+    """Why there are no exit records here, in one line."""
+
+
+class ExitRecords:
+    """Receives the end of every thread of the machine from now on, without running in between. Close it."""
+
+    def __init__(self, cpus: str) -> None:
+        """`cpus`: all CPUs that there may be, as a list such as `0-3`.
+
+        Raises:
+            NoRecords: no permission, or no such kernel.
+        """
+        self._cpus = cpus.encode() + b"\0"
+        self._sequence = 0
+        try:
+            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, genetlink.NETLINK_GENERIC)
+        except OSError as error:
+            raise NoRecords(f"this kernel has no generic netlink ({error.strerror})") from None
+        try:
+            self._prepare()
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def _prepare(self) -> None:
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+            # The kernel answers within the call, so this is never waited for.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 1, 0))
+            self._socket.bind((0, 0))
+            self._family = self._find_family()
+            self._check_layout()
+            self._ask(self._family, GET, genetlink.pack_attribute(REGISTER, self._cpus), acknowledge=True)
+        except PermissionError:
+            raise NoRecords("only root may receive the kernel's exit records (taskstats)") from None
+        except OSError as error:
+            raise NoRecords(_why(error)) from None
+
+    def drain(self) -> tuple[list[Exit], bool]:
+        """The records that have come since, in the order of the ends; and whether some were lost."""
+        exits: list[Exit] = []
+        lost = False
+        while True:
+            try:
+                datagram = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return exits, lost
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                lost = True
+                continue
+            for message in genetlink.messages(datagram):
+                if message.kind == self._family and (read := parse_exit(message)) is not None:
+                    exits.append(read)
+
+    def close(self) -> None:
+        """Tell the kernel to send no more."""
+        with contextlib.suppress(OSError), self._socket:
+            self._send(self._family, GET, genetlink.pack_attribute(DEREGISTER, self._cpus))
+
+    def _find_family(self) -> int:
+        asked = genetlink.pack_attribute(genetlink.FAMILY_NAME, FAMILY)
+        answer = self._ask(genetlink.CONTROLLER, genetlink.GET_FAMILY, asked)
+        number = answer.attributes().get(genetlink.FAMILY_ID, b"")
+        if len(number) != 2:
+            raise NoRecords("the kernel's answer about taskstats makes no sense")
+        found: int = struct.unpack("=H", number)[0]
+        return found
+
+    def _check_layout(self) -> None:
+        """What the kernel says of this process must be what is true of it."""
+        pid = os.getpid()
+        answer = self._ask(self._family, GET, genetlink.pack_attribute(ASK_PID, struct.pack("=I", pid)))
+        own = parse_exit(answer)
+        if own is None or own.thread != pid or own.parent != os.getppid() or own.process not in (None, pid):
+            raise NoRecords("this kernel's taskstats have another layout than is known")
+
+    def _ask(self, family: int, command: int, packed: bytes, *, acknowledge: bool = False) -> Message:
+        """The answer to a request, or its acknowledgement; records that come before it are dropped.
+
+        Raises:
+            OSError: what the kernel refused it with.
+        """
+        sequence = self._send(family, command, packed, acknowledge=acknowledge)
+        while True:
+            for message in genetlink.messages(self._socket.recv(1 << 16)):
+                if message.error:
+                    raise OSError(message.error, os.strerror(message.error))
+                # Records have numbers of their own, of which one may be that of the request.
+                if message.sequence == sequence and message.kind == (
+                    genetlink.ERROR if acknowledge else family
+                ):
+                    return message
+
+    def _send(self, family: int, command: int, packed: bytes, *, acknowledge: bool = False) -> int:
+        self._sequence += 1
+        flags = genetlink.ACKNOWLEDGE if acknowledge else 0
+        self._socket.send(genetlink.pack(family, command, flags, self._sequence, packed))
+        return self._sequence
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.ENOENT:
+        return "this kernel has no taskstats (CONFIG_TASKSTATS)"
+    if error.errno == errno.EINVAL:
+        return "the kernel gives no exit records here (EINVAL), as in the PID namespace of a container"
+    return f"the kernel refused its exit records: {error.strerror or error}"
+
+
+def parse_exit(message: Message) -> Exit | None:
+    """The record of a thread; None if the message holds none."""
+    of_thread = message.attributes().get(OF_THREAD)
+    stats = dict(genetlink.attributes(of_thread)).get(STATS) if of_thread is not None else None
+    return parse_stats(stats) if stats is not None else None
+
+
+def parse_stats(stats: bytes) -> Exit | None:
+    """A taskstats structure; None if it is too short."""
+    if len(stats) < 2:
+        return None
+    version: int = struct.unpack_from("=H", stats)[0]
+    by = _MOVED.get(version, 0)
+    if len(stats) < _SLEPT_AT + by + 8:
+        return None
+    on_cpu_ns, name = _ON_CPU.unpack_from(stats, _ON_CPU_AT + by)
+    (thread,) = struct.unpack_from("=I", stats, _THREAD_AT + by)
+    parent, _, elapsed_us, user_us, system_us = _PARENT_TO_TIMES.unpack_from(stats, _PARENT_AT + by)
+    (waited_ns,) = struct.unpack_from("=Q", stats, _WAITED_AT)
+    (slept,) = struct.unpack_from("=Q", stats, _SLEPT_AT + by)
+    group_at = _GROUP_AT + _MOVED_GROUP.get(version, 0)
+    process, last = None, False
+    if version >= _VERSION_WITH_GROUPS and len(stats) >= group_at + 4:
+        (process,) = struct.unpack_from("=I", stats, group_at)
+        last = bool(stats[8] & ENDS_GROUP)
+    return Exit(
+        thread,
+        process,
+        parent,
+        name.partition(b"\0")[0].decode("utf-8", "replace"),
+        elapsed_us,
+        # A kernel without CONFIG_TASK_DELAY_ACCT has the sampled times only.
+        _cpu_ns(on_cpu_ns, elapsed_us * 1000 - waited_ns, slept)
+        if on_cpu_ns
+        else (user_us + system_us) * 1000,
+        last,
+    )
+
+
+def _cpu_ns(on_cpu_ns: int, not_waiting_ns: int, slept: int) -> int:
+    """CPU time of a thread up to its record.
+
+    What the record says ends with the scheduler's last look at the thread, up to a tick before: of a process that
+    lived for less than that it is next to nothing. A thread that never slept was on a CPU whenever it did not wait for
+    one. (Of one that did sleep, the last look was when it last woke up, at the earliest.)
+    """
+    if slept:
+        return on_cpu_ns
+    return max(on_cpu_ns, min(not_waiting_ns, on_cpu_ns + KERNEL_TICK_NS))
