@@ -16,7 +16,7 @@ from etude.script.parse import parse_text
 from etude.script.program import Program, ScriptError
 from etude.script.state import Running, State
 
-MOST_STEPS = 400
+MOST_STEPS = 120
 names = st.sampled_from(["A", "B", "C"])
 words = st.sampled_from(["x", "y", "1", "2", "%A%", "%B%", "%THREADS%", "$HOME$"])
 conditions = st.builds(
@@ -95,7 +95,7 @@ def play_in_parts(program: Program, cut: Callable[[int], bool]) -> tuple[list[st
     return story, "endless"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(scripts, st.integers(0, 60))
 def test_a_script_stopped_anywhere_goes_on_as_if_it_had_not_been(text: str, at: int) -> None:
     program = parse_text(text)

@@ -81,6 +81,6 @@ class ScriptError(InputError):
     def __init__(self, message: str, file: str, line: int, text: str = "", column: int = 0) -> None:
         """`line` and `column` count from 1; column 0 stands for the whole line."""
         super().__init__(f"{file}:{line}: {message}")
-        shown = "".join(c if c.isprintable() else " " for c in text)
+        shown = text.expandtabs(1)
         under = " " * (max(column, 1) - 1)
         self.detail = f"{line:6} | {shown}\n       | {under}^" if shown.strip() else ""
