@@ -107,6 +107,15 @@ WRONG_MEMBERS: list[tuple[str, Any]] = [
     ("stdout", "text"),
     ("stdout", {}),
     ("notes", 3),
+    ("rows", 0),
+    ("rows", "2"),
+    ("rows", True),
+    ("rows", None),
+    ("cache", {}),
+    ("cache", "warm"),
+    ("cache", {"declared": "hot", "performed": None}),
+    ("cache", {"declared": None, "performed": None}),
+    ("cache", {"declared": "warm", "performed": ["warm"]}),
 ]
 
 
@@ -219,3 +228,39 @@ def test_a_trial_that_lacks_a_worker_is_no_trial(tmp_path: Path) -> None:
         assert bool(results.torn) == (written % 3 != 0)
         assert drop_torn_trial(directory / "a" / "results.jsonl", workers=3) == (written % 3 != 0)
         assert not load_results(directory).torn
+
+
+def test_a_trial_with_fewer_lines_than_its_rows_say_is_no_trial(tmp_path: Path) -> None:
+    """Of two workers, one runs three commands and the other one; the trial after has one line only."""
+    shapes = [[(0, 4), (0, 4), (0, 4), (1, 4)], [(0, 1)], [(0, 2), (0, 2)]]
+    trials = [[measurement(trial=i, worker=w, rows=n) for w, n in shape] for i, shape in enumerate(shapes)]
+    rows = [row for trial in trials for row in trial]
+    for written in range(len(rows) + 1):
+        directory = tmp_path / str(written)
+        results_directory(directory, {"a": rows[:written]})
+        document = json.loads((directory / "experiment.json").read_text())
+        document["tests"][0]["workers"] = 2
+        (directory / "experiment.json").write_text(json.dumps(document))
+        whole = max(n for n in (0, 4, 5, 7) if n <= written)
+        results = load_results(directory)
+        assert len(results.measurements["a"]) == whole
+        assert bool(results.torn) == (whole != written)
+        assert drop_torn_trial(directory / "a" / "results.jsonl", workers=2) == (whole != written)
+        assert not load_results(directory).torn
+
+
+def test_a_line_that_says_how_many_rows_there_are_needs_no_worker_count(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    file.write_bytes(line(measurement(rows=2)))
+    assert drop_torn_trial(file)
+    file.write_bytes(line(measurement(rows=2)) * 2)
+    assert not drop_torn_trial(file)
+
+
+@pytest.mark.parametrize("rows", ["2", 0, -3, 10**30, True, None, [2]])
+def test_rows_that_cannot_be_meant_cut_nothing(tmp_path: Path, rows: object) -> None:
+    file = tmp_path / "results.jsonl"
+    content = json.dumps({"trial": 1, "rows": rows}).encode() + b"\n"
+    file.write_bytes(content)
+    assert not drop_torn_trial(file)
+    assert file.read_bytes() == content

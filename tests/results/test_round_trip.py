@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import document, measurement
-from etude.results.model import Measurement, from_line, to_line
+from etude.results.model import CACHE_WAYS, Measurement, from_line, to_line
 from etude.results.reader import load_results, read_measurements
 from etude.results.writer import ResultsWriter, replace_json
 
@@ -19,7 +19,8 @@ count = st.integers(0, 2**63 - 1)
 number = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63 - 1)
 metric = st.tuples(number, text).map(list) | st.tuples(st.none(), text, text).map(list)
 captured = st.none() | st.fixed_dictionaries({"bytes": count, "sha256": text, "tail": text})
-cache = st.none() | st.fixed_dictionaries({"declared": text, "performed": st.none() | text})
+way = st.sampled_from(CACHE_WAYS)
+cache = st.none() | st.fixed_dictionaries({"declared": way, "performed": st.none() | way})
 
 measurements = st.builds(
     Measurement,
@@ -48,6 +49,7 @@ measurements = st.builds(
     stderr=captured,
     notes=st.none() | st.lists(text, max_size=2),
     windows=st.none(),
+    rows=st.none() | st.integers(1, 2**63 - 1),
 )
 
 
@@ -112,8 +114,9 @@ def test_a_metric_without_a_value_keeps_its_reason() -> None:
     assert from_line(to_line(row)).metrics["cycles"] == [None, "1", "no such event"]
 
 
-def test_absent_streams_windows_and_notes_are_left_out_of_the_line() -> None:
-    assert not {"stdout", "stderr", "windows", "notes"} & set(to_line(measurement()))
+def test_absent_streams_windows_notes_and_rows_are_left_out_of_the_line() -> None:
+    assert not {"stdout", "stderr", "windows", "notes", "rows"} & set(to_line(measurement()))
+    assert to_line(measurement(rows=3))["rows"] == 3
 
 
 def test_a_frame_has_one_row_a_measurement_and_one_column_a_member_and_metric(tmp_path: Path) -> None:

@@ -53,6 +53,65 @@ def test_workers_without_a_value_are_left_out_of_the_join() -> None:
     assert join_workers([*workers("tree_cpu", 4.0), measurement(worker=1, metrics={})], "tree_cpu") == 4.0
 
 
+def commands(metric: str, *workers: tuple[float | None, ...], unit: str = "s") -> list[Measurement]:
+    """Each worker's commands, one after the other; what a command lacks is left out."""
+    return [
+        measurement(worker=worker, metrics={} if value is None else {metric: [value, unit]})
+        for worker, values in enumerate(workers)
+        for value in values
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "joined"),
+    [
+        ("elapsed", 9.0),  # of 1 + 2 + 3 and 4 + 5, not 4 + 5 of the longest at each place, and not their sum
+        ("user", 15.0),
+        ("system", 15.0),
+        ("minor_faults", 15.0),
+        ("peak_memory", 5.0),
+        ("tree_cpu", 1.0),
+        ("one_of_the_programs_own", 5.0),
+    ],
+)
+def test_commands_of_a_worker_are_joined_before_the_workers(metric: str, joined: float) -> None:
+    assert join_workers(commands(metric, (1.0, 2.0, 3.0), (4.0, 5.0)), metric) == joined
+
+
+def test_the_longest_worker_is_the_one_whose_commands_took_longest_together() -> None:
+    rows = commands("elapsed", (3.0, 3.0), (5.0,))
+    assert join_workers(rows, "elapsed") == 6.0
+    assert join_workers([rows[0], rows[2], rows[1]], "elapsed") == 6.0
+
+
+@pytest.mark.parametrize(("metric", "joined"), [("elapsed", 5.0), ("peak_memory", 3.0), ("tree_cpu", 2.0)])
+def test_several_commands_of_one_worker_are_a_trial(metric: str, joined: float) -> None:
+    assert trials_of(commands(metric, (2.0, 3.0)))[0].value(metric) == joined
+
+
+def test_commands_without_a_value_are_left_out_of_the_join() -> None:
+    assert join_workers(commands("rate", (None, 2.0), (None, None)), "rate") == 2.0
+    assert join_workers(commands("user", (None, 2.0, 3.0), (4.0,)), "user") == 9.0
+
+
+values = st.lists(st.floats(0, 1e6), min_size=1, max_size=4)
+
+
+@given(st.lists(values, min_size=1, max_size=4))
+def test_elapsed_is_the_longest_sum_and_cpu_time_the_sum_of_all(workers: list[list[float]]) -> None:
+    longest, total = max(map(sum, workers)), sum(map(sum, workers))
+    assert join_workers(commands("elapsed", *map(tuple, workers)), "elapsed") == pytest.approx(longest)
+    assert join_workers(commands("user", *map(tuple, workers)), "user") == pytest.approx(total)
+
+
+def test_a_trial_has_the_metrics_of_all_its_commands() -> None:
+    rows = [
+        measurement(metrics={"a": [1, "s"]}),
+        measurement(worker=1, metrics={"b": [1, "s"], "a": [2, "s"]}),
+    ]
+    assert trials_of(rows)[0].metrics() == ("a", "b")
+
+
 def test_a_programs_own_metric_is_a_cost_in_its_own_unit() -> None:
     kind = metric_kind("latency", "ms")
     assert (kind.unit, kind.kind, kind.join) == ("ms", "cost", "max")

@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import line, measurement
-from etude.errors import MachineRefuses
+from etude.errors import InputError, MachineRefuses
 from etude.results import writer as writer_module
+from etude.results.blocks import Block, TrialBlock, read_blocks
 from etude.results.reader import read_measurements
 from etude.results.writer import ResultsWriter, directory_name, replace_json, sole_writer
 
@@ -186,6 +188,101 @@ def test_it_waits_for_the_first_writer_to_end(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("time.sleep", end_the_first)
     with sole_writer(tmp_path):
         assert len(waits) == 1
+
+
+def test_a_test_can_be_added_later(tmp_path: Path) -> None:
+    writer = ResultsWriter(tmp_path, {})
+    for test, directory in (("a:1", "a-1"), ("b", "b"), ("a:1", "a-1")):
+        writer.add(test, directory)
+        writer.append(test, [measurement(test)])
+    writer.close()
+    counts = [len(read_measurements(tmp_path / name / "results.jsonl")[0]) for name in ("a-1", "b")]
+    assert counts == [2, 1]
+    assert writer.path("a:1") == tmp_path / "a-1" / "results.jsonl"
+
+
+def test_a_test_that_cannot_be_added_is_refused(tmp_path: Path) -> None:
+    writer = ResultsWriter(tmp_path, {})
+    (tmp_path / "a").write_text("")
+    with pytest.raises(MachineRefuses, match="cannot write results"):
+        writer.add("a", "a")
+    writer.close()
+
+
+blocks = st.builds(
+    TrialBlock,
+    trial=st.integers(0, 2**31),
+    worker=st.none() | st.integers(0, 64),
+    block=st.builds(Block, st.text(max_size=8), st.lists(st.text(max_size=20), max_size=3).map(tuple)),
+)
+
+
+@given(st.lists(blocks, max_size=6))
+def test_blocks_come_back_as_they_were_written(kept: list[TrialBlock]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        writer = ResultsWriter(Path(directory), {"a": "dir"})
+        for trial, worker, block in kept:
+            writer.blocks("a", trial, worker, [block])
+        writer.close()
+        assert read_blocks(Path(directory) / "dir" / "blocks.jsonl") == (tuple(kept), True)
+
+
+def test_the_blocks_of_a_trial_are_one_write_and_synced_with_the_rest(
+    writer: ResultsWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[bytes] = []
+    synced: list[int] = []
+    real = os.write
+    monkeypatch.setattr("os.write", lambda file, data: written.append(bytes(data)) or real(file, data))
+    monkeypatch.setattr("os.fdatasync", synced.append)
+    writer.blocks("a", 1, None, [Block("x", ("1",)), Block("y", ())])
+    writer.append("a", [measurement()])
+    writer.sync()
+    assert [data.count(b"\n") for data in written] == [2, 1]
+    assert len(set(synced)) == 2
+
+
+def test_no_blocks_make_no_file(writer: ResultsWriter, tmp_path: Path) -> None:
+    writer.blocks("a", 1, 0, [])
+    assert os.listdir(tmp_path / "a") == ["results.jsonl"]
+    assert read_blocks(tmp_path / "a" / "blocks.jsonl") == ((), True)
+
+
+def test_blocks_that_a_killed_writer_left_torn_are_reported_and_cut_by_the_next(tmp_path: Path) -> None:
+    first = ResultsWriter(tmp_path, {"a": "a"})
+    first.blocks("a", 1, 0, [Block("x", ("é",))])
+    first.close()
+    file = tmp_path / "a" / "blocks.jsonl"
+    whole = file.read_bytes()
+    for length in range(1, len(whole)):
+        file.write_bytes(whole + whole[:length])
+        assert read_blocks(file) == ((TrialBlock(1, 0, Block("x", ("é",))),), False)
+        again = ResultsWriter(tmp_path, {"a": "a"})
+        again.blocks("a", 2, None, [Block("y", ())])
+        again.close()
+        assert [kept.trial for kept in read_blocks(file)[0]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "",
+        "null",
+        "[]",
+        "{}",
+        '{"trial":"1","worker":0,"name":"x","lines":[]}',
+        '{"trial":1,"worker":true,"name":"x","lines":[]}',
+        '{"trial":1,"worker":0,"name":1,"lines":[]}',
+        '{"trial":1,"worker":0,"name":"x","lines":"l"}',
+        '{"trial":1,"worker":0,"name":"x","lines":[1]}',
+    ],
+)
+def test_a_bad_line_among_blocks_is_one_error_that_names_it(tmp_path: Path, bad: str) -> None:
+    file = tmp_path / "blocks.jsonl"
+    file.write_text('{"trial":1,"worker":0,"name":"x","lines":[]}\n' + bad + "\n")
+    with pytest.raises(InputError, match=r"blocks\.jsonl:2: not a block: ") as error:
+        read_blocks(file)
+    assert "\n" not in str(error.value)
 
 
 @given(

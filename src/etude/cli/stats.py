@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directories",
         nargs="+",
-        metavar="FILE|DIR",
+        metavar="DIR|FILE",
         help="a results directory, or a results file in Auto-pilot's format (.res)",
     )
     parser.add_argument(

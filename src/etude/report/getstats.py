@@ -122,9 +122,11 @@ def comma_separated(lines: Iterable[Sequence[str]]) -> str:
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells with one blank between the columns: the first to the left, the others to the right."""
+    """Rows of cells: the first to the left and two blanks behind it, the others to the right with one between."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [" ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]) for first, *rest in lines]
+    return [
+        f"{first.ljust(widths[0])}  {' '.join(map(str.rjust, rest, widths[1:]))}" for first, *rest in lines
+    ]
 
 
 Row = tuple[Any, ...]  # a column's name, then a number or None for each heading

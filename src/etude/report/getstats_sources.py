@@ -58,7 +58,7 @@ def _has_blocks(file: Path) -> bool:
     try:
         with open(file, "rb") as opened:
             head = opened.read(4096).decode("utf-8", "replace")
-    except OSError:
+    except (OSError, ValueError):
         return False  # said where it is read
     return any(block.name for block in parse_blocks(head))
 

@@ -40,8 +40,8 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     file = Path(path)
     try:
         text = file.read_bytes().decode("utf-8-sig", "replace")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
     try:
         cells = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)

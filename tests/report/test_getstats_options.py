@@ -1,0 +1,104 @@
+"""The options of `getstats`: those that the papers print, and one line for what is none."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.errors import UsageError
+from etude.report.getstats_options import GetstatsOptions, parse_getstats
+
+FIGURE_1 = """getstats --predicate '("$delta" < 0.05 * $mean) || ($count > 30)'"""
+
+
+def test_the_papers_stop_program_is_read() -> None:
+    options = parse_getstats(shlex.split(FIGURE_1)[1:])
+    assert options == GetstatsOptions(predicate='("$delta" < 0.05 * $mean) || ($count > 30)')
+    assert options.judged == ("elapsed", "user", "system")
+
+
+def test_every_option_has_its_place() -> None:
+    words = [
+        "--predicate=a=b",
+        "x.res",
+        "--columns",
+        "Elapsed, io,peak_memory,sys,elapsed",
+        "--confidence",
+        "99",
+    ]
+    options = parse_getstats([*words, "--dump", "--csv", "--verbose", "--", "--dump", "-y"])
+    assert options == GetstatsOptions(
+        predicate="a=b",
+        columns=("elapsed", "wait", "peak_memory", "system"),
+        confidence=0.99,
+        dump=True,
+        csv=True,
+        verbose=True,
+        files=("x.res", "--dump", "-y"),
+    )
+    assert options.judged == ("elapsed", "wait", "peak_memory", "system")
+
+
+def test_two_dashes_end_the_options_as_the_manuals_sample_has_it() -> None:
+    assert parse_getstats(["--predicate", "1", "--"]) == GetstatsOptions(predicate="1")
+    assert parse_getstats(["--predicate", "--", "--"]).predicate == "--"
+    assert parse_getstats(["-"]).files == ("-",)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--nosuch"], "unknown option --nosuch; see getstats --help"),
+        (["-x"], "unknown option -x"),
+        (["-xdump"], "unknown option -xdump"),
+        (["--predicate"], "--predicate lacks its value"),
+        (["--dump=1"], "--dump takes no value"),
+        (["--csv", "--csv"], "--csv stands twice"),
+        (["--columns", "a,,b"], "expected names with commas"),
+        (["--columns", ""], "expected names with commas"),
+        (["--confidence", "x"], "expected percent between 1 and 100"),
+        (["--confidence", "0.95"], "expected percent between 1 and 100"),
+        (["--confidence", "100"], "expected percent between 1 and 100"),
+        (["--confidence", "nan"], "expected percent between 1 and 100"),
+    ],
+)
+def test_what_cannot_be_meant_is_an_error_of_usage(words: list[str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        parse_getstats(words)
+
+
+PIECES = [
+    "--",
+    "-",
+    "--dump",
+    "--csv",
+    "--predicate",
+    "--predicate=",
+    "--columns=a",
+    "--confidence",
+    "95",
+    "x",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=8))
+def test_any_words_are_options_or_an_error_of_usage(words: list[str]) -> None:
+    try:
+        options = parse_getstats(words)
+    except UsageError:
+        return
+    assert set(options.files) <= set(words)
+
+
+def test_reading_them_loads_no_library_of_numbers() -> None:
+    script = (
+        "import sys\nfrom etude.report.getstats_options import parse_getstats\nparse_getstats(['--dump'])\n"
+        "print(*{'numpy', 'scipy', 'orjson', 'rich', 'argparse'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
