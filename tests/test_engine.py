@@ -62,14 +62,14 @@ def test_a_launch_is_one_request_with_all_members_and_its_rows_come_back(
     (request,) = requests(tmp_path)
     assert (request["do"], request["id"]) == ("launch", 1)
     documented = {"workers", "timeout_s", "grace_s", "inner", "cgroup", "counters", "capture_bytes"}
-    assert set(request) == documented | {"do", "id", "leftovers", "accept", "repeat"}
+    assert set(request) == documented | {"do", "id", "leftovers", "accept", "barrier", "repeat"}
     (worker,) = request["workers"]  # type: ignore[misc]
     assert set(worker) == {"argv", "env", "cwd", "stdin", "stdout", "stderr", "cpus"}
 
 
 def test_the_defaults_are_those_of_the_boundary() -> None:
     assert (TRUE.grace_s, TRUE.inner, TRUE.capture_bytes) == (2.0, 1, 4096)
-    assert (TRUE.leftovers, TRUE.accept) == ("end", "zero")
+    assert (TRUE.leftovers, TRUE.accept, TRUE.barrier) == ("end", "zero", "start")
 
 
 def test_requests_are_counted_and_text_of_any_language_goes_through(engine: Engines, tmp_path: Path) -> None:

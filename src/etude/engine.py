@@ -52,6 +52,7 @@ class Launch:
     capture_bytes: int = 4096
     leftovers: str = "end"
     accept: str = "zero"
+    barrier: str = "start"
     repeat: Repeat | None = None
 
 

@@ -5,11 +5,11 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::child::Report;
-use crate::{clock, sys};
+use crate::shared::Shared;
+use crate::{clock, futex, sys};
 
 /// From the release to the start, ns: time for the kernel to wake the workers. More workers need longer.
 const LEAD_NS: u64 = 200_000;
@@ -19,6 +19,11 @@ const LEAD_MOST_NS: u64 = 2_000_000;
 const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
 const BROKEN: u32 = 2;
+
+/// The instant at which `workers` that are released now all start (monotonic, ns).
+pub(crate) fn common_start_ns(workers: usize) -> u64 {
+    clock::monotonic_ns() + (LEAD_NS + LEAD_PER_WORKER_NS * workers as u64).min(LEAD_MOST_NS)
+}
 
 #[repr(C)]
 struct Head {
@@ -36,8 +41,7 @@ pub(crate) struct Slot {
 
 /// The barrier, in memory that parent and children share.
 pub(crate) struct Barrier {
-    map: NonNull<libc::c_void>,
-    bytes: usize,
+    memory: Shared,
     workers: usize,
     bell: OwnedFd,
 }
@@ -45,16 +49,8 @@ pub(crate) struct Barrier {
 impl Barrier {
     /// A closed barrier for `workers`.
     pub fn new(workers: usize) -> io::Result<Barrier> {
-        let bytes = size_of::<Slot>() * (workers + 1);
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a new anonymous mapping touches no existing memory.
-        let map = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-        if map == libc::MAP_FAILED {
-            return Err(sys::last_error());
-        }
-        let map = NonNull::new(map).ok_or_else(sys::last_error)?;
-        Ok(Barrier { map, bytes, workers, bell: sys::eventfd()? })
+        let memory = Shared::anonymous(size_of::<Slot>() * (workers + 1))?;
+        Ok(Barrier { memory, workers, bell: sys::eventfd()? })
     }
 
     /// Becomes readable when all are ready, or one has failed.
@@ -69,8 +65,7 @@ impl Barrier {
 
     /// Opens the barrier: all start at one instant, which is returned (monotonic, ns).
     pub fn open(&self) -> u64 {
-        let lead = (LEAD_NS + LEAD_PER_WORKER_NS * self.workers as u64).min(LEAD_MOST_NS);
-        let start_at = clock::monotonic_ns() + lead;
+        let start_at = common_start_ns(self.workers);
         self.head().start_at_ns.store(start_at, Ordering::Relaxed);
         self.set_gate(OPEN);
         start_at
@@ -84,9 +79,8 @@ impl Barrier {
     /// The place of one worker.
     pub fn slot(&self, worker: usize) -> &Slot {
         debug_assert!(worker < self.workers);
-        // SAFETY: the mapping has workers + 1 places of this size, zeroed by the kernel, which is a valid Slot; the
-        // first is the head's.
-        unsafe { self.map.cast::<Slot>().add(worker + 1).as_ref() }
+        // SAFETY: places follow each other at this size, the first is the head's; a Slot is all atomics.
+        unsafe { self.memory.at(size_of::<Slot>() * (worker + 1)) }
     }
 
     /// In a child: says that it is ready and waits. False: the barrier was broken up.
@@ -96,17 +90,12 @@ impl Barrier {
             self.ring();
         }
         while head.gate.load(Ordering::Acquire) == CLOSED {
-            futex(&head.gate, libc::FUTEX_WAIT, CLOSED);
+            futex::wait(&head.gate, CLOSED);
         }
         if head.gate.load(Ordering::Acquire) != OPEN {
             return false;
         }
-        let start_at = head.start_at_ns.load(Ordering::Relaxed);
-        let mut now = clock::monotonic_ns();
-        while now < start_at {
-            std::hint::spin_loop();
-            now = clock::monotonic_ns();
-        }
+        let now = clock::spin_until(head.start_at_ns.load(Ordering::Relaxed));
         self.slot(worker).started_ns.store(now, Ordering::Release);
         true
     }
@@ -119,13 +108,13 @@ impl Barrier {
     }
 
     fn head(&self) -> &Head {
-        // SAFETY: the mapping's first place is large enough for a Head, and zeroes are a valid one.
-        unsafe { self.map.cast::<Head>().as_ref() }
+        // SAFETY: the first place; a Head is all atomics.
+        unsafe { self.memory.at(0) }
     }
 
     fn set_gate(&self, gate: u32) {
         self.head().gate.store(gate, Ordering::Release);
-        futex(&self.head().gate, libc::FUTEX_WAKE, i32::MAX as u32);
+        futex::wake_all(&self.head().gate);
     }
 }
 
@@ -134,18 +123,4 @@ impl Slot {
     pub fn started_ns(&self) -> Option<u64> {
         Some(self.started_ns.load(Ordering::Acquire)).filter(|&started| started != 0)
     }
-}
-
-impl Drop for Barrier {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and no reference into it outlives the Barrier.
-        unsafe { libc::munmap(self.map.as_ptr(), self.bytes) };
-    }
-}
-
-fn futex(word: &AtomicU32, operation: libc::c_int, value: u32) {
-    let forever = std::ptr::null::<libc::timespec>();
-    // SAFETY: `word` is a valid futex through the call; without a timeout the rest is unused. Not FUTEX_PRIVATE, as
-    // the waiters are other processes.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, forever) };
 }

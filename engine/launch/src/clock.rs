@@ -18,6 +18,17 @@ pub fn own_cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// Waits for an instant of the monotonic clock without sleeping; the first reading at or after it, ns.
+pub fn spin_until(instant_ns: u64) -> u64 {
+    loop {
+        let now = monotonic_ns();
+        if now >= instant_ns {
+            return now;
+        }
+        std::hint::spin_loop();
+    }
+}
+
 /// Resolution of the monotonic clock, ns.
 pub fn resolution_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -40,4 +51,17 @@ fn read(clock: libc::clockid_t) -> u64 {
 
 fn nanoseconds(time: libc::timespec) -> u64 {
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_instant_is_reached_early() {
+        let instant = monotonic_ns() + 3_000_000;
+        let reached = spin_until(instant);
+        assert!((instant..=monotonic_ns()).contains(&reached));
+        assert!(spin_until(0) >= reached, "an instant that is past is no reason to wait");
+    }
 }

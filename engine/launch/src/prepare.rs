@@ -11,6 +11,7 @@ use libc::{c_char, c_int};
 
 use crate::child::{Plan, Report, Stage};
 use crate::files::Streams;
+use crate::inside::{self, Inside};
 use crate::resolve;
 
 /// Highest number of a CPU that can be asked for.
@@ -29,6 +30,8 @@ pub struct Options {
     pub capture_bytes: usize,
     /// Whether processes that outlive the workers are left alone.
     pub keep_leftovers: bool,
+    /// Whether commands of the workers can meet at a barrier, see [`crate::inside`].
+    pub inside: bool,
 }
 
 /// A launch that is ready to run, any number of times.
@@ -36,6 +39,7 @@ pub struct Prepared {
     pub(crate) options: Options,
     /// For each worker: ready, or why it cannot be started.
     pub(crate) workers: Vec<Result<Ready, String>>,
+    pub(crate) inside: Option<Inside>,
 }
 
 /// What is the same for all workers that a launcher starts.
@@ -61,6 +65,20 @@ pub(crate) struct Ready {
 }
 
 impl Prepared {
+    /// Makes ready what can be.
+    pub(crate) fn new(workers: &[Worker], common: &Common, options: Options) -> Prepared {
+        let several = options.inside && workers.len() > 1;
+        let inside = several.then(|| Inside::new(workers.len())).transpose();
+        let inside = inside.map_err(|error| format!("no barrier for the workers: {error}"));
+        let ready = |(index, worker): (usize, &Worker)| {
+            let inside = inside.as_ref().map_err(Clone::clone)?.as_ref();
+            let told = options.inside.then(|| inside::told(worker, index, inside));
+            Ready::new(told.as_ref().unwrap_or(worker), common, &options)
+        };
+        let workers = workers.iter().enumerate().map(ready).collect();
+        Prepared { options, workers, inside: inside.ok().flatten() }
+    }
+
     /// Why no trial can be run, for the first worker for which that is so.
     pub(crate) fn is_ready(&self) -> bool {
         self.workers.iter().all(Result::is_ok)

@@ -47,6 +47,50 @@ pub fn eventfd() -> io::Result<OwnedFd> {
     }
 }
 
+/// A file in memory of `bytes` zeroes, closed on exec, whose length nobody can change.
+pub fn memory_file(bytes: usize) -> io::Result<File> {
+    /// Linux 6.3, which may insist on it; unknown before.
+    const MFD_NOEXEC_SEAL: libc::c_uint = 8;
+    let name = c"etude-barrier";
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name is a C string; the new descriptor is owned by nobody else.
+    let file = unsafe {
+        let fd = checked(libc::memfd_create(name.as_ptr(), flags | MFD_NOEXEC_SEAL))
+            .or_else(|_| checked(libc::memfd_create(name.as_ptr(), flags)))?;
+        File::from_raw_fd(fd)
+    };
+    file.set_len(bytes as u64)?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: takes integers only.
+    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
+    Ok(file)
+}
+
+/// Locks one byte of a file until `file` is closed, also by the death of its holders. False: another has it.
+pub fn lock_byte(file: &File, byte: usize) -> bool {
+    let lock = byte_lock(byte);
+    // SAFETY: `lock` lives through the call.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
+}
+
+/// Whether somebody else has locked that byte.
+pub fn is_byte_locked(file: &File, byte: usize) -> bool {
+    let mut lock = byte_lock(byte);
+    // SAFETY: `lock` is a valid question and place for the answer.
+    let asked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) };
+    asked == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+}
+
+fn byte_lock(byte: usize) -> libc::flock {
+    // SAFETY: flock is plain old data.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = byte as libc::off_t;
+    lock.l_len = 1;
+    lock
+}
+
 /// Blocks `signals` for this thread and returns a descriptor that becomes readable when one arrives.
 pub fn signalfd(signals: &[libc::c_int]) -> io::Result<OwnedFd> {
     // SAFETY: `set` is initialised by sigemptyset before use; the new descriptor is owned by nobody else.

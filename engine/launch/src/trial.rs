@@ -53,8 +53,7 @@ impl Launcher {
             open_files: self.open_files,
             parent: std::process::id() as libc::pid_t,
         };
-        let workers = workers.iter().map(|worker| Ready::new(worker, &common, &options)).collect();
-        Prepared { options, workers }
+        Prepared::new(workers, &common, options)
     }
 
     /// Runs one trial.
@@ -64,7 +63,8 @@ impl Launcher {
         }
         let options = prepared.options;
         let mut ready: Vec<&mut Ready> = prepared.workers.iter_mut().flatten().collect();
-        let mut watch = Watch::new(control, &mut self.kept, &mut self.buffer, &options);
+        let inside = prepared.inside.as_ref().inspect(|inside| inside.reset());
+        let mut watch = Watch::new(control, &mut self.kept, &mut self.buffer, &options, inside);
         let mut workers = match ready.as_mut_slice() {
             [one] => vec![alone::run(one, options.inner, options.timeout_ns, &mut self.stack, &mut watch)],
             many => together::run(many, options.timeout_ns, &mut watch),
@@ -74,6 +74,7 @@ impl Launcher {
         for (worker, ready) in workers.iter_mut().zip(&mut ready) {
             [worker.stdout, worker.stderr] = ready.captured(&mut self.buffer);
         }
+        outcome.notes.extend(inside.and_then(|inside| inside.reason(&workers)));
         outcome.workers = workers;
         outcome
     }

@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 use crate::capture::CHUNK_BYTES;
 use crate::child::Report;
 use crate::files::Streams;
+use crate::inside::Inside;
 use crate::kept::Kept;
 use crate::live::Live;
 use crate::prepare::Options;
@@ -12,6 +13,10 @@ use crate::{clock, sys, tree};
 
 /// How often killed processes that are still there are killed again, ns.
 const AGAIN_NS: u64 = clock::SECOND / 2;
+
+/// What is polled: the control's two, the bell of the workers' own barrier, their ends, their streams.
+const BELL: usize = 2;
+const FIRST_LIFE: usize = BELL + 1;
 
 /// Who may want a launch to stop.
 pub trait Control {
@@ -63,6 +68,7 @@ pub(crate) struct Watch<'a> {
     deadline_ns: Option<u64>,
     grace_ns: u64,
     phase: Phase,
+    inside: Option<&'a Inside>,
     polled: Vec<libc::pollfd>,
 }
 
@@ -73,10 +79,11 @@ impl<'a> Watch<'a> {
         kept: &'a mut Kept,
         buffer: &'a mut [u8],
         options: &Options,
+        inside: Option<&'a Inside>,
     ) -> Self {
         debug_assert!(buffer.len() == CHUNK_BYTES);
         let (grace_ns, phase) = (options.grace_ns, Phase::Running);
-        Watch { control, kept, buffer, deadline_ns: None, grace_ns, phase, polled: Vec::new() }
+        Watch { control, kept, buffer, deadline_ns: None, grace_ns, phase, inside, polled: Vec::new() }
     }
 
     /// Sets the end of the workers' time, ns on the monotonic clock.
@@ -110,12 +117,14 @@ impl<'a> Watch<'a> {
             // Nothing can be done about a poll that fails but to look at everything once more.
             let _ = sys::poll(&mut self.polled, timeout);
             let now = clock::monotonic_ns();
+            self.hear(lives, now);
             for index in 0..lives.len() {
-                if self.polled[2 + index].revents != 0 {
+                if self.polled[FIRST_LIFE + index].revents != 0 {
                     lives[index].reap(now);
                     if reports[index].failure().is_some() {
                         self.ask(lives, Why::Cancelled, now);
                     }
+                    self.break_up(Some(index));
                 }
             }
             self.drain(lives.len(), streams);
@@ -138,15 +147,39 @@ impl<'a> Watch<'a> {
     fn list(&mut self, lives: &[Live], streams: &[&mut Streams]) {
         self.polled.clear();
         self.polled.extend(self.control.fds().map(sys::wanted));
+        self.polled.push(sys::wanted(self.inside.map_or(-1, Inside::bell)));
         self.polled.extend(lives.iter().map(|live| sys::wanted(live.fd())));
         let captures = streams.iter().flat_map(|streams| streams.captures.iter().flatten());
         let captures = captures.chain(&self.kept.captures);
         self.polled.extend(captures.map(|capture| sys::wanted(capture.read_end())));
     }
 
+    /// Ends the launch if somebody was sent away from the workers' own barrier. To be called before anybody is reaped:
+    /// those who were sent away tell first and end then, so that they are found alive.
+    fn hear(&mut self, lives: &mut [Live], now: u64) {
+        let Some(inside) = self.inside else {
+            return;
+        };
+        if self.polled[BELL].revents != 0 {
+            inside.hush();
+        }
+        if inside.has_sent_away() {
+            self.ask(lives, Why::Cancelled, now);
+        }
+    }
+
+    /// Breaks the workers' own barrier, if there is one.
+    fn break_up(&self, ended: Option<usize>) {
+        if let Some(inside) = self.inside {
+            inside.break_up(ended);
+        }
+    }
+
     fn drain(&mut self, workers: usize, streams: &mut [&mut Streams]) {
         let captures = streams.iter_mut().flat_map(|streams| streams.captures.iter_mut().flatten());
-        for (capture, polled) in captures.chain(&mut self.kept.captures).zip(&self.polled[2 + workers..]) {
+        for (capture, polled) in
+            captures.chain(&mut self.kept.captures).zip(&self.polled[FIRST_LIFE + workers..])
+        {
             if polled.revents != 0 {
                 capture.drain(self.buffer);
             }
@@ -180,6 +213,7 @@ impl<'a> Watch<'a> {
             return;
         }
         self.phase = Phase::Asked(now.saturating_add(self.grace_ns));
+        self.break_up(None);
         for live in lives.iter_mut().filter(|live| !live.has_ended()) {
             match why {
                 Why::TimedOut => live.outcome.timed_out = true,

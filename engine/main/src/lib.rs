@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use etude_measure::Request;
+use etude_measure::{BARRIER, Request};
 
 /// Adds the options of a measured command.
 pub fn measure_options(command: Command) -> Command {
@@ -23,6 +23,9 @@ pub fn measure_options(command: Command) -> Command {
                 .help("Append to FILE [default: $APLOG, else standard error]"),
         )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("One JSON object a line, not a block"))
+        .arg(Arg::new("barrier").long("barrier").action(ArgAction::SetTrue).help(
+            "First wait until all workers of the trial are here ($APIPCKEY); a worker alone goes on at once",
+        ))
         .arg(number("thread", "APTHREAD"))
         .arg(number("epoch", "APEPOCH"))
         .arg(
@@ -34,7 +37,10 @@ pub fn measure_options(command: Command) -> Command {
                 .allow_hyphen_values(true)
                 .help("The command and its arguments"),
         )
-        .after_help("Exit status: the command's; 128+n for signal n; 127 not found; 126 not executable; 5 results not writable")
+        .after_help(
+            "Exit status: the command's; 128+n for signal n; 127 not found; 126 not executable; \
+             125 the barrier was broken by the end of another worker; 5 results not writable, or no barrier there",
+        )
 }
 
 /// Runs what such options ask for; the exit status.
@@ -47,6 +53,7 @@ pub fn measure(options: &ArgMatches) -> u8 {
             json: options.get_flag("json"),
             thread,
             epoch,
+            barrier: options.get_flag("barrier").then(barrier).flatten(),
         });
     match request {
         Ok(request) => etude_measure::measure(&request),
@@ -55,6 +62,11 @@ pub fn measure(options: &ArgMatches) -> u8 {
             2
         }
     }
+}
+
+fn barrier() -> Option<String> {
+    let address = std::env::var_os(BARRIER).filter(|address| !address.is_empty())?;
+    Some(address.to_string_lossy().into_owned())
 }
 
 fn log_file() -> Option<PathBuf> {

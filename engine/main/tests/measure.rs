@@ -8,7 +8,7 @@ use common::Scratch;
 
 fn aptime(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aptime"));
-    for name in ["APLOG", "APTHREAD", "APEPOCH"] {
+    for name in ["APLOG", "APTHREAD", "APEPOCH", "APIPCKEY"] {
         command.env_remove(name);
     }
     command.args(arguments).envs(variables.iter().copied()).output().expect("aptime starts")
@@ -71,6 +71,47 @@ fn one_json_object_on_request() {
         (&value["epoch"], &value["status"], &value["command"][0]),
         (&9.into(), &0.into(), &"true".into())
     );
+}
+
+#[test]
+fn a_measurement_says_when_it_began() {
+    let now = || {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is a valid place for the answer.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    };
+    let (before, output, after) = (now(), aptime(&["--json", "--", "date", "-u", "+%FT%H:"], &[]), now());
+    let value: serde_json::Value = serde_json::from_slice(&output.stderr).expect("JSON");
+    assert!((before..after).contains(&value["start_ns"].as_u64().expect("a stamp")), "{value}");
+    let start = value["start"].as_str().expect("a time of day");
+    assert!(start.len() == 30 && start.ends_with('Z'), "{start}");
+    // Its hour is the command's own, but for a run across the hour.
+    let begun = &start[..14];
+    let again = aptime(&["date", "-u", "+%FT%H:"], &[]);
+    assert!([&output, &again].iter().any(|output| text(&output.stdout).trim() == begun), "{start}");
+}
+
+#[test]
+fn a_worker_alone_does_not_wait_at_the_barrier() {
+    assert!(aptime(&["--barrier", "true"], &[]).status.success());
+    assert!(aptime(&["--barrier", "true"], &[("APIPCKEY", "")]).status.success());
+}
+
+#[test]
+fn a_barrier_that_is_not_there_is_one_line_and_the_command_is_not_run() {
+    let scratch = Scratch::new("no-barrier");
+    let (log, made) = (scratch.file("log"), scratch.file("made"));
+    for address in ["/nowhere:0", "/dev/null:0", "x", "/proc/self/fd/99:0"] {
+        let output = aptime(&["--barrier", "-o", &log, "touch", &made], &[("APIPCKEY", address)]);
+        assert_eq!(output.status.code(), Some(5));
+        let error = text(&output.stderr);
+        assert!(error.starts_with(&format!("aptime: APIPCKEY={address}: no barrier: ")), "{error}");
+        assert!(error.ends_with("; the command was not run\n") && error.lines().count() == 1, "{error}");
+        assert!(!std::path::Path::new(&made).exists());
+        assert!(std::fs::read_to_string(&log).is_ok_and(|log| log.is_empty()));
+        assert!(aptime(&["true"], &[("APIPCKEY", address)]).status.success(), "nobody asked for the barrier");
+    }
 }
 
 #[test]

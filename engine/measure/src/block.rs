@@ -2,13 +2,17 @@
 
 use std::fmt::Write;
 
-use etude_launch::{Status, Usage};
+use etude_launch::{Status, Usage, day};
 
 use crate::Request;
 
 /// What one command gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
+    /// When it started on the monotonic clock, ns.
+    pub start_ns: u64,
+    /// From the monotonic clock to the time of day, ns.
+    pub day_offset_ns: u64,
     /// Wall-clock time, ns.
     pub elapsed_ns: u64,
     /// How it ended.
@@ -45,6 +49,8 @@ impl Measured {
         for (name, value) in self.counts() {
             field(name, &value);
         }
+        field("start", &self.start());
+        field("start_ns", &self.start_ns);
         text
     }
 
@@ -62,7 +68,14 @@ impl Measured {
         for (name, value) in self.counts() {
             object[name] = value.into();
         }
+        object["start"] = self.start().into();
+        object["start_ns"] = self.start_ns.into();
         format!("{object}\n")
+    }
+
+    /// Time of day at the start, as rows have it.
+    fn start(&self) -> String {
+        day::utc(self.start_ns.wrapping_add(self.day_offset_ns))
     }
 
     fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
@@ -119,12 +132,14 @@ mod tests {
 
     fn request(argv: &[&str]) -> Request {
         let argv = argv.iter().map(|&word| word.to_owned()).collect();
-        Request { argv, output: None, json: false, thread: 1, epoch: 3 }
+        Request { argv, output: None, json: false, thread: 1, epoch: 3, barrier: None }
     }
 
     fn measured() -> Measured {
         let usage = Usage { user_us: 1234, system_us: 5, peak_memory_bytes: 4096, ..Usage::default() };
         Measured {
+            start_ns: 7,
+            day_offset_ns: 951_782_400_000_000_000,
             elapsed_ns: 2_000_000_400,
             status: Status::Exited(3),
             usage,
@@ -138,6 +153,18 @@ mod tests {
         let expected = "[measurement]\nthread = 1\nepoch = 3\ncommand = postmark 'x = [y]'\nuser = 0.001234\n\
                         sys = 0.000005\nelapsed = 2.000000\nstatus = 3\npeak_memory = 4096\nminor_faults = 0\n";
         assert!(block.starts_with(expected), "{block}");
+    }
+
+    #[test]
+    fn a_block_ends_with_its_start() {
+        let block = measured().block(&request(&["x"]));
+        let expected = "blocks_out = 0\nstart = 2000-02-29T00:00:00.000000007Z\nstart_ns = 7\n";
+        assert!(block.ends_with(expected), "{block}");
+        let object: serde_json::Value = serde_json::from_str(&measured().json(&request(&["x"]))).unwrap();
+        assert_eq!(
+            (&object["start"], &object["start_ns"]),
+            (&"2000-02-29T00:00:00.000000007Z".into(), &7.into())
+        );
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 pub use block::Measured;
-use command::run;
+use command::Command;
+pub use etude_launch::inside::VARIABLE as BARRIER;
+use etude_launch::inside::{Member, NotPassed};
 use etude_launch::resolve::Unrunnable;
 
 /// What is measured and where the result goes.
@@ -24,33 +26,62 @@ pub struct Request {
     pub thread: u64,
     /// Which trial.
     pub epoch: u64,
+    /// Address of the barrier at which to wait for the other workers first.
+    pub barrier: Option<String>,
 }
 
 /// Exit status where the results cannot be written.
 const NO_RESULTS: u8 = 5;
 
+/// Exit status where there is no barrier to wait at.
+const NO_BARRIER: u8 = 5;
+
+/// Exit status of those whom a broken barrier sends away: what env and timeout return for a failure of their own.
+const SENT_AWAY: u8 = 125;
+
 /// Runs the command and writes its measurement. Returns the exit status: the command's own, 128+n for a signal, 127
-/// if it was not found, 126 if it could not be executed, 5 if the result could not be written.
+/// if it was not found, 126 if it could not be executed, 125 if another worker ended before the barrier, 5 if the
+/// result could not be written or the barrier not be used.
 pub fn measure(request: &Request) -> u8 {
-    let mut output = match open(request) {
-        Ok(output) => output,
-        Err(error) => return complain(NO_RESULTS, &error),
-    };
-    let measured = match run(&request.argv) {
-        Ok(measured) => measured,
-        Err(Unrunnable::NotFound(error)) => return complain(127, &error),
-        Err(Unrunnable::NotExecutable(error)) => return complain(126, &error),
-    };
-    let text = if request.json { measured.json(request) } else { measured.block(request) };
-    if let Err(error) = output.write(&text) {
-        return complain(NO_RESULTS, &format!("{}: {error}", output.name));
-    }
-    measured.exit_status()
+    perform(request).unwrap_or_else(|refusal| {
+        eprintln!("aptime: {}", refusal.error);
+        refusal.status
+    })
 }
 
-fn complain(status: u8, error: &str) -> u8 {
-    eprintln!("aptime: {error}");
-    status
+/// Why there is no measurement, and the exit status that says so.
+struct Refusal {
+    status: u8,
+    error: String,
+}
+
+fn perform(request: &Request) -> Result<u8, Refusal> {
+    let mut output = open(request).map_err(|error| Refusal { status: NO_RESULTS, error })?;
+    let command = Command::prepare(&request.argv)?;
+    let start_at_ns = request.barrier.as_deref().map(meet).transpose()?;
+    let measured = command.run(start_at_ns)?;
+    let text = if request.json { measured.json(request) } else { measured.block(request) };
+    output
+        .write(&text)
+        .map_err(|error| Refusal { status: NO_RESULTS, error: format!("{}: {error}", output.name) })?;
+    Ok(measured.exit_status())
+}
+
+/// Waits at the barrier: when all start (monotonic, ns).
+fn meet(address: &str) -> Result<u64, Refusal> {
+    let no_barrier =
+        |error| Refusal { status: NO_BARRIER, error: format!("{error}; the command was not run") };
+    Member::open(address).map_err(no_barrier)?.wait().map_err(|reason| match reason {
+        NotPassed::Taken(error) => no_barrier(error),
+        NotPassed::Broken(error) => Refusal { status: SENT_AWAY, error },
+    })
+}
+
+impl From<Unrunnable> for Refusal {
+    fn from(reason: Unrunnable) -> Refusal {
+        let status = if matches!(reason, Unrunnable::NotFound(_)) { 127 } else { 126 };
+        Refusal { status, error: reason.text() }
+    }
 }
 
 struct Output {

@@ -9,7 +9,7 @@ mod row;
 
 pub use metrics::{Metric, Metrics, Value};
 pub use reply::{CgroupFace, Hello, Reply};
-pub use request::{Accept, Counting, Launch, Leftovers, Repeat, Request, Stdio, Worker, parse};
+pub use request::{Accept, Barrier, Counting, Launch, Leftovers, Repeat, Request, Stdio, Worker, parse};
 pub use row::{Captured, Line, Row};
 
 /// Version of the boundary: raised when an old reader would misunderstand a new line.

@@ -51,6 +51,9 @@ pub struct Launch {
     /// Which exits are a success.
     #[serde(default)]
     pub accept: Accept,
+    /// Where several workers wait for each other.
+    #[serde(default)]
+    pub barrier: Barrier,
     /// Repetitions with nothing in between.
     #[serde(default)]
     pub repeat: Option<Repeat>,
@@ -141,6 +144,17 @@ pub enum Accept {
     Zero,
     /// Any, if the worker was started and not ended by us.
     Any,
+}
+
+/// Where several workers wait for each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Barrier {
+    /// At their start.
+    #[default]
+    Start,
+    /// There, and again wherever a command of each has itself measured with `--barrier`.
+    Inside,
 }
 
 /// Repetitions of one trial.

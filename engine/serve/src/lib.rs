@@ -2,7 +2,6 @@
 //!
 //! Read `run.rs` for one request, `etude_launch` for one trial.
 
-mod day;
 mod hello;
 mod input;
 mod journal;

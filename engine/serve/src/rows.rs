@@ -1,9 +1,8 @@
 //! From what a launch gave to the rows that are reported.
 
-use etude_launch::{Outcome, Status, Usage, WorkerOutcome, clock};
+use etude_launch::{Outcome, Status, Usage, WorkerOutcome, clock, day};
 use etude_protocol::{Accept, Metrics, Row, Value};
 
-use crate::day;
 use crate::meters::Reading;
 
 /// The rows of one trial. Metrics of the trial stand in the row of worker 0.

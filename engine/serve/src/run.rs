@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use etude_launch::{Control, Launcher, Options, Prepared, clock};
-use etude_protocol::{Launch, Leftovers, Line, Repeat, Reply, Row, Stdio};
+use etude_protocol::{Barrier, Launch, Leftovers, Line, Repeat, Reply, Row, Stdio};
 
 use crate::input::Input;
 use crate::journal::Journal;
@@ -111,6 +111,7 @@ fn options(launch: &Launch) -> Options {
         inner: launch.inner,
         capture_bytes: launch.capture_bytes,
         keep_leftovers: launch.leftovers == Leftovers::Keep,
+        inside: launch.barrier == Barrier::Inside,
     }
 }
 

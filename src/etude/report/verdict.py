@@ -205,7 +205,7 @@ def _test_verdict(
     entry = next(t for t in results.experiment["tests"] if t["name"] == name)
     factor = asked.factors[name]
     looked_at = trials if metrics is None else trials[:1] + trials[-1:]
-    measured = dict.fromkeys(m for trial in looked_at for m in trial.first.metrics)
+    measured = dict.fromkeys(m for trial in looked_at for m in trial.metrics())
     if trials:
         unit_of(results, name, primary)
     found = [metric for metric in metrics or measured if metric in measured]
@@ -237,7 +237,7 @@ def _more_trials(asked: Asked, trials: list[Trial], metric: str, factor: float) 
 def _metric_summary(
     trials: list[Trial], metric: str, factor: float, diagnose: bool, shell: tuple[float, float] | None
 ) -> MetricSummary:
-    _, unit, *reasons = next(t.first.metrics[metric] for t in trials if metric in t.first.metrics)
+    _, unit, *reasons = next(m.metrics[metric] for t in trials for m in t.measurements if metric in m.metrics)
     values = sample(trials, metric)
     if not values:
         return MetricSummary(metric, unit, None, reasons[0] if reasons else "no kept trial has a value")
@@ -330,7 +330,9 @@ def _round_down(x: float) -> float:
 def _warnings(
     results: Results, tests: Sequence[TestVerdict], comparisons: Sequence[Comparison], asked: Asked
 ) -> list[str]:
-    found = [f"{path}: its last line was cut short and was left out" for path in results.torn]
+    unusable = results.experiment.get("left_out") or []
+    found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in unusable]
+    found += [] if unusable else [f"{path}: its last line was cut short and was left out" for path in results.torn]
     sittings: list[Any] = results.experiment["sittings"]
     found += [
         f"{name}: a line that was cut short before sitting {sitting['sitting']} was left out"

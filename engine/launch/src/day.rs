@@ -3,7 +3,7 @@
 const DAY_S: u64 = 86_400;
 
 /// UTC in RFC 3339 with nanoseconds, from ns since the epoch.
-pub(crate) fn utc(realtime_ns: u64) -> String {
+pub fn utc(realtime_ns: u64) -> String {
     let (seconds, fraction) = (realtime_ns / 1_000_000_000, realtime_ns % 1_000_000_000);
     let (year, month, day) = date(seconds / DAY_S);
     let second = seconds % DAY_S;
