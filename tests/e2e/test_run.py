@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -303,7 +304,8 @@ def test_what_is_wrong_is_shown_with_a_caret_before_anything_runs(tmp_path: Path
 def test_check_and_list_run_nothing(tmp_path: Path) -> None:
     name = script(
         tmp_path,
-        "SYSTEM touch ran\nFOREACH N 1 2\nTEST t%N% 5 MAX=9 1 getstats --predicate '$count'\nEXEC touch ran\nDONE\nDONE\n",
+        "SYSTEM touch ran\nFOREACH N 1 2\n"
+        "TEST t%N% 5 MAX=9 1 getstats --predicate '$count'\nEXEC touch ran\nDONE\nDONE\n",
     )
     assert etude("run", "--list", name, cwd=tmp_path).stdout.split() == ["t1", "t2"]
     told = etude("run", "--check", name, cwd=tmp_path).stdout
@@ -389,3 +391,31 @@ def nanoseconds(start: str) -> int:
     import calendar
 
     return calendar.timegm(seconds) * 10**9 + int(rest.ljust(9, "0")[:9])
+
+
+BURNER = """\
+import os, time
+open("/proc/self/comm", "w").write("stranger")
+while not os.path.exists("go"):
+    time.sleep(0.01)
+begin = time.process_time()
+while time.process_time() - begin < 1.0:
+    pass
+open("burnt", "w").write(str(time.process_time() - begin))
+"""
+
+
+@pytest.mark.serial
+def test_a_stranger_that_burns_cpu_beside_a_trial_is_named_with_its_time(tmp_path: Path) -> None:
+    stranger = subprocess.Popen([sys.executable, "-c", BURNER], cwd=tmp_path)
+    try:
+        text = "TEST t 1\nEXEC sh -c 'touch go; while [ ! -s burnt ]; do sleep 0.1; done; sleep 1'\nDONE\n"
+        run(tmp_path, text, "--probe", "others")
+        burnt = float((tmp_path / "burnt").read_text())
+    finally:
+        stranger.kill()
+        stranger.wait()
+    block = json.loads((tmp_path / "r" / "t" / "blocks.jsonl").read_text())
+    used = dict(line.split(" = ", 1) for line in block["lines"])
+    assert float(used["stranger"].split()[0]) == pytest.approx(burnt, rel=0.1)
+    assert "[others]" in (tmp_path / "r" / "t.res").read_text()
