@@ -22,7 +22,19 @@ def test_a_plain_line_is_started_without_one(line: str, words: tuple[str, ...]) 
 
 @pytest.mark.parametrize(
     "line",
-    ["a | b", "a > b", "a && b", "ls *", "echo $HOME", "LC_ALL=C sort x", "cd /", ": nothing", "exit 3", "it's open", "", "a;b"],
+    [
+        "a | b",
+        "a > b",
+        "a && b",
+        "ls *",
+        "echo $HOME",
+        "LC_ALL=C sort x",
+        "cd /",
+        ": nothing",
+        "exit 3",
+        "it's open",
+        "",
+    ],
 )
 def test_what_is_for_a_shell_is_left_to_it(line: str) -> None:
     assert command_words(line) == ("/bin/sh", "-c", line)

@@ -14,7 +14,7 @@ pub(crate) fn wake_all(word: &AtomicU32) {
 
 fn call(word: &AtomicU32, operation: libc::c_int, value: u32) {
     let forever = std::ptr::null::<libc::timespec>();
-    // SAFETY: `word` is a valid futex through the call; without a timeout the rest is unused. Not FUTEX_PRIVATE, as
-    // the waiters are other processes.
+    // SAFETY: `word` is a valid futex through the call; without a timeout the rest is unused. Not
+    // FUTEX_PRIVATE, as the waiters are other processes.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, forever) };
 }

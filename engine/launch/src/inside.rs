@@ -1,12 +1,14 @@
 //! A barrier that is reached from inside the workers: by a command of each, any number of times.
 //!
-//! The engine makes it (`host.rs`); a command of a worker opens its address and waits (`member.rs`). Who comes last
-//! releases all, without the engine. When a worker ends, the engine breaks the barrier: from then on it could never be
-//! full again. Those that were released before pass even if they have not woken yet.
+//! The engine makes it (`host.rs`); a command of a worker opens its address and waits (`member.rs`). Who
+//! comes last releases all, without the engine. When a worker ends, the engine breaks the barrier: from
+//! then on it could never be full again. Those that were released before pass even if they have not woken
+//! yet.
 //!
-//! No lock guards the state, as any process may be stopped or killed at any point, and the engine must not wait for it.
-//! The gate is one word: twice the number of releases so far, and 1 more once it is broken. A worker has arrived if its
-//! place says so for this gate *and* its byte of the file is locked. The kernel takes the lock from a waiter that dies.
+//! No lock guards the state, as any process may be stopped or killed at any point, and the engine must not
+//! wait for it. The gate is one word: twice the number of releases so far, and 1 more once it is broken. A
+//! worker has arrived if its place says so for this gate *and* its byte of the file is locked. The kernel
+//! takes the lock from a waiter that dies.
 
 mod host;
 mod member;
@@ -99,7 +101,7 @@ impl Board {
     }
 }
 
-fn bytes(workers: usize) -> usize {
+const fn bytes(workers: usize) -> usize {
     const { assert!(size_of::<Head>() <= HEAD_BYTES) };
     HEAD_BYTES + size_of::<AtomicU32>() * workers
 }

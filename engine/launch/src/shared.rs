@@ -38,8 +38,8 @@ impl Shared {
 
     /// What lies at `offset`.
     ///
-    /// # Safety
-    /// `offset` is a multiple of T's alignment, and T is valid whatever its bytes are and changed by atomic operations only.
+    /// # Safety `offset` is a multiple of T's alignment, and T is valid whatever its bytes are and changed
+    /// by atomic operations only.
     pub unsafe fn at<T>(&self, offset: usize) -> &T {
         assert!(offset + size_of::<T>() <= self.bytes, "outside the shared memory");
         // SAFETY: in bounds; the rest by contract. A mapping begins at a page, so that the offset aligns.

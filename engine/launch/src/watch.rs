@@ -154,8 +154,8 @@ impl<'a> Watch<'a> {
         self.polled.extend(captures.map(|capture| sys::wanted(capture.read_end())));
     }
 
-    /// Ends the launch if somebody was sent away from the workers' own barrier. To be called before anybody is reaped:
-    /// those who were sent away tell first and end then, so that they are found alive.
+    /// Ends the launch if somebody was sent away from the workers' own barrier. To be called before anybody
+    /// is reaped: those who were sent away tell first and end then, so that they are found alive.
     fn hear(&mut self, lives: &mut [Live], now: u64) {
         let Some(inside) = self.inside else {
             return;

@@ -22,7 +22,12 @@ pub fn measure_options(command: Command) -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Append to FILE [default: $APLOG, else standard error]"),
         )
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("One JSON object a line, not a block"))
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("One JSON object a line, not a block"),
+        )
         .arg(Arg::new("barrier").long("barrier").action(ArgAction::SetTrue).help(
             "First wait until all workers of the trial are here ($APIPCKEY); a worker alone goes on at once",
         ))
@@ -39,7 +44,8 @@ pub fn measure_options(command: Command) -> Command {
         )
         .after_help(
             "Exit status: the command's; 128+n for signal n; 127 not found; 126 not executable; \
-             125 the barrier was broken by the end of another worker; 5 results not writable, or no barrier there",
+             125 the barrier was broken, mostly by the end of another worker; \
+             5 results not writable, or no barrier there",
         )
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Engine, Scratch, eventually, request};
+use common::{Engine, Scratch, eventually, request, written_pid};
 use serde_json::{Value, json};
 
 const APTIME: &str = env!("CARGO_BIN_EXE_aptime");
@@ -113,16 +113,56 @@ fn an_early_end_ends_the_trial_with_its_reason() {
 #[test]
 fn who_comes_too_late_is_sent_away_with_a_status_of_its_own() {
     let scratch = Scratch::new("late");
-    let status = scratch.file("status");
-    // A script that outlives SIGTERM, so that it can tell what it saw.
-    let late = worker(&format!("trap '' TERM; sleep 0.3; MEET true; echo $? >{status}"));
-    let rows = Engine::start().launch(json!([worker("exit 0"), late, worker("sleep 60; true")]), inside());
+    let [status, other, alone] = ["status", "other", "alone"].map(|name| scratch.file(name));
+    // A script that outlives SIGTERM, so that it can tell what it saw: its status, and that the other was
+    // ended.
+    let late = worker(&format!(
+        "trap '' TERM; until test -s {other}; do sleep 0.01; done; sleep 0.1; MEET true; echo $? >{status}; \
+         for i in $(seq 400); do kill -0 $(cat {other}) 2>/dev/null || break; sleep 0.01; done; \
+         test $i -lt 400 && echo >{alone}"
+    ));
+    let other = worker(&format!("echo $$ >{other}; exec sleep 60"));
+    let rows = Engine::start().launch(json!([worker("exit 0"), late, other]), inside());
     assert_eq!(fs::read_to_string(&status).expect("a status").trim(), "125");
     let reason = "worker 0 (exit status 0) ended before all workers had reached the barrier";
     assert_eq!(notes(&rows), [&json!([reason]); 3]);
     let cancelled: Vec<_> = rows.iter().map(|row| &row["cancelled"]).collect();
-    assert_eq!(cancelled, [&json!(false), &json!(true), &json!(true)], "the engine hears of it at once");
+    assert_eq!(cancelled, [&json!(false), &json!(true), &json!(true)]);
+    assert!(Path::new(&alone).exists(), "the engine hears of it at once");
     assert!(said(&rows[1]).contains("worker 0 ended"), "{}", said(&rows[1]));
+}
+
+/// The one that waits is stopped meanwhile, so that SIGTERM is there before it can say anything.
+#[test]
+fn who_is_sent_away_says_so_before_it_heeds_sigterm() {
+    let scratch = Scratch::new("shield");
+    let [pid, go] = ["pid", "go"].map(|name| scratch.file(name));
+    let slow = worker(&format!("echo $$ >{pid}; exec \"$0\" --barrier true"));
+    let early = worker(&format!("while ! test -e {go}; do sleep 0.01; done; exit 3"));
+    let mut engine = Engine::start();
+    engine.send(&request(
+        json!([slow, worker("MEET true"), early]),
+        json!({"barrier": "inside", "grace_s": 60}),
+    ));
+    let pid = written_pid(&pid);
+    let has_signal = |set: &str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let signals = status.lines().find_map(|line| line.strip_prefix(set)).unwrap_or_default();
+        u64::from_str_radix(signals.trim(), 16).unwrap_or_default() >> (libc::SIGTERM - 1) & 1 == 1
+    };
+    let kill = |signal: i32| {
+        // SAFETY: takes integers only.
+        unsafe { libc::kill(pid as i32, signal) };
+    };
+    eventually("it waits", || has_signal("SigCgt:"));
+    kill(libc::SIGSTOP);
+    fs::write(&go, "").expect("written");
+    eventually("SIGTERM is sent", || has_signal("ShdPnd:"));
+    kill(libc::SIGCONT);
+    let answer = engine.receive();
+    let row = &answer["rows"][0];
+    assert_eq!((&row["exit_status"], &row["cancelled"]), (&json!(125), &json!(true)), "{row}");
+    assert_eq!(said(row), "aptime: the barrier was broken: worker 2 ended before all had reached it\n");
 }
 
 #[test]
@@ -143,7 +183,7 @@ fn a_waiting_command_can_be_given_up_and_tried_again() {
     let scratch = Scratch::new("again");
     let given_up = scratch.file("given-up");
     let impatient =
-        worker(&format!("timeout 0.2 \"$0\" --barrier true; echo $? >{given_up}; sleep 0.3; MEET true"));
+        worker(&format!("timeout -k 9 0.2 \"$0\" --barrier true; echo $? >{given_up}; sleep 0.3; MEET true"));
     let patient = worker(&format!("while ! test -s {given_up}; do sleep 0.01; done; MEET true"));
     let waits = worker("MEET true");
     let rows = Engine::start().launch(json!([impatient, patient, waits]), inside());

@@ -144,8 +144,8 @@ fn await_end(started: &Started, signals: &OwnedFd) -> u64 {
     }
 }
 
-/// Signals that the command shall not find ignored. What was ignored when we were started stays so for it; Rust's own
-/// runtime ignores SIGPIPE.
+/// Signals that the command shall not find ignored. What was ignored when we were started stays so for it;
+/// Rust's own runtime ignores SIGPIPE.
 fn defaults() -> Vec<libc::c_int> {
     let ignored = sys::ignored_signals();
     let left = LEFT_TO_COMMAND.into_iter().filter(|signal| !ignored.contains(signal));

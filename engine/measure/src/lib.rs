@@ -36,12 +36,13 @@ const NO_RESULTS: u8 = 5;
 /// Exit status where there is no barrier to wait at.
 const NO_BARRIER: u8 = 5;
 
-/// Exit status of those whom a broken barrier sends away: what env and timeout return for a failure of their own.
+/// Exit status of those whom a broken barrier sends away: what env and timeout return for a failure of
+/// their own.
 const SENT_AWAY: u8 = 125;
 
-/// Runs the command and writes its measurement. Returns the exit status: the command's own, 128+n for a signal, 127
-/// if it was not found, 126 if it could not be executed, 125 if another worker ended before the barrier, 5 if the
-/// result could not be written or the barrier not be used.
+/// Runs the command and writes its measurement. Returns the exit status: the command's own, 128+n for a
+/// signal, 127 if it was not found, 126 if it could not be executed, 125 if another worker ended before the
+/// barrier, 5 if the result could not be written or the barrier not be used.
 pub fn measure(request: &Request) -> u8 {
     perform(request).unwrap_or_else(|refusal| {
         eprintln!("aptime: {}", refusal.error);

@@ -92,12 +92,6 @@ class _Table:
             for process in readings.before.processes.values()
             for thread, cpu_ns in process.threads.items()
         }
-        self._owner = {
-            thread: process.pid
-            for snapshot in (readings.after, readings.before)
-            for process in snapshot.processes.values()
-            for thread in process.threads
-        }
         for exit_ in (*readings.exits, *readings.late):
             self._add_exit(exit_)
         recorded = {exit_.thread for exit_ in readings.exits}
@@ -108,14 +102,14 @@ class _Table:
             self._add_living(process, over)
 
     def _add_exit(self, exit_: Exit) -> None:
-        pid = exit_.process if exit_.process is not None else self._owner.get(exit_.thread, exit_.thread)
+        pid = exit_.thread if exit_.process is None else exit_.process
         key = (pid, self._ended[pid])
         used = self.used.setdefault(key, _Used((exit_.parent, 0), ""))
         used.cpu_ns += max(0, exit_.cpu_ns - self._had_at_start(exit_))
         used.parent = (exit_.parent, self._ended[exit_.parent])
         if exit_.thread == pid or not used.name:
             used.name = exit_.name
-        if exit_.last or (exit_.process is None and exit_.thread == pid):
+        if exit_.last or exit_.process is None:
             self._ended[pid] += 1
 
     def _had_at_start(self, exit_: Exit) -> int:
@@ -123,6 +117,8 @@ class _Table:
         cpu_ns, process = self._had.pop(exit_.thread, (0, None))
         if process is None or exit_.thread != process.pid:
             return cpu_ns
+        if process.zombie:  # its record had come before
+            return 0
         age_us = (self._before.taken - process.began - _TICKS_OFF) * TICK_NS // 1000
         return cpu_ns if exit_.elapsed_us >= age_us else 0
 
@@ -141,8 +137,9 @@ class _Table:
                 used.cpu_ns += max(0, cpu_ns - (had if same and owner is early else 0))
         # Threads that ended without a record are in the total only; so are all where the kernel keeps no ns.
         total_ns = (process.ticks - (early.ticks if early is not None and same else 0)) * TICK_NS
-        missed = self._known_owners and total_ns - used.cpu_ns > _TICKS_OFF * TICK_NS
-        if missed or not any(process.threads.values()):
+        keeps_ns = any(process.threads.values())
+        slack_ns = _TICKS_OFF * TICK_NS if keeps_ns else 0
+        if total_ns - used.cpu_ns > slack_ns and (self._known_owners or not keeps_ns):
             used.cpu_ns = total_ns
 
 

@@ -43,8 +43,8 @@ impl Member {
 
     /// Waits until all workers have arrived: when all of them start (monotonic, ns).
     ///
-    /// SIGTERM ends the wait and this process, as long as the barrier is whole; from then on it is ignored, so that what
-    /// has to be said is said.
+    /// SIGTERM ends the wait and this process, as long as the barrier is whole; from then on it is ignored,
+    /// so that what has to be said is said.
     pub fn wait(self) -> Result<u64, NotPassed> {
         let shield = Shield::raise(&self.board.head().gate);
         let passed = self.pass(|gate| shield.guard(gate));
@@ -89,7 +89,8 @@ impl Member {
         }
     }
 
-    /// Releases all that wait at `gate`, if all are there. Several may try: one changes the instant, and then the gate.
+    /// Releases all that wait at `gate`, if all are there. Several may try: one changes the instant, and
+    /// then the gate.
     fn release(&self, gate: u32) {
         let head = self.board.head();
         let last = head.start_at_ns.load(SeqCst);
@@ -114,7 +115,8 @@ impl Member {
         let head = self.board.head();
         head.sent_away.store(1, SeqCst);
         if let Some(mut bell) = self.bell.as_ref() {
-            // A bell that cannot be rung (it is full, or the engine has gone) has been heard, or never will be.
+            // A bell that cannot be rung (it is full, or the engine has gone) has been heard, or never will
+            // be.
             let _ = bell.write(&[1]);
         }
         let why = match head.broken_by.load(SeqCst) {

@@ -1,7 +1,7 @@
 //! SIGTERM while a command waits at a barrier: it ends the command, but not once the barrier is broken.
 //!
-//! The engine breaks the barrier, and at the first that it hears of ends the whole trial. Without a shield, SIGTERM
-//! would overtake those that have not yet said why they were sent away.
+//! The engine breaks the barrier, and at the first that it hears of ends the whole trial. Without a shield,
+//! SIGTERM would overtake those that have not yet said why they were sent away.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
