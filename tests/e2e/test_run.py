@@ -335,6 +335,13 @@ def test_variables_of_the_command_line_win(tmp_path: Path) -> None:
     assert "expected NAME=VALUE" in one_line(run(tmp_path, "ECHO x\n", "7", check=2).stderr)
 
 
+def test_a_script_knows_where_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    script(tmp_path / "there", "ECHO %SCRIPTDIR%\n")
+    done = etude("run", "-o", "r", "there/x.ap", cwd=tmp_path)
+    assert done.stdout.splitlines()[0] == str(tmp_path / "there")
+
+
 def test_a_warm_cache_takes_a_run_that_is_set_aside(tmp_path: Path) -> None:
     run(tmp_path, "TEST t 2\nCACHE warm\nEXEC true\nDONE\n")
     rows = lines(tmp_path / "r", "t")

@@ -53,7 +53,8 @@ class Asked:
     def state(self) -> State:
         """The state that it begins with. What the command line sets is in the environment, too, as by ENV."""
         scope = Scope(environment=dict(self.assignments))
-        scope.variables |= self.assignments
+        directory = os.path.dirname(os.path.abspath(self.program.path))
+        scope.variables |= {"SCRIPTDIR": directory, **self.assignments}
         return State(scope=scope, fixed=list(self.assignments), seed=self.seed)
 
     def outline(self) -> Outline:
