@@ -330,9 +330,10 @@ def _round_down(x: float) -> float:
 def _warnings(
     results: Results, tests: Sequence[TestVerdict], comparisons: Sequence[Comparison], asked: Asked
 ) -> list[str]:
-    unusable = results.experiment.get("left_out") or []
-    found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in unusable]
-    found += [] if unusable else [f"{path}: its last line was cut short and was left out" for path in results.torn]
+    left_out = results.experiment.get("left_out") or []
+    found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
+    if not left_out:
+        found = [f"{path}: its last line was cut short and was left out" for path in results.torn]
     sittings: list[Any] = results.experiment["sittings"]
     found += [
         f"{name}: a line that was cut short before sitting {sitting['sitting']} was left out"
