@@ -369,7 +369,7 @@ EXEC sh -c 'if [ $APTHREAD = 2 ]; then exit 7; fi; etude-engine measure --barrie
 DONE
 """
     said = one_line(run(tmp_path, text, check=4).stderr)
-    assert "worker 2" in said
+    assert "thread 2" in said
     assert "exit status 7" in said
     assert "barrier" in said
     assert not any(row["kept"] for row in lines(tmp_path / "r", "t"))

@@ -1,4 +1,4 @@
-"""A kernel in which nothing runs by itself: processes, their threads, their numbers, and what it tells of them."""
+"""A kernel in which nothing runs by itself: processes, threads, their numbers, and what it tells of them."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ S = 1_000_000_000
 
 
 def test_a_number_that_was_used_again_is_another_process_by_its_age() -> None:
-    """The first end's record was lost; the one that came is of a process that is younger than the first reading."""
+    """The first end's record was lost; the one that came is of a process younger than the first reading."""
     before = snapshot(process(30, "old", INIT, 5 * S, began=0), taken=1000)
     young = ended(30, "new", INIT, 6 * S, elapsed_us=7_000_000)
     assert by_name(account(Readings(before, (young,), snapshot()), ENGINE, OWN)) == {"new": 6 * S}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -67,12 +68,17 @@ esac""".replace("SEEN", str(tmp_path / "seen"))
     assert (tmp_path / "seen").read_text().split() == ["0"] * 4
 
 
-def test_nothing_is_left_when_it_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fails", ["nowhere", "start", "end"])
+def test_its_state_is_gone_with_the_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    probe = Executable(program(tmp_path / "p", 'echo x > "$APPROBESTATE"'), "p")
-    probe.start(Context())
-    assert len(list(tmp_path.glob("etude-probe-*/state"))) == 1
-    del probe
+    probe = Executable(program(tmp_path / "p", f'test -w "$APPROBESTATE" && [ "$1" != {fails} ]'), "p")
+    expected = nullcontext() if fails == "nowhere" else pytest.raises(ProbeFailed, match="returned 1")
+    with expected:
+        state = probe.start(Context())
+        assert list(tmp_path.glob("etude-probe-*")) == [state]
+        probe.end(state, Context())
     assert list(tmp_path.glob("etude-probe-*")) == []
 
 

@@ -19,7 +19,7 @@ HERE = Context(engine_pid=ENGINE)
 
 
 class Records:
-    """Exit records that come, a batch at each time they are asked for: in start, at end, after the second reading."""
+    """Exit records, a batch each time they are asked for: in start, in end, after the second reading."""
 
     def __init__(self, *batches: Sequence[Exit], lost: int | None = None) -> None:
         self.batches = list(batches)
@@ -45,7 +45,7 @@ def refused(cpus: str) -> Records:
 
 
 def tree(cpu_s: Mapping[str, float], busy: int = 0) -> dict[str, str]:
-    """A machine with these processes, by name; the first have numbers 1, 2, 10 and 11, the others 30, 31, …"""
+    """A machine with these processes, by name; the fixed ones have numbers below 20, others 30, 31, …"""
     files = {
         "proc/stat": f"cpu  {100 + busy} 0 50 {200 + 2 * busy} 7 0 0 {busy // 2} 0 0\ncpu0 1 2 3\n",
         "sys/devices/system/cpu/possible": "0-3\n",

@@ -171,6 +171,34 @@ def test_a_probe_without_manners_is_one_that_cannot_be_used() -> None:
     assert notes[0].startswith("probe object: cannot be used: AttributeError")
 
 
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError("not even that")
+
+
+@pytest.mark.parametrize("error", [Mute(), SystemExit(3), RecursionError(), StopIteration()])
+def test_no_exception_of_a_probe_goes_any_further(error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    _, _, (note,) = once(Probing([Told("a", start=fail)]))
+    assert note.startswith(f"probe a: failed: {type(error).__name__}")
+
+
+def test_an_interrupt_does() -> None:
+    def fail() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Probing([Told("a", start=fail)]).start()
+
+
+@pytest.mark.parametrize("gives", [7, ["a"], {"a b": "s"}, {3: "s"}, {"": "s"}])
+def test_what_a_probe_says_it_gives_is_not_believed_unless_it_makes_sense(gives: Any) -> None:
+    metrics, _, _ = once(Probing([Told("a", useless="no", gives=gives)]))
+    assert list(metrics) == ["probe_a_cost"]
+
+
 @pytest.mark.parametrize("name", ["elapsed", "user", "context_switches", "tree_cpu"])
 def test_what_is_measured_already_is_no_probe_s_to_give(name: str) -> None:
     assert name in METRICS

@@ -29,7 +29,8 @@ def stat_line(
     began: int = 0,
 ) -> str:
     middle = "1 1 0 -1 4194560 100 0 0 0"
-    return f"{pid} ({name}) {state} {parent} {middle} {user} {system} 77 88 20 0 {threads} 0 {began} 4096 1 0 0\n"
+    times = f"{user} {system} 77 88"
+    return f"{pid} ({name}) {state} {parent} {middle} {times} 20 0 {threads} 0 {began} 4096 1 0 0\n"
 
 
 def test_processes_have_a_name_a_parent_and_the_times_of_their_threads(lay: Lay) -> None:

@@ -17,6 +17,18 @@ fn worker(script: &str) -> Value {
            "env": {"APLOG": null, "APTHREAD": null, "APEPOCH": null}})
 }
 
+/// A worker that writes its process to a file, and waits.
+fn waiter(pid: &str) -> Value {
+    worker(&format!("echo $$ >{pid}; exec \"$0\" --barrier true"))
+}
+
+/// Whether SIGTERM is in a set of /proc/PID/status. What waits at the barrier catches it.
+fn has_sigterm(pid: u32, set: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let signals = status.lines().find_map(|line| line.strip_prefix(set)).unwrap_or_default();
+    u64::from_str_radix(signals.trim(), 16).unwrap_or_default() >> (libc::SIGTERM - 1) & 1 == 1
+}
+
 fn inside() -> Value {
     json!({"barrier": "inside", "grace_s": 10})
 }
@@ -113,14 +125,15 @@ fn an_early_end_ends_the_trial_with_its_reason() {
 #[test]
 fn who_comes_too_late_is_sent_away_with_a_status_of_its_own() {
     let scratch = Scratch::new("late");
-    let [status, other, alone] = ["status", "other", "alone"].map(|name| scratch.file(name));
+    let [status, error, other, alone] = ["status", "error", "other", "alone"].map(|name| scratch.file(name));
     // A script that outlives SIGTERM, so that it can tell what it saw: its status, and that the other was
-    // ended.
-    let late = worker(&format!(
+    // ended. The engine does not read what it writes.
+    let mut late = worker(&format!(
         "trap '' TERM; until test -s {other}; do sleep 0.01; done; sleep 0.1; MEET true; echo $? >{status}; \
          for i in $(seq 400); do kill -0 $(cat {other}) 2>/dev/null || break; sleep 0.01; done; \
          test $i -lt 400 && echo >{alone}"
     ));
+    late["stderr"] = json!({"file": error});
     let other = worker(&format!("echo $$ >{other}; exec sleep 60"));
     let rows = Engine::start().launch(json!([worker("exit 0"), late, other]), inside());
     assert_eq!(fs::read_to_string(&status).expect("a status").trim(), "125");
@@ -129,7 +142,8 @@ fn who_comes_too_late_is_sent_away_with_a_status_of_its_own() {
     let cancelled: Vec<_> = rows.iter().map(|row| &row["cancelled"]).collect();
     assert_eq!(cancelled, [&json!(false), &json!(true), &json!(true)]);
     assert!(Path::new(&alone).exists(), "the engine hears of it at once");
-    assert!(said(&rows[1]).contains("worker 0 ended"), "{}", said(&rows[1]));
+    let error = fs::read_to_string(&error).expect("an error");
+    assert!(error.contains("worker 0 ended"), "{error}");
 }
 
 /// The one that waits is stopped meanwhile, so that SIGTERM is there before it can say anything.
@@ -137,7 +151,7 @@ fn who_comes_too_late_is_sent_away_with_a_status_of_its_own() {
 fn who_is_sent_away_says_so_before_it_heeds_sigterm() {
     let scratch = Scratch::new("shield");
     let [pid, go] = ["pid", "go"].map(|name| scratch.file(name));
-    let slow = worker(&format!("echo $$ >{pid}; exec \"$0\" --barrier true"));
+    let slow = waiter(&pid);
     let early = worker(&format!("while ! test -e {go}; do sleep 0.01; done; exit 3"));
     let mut engine = Engine::start();
     engine.send(&request(
@@ -145,19 +159,14 @@ fn who_is_sent_away_says_so_before_it_heeds_sigterm() {
         json!({"barrier": "inside", "grace_s": 60}),
     ));
     let pid = written_pid(&pid);
-    let has_signal = |set: &str| {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let signals = status.lines().find_map(|line| line.strip_prefix(set)).unwrap_or_default();
-        u64::from_str_radix(signals.trim(), 16).unwrap_or_default() >> (libc::SIGTERM - 1) & 1 == 1
-    };
     let kill = |signal: i32| {
         // SAFETY: takes integers only.
         unsafe { libc::kill(pid as i32, signal) };
     };
-    eventually("it waits", || has_signal("SigCgt:"));
+    eventually("it waits", || has_sigterm(pid, "SigCgt:"));
     kill(libc::SIGSTOP);
     fs::write(&go, "").expect("written");
-    eventually("SIGTERM is sent", || has_signal("ShdPnd:"));
+    eventually("SIGTERM is sent", || has_sigterm(pid, "ShdPnd:"));
     kill(libc::SIGCONT);
     let answer = engine.receive();
     let row = &answer["rows"][0];
@@ -195,16 +204,20 @@ fn a_waiting_command_can_be_given_up_and_tried_again() {
 
 #[test]
 fn a_timeout_and_a_cancel_reach_those_that_wait() {
+    let scratch = Scratch::new("cancel");
+    let pid = scratch.file("pid");
     let mut engine = Engine::start();
-    let workers = || json!([worker("MEET true"), worker("sleep 60; true")]);
+    let workers = || json!([waiter(&pid), worker("sleep 60; true")]);
     let rows = engine.launch(workers(), json!({"barrier": "inside", "timeout_s": 0.3}));
     assert!(rows.iter().all(|row| row["timed_out"] == true && row.get("notes").is_none()), "{rows:?}");
+    fs::remove_file(&pid).expect("removed");
     engine.send(&request(workers(), inside()));
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    let waits = written_pid(&pid);
+    eventually("it waits", || has_sigterm(waits, "SigCgt:"));
     let answer = engine.ask(&json!({"do": "cancel"}));
-    for row in answer["rows"].as_array().expect("rows") {
-        assert!(row["cancelled"] == true && row.get("notes").is_none(), "{row}");
-    }
+    let rows = answer["rows"].as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["cancelled"] == true && row.get("notes").is_none()), "{rows:?}");
+    assert_eq!(said(&rows[0]), "aptime: the barrier was broken: the trial is being ended\n");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-"""Who used the CPU between two readings of /proc, by name: the living by difference, the dead by their exit records.
+"""Who used the CPU between two readings of /proc, by name: differences of the living, records of the dead.
 
 Nothing is counted twice, and what descends from the engine, which is the measured command, is told apart.
 """
@@ -80,7 +80,7 @@ def account(readings: Readings, engine_pid: int, own_pid: int) -> Account:
 
 
 class _Table:
-    """CPU time by process, filled in the order of the ends, so that a number that is used again is another process."""
+    """CPU time by process, in the order of the ends: a number that is used again is another process."""
 
     def __init__(self, readings: Readings) -> None:
         self.used: dict[Key, _Used] = {}
@@ -113,7 +113,7 @@ class _Table:
             self._ended[pid] += 1
 
     def _had_at_start(self, exit_: Exit) -> int:
-        """What the thread had used at the first reading: 0 if it began later, under a number that had become free."""
+        """What the thread had used at the first reading: 0 if it began later, under a used number."""
         cpu_ns, process = self._had.pop(exit_.thread, (0, None))
         if process is None or exit_.thread != process.pid:
             return cpu_ns
@@ -166,7 +166,7 @@ class _Descent:
         return answer
 
     def _parent(self, key: Key) -> Key | None:
-        """The parent, or the last of its number that is known: its record may have come just before its child's."""
+        """The parent, or the last known of its number: its record may have come just before its child's."""
         pid, number = key
         while number >= 0:
             if (process := self._used.get((pid, number))) is not None:

@@ -1,6 +1,6 @@
 """Probe `disk`: requests to block devices and their bytes, of the whole machine.
 
-What the measured processes themselves caused is in storage_read and storage_written; this is what reached devices.
+What the measured processes themselves caused is in storage_read and storage_written; this reached devices.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SECTOR_BYTES = 512
 
 
 class Counts(NamedTuple):
-    """What one device did since it was made. Discards are counted since Linux 4.18, flushes since 5.5; else 0."""
+    """What one device did since it was made. Discards are 0 before Linux 4.18, flushes before 5.5."""
 
     reads: int
     read_bytes: int
@@ -89,7 +89,7 @@ def parse_diskstats(text: str) -> dict[str, Counts]:
 
 
 def why_not_counted(root: Path, name: str) -> str | None:
-    """Why a device is not in the sums: its requests are, or may be, counted at another one, or reach no disk."""
+    """Why a device is not in the sums: its requests may be counted at another one, too, or reach no disk."""
     place = root / "sys/class/block" / name.replace("/", "!")
     if os.path.exists(place / "partition"):
         return "a partition"
@@ -104,6 +104,7 @@ def why_not_counted(root: Path, name: str) -> str | None:
 def _line(name: str, counts: Counts, left_out: str | None) -> str:
     return (
         f"{name} = {counts.reads} reads of {counts.read_bytes} B, "
-        f"{counts.writes} writes of {counts.write_bytes} B, {counts.discards} discards, {counts.flushes} flushes, "
+        f"{counts.writes} writes of {counts.write_bytes} B, "
+        f"{counts.discards} discards, {counts.flushes} flushes, "
         f"busy {counts.busy_ms / 1000:.3f} s ({f'not counted: {left_out}' if left_out else 'counted'})"
     )

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkstemp
 
 from etude.probes.probe import Context, ProbeBlock, ProbeFailed, Reading
 from etude.results.model import MetricValue
@@ -19,9 +19,9 @@ MOST_NOTES = 3
 
 
 def find_executables(library: Iterable[str | os.PathLike[str]]) -> list[Executable]:
-    """A probe for each executable file in `probes.d` of each directory of the library ($APLIB), in their order.
+    """A probe for each executable in `probes.d` of each directory of the library ($APLIB), in their order.
 
-    A file whose name begins with a dot or ends in ~ is left out. Of two with one name, the later is called NAME-2.
+    Not one whose name begins with a dot or ends in ~. Of two with one name, the later is called NAME-2.
     """
     found: list[Executable] = []
     names: list[str] = []
@@ -46,27 +46,32 @@ def _files(directory: Path) -> Iterator[Path]:
 
 
 class Executable:
-    """`FILE start` before and `FILE end` after, with $APPROBESTATE, a file that holds what the first wrote to it."""
+    """`FILE start` before and `FILE end` after; $APPROBESTATE is a file that the first may fill."""
 
     def __init__(self, path: Path, name: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self.name = name
         self._path = path
         self._timeout_s = timeout_s
-        self._scratch: TemporaryDirectory[str] | None = None
 
     def unavailable(self) -> str | None:
         return None if os.access(self._path, os.X_OK) else f"{self._path} cannot be executed"
 
     def start(self, context: Context) -> Path:
-        if self._scratch is None:
-            self._scratch = TemporaryDirectory(prefix="etude-probe-")
-        state = Path(self._scratch.name, "state")
-        state.write_bytes(b"")
-        self._run("start", state, context)
+        descriptor, name = mkstemp(prefix="etude-probe-")
+        os.close(descriptor)
+        state = Path(name)
+        try:
+            self._run("start", state, context)
+        except BaseException:
+            state.unlink(missing_ok=True)
+            raise
         return state
 
     def end(self, state: Path, context: Context) -> Reading:
-        return parse_output(self._run("end", state, context))
+        try:
+            return parse_output(self._run("end", state, context))
+        finally:
+            state.unlink(missing_ok=True)
 
     def _run(self, when: str, state: Path, context: Context) -> str:
         """What it printed.
@@ -76,7 +81,7 @@ class Executable:
         """
         around = {**os.environ, **context.environment, "APPROBESTATE": str(state)}
         try:
-            # In a group of its own, so that nothing of it is left beside the measured command after its timeout.
+            # In a group of its own: nothing of it may be left beside the command after its timeout.
             running = subprocess.Popen(
                 [self._path, when],
                 env=around,

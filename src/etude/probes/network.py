@@ -1,4 +1,4 @@
-"""Probe `network`: what went over the network's interfaces, of the whole machine (or its network namespace)."""
+"""Probe `network`: what went over the network's interfaces, of the machine or its network namespace."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def parse_dev(text: str) -> dict[str, Traffic]:
 
 
 def why_not_counted(root: Path, name: str) -> str | None:
-    """Why an interface is not in the sums: a bridge's, bond's or VLAN's packets are counted at the one below, too."""
+    """Why an interface is not in the sums: packets of a bridge, bond or VLAN are counted at the one below."""
     if name == LOOPBACK:
         return "the loopback"
     below = [link[6:] for link in tree.names(root, f"sys/class/net/{name}") if link.startswith("lower_")]

@@ -5,6 +5,7 @@ Nothing of it may run in between. How to write one is in docs/extending.md.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -33,8 +34,8 @@ class Reading:
 class Context:
     """What is measured: one EXEC of a trial, all its workers. Before the launch `elapsed_s` is None.
 
-    All measured processes descend from `engine_pid`. `environment` is what the trial's scripts are given beside the
-    environment that Étude was started in (docs/language.md).
+    All measured processes descend from `engine_pid`. `environment` is what the trial's scripts are given
+    beside the environment that Étude was started in (docs/language.md).
     """
 
     engine_pid: int = 0
@@ -45,6 +46,10 @@ class Context:
     trial: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    def variable(self, name: str) -> str | None:
+        """An environment variable as the trial's scripts see it."""
+        return self.environment.get(name, os.environ.get(name))
+
 
 class ProbeFailed(Exception):
     """Why a probe has nothing to give this time, in one line. Any other exception is told with its type."""
@@ -53,8 +58,8 @@ class ProbeFailed(Exception):
 class Probe(Protocol):
     """One probe. It may raise whatever it likes: that is a warning, never a lost trial.
 
-    A probe that also has `gives`, a mapping of its metrics' names to their units, has them reported as null with the
-    reason when it cannot be used or fails before it gave any.
+    A probe that also has `gives`, a mapping of its metrics' names to their units, has them reported as null
+    with the reason when it cannot be used or fails before it gave any.
     """
 
     name: str

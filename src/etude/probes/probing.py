@@ -15,6 +15,7 @@ from etude.results.model import METRICS, MetricValue
 GIVE_UP_AFTER = 3
 """Failures in a row, after which a probe is not asked again."""
 
+_RAISED = (Exception, SystemExit)  # whatever a probe may raise; an interrupt is for us
 _NAME = re.compile(r"[A-Za-z_][\w.:+/-]*")
 _T = TypeVar("_T")
 
@@ -22,7 +23,7 @@ _T = TypeVar("_T")
 class Probing:
     """The probes of one test or many. `start` stands before a launch, `end` after it.
 
-    Since they are ended in the reverse of their order, the interval of each encloses those of all that follow it.
+    Since they end in the reverse of their order, the interval of each encloses those of all that follow it.
     """
 
     def __init__(self, probes: Sequence[Probe], *, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -36,7 +37,7 @@ class Probing:
             watched.start(context)
 
     def end(self, context: Context) -> tuple[dict[str, MetricValue], list[ProbeBlock], list[str]]:
-        """Metrics, blocks and notes of all probes, in their order. A metric's name belongs to the first that has it."""
+        """Metrics, blocks and notes of all probes, in their order. A metric's name is its first probe's."""
         readings = [watched.end(context) for watched in reversed(self._watched)][::-1]
         metrics: dict[str, MetricValue] = {}
         notes: list[str] = []
@@ -71,7 +72,7 @@ class _Watched:
         self.cost_name = f"probe_{re.sub(r'[^A-Za-z0-9_]', '_', self.name)}_cost"
         self._probe = probe
         self._clock = clock
-        self._gives: dict[str, str] = dict(getattr(probe, "gives", {}))
+        self._gives = _declared(probe)
         self._state: Any = None
         self._failed: str | None = None
         self._failures = 0
@@ -82,7 +83,7 @@ class _Watched:
     def _why_unavailable(self) -> str | None:
         try:
             reason = self._probe.unavailable()
-        except Exception as error:
+        except _RAISED as error:
             return _one_line(error)
         return None if reason is None else _plain(reason)
 
@@ -123,11 +124,23 @@ class _Watched:
         begin = self._clock()
         try:
             return step()
-        except Exception as error:
+        except _RAISED as error:
             self._failed = _one_line(error)
             return None
         finally:
             self._cost_s += self._clock() - begin
+
+
+def _declared(probe: Probe) -> dict[str, str]:
+    """The metrics that a probe says it gives, and their units; none if it says nothing that makes sense."""
+    gives = getattr(probe, "gives", None)
+    if not isinstance(gives, Mapping):
+        return {}
+    return {name: _plain(unit) for name, unit in gives.items() if _is_name(name)}
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def _checked(reading: Any) -> Reading:
@@ -144,7 +157,7 @@ def _checked(reading: Any) -> Reading:
 
 
 def _metric(name: Any, metric: MetricValue) -> MetricValue:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not _is_name(name):
         raise ValueError(f"{name!r} is no name of a metric")
     number, unit, *reason = metric
     if not isinstance(unit, str) or len(reason) != (number is None):
@@ -168,9 +181,13 @@ def _block(block: ProbeBlock) -> ProbeBlock:
 
 def _one_line(error: BaseException) -> str:
     kind = type(error).__name__
-    if not str(error):
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    if not text:
         return kind
-    return _plain(error if isinstance(error, ProbeFailed) else f"{kind}: {error}")
+    return _plain(text if isinstance(error, ProbeFailed) else f"{kind}: {text}")
 
 
 def _plain(text: Any) -> str:

@@ -18,7 +18,7 @@ KERNEL_TICK_NS = round(time.clock_getres(_CLOCK_MONOTONIC_COARSE) * 1e9)
 
 
 class Process(NamedTuple):
-    """One process: `began` in ticks since boot, `ticks` of CPU time of all its threads, also of those that ended.
+    """One process: `began` in ticks since boot, `ticks` of CPU time of all its threads, the ended ones too.
 
     `threads` are the living ones' ns on a CPU, by number (of a zombie, its own).
     """
@@ -70,7 +70,7 @@ def _read_process(directory: str) -> Process | None:
 
 
 def parse_stat(text: bytes) -> tuple[Process, int] | None:
-    """/proc/PID/stat as a process (its threads' times left out) and its number of threads; None if it is none."""
+    """/proc/PID/stat as a process without its threads' times, and their number; None if it is none."""
     head, _, tail = text.rpartition(b")")  # the name may hold blanks and parentheses: the last one ends it
     pid, bracket, name = head.partition(b" (")
     words = tail.split()

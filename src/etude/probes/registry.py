@@ -1,4 +1,4 @@
-"""Probes by name: entry points of the group `etude.probes`, those of Étude and of whatever else is installed."""
+"""Probes by name: entry points of the group `etude.probes`, of Étude and of whatever else is installed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What the kernel tells of each thread at its end: taskstats exit records, over generic netlink.
 
-A process that lived between two readings of /proc is seen in no other way. Only root may listen. The layout is that
-of linux/taskstats.h; members are only added at its end, but for version 15 (Linux 6.14), which put some in the middle.
+A process that lived between two readings of /proc is seen in no other way. Only root may listen. The layout
+is that of linux/taskstats.h; members are only added at its end, but for version 15 (Linux 6.14), which put
+some in the middle.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ENDS_GROUP = 0x20  # AGROUP of linux/acct.h: the last thread of its process
 
 SO_RCVBUFFORCE = 33
 BUFFER_BYTES = 64 << 20
-"""The kernel doubles it; a record takes 1.3 KB of it: some 100,000 ends of threads. It is taken as they come."""
+"""The kernel doubles it; a record takes 1.3 KB of it: some 100,000 ends. Memory is taken as they come."""
 
 _VERSION_WITH_GROUPS = 12  # Linux 5.19
 _MOVED = {15: 48}
@@ -207,9 +208,9 @@ def parse_stats(stats: bytes) -> Exit | None:
 def _cpu_ns(on_cpu_ns: int, not_waiting_ns: int, slept: int) -> int:
     """CPU time of a thread up to its record.
 
-    What the record says ends with the scheduler's last look at the thread, up to a tick before: of a process that
-    lived for less than that it is next to nothing. A thread that never slept was on a CPU whenever it did not wait for
-    one. (Of one that did sleep, the last look was when it last woke up, at the earliest.)
+    What the record says ends with the scheduler's last look at the thread, up to a tick before: of a process
+    that lived for less than that it is next to nothing. A thread that never slept was on a CPU whenever it
+    did not wait for one. (Of one that did sleep, the last look was when it last woke up, at the earliest.)
     """
     if slept:
         return on_cpu_ns

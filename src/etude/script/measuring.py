@@ -39,7 +39,7 @@ class Measuring:
         context = Context(
             engine_pid=self._engine.hello.get("pid", 0),
             cgroup=launch.cgroup,
-            directory=environment.get("TESTDIR"),
+            directory=environment.get("TESTDIR") or os.environ.get("TESTDIR"),
             test=test,
             trial=trial,
             environment=environment,
@@ -66,7 +66,7 @@ def _find(names: Sequence[str], directories: Sequence[str]) -> Probing | None:
     from etude.probes.probing import Probing
     from etude.probes.registry import find_probe
 
-    return Probing([*find_probe(names), *find_executables(own)])
+    return Probing([*find_executables(own), *find_probe(names)])  # the first stand outermost
 
 
 def _longest(rows: Sequence[dict[str, Any]]) -> float:

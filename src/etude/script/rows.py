@@ -85,15 +85,15 @@ def _of_the_trial(metrics: Mapping[str, Any]) -> dict[str, Any]:
 def why_failed(test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[str | None]) -> str | None:
     """Why an EXEC failed: first the reason that the engine knows, then the first worker that did not return 0."""
     of = f"test {test.name!r}, trial {test.trial}"
-    told = [note for row in rows for note in row.get("notes") or () if "barrier" in note]
+    barrier = any("barrier" in note for row in rows for note in row.get("notes") or ())
+    early = ", before all workers had reached the barrier" if barrier else ""
     for worker, row in enumerate(rows):
         measurement = from_line(row)
-        if measurement.failed and not (measurement.cancelled and (told or len(rows) > 1)):
-            which = f", worker {worker + 1}" if len(rows) > 1 else ""
-            why = f"{of}{which}: {measurement.ending()}{_last_line(outputs[worker])}"
-            return f"{told[0]}; {why}" if told else why
-    if told:
-        return f"{of}: {told[0]}"
+        if measurement.failed and not (measurement.cancelled and len(rows) > 1):
+            which = f", thread {worker + 1}" if len(rows) > 1 else ""
+            return f"{of}{which}: {measurement.ending()}{early}{_last_line(outputs[worker])}"
+    if barrier:
+        return f"{of}: a worker ended{early}"
     return f"{of}: ended with the experiment" if any(row["cancelled"] for row in rows) else None
 
 

@@ -135,8 +135,7 @@ fn mark(gate: u32) -> u32 {
 /// The path and the worker of an address.
 pub(super) fn parts(address: &str) -> Option<(&Path, usize)> {
     let (path, worker) = address.rsplit_once(':')?;
-    let is_number = worker.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| worker.parse().ok()).flatten().map(|worker| (Path::new(path), worker))
+    Some((Path::new(path), worker.parse().ok()?))
 }
 
 /// The bell at `path`, if there is one. Nothing else is ever written to.
