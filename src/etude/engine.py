@@ -145,7 +145,7 @@ class Engine:
         return self._number
 
     def _send_launch(self, launch: Launch) -> None:
-        self._send({"do": "launch", "id": self._next()} | asdict(launch))
+        self._send({"do": "launch", "id": self._next()} | _plain(launch))
 
     def _send(self, request: Mapping[str, Any]) -> None:
         data = json.dumps(request, separators=(",", ":")).encode() + b"\n"
@@ -214,6 +214,13 @@ class Engine:
         except ChildProcessError:
             how = "ended"
         return MachineRefuses(f"{self._program} (process {self.pid}) {how} in the middle of its work")
+
+
+def _plain(launch: Launch) -> dict[str, Any]:
+    """As `asdict`, without copying every text: this is done before each trial."""
+    workers = [vars(worker) | {"env": dict(worker.env)} for worker in launch.workers]
+    repeat = None if launch.repeat is None else asdict(launch.repeat)
+    return vars(launch) | {"workers": workers, "repeat": repeat}
 
 
 _ending: list[int] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from etude.results.blocks import Block
@@ -147,8 +148,7 @@ def format_block(block: Block) -> str:
 
 def format_measurement(measurement: Measurement) -> str:
     """A `[measurement]` block, which `row_of_block` reads back with the same values."""
-    lines = tuple(f"{name} = {value}" for name, value in _fields_of(measurement))
-    return format_block(Block(MEASUREMENT, lines))
+    return f"[{MEASUREMENT}]\n" + "".join([f"{name} = {value}\n" for name, value in _fields_of(measurement)])
 
 
 def format_snapshot(machine: Mapping[str, Any]) -> str:
@@ -212,8 +212,7 @@ def _fields_of(m: Measurement) -> Iterator[tuple[str, object]]:
         yield "signal", m.signal
     for name, value in m.metrics.items():
         if name not in _TIMES:
-            plain = _NAME.fullmatch(name) and name not in _OTHERS and name not in _THEIRS
-            yield name if plain else escaped(name), _metric_text(name, value)
+            yield _written(name), _metric_text(name, value)
     yield from _rest_of(m)
 
 
@@ -234,14 +233,25 @@ def _rest_of(m: Measurement) -> Iterator[tuple[str, object]]:
         yield "set_aside", one_line(m.why or "?")
 
 
+@lru_cache(maxsize=4096)  # the same few, at every trial
+def _written(metric: str) -> str:
+    plain = _NAME.fullmatch(metric) and metric not in _OTHERS and metric not in _THEIRS
+    return metric if plain else escaped(metric)
+
+
+@lru_cache(maxsize=4096)
+def _stated(unit: str) -> str:
+    plain = re.fullmatch(r"[^\s$][^\s]*", unit) and not any(c < " " for c in unit)
+    return unit if plain else escaped(unit)
+
+
 def _metric_text(name: str, metric: MetricValue) -> str:
     value, unit, *reason = metric
-    own = _own_unit(name)
-    stated = unit if re.fullmatch(r"[^\s$][^\s]*", unit) and not any(c < " " for c in unit) else escaped(unit)
     if value is None:
-        return f"null {stated} {one_line(reason[0])}"
+        return f"null {_stated(unit)} {one_line(reason[0])}"
     text = _time_text(value) if name in _TIMES else _number_text(value)
-    return text if unit == own and (name in _TIMES or unit == "1") else f"{text} {stated}"
+    own = unit == _own_unit(name) and (name in _TIMES or unit == "1")
+    return text if own else f"{text} {_stated(unit)}"
 
 
 def _time_text(seconds: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from etude.engine import engine_path
@@ -24,7 +25,7 @@ def variables(
         "APTHREAD": "1",
         "THREADS": str(scope.threads if test is None else test.threads),
         "APLIB": ":".join(directories),
-        "PATH": ":".join([*directories, os.path.dirname(engine_path()), path]),
+        "PATH": ":".join([*directories, _programs(), path]),
         "APTIMER": own.get("APTIMER") or around.get("APTIMER") or "aptime",
         "APRESULTS": str(results),
         "APSCRIPT": script,
@@ -37,3 +38,9 @@ def variables(
         trial = test.trial - (mode in ("STOP", "POSTCLEANUP"))  # they look back at the last one
         found |= {"APTEST": test.name, "APEPOCH": str(trial)}
     return found
+
+
+@cache
+def _programs() -> str:
+    """Where aptime and getstats are: beside the engine."""
+    return os.path.dirname(engine_path())

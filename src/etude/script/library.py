@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def shipped() -> Path | None:
     """The directory of the scripts that come with Étude: installed with it, or beside its sources."""
     sources = Path(__file__).resolve().parents[3] / "examples" / "lib"
