@@ -321,6 +321,7 @@ def test_check_and_list_run_nothing(tmp_path: Path) -> None:
         ("TEST a 1\nEXEC true\nDONE\nTEST a 1\nEXEC true\nDONE\n", "x.ap:4: a second test of the name 'a'"),
         ("TEST a 2 1 getstats --predicate '$mean <'\nEXEC true\nDONE\n", "predicate"),
         ("TEST a 2 1 getstats --predicate '$meen < 1'\nEXEC true\nDONE\n", "meen"),
+        ("VAR PROBES=disk,dsik\nTEST a 2\nEXEC true\nDONE\n", "x.ap:3: no probe 'dsik'"),
     ],
 )
 def test_bad_scripts_are_found_before_anything_runs(tmp_path: Path, text: str, expected: str) -> None:

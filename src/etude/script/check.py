@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from etude.errors import CommandFailed, EtudeError
 from etude.script import stop
 from etude.script.machine import Machine
+from etude.script.measuring import probe_names
 from etude.script.program import Program
 from etude.script.source import error_at
 from etude.script.state import Running, Scope, State
@@ -67,6 +69,16 @@ def outline(program: Program, state: State, environment: Mapping[str, str] = os.
     return world.outline
 
 
+@cache
+def _check_probes(probes: str) -> None:
+    from etude.probes.registry import known_probes
+
+    known = known_probes()
+    for name in probe_names(probes):
+        if name not in known:
+            raise _WrongTest(f"no probe {name!r}; there are: {', '.join(known)}")
+
+
 class _WrongTest(Exception):
     """A test that cannot be meant."""
 
@@ -119,6 +131,9 @@ class _Thought:
         return None
 
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+        probes = scope.variables.get("PROBES", "")
+        if probes:
+            _check_probes(probes)
         self._planned[test.name].lines.append(("EXEC", line))
         return None
 

@@ -53,8 +53,13 @@ class Measuring:
     def _probing(self, probes: str, library: str) -> Probing | None:
         key = (probes, library)
         if key not in self._known:
-            self._known[key] = _find(probes.replace(",", " ").split(), library.split(":"))
+            self._known[key] = _find(probe_names(probes), library.split(":"))
         return self._known[key]
+
+
+def probe_names(probes: str) -> list[str]:
+    """The names in the variable PROBES, divided by commas or blanks."""
+    return probes.replace(",", " ").split()
 
 
 def _find(names: Sequence[str], directories: Sequence[str]) -> Probing | None:
