@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from etude.report.text import comparison_lines, takes
+from etude.report.asked import Asked
 from etude.report.verdict import Comparison
 from etude.stats.compare import Ratio
 
@@ -110,3 +111,14 @@ def test_another_metric_is_not_called_time() -> None:
 
 def test_names_that_end_in_s_take_an_apostrophe() -> None:
     assert takes("elapsed", "B", "2", "ls") == "B takes 2 × ls' time"
+
+
+def test_what_a_predicate_costs_is_said_once() -> None:
+    def asked(factors: dict[str, float], precision: float | None = None) -> Asked:
+        return Asked("elapsed", False, factors, factors, precision, ())
+
+    assert text.widened_line(asked({"a": 1.08, "b": 1.16})) == (
+        "Intervals are widened by 1.08 to 1.16, because a predicate looked at the trials until it held."
+    )
+    assert text.widened_line(asked({"a": 1.0})) is None
+    assert text.widened_line(asked({"a": 1.08}, 0.05)) is None, "a rule of ours says so where it is explained"

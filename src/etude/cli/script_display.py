@@ -56,7 +56,7 @@ class ScriptDisplay:
 
     def _note(self, event: Event) -> None:
         if event.what == "group":
-            self._number = event.detail
+            self._number, self._why = event.detail, ""
         elif event.what == "decision":
             self._why = event.detail
         elif event.what == "hook":

@@ -129,6 +129,17 @@ def _possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
+def widened_line(asked: Asked) -> str | None:
+    """What a script's predicates cost: they look after each trial, so the intervals are wider than theirs."""
+    factors = sorted({factor for factor in asked.factors.values() if factor > 1})
+    if asked.precision is not None or not factors:
+        return None
+    by = (
+        digits(factors[0], 3) if len(factors) == 1 else f"{digits(factors[0], 3)} to {digits(factors[-1], 3)}"
+    )
+    return f"Intervals are widened by {by}, because a predicate looked at the trials until it held."
+
+
 def test_line(test: TestVerdict, metric: str) -> str:
     """One test in one line: mean ± half width, median, range."""
     found = test.metric(metric)

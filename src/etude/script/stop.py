@@ -79,4 +79,4 @@ def _judged(predicate: Predicate, samples: Mapping[str, Sequence[float]]) -> tup
         judgement = predicate.judge(samples)
     except ExpressionError as error:
         raise InputError(f"predicate: {error}") from None
-    return judgement.holds, judgement.why or "the predicate holds"
+    return judgement.holds, f"the predicate {judgement.why}" if judgement.holds else judgement.why
