@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from etude.report.text import comparison_lines, takes
 from etude.report.asked import Asked
+from etude.report.text import comparison_lines, takes, widened_line
 from etude.report.verdict import Comparison
 from etude.stats.compare import Ratio
 
@@ -117,8 +117,8 @@ def test_what_a_predicate_costs_is_said_once() -> None:
     def asked(factors: dict[str, float], precision: float | None = None) -> Asked:
         return Asked("elapsed", False, factors, factors, precision, ())
 
-    assert text.widened_line(asked({"a": 1.08, "b": 1.16})) == (
+    assert widened_line(asked({"a": 1.08, "b": 1.16})) == (
         "Intervals are widened by 1.08 to 1.16, because a predicate looked at the trials until it held."
     )
-    assert text.widened_line(asked({"a": 1.0})) is None
-    assert text.widened_line(asked({"a": 1.08}, 0.05)) is None, "a rule of ours says so where it is explained"
+    assert widened_line(asked({"a": 1.0})) is None
+    assert widened_line(asked({"a": 1.08}, 0.05)) is None, "a rule of ours says so where it is explained"
