@@ -1,0 +1,138 @@
+"""Files of other benchmarking programs, and our own, as one kind of table (docs/reading-other-tools.md).
+
+A format is a module: `NAME`; `detect(path, head) -> bool`, where head is the first 64 KiB (empty for a directory); and
+`read(path) -> Table`. One with `GENERAL = True` is asked only when no other knows a file. Modules are found
+as entry points of the group `etude.readers`, so that other packages can add theirs.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from etude.errors import EtudeError, InputError
+from etude.results.readers.source import head_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from etude.results.table import Table
+
+GROUP = "etude.readers"
+
+
+class Reader(Protocol):
+    """A format. Importing one costs nothing; polars is imported by the one that reads."""
+
+    NAME: str
+
+    def detect(self, path: Path, head: bytes) -> bool:
+        """Whether a file that begins so is of this format."""
+
+    def read(self, path: Path) -> Table:
+        """The file as a table. Raises InputError where it cannot be read as one."""
+
+
+def read_table(path: str | os.PathLike[str]) -> Table:
+    """Read a file or directory of any known format; `FORMAT:PATH` names the format.
+
+    Raises:
+        InputError: it cannot be read, no format or more than one claims it, or it is not what its format should be.
+    """
+    name, file = _split(os.fspath(path))
+    points = _points()
+    if name is not None:
+        return _read(_load(name, points[name]), file)
+    head = head_of(file)
+    readers, broken = _all(points)
+    claims = [
+        reader for reader in readers if not getattr(reader, "GENERAL", False) and _claims(reader, file, head)
+    ]
+    claims = claims or [reader for reader in readers if _claims(reader, file, head)]
+    if len(claims) != 1:
+        raise InputError(_unclear(file, [reader.NAME for reader in claims], sorted(points), head))
+    table = _read(claims[0], file)
+    return replace(table, warnings=(*table.warnings, *broken)) if broken else table
+
+
+def known_readers() -> list[str]:
+    """The names of all formats that can be read, sorted."""
+    return sorted(_points())
+
+
+def _split(path: str) -> tuple[str | None, Path]:
+    name, colon, rest = path.partition(":")
+    if colon and rest and name in _points() and not os.path.exists(path):
+        return name, Path(rest)
+    return None, Path(path)
+
+
+def _points() -> dict[str, list[EntryPoint]]:
+    from importlib.metadata import entry_points
+
+    points: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        points.setdefault(point.name, []).append(point)
+    return points
+
+
+def _all(points: dict[str, list[EntryPoint]]) -> tuple[list[Reader], list[str]]:
+    """The readers that can be loaded, and a line for each that cannot."""
+    readers, broken = [], []
+    for name in sorted(points):
+        try:
+            readers.append(_load(name, points[name]))
+        except InputError as error:
+            broken.append(f"{error}; it was not asked.")
+    return readers, broken
+
+
+def _load(name: str, points: list[EntryPoint]) -> Reader:
+    if len({point.value for point in points}) > 1:
+        given = " and ".join(sorted(point.value for point in points))
+        raise InputError(f"reader {name!r} is given twice, by {given}; uninstall one of them")
+    try:
+        reader: Reader = points[0].load()
+        if not (isinstance(reader.NAME, str) and callable(reader.detect) and callable(reader.read)):
+            raise TypeError("it lacks NAME, detect or read")
+    except Exception as error:  # a plug-in may be broken in any way
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"reader {name!r} ({points[0].value}) cannot be loaded: {reason}") from error
+    return reader
+
+
+def _claims(reader: Reader, file: Path, head: bytes) -> bool:
+    try:
+        return bool(reader.detect(file, head))
+    except EtudeError:
+        raise
+    except Exception as error:
+        raise InputError(_mistake(reader, file, error)) from error
+
+
+def _read(reader: Reader, file: Path) -> Table:
+    head_of(file)  # says what is wrong with a file that is missing, or is a pipe
+    try:
+        return reader.read(file)
+    except EtudeError:
+        raise
+    except Exception as error:
+        raise InputError(_mistake(reader, file, error)) from error
+
+
+def _mistake(reader: Reader, file: Path, error: Exception) -> str:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{file}: the reader {reader.NAME} has a mistake: {reason[:200]}; please report it"
+
+
+def _unclear(file: Path, claims: list[str], known: list[str], head: bytes) -> str:
+    if claims:
+        several = " and ".join(sorted(claims))
+        return f"{file}: could be read as {several}; say which, as in {sorted(claims)[0]}:{file}"
+    if not head and not os.path.isdir(file):
+        return f"{file}: is empty"
+    return (
+        f"{file}: is of no known format ({', '.join(known)}); name one as in csv:{file}, or convert it to CSV"
+    )

@@ -1,0 +1,162 @@
+"""CSV and TSV: a line of names, then a row a line. Text columns are parameters, others metrics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from etude.errors import InputError
+from etude.results.delimited import Table as Cells
+from etude.results.delimited import read_table
+from etude.results.model import METRICS
+from etude.results.readers.rows import MOST_COLUMNS, Quantity, Rows
+from etude.results.readers.source import head_of, number_in, read_bytes
+from etude.results.readers.units import ONE, PERCENT, SECOND, Unit, heading
+from etude.results.table import Table
+
+NAME = "csv"
+GENERAL = True
+"""Asked only when no other format claims the file: much of what programs write has commas or tabs."""
+
+_OURS: Mapping[str, tuple[str, Unit]] = {
+    "sys": ("system", SECOND),
+    "real": ("elapsed", SECOND),
+    "io": ("wait", SECOND),
+    "wait": ("wait", SECOND),
+    "cpu": ("cpu", PERCENT),
+    "cpu%": ("cpu", PERCENT),
+}
+_NOTHING = frozenset(
+    ["", "-", "–", "na", "n/a", "nan", "null", "none", "inf", "-inf", "+inf", "infinity", "-infinity"]
+)
+_TESTS = ("test", "benchmark", "name")
+_WHOLE = re.compile(r"[0-9]{1,15}")
+
+
+def detect(path: Path, head: bytes) -> bool:
+    if b"\0" in head or head.lstrip()[:1] in (b"{", b"["):
+        return False
+    lines = [line for line in head.decode("utf-8-sig", "replace").split("\n") if line.strip()]
+    if len(lines) < 2 or any(ord(c) < 32 and c not in "\t\r" for c in lines[0]):
+        return False
+    names = lines[0].split("\t" if "\t" in lines[0] else ",")
+    return len(names) > 1 and all(name.strip() for name in names)
+
+
+def read(path: Path) -> Table:
+    head = head_of(path)
+    if max(head.count(b","), head.count(b"\t")) > MOST_COLUMNS and b"\n" not in head:
+        raise InputError(f"{path}: has more than {MOST_COLUMNS} columns")
+    data = read_bytes(path)
+    if b"\0" in data:
+        raise InputError(f"{path}: is no text: it holds a zero byte")
+    cells = read_table(path)
+    if len(cells.header) > MOST_COLUMNS:
+        raise InputError(f"{path}: has more than {MOST_COLUMNS} columns")
+    rows = Rows(path)
+    if not data.endswith((b"\n", b"\r")):
+        rows.warn("its last line is not ended: it may have been cut short")
+    add_cells(rows, cells)
+    return rows.table()
+
+
+def add_cells(rows: Rows, cells: Cells) -> None:
+    """Each row of a table as a measurement: places by their names, metrics with the unit of their heading."""
+    columns = dict(zip(cells.header, zip(*cells.rows, strict=True), strict=True))
+    places = _Places(rows, columns)
+    metrics, parameters = {}, {}
+    for name, column in columns.items():
+        if name in places.taken:
+            continue
+        if _is_text(rows, name, column):
+            parameters[name] = column
+        else:
+            ours, unit = _metric(name)
+            ours = name if ours in metrics else ours
+            metrics[ours] = (unit, [number_in(cell) for cell in column])
+            lacking = sum(value is None for value in metrics[ours][1])
+            if lacking:
+                rows.warn(f"{name}: {lacking} of {len(column)} cells have no value")
+    for index in range(len(cells.rows)):
+        test = places.tests[index] if places.tests else rows.test
+        rows.add(
+            test,
+            {
+                n: Quantity(values[index], u)
+                for n, (u, values) in metrics.items()
+                if values[index] is not None
+            },
+            trial=places.trials[index] if places.trials else rows.next_trial(test),
+            worker=places.workers[index] if places.workers else 0,
+            command=places.commands[index] if places.commands else None,
+            kept=places.kept[index] if places.kept else True,
+            status=places.statuses[index] if places.statuses else None,
+            parameters={name: column[index] for name, column in parameters.items()},
+        )
+
+
+class _Places:
+    """What the columns that say which measurement a row is hold; empty where there is no such column."""
+
+    def __init__(self, rows: Rows, columns: Mapping[str, Sequence[str]]) -> None:
+        self.taken: set[str] = set()
+        self._columns, self._rows = columns, rows
+        self.tests = self._texts(*_TESTS)
+        self.commands = self._texts("command")
+        self.trials = self._numbers("trial", "epoch")
+        threads = self._numbers("thread")  # counted from 1, as Auto-pilot does, or from 0
+        self.workers = [n - min(1, min(threads)) for n in threads] or self._numbers("worker")
+        self.statuses = [n if n < 2**31 else None for n in self._numbers("status")]
+        self.kept = self._flags("kept")
+
+    def _texts(self, *names: str) -> Sequence[str]:
+        name = next((n for n in names if n in self._columns), None)
+        if name is None or all(number_in(cell) is not None for cell in self._columns[name]):
+            return ()
+        self.taken.add(name)
+        return self._columns[name]
+
+    def _numbers(self, *names: str) -> list[int]:
+        name = next((n for n in names if n in self._columns and n not in self.taken), None)
+        if name is None:
+            return []
+        column = self._columns[name]
+        if not all(map(_WHOLE.fullmatch, column)):
+            self._rows.warn(f"{name}: does not hold whole numbers only, and is taken as any other column")
+            return []
+        self.taken.add(name)
+        return list(map(int, column))
+
+    def _flags(self, name: str) -> list[bool]:
+        column = self._columns.get(name, ())
+        if not column or not {cell.lower() for cell in column} <= {"true", "false"}:
+            return []
+        self.taken.add(name)
+        return [cell.lower() == "true" for cell in column]
+
+
+def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
+    """Whether a column holds anything but numbers and marks for a missing one."""
+    strange = [
+        (number, cell)
+        for number, cell in enumerate(column, 2)
+        if number_in(cell) is None and cell.lower() not in _NOTHING
+    ]
+    if not strange:
+        return not any(number_in(cell) is not None for cell in column)
+    if len(strange) < len(column) and any(number_in(cell) is not None for cell in column):
+        number, cell = strange[0]
+        rows.warn(f"{name}: is taken as text, for {cell[:40]!r} in row {number} is no number")
+    return True
+
+
+def _metric(name: str) -> tuple[str, Unit]:
+    bare, unit = heading(name)
+    ours, usual = _OURS.get(bare.lower(), (bare, None))
+    if unit is not None:
+        return ours, unit
+    if usual is not None:
+        return ours, usual
+    kind = METRICS.get(bare.lower())
+    return (bare.lower(), Unit(kind.unit)) if kind else (bare, ONE)

@@ -1,0 +1,130 @@
+"""What fio prints with `--output-format=json` or `json+`, other text around it or not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+from etude.results.readers.rows import Quantity, Rows
+from etude.results.readers.source import items, members, number, read_text, text_of, whole
+from etude.results.readers.units import (
+    BYTE,
+    BYTES_PER_SECOND,
+    MICROSECOND,
+    MILLISECOND,
+    NANOSECOND,
+    ONE,
+    PER_SECOND,
+    PERCENT,
+    Unit,
+)
+from etude.results.table import Table
+
+NAME = "fio"
+
+_OPTIONS = ("rw", "bs", "iodepth", "ioengine", "numjobs", "size", "direct")
+_OF_DIRECTION: Mapping[str, tuple[str, Unit, str | None]] = {
+    "bw_bytes": ("throughput", BYTES_PER_SECOND, None),
+    "iops": ("iops", PER_SECOND, None),
+    "io_bytes": ("bytes", BYTE, "count"),
+    "total_ios": ("operations", ONE, None),
+    "runtime": ("runtime", MILLISECOND, None),
+}
+_OF_JOB: Mapping[str, tuple[str, Unit, str | None]] = {
+    "job_runtime": ("elapsed", MILLISECOND, None),
+    "usr_cpu": ("user_cpu", PERCENT, None),
+    "sys_cpu": ("system_cpu", PERCENT, None),
+    "ctx": ("context_switches", ONE, None),
+    "majf": ("major_faults", ONE, None),
+    "minf": ("minor_faults", ONE, None),
+}
+_LATENCIES = {"slat": "submission", "clat": "completion", "lat": "latency"}
+_FIGURES = {"mean": "mean", "min": "minimum", "max": "maximum", "stddev": "deviation"}
+
+
+def detect(path: Path, head: bytes) -> bool:
+    return re.search(rb'\{\s*"fio version"\s*:', head) is not None
+
+
+def read(path: Path) -> Table:
+    text = read_text(path)
+    rows = Rows(path)
+    for run, document in enumerate(_documents(path, text, rows), 1):
+        jobs = items(document.get("jobs")) or items(document.get("client_stats"))
+        seen: Counter[str] = Counter()
+        for job in map(members, jobs):
+            name = text_of(job.get("jobname", "?"))
+            if name != "All clients":
+                _job(rows, run, name, seen[name], job, members(document.get("global options")))
+                seen[name] += 1
+    return rows.table()
+
+
+def _documents(path: Path, text: str, rows: Rows) -> Iterator[dict[str, Any]]:
+    """Each run's document, in a file that several were appended to."""
+    import json
+
+    decoder, found, place = json.JSONDecoder(), False, 0
+    while match := re.compile(r'\{\s*"fio version"\s*:').search(text, place):
+        try:
+            document, place = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError) as error:
+            reason = " ".join(str(error).split())[:80]
+            if not found:
+                raise InputError(f"{path}: is no whole JSON document: {reason}") from None
+            rows.warn(f"a run is cut short and left out: {reason}")
+            return
+        found = True
+        yield members(document)
+    if not found:
+        raise InputError(f'{path}: is not what fio writes: expected a document with "fio version"')
+
+
+def _job(rows: Rows, run: int, name: str, worker: int, job: dict[str, Any], common: dict[str, Any]) -> None:
+    options = common | members(job.get("job options"))
+    status = whole(job.get("error"))
+    if status:
+        rows.warn(f"{name}: ended with error {status} and is not kept")
+    metrics = dict(_named(job, _OF_JOB))
+    for direction in ("read", "write", "trim"):
+        part = members(job.get(direction))
+        if number(part.get("total_ios")) or number(part.get("io_bytes")):
+            metrics |= {f"{direction}_{metric}": q for metric, q in _direction(part)}
+    rows.add(
+        name,
+        metrics,
+        trial=run,
+        worker=worker,
+        status=status,
+        kept=not status,
+        parameters={o: text_of(options[o]) for o in _OPTIONS if o in options},
+    )
+
+
+def _named(
+    part: Mapping[str, Any], table: Mapping[str, tuple[str, Unit, str | None]]
+) -> Iterator[tuple[str, Quantity]]:
+    for theirs, (ours, unit, kind) in table.items():
+        if theirs in part:
+            yield ours, Quantity(number(part[theirs]), unit, kind)
+
+
+def _direction(part: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
+    yield from _named(part, _OF_DIRECTION)
+    for theirs, ours in _LATENCIES.items():
+        # In nanoseconds from fio 3 on, in microseconds before, and the name says which.
+        for key, unit in ((f"{theirs}_ns", NANOSECOND), (theirs, MICROSECOND)):
+            latency = members(part.get(key))
+            if latency.get("N", 1) == 0 or not number(latency.get("max")):
+                continue  # was not measured: fio writes zeros
+            for figure, name in _FIGURES.items():
+                if figure in latency:
+                    yield f"{ours}_{name}", Quantity(number(latency[figure]), unit)
+            for percent, value in members(latency.get("percentile")).items():
+                short = percent.rstrip("0").rstrip(".") if "." in percent else percent
+                yield f"{ours}_p{short}", Quantity(number(value), unit)
+            break

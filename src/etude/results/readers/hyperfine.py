@@ -1,0 +1,101 @@
+"""What `hyperfine --export-json` writes, in versions 1 (lists of times) and 2 (a measurement a run)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+from etude.results.readers.rows import Quantity, Rows, Summaries
+from etude.results.readers.source import items, members, number, read_json, text_of, whole
+from etude.results.readers.units import BYTE, ONE, SECOND, unit_of
+from etude.results.table import Table
+
+NAME = "hyperfine"
+
+_METRICS = {
+    "time_wall_clock": "elapsed",
+    "time_user": "user",
+    "time_system": "system",
+    "peak_memory_usage": "peak_memory",
+}
+_FIGURES = {"mean": "mean", "stddev": "deviation", "median": "median", "min": "minimum", "max": "maximum"}
+
+
+def detect(path: Path, head: bytes) -> bool:
+    return (
+        head.lstrip().startswith(b"{")
+        and b'"results"' in head
+        and b'"command"' in head
+        and any(name in head for name in (b'"times"', b'"measurements"', b'"stddev"', b'"exit_codes"'))
+        and b'"commit_hash"' not in head
+    )
+
+
+def read(path: Path) -> Table:
+    results = members(read_json(path)).get("results")
+    if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+        raise InputError(f"{path}: is not what hyperfine exports: expected a list of results")
+    if not any(items(r.get("times")) or items(r.get("measurements")) for r in results):
+        return _summaries(path, results)
+    rows = Rows(path)
+    for result in results:
+        command = text_of(result.get("command", ""))
+        parameters = _parameters(result)
+        runs = list(_runs(rows, result))
+        for metrics, status in runs:
+            failed = status not in (0, None)
+            rows.add(command, metrics, command=command, status=status, kept=not failed, parameters=parameters)
+            if failed:
+                rows.warn(f"{command}: a run ended with status {status} and is not kept")
+        if not runs:
+            rows.warn(f"{command}: has no single times, and is left out")
+    return rows.table()
+
+
+def _runs(rows: Rows, result: Mapping[str, Any]) -> Iterator[tuple[dict[str, Quantity], int | None]]:
+    measured = items(result.get("measurements"))
+    for run in map(members, measured):
+        yield {_METRICS.get(name, name): q for name, q in _quantities(run)}, whole(run.get("exit_code"))
+    if measured:
+        return
+    times, memory = items(result.get("times")), items(result.get("memory_usage_byte"))
+    codes = items(result.get("exit_codes"))
+    if times and ("user" in result or "system" in result):
+        rows.warn("user and system time are there as means over all runs only, and are left out")
+    for index, time in enumerate(times):
+        metrics = {"elapsed": Quantity(number(time), SECOND)}
+        if index < len(memory):
+            metrics["peak_memory"] = Quantity(number(memory[index]), BYTE)
+        yield metrics, whole(codes[index]) if index < len(codes) else None
+
+
+def _quantities(run: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
+    for name, quantity in run.items():
+        if isinstance(quantity, dict) and "value" in quantity:
+            named = str(quantity.get("unit", "1"))
+            yield name, Quantity(number(quantity["value"]), unit_of(named) or ONE._replace(base=named))
+
+
+def _parameters(result: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: text_of(value["value"] if isinstance(value, dict) and "value" in value else value)
+        for name, value in members(result.get("parameters")).items()
+    }
+
+
+def _summaries(path: Path, results: list[Any]) -> Table:
+    rows = Summaries(path)
+    rows.warn("holds no single times, only what hyperfine made of them")
+    for result in results:
+        command, parameters = text_of(result.get("command", "")), _parameters(result)
+        count = len(items(result.get("exit_codes"))) or None
+        figures = {ours: number(result.get(theirs)) for theirs, ours in _FIGURES.items()}
+        if figures["mean"] is not None:
+            rows.add(command, "elapsed", SECOND, figures, count=count, parameters=parameters)
+        for metric in ("user", "system"):
+            mean = number(result.get(metric))
+            if mean is not None:
+                rows.add(command, metric, SECOND, {"mean": mean}, count=count, parameters=parameters)
+    return rows.table()

@@ -1,0 +1,242 @@
+"""A table, put together row by row: trials counted, units made one, what has no value left out and said."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from etude.errors import InputError
+from etude.results.model import METRICS
+from etude.results.readers.source import plain
+from etude.results.readers.units import Unit, kind_of
+from etude.results.table import PLACES, SUMMARY, Table
+
+MOST_COLUMNS = 10_000
+MOST_CELLS = 50_000_000
+MOST_WARNINGS = 20
+_MOST_WHOLE = 2**62
+
+
+class Quantity(NamedTuple):
+    """A value as the format has it, and its unit. `kind` where the unit does not tell it."""
+
+    value: float | None
+    unit: Unit
+    kind: str | None = None
+
+
+class Rows:
+    """The rows of a table so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.test = plain(path.stem or path.name)
+        """What a test is called where the format has no name for it."""
+        self._places: list[tuple[str, int, int, str | None, bool, int | None]] = []
+        self._texts: dict[str, dict[int, str]] = {}
+        self._values: dict[str, dict[int, float]] = {}
+        self._units: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}
+        self._trials: Counter[tuple[Any, ...]] = Counter()
+        self._warnings: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(
+        self,
+        test: str,
+        metrics: Mapping[str, Quantity],
+        *,
+        trial: int | None = None,
+        worker: int = 0,
+        command: str | None = None,
+        kept: bool = True,
+        status: int | None = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> None:
+        """One measurement. Without a trial it is the next one of its test, parameters and worker."""
+        index = len(self._places)
+        parameters = {} if parameters is None else parameters
+        if trial is None:
+            trial = self.next_trial(test, worker, *parameters.items())
+        if not (0 <= trial < _MOST_WHOLE and 0 <= worker < _MOST_WHOLE):
+            raise InputError(f"{self.path}: trial {trial} of worker {worker} cannot be meant")
+        self._places.append((plain(test), trial, worker, command and plain(command), kept, status))
+        for name, text in parameters.items():
+            self._texts.setdefault(_beside(plain(name), PLACES), {})[index] = plain(text)
+            if len(self._texts) > MOST_COLUMNS:
+                raise InputError(
+                    f"{self.path}: has more than {MOST_COLUMNS} parameters; no table can hold them"
+                )
+        for name, quantity in metrics.items():
+            self._value(index, plain(name), quantity)
+
+    def next_trial(self, *key: Any) -> int:
+        """Counts from 1, for each key."""
+        self._trials[key] += 1
+        return self._trials[key]
+
+    def _value(self, index: int, name: str, quantity: Quantity) -> None:
+        value = None if quantity.value is None else quantity.unit.of(quantity.value)
+        if value is not None and not math.isfinite(value):
+            value = None
+        name = _beside(name, PLACES)
+        base = self._units.setdefault(name, quantity.unit.base)
+        if len(self._units) > MOST_COLUMNS:
+            raise InputError(f"{self.path}: has more than {MOST_COLUMNS} metrics; no table can hold them")
+        if base != quantity.unit.base:
+            self.warn(f"{name} is in {base} here and in {quantity.unit.base} there: two columns")
+            name = f"{name} ({quantity.unit.base})"
+            self._units.setdefault(name, quantity.unit.base)
+        ours = METRICS.get(name)
+        self._kinds.setdefault(name, quantity.kind or (ours.kind if ours else kind_of(quantity.unit.base)))
+        values = self._values.setdefault(name, {})
+        if value is None:
+            self.warn(f"{name}: a value that is no finite number is left out")
+        else:
+            values[index] = value
+
+    def warn(self, text: str) -> None:
+        """Something that was left out, or that a reader should know. The same text counts how often."""
+        if text in self._warnings or len(self._warnings) < 10 * MOST_WARNINGS:
+            self._warnings[plain(" ".join(text.split()))] += 1
+        else:
+            self._warnings[""] += 1
+
+    def table(self) -> Table:
+        """The table. Raises InputError where there is no row, or more than a table can hold."""
+        import polars
+
+        if not self._places:
+            raise InputError(f"{self.path}: holds no measurement{self._reason()}")
+        count = len(self._places)
+        names = [*self._texts, *self._values]
+        if len(names) > MOST_COLUMNS or len(names) * count > MOST_CELLS:
+            raise InputError(
+                f"{self.path}: {count} rows of {len(names)} columns are more than a table can hold "
+                f"({MOST_COLUMNS} columns, {MOST_CELLS} cells)"
+            )
+        columns = dict(zip(PLACES, map(list, zip(*self._places, strict=True)), strict=True))
+        types = (polars.String, polars.Int64, polars.Int64, polars.String, polars.Boolean, polars.Int64)
+        series = [
+            polars.Series(name, values, dtype=kind)
+            for (name, values), kind in zip(columns.items(), types, strict=True)
+            if name not in ("command", "status") or any(value is not None for value in values)
+        ]
+        parameters: dict[str, str] = {}
+        for name in self._texts:
+            parameters[name] = apart(name, "text", {*self._values, *parameters.values()})
+        series += [
+            polars.Series(parameters[name], list(map(cells.get, range(count))), dtype=polars.String)
+            for name, cells in self._texts.items()
+        ]
+        series += [
+            polars.Series(name, list(map(cells.get, range(count))), dtype=polars.Float64)
+            for name, cells in self._values.items()
+        ]
+        return Table(
+            polars.DataFrame(series),
+            {name: self._units[name] for name in self._values},
+            {name: self._kinds[name] for name in self._values},
+            tuple(parameters.values()),
+            str(self.path),
+            told(self._warnings),
+        )
+
+    def _reason(self) -> str:
+        first = next(iter(self._warnings), "")
+        return f": {first}" if first else ""
+
+
+class Summaries:
+    """The rows of a table of which the format has only summaries: one metric of one test a row."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rows: list[dict[str, Any]] = []
+        self._units: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}
+        self._parameters: dict[str, None] = {}
+        self._warnings: Counter[str] = Counter()
+
+    def add(
+        self,
+        test: str,
+        metric: str,
+        unit: Unit,
+        figures: Mapping[str, float | None],
+        *,
+        count: float | None = None,
+        error: float | None = None,
+        kind: str | None = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> None:
+        """What is known of one metric: `figures` in the given unit by names of `SUMMARY`, error in percent."""
+        metric = plain(metric)
+        if self._units.setdefault(metric, unit.base) != unit.base:
+            metric = f"{metric} ({unit.base})"
+            self._units.setdefault(metric, unit.base)
+        ours = METRICS.get(metric)
+        self._kinds.setdefault(metric, kind or (ours.kind if ours else kind_of(unit.base)))
+        found = {name: None if value is None else unit.of(value) for name, value in figures.items()}
+        found |= {"count": count, "error": error}
+        row: dict[str, Any] = {"test": plain(test), "metric": metric}
+        for name, text in (parameters or {}).items():
+            name = _beside(plain(name), (*PLACES, *SUMMARY, "metric"))
+            self._parameters[name] = None
+            row[name] = plain(text)
+        self._rows.append(row | {k: v for k, v in found.items() if v is not None and math.isfinite(v)})
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def warn(self, text: str) -> None:
+        """As `Rows.warn`."""
+        self._warnings[plain(" ".join(text.split()))] += 1
+
+    def table(self) -> Table:
+        """The table. Raises InputError where there is no row, or more than a table can hold."""
+        import polars
+
+        if not self._rows:
+            raise InputError(f"{self.path}: holds no measurement")
+        if len(self._parameters) > MOST_COLUMNS or len(self._parameters) * len(self._rows) > MOST_CELLS:
+            raise InputError(f"{self.path}: has more than {MOST_COLUMNS} columns, or {MOST_CELLS} cells")
+        texts = ["test", "metric", *self._parameters]
+        numbers = [name for name in SUMMARY if any(name in row for row in self._rows)]
+        schema = [(name, polars.String) for name in texts] + [(name, polars.Float64) for name in numbers]
+        series = [
+            polars.Series(name, [row.get(name) for row in self._rows], dtype=kind) for name, kind in schema
+        ]
+        return Table(
+            polars.DataFrame(series),
+            self._units,
+            self._kinds,
+            tuple(self._parameters),
+            str(self.path),
+            told(self._warnings),
+            summary_only=True,
+        )
+
+
+def told(warnings: Mapping[str, int]) -> tuple[str, ...]:
+    """The warnings as lines, how often each where it was more than once, and no more than a screen of them."""
+    lines = [f"{text} ({n} times)" if n > 1 else text for text, n in warnings.items() if text]
+    more = len(lines) - MOST_WARNINGS + warnings.get("", 0)
+    return (*lines[:MOST_WARNINGS], f"and {more} more") if more > 0 else tuple(lines)
+
+
+def apart(name: str, what: str, taken: Collection[str]) -> str:
+    """The name, or one made of it that is not taken yet."""
+    while name in taken:
+        name = f"{name} ({what})"
+    return name
+
+
+def _beside(name: str, taken: Iterable[str]) -> str:
+    """A name of its own for a column that is called as one of ours."""
+    return f"{name} (theirs)" if name in taken else name or "?"

@@ -1,0 +1,152 @@
+"""What readers take from a file: its head, its text, its lines, its JSON. Each failure is one line."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+
+HEAD = 64 * 1024
+"""How many bytes a detector is shown."""
+
+MOST_BYTES = 2**30
+"""How large a file may be that is read as a whole."""
+
+
+def head_of(path: Path) -> bytes:
+    """The first bytes of a file; none of a directory.
+
+    Raises:
+        InputError: there is no such file, it cannot be read, or it is a pipe or a device.
+    """
+    try:
+        if os.path.isdir(path):
+            return b""
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise InputError(f"{path}: is no file; write what comes out of a pipe to a file first")
+        with open(path, "rb") as file:
+            return file.read(HEAD)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> InputError:
+    """The error for a file that the system does not give."""
+    return InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole file. Raises InputError where it cannot be read, or is too large for that."""
+    try:
+        size = os.stat(path).st_size
+        if size > MOST_BYTES:
+            raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB; split it")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+
+
+def read_text(path: Path) -> str:
+    """The whole file as text; bytes that are none are replaced. Raises InputError as `read_bytes`."""
+    data = read_bytes(path)
+    if b"\0" in data:
+        raise InputError(f"{path}: is no text: it holds a zero byte")
+    return data.decode("utf-8-sig", "replace")
+
+
+def read_lines(path: Path) -> tuple[list[str], bool]:
+    """The lines that were ended, and whether one more was cut short. Raises InputError as `read_text`."""
+    *lines, last = read_text(path).split("\n")
+    return [line.rstrip("\r") for line in lines], last.strip() != ""
+
+
+def read_json(path: Path) -> Any:
+    """The JSON document in a file, NaN and infinities among its numbers, too.
+
+    Raises:
+        InputError: as `read_bytes`, or it is no JSON.
+    """
+    return parse_json(path, read_bytes(path))
+
+
+def parse_json(path: Path, data: bytes) -> Any:
+    """As `read_json`, of bytes that were read from the file."""
+    import orjson
+
+    try:
+        return orjson.loads(data)
+    except ValueError as error:
+        reason = str(error)
+        if not re.search(rb"\b(NaN|Infinity)\b", data):
+            raise InputError(f"{path}: is no whole JSON document: {_short(reason)}") from None
+    import json
+
+    try:
+        return json.loads(data.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is no whole JSON document: {_short(str(error))}") from None
+
+
+def _short(reason: str) -> str:
+    return " ".join(reason.split())[:120]
+
+
+def number(value: Any) -> float | None:
+    """A JSON value as a finite number; None for anything else, also for true and false."""
+    if type(value) is not float and type(value) is not int:
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def number_in(text: str) -> float | None:
+    """The finite number that a text is; None for anything else."""
+    text = text.strip()
+    if len(text) > 400 or not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def whole(value: Any, most: int = 2**31 - 1) -> int | None:
+    """A JSON value as a whole number of at most this size; None for anything else."""
+    return value if type(value) is int and abs(value) <= most else None
+
+
+def text_of(value: Any) -> str:
+    """A JSON value as the text of a parameter."""
+    if isinstance(value, str):
+        return plain(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    import json
+
+    try:
+        return plain(json.dumps(value))
+    except (ValueError, RecursionError):
+        return "…"
+
+
+def plain(text: str) -> str:
+    """The text with what no file could hold (halves of surrogate pairs) replaced."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def members(value: Any) -> dict[str, Any]:
+    """The value if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """The value if it is a JSON list, else an empty one."""
+    return value if isinstance(value, list) else []
