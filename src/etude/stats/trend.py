@@ -7,12 +7,13 @@ scipy.stats takes longer than many a whole experiment; tests compare them with s
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
-from etude.stats.samples import finite_sample
+from etude.stats.samples import check_confidence, finite_sample
 
 MINIMUM = 10
 """Series shorter than this are not tested."""
@@ -27,7 +28,7 @@ def trend_p(x: ArrayLike) -> float | None:
     None below ten values; 1.0 where all are equal. Normal approximation with corrections for ties and continuity.
     Source: Kendall (1975), "Rank Correlation Methods", 4th edition.
     """
-    values = _thinned(finite_sample(x))
+    values = _thinned(_tamed(finite_sample(x)))
     n = values.size
     if n < MINIMUM:
         return None
@@ -47,13 +48,53 @@ def trend_slope(x: ArrayLike) -> float | None:
     The median of the slopes between all pairs, which single outliers do not move. None below ten values, or where
     the median is zero. Source: Sen (1968), "Estimates of the regression coefficient based on Kendall's tau".
     """
-    values = _thinned(finite_sample(x))
+    values = _thinned(_tamed(finite_sample(x)))
     centre = float(np.median(values)) if values.size else 0.0
     if values.size < MINIMUM or centre == 0.0:
         return None
     earlier, later = np.triu_indices(values.size, 1)
     slope = float(np.median((values[later] - values[earlier]) / (later - earlier)))
     return slope * (values.size - 1) / abs(centre)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Change with every trial, in the unit of the values, with its interval."""
+
+    per_trial: float
+    low: float
+    high: float
+
+
+def slope_interval(x: ArrayLike, *, confidence: float = 0.95) -> Slope | None:
+    """Theil and Sen's slope of `x`, shape (n,) in order of time, between two of the ordered slopes of all pairs.
+
+    None below ten values. Where the confidence asks for more than all pairs, the limits are the outermost slopes.
+    Source: Sen (1968), section 4, with Kendall's variance corrected for ties; as scipy.stats.theilslopes.
+    """
+    check_confidence(confidence)
+    whole = finite_sample(x)
+    tame = _tamed(whole)
+    values, unit = _thinned(tame), 1.0 if tame is whole else 2.0**64
+    n = values.size
+    if n < MINIMUM:
+        return None
+    group = max(1, -(-whole.size // MOST))
+    scale = float(np.max(np.abs(values))) or 1.0
+    earlier, later = np.triu_indices(n, 1)
+    slopes = np.sort((values[later] / scale - values[earlier] / scale) / ((later - earlier) * float(group)))
+    ties = np.unique(values, return_counts=True)[1]
+    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18.0
+    reach = float(ndtri((1.0 + confidence) / 2.0)) * math.sqrt(max(variance, 0.0))
+    upper = min(round((slopes.size + reach) / 2.0), slopes.size - 1)
+    lower = max(round((slopes.size - reach) / 2.0) - 1, 0)
+    low, middle, high = (float(v) * scale * unit for v in (slopes[lower], np.median(slopes), slopes[upper]))
+    return Slope(middle, low, high)
+
+
+def _tamed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The series in a unit in which differences and sums of its values are no larger than a number can be."""
+    return values * 0.5**64 if values.size and float(np.max(np.abs(values))) > 1e290 else values
 
 
 def _thinned(values: NDArray[np.float64]) -> NDArray[np.float64]:

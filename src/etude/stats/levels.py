@@ -1,0 +1,159 @@
+"""Where the spread of a result comes from: trials within sittings within boots within builds within machines.
+
+More trials in one sitting narrow the interval of that sitting's mean, and of nothing else. So an interval goes over the
+outermost level that was varied: its groups are what was drawn anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from etude.stats.intervals import Interval, t_quantile
+from etude.stats.moments import deviation_of, interval_of_mean, mean_of
+from etude.stats.samples import check_confidence, finite_sample
+
+LEVELS = ("trial", "sitting", "boot", "build", "machine")
+"""From the innermost to the outermost."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Component:
+    """What one level adds to the variance of a single trial."""
+
+    level: str
+    groups: int
+    """How many different trials, sittings, … there are in all."""
+    variance: float | None
+    """In the square of the values' unit, at least 0; None where it cannot be told from an outer level's."""
+    share: float | None
+    """Of the sum of all that are known."""
+    reason: str | None
+    """Why the variance is not known."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The variance by level, and the mean with its interval over the outermost level that was varied."""
+
+    components: tuple[Component, ...]
+    """From "trial" outwards."""
+    over: str
+    """The level that the interval goes over."""
+    groups: int
+    """How many groups of that level there are."""
+    mean: float
+    """Of the means of those groups, each counting once; in the unit of the values."""
+    interval: Interval | None
+    """None for a single trial."""
+
+
+def split(
+    x: ArrayLike, labels: Mapping[str, Sequence[Hashable]], *, confidence: float = 0.95, factor: float = 1.0
+) -> Split:
+    """Split the variance of `x`, shape (n,), in order of time, over the levels that are labelled.
+
+    labels: for each of sitting, boot, build and machine that is known, what it was in every trial; the same label in
+    two machines is two boots. factor: widening of the stop rule, used where the interval goes over trials.
+    Raises ValueError for no values, unknown levels, and labels that are not as many as values.
+    Source: nested analysis of variance with unequal counts, components by equating mean squares with their
+    expectations (Searle, Casella and McCulloch 1992, chapter 5, "Henderson's method I"); negative ones are 0.
+    """
+    check_confidence(confidence)
+    values = finite_sample(x)
+    names = _checked(values, labels)
+    groupings = _nested(values.size, names, labels)
+    scale = float(np.max(np.abs(values))) or 1.0
+    components = _components(values / scale, groupings, names, scale)
+    varied = [name for name in names if groupings[name].max() > 0]
+    over = varied[0] if varied else "trial"
+    if over == "trial":
+        interval = interval_of_mean(values, confidence=confidence, factor=factor)
+        return Split(components, over, int(values.size), mean_of(values), interval)
+    means = group_means(values, groupings[over])
+    mean = mean_of(means)
+    half = t_quantile(confidence, means.size - 1) * deviation_of(means) / math.sqrt(means.size)
+    return Split(components, over, int(means.size), mean, Interval(mean - half, mean + half))
+
+
+def group_means(values: Floats, groups: NDArray[np.intp]) -> Floats:
+    """Mean of the values of each group, in the order of the groups' numbers (0, 1, …)."""
+    scale = float(np.max(np.abs(values))) or 1.0
+    sums = np.bincount(groups, weights=values / scale)
+    found: Floats = sums / np.bincount(groups) * scale
+    return found
+
+
+def _checked(values: Floats, labels: Mapping[str, Sequence[Hashable]]) -> list[str]:
+    """The labelled levels, outermost first, and "trial"."""
+    if values.size == 0:
+        raise ValueError("a sample without values has no variance to split")
+    for name, given in labels.items():
+        if name not in LEVELS[1:]:
+            raise ValueError(f"a level is one of {', '.join(LEVELS[1:])}, not {name!r}")
+        if len(given) != values.size:
+            raise ValueError(f"{values.size} values need as many labels of their {name}, not {len(given)}")
+    return [name for name in reversed(LEVELS) if name in labels or name == "trial"]
+
+
+def _nested(
+    n: int, names: Sequence[str], labels: Mapping[str, Sequence[Hashable]]
+) -> dict[str, NDArray[np.intp]]:
+    """For every level the number of each trial's group, numbered by first appearance."""
+    keys: list[Hashable] = [()] * n
+    found = {}
+    for name in names:
+        own: Sequence[Hashable] = range(n) if name == "trial" else labels[name]
+        keys = list(zip(keys, own, strict=True))
+        numbers: dict[Hashable, int] = {}
+        found[name] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+    return found
+
+
+def _components(
+    values: Floats, groupings: Mapping[str, NDArray[np.intp]], names: Sequence[str], scale: float
+) -> tuple[Component, ...]:
+    """Solved from the trials outwards: E[SS of a level] is a sum over itself and the levels within it."""
+    chain = [np.zeros(values.size, dtype=np.intp), *(groupings[name] for name in names)]
+    known: dict[int, float] = {}
+    found: list[Component] = []
+    for i in range(len(names), 0, -1):
+        groups, parents = chain[i], chain[i - 1]
+        count = int(groups.max()) + 1
+        degrees = count - int(parents.max()) - 1
+        if degrees == 0:
+            outer = names[i - 2] if i > 1 else None
+            reason = f"each {outer} has one {names[i - 1]}" if outer else f"there is one {names[i - 1]}"
+            found.append(Component(names[i - 1], count, None, None, reason))
+            continue
+        squares = float(
+            np.sum((group_means(values, groups)[groups] - group_means(values, parents)[parents]) ** 2)
+        )
+        own = _weight(chain[i], groups) - _weight(chain[i], parents)
+        inner = sum(v * (_weight(chain[j], groups) - _weight(chain[j], parents)) for j, v in known.items())
+        known[i] = max(0.0, (squares - inner) / own)
+        found.append(Component(names[i - 1], count, known[i], None, None))
+    total = sum(known.values())
+    return tuple(
+        Component(
+            c.level,
+            c.groups,
+            None if c.variance is None else c.variance * scale * scale,
+            c.variance / total if c.variance is not None and total > 0.0 else None,
+            c.reason,
+        )
+        for c in found
+    )
+
+
+def _weight(inner: NDArray[np.intp], groups: NDArray[np.intp]) -> float:
+    """Sum over groups of (sum of squared counts of the inner groups within it) / its count."""
+    pairs, counts = np.unique(np.stack((groups, inner)), axis=1, return_counts=True)
+    sizes = np.bincount(groups)
+    return float(np.sum(counts.astype(np.float64) ** 2 / sizes[pairs[0]]))

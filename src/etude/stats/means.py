@@ -1,0 +1,170 @@
+"""Which mean fits which kind of metric, and the refusal of those that do not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from etude.stats.intervals import Interval
+from etude.stats.moments import interval_of_mean, mean_of
+from etude.stats.samples import check_confidence, finite_sample
+
+Kind = Literal["cost", "rate", "ratio", "count", "binary"]
+"""cost: seconds, bytes, joules a trial; rate: something a second; ratio: to a reference; count: how often; binary:
+whether (0 or 1)."""
+
+Mean = Literal["arithmetic", "harmonic", "geometric", "proportion"]
+
+WeightedBy = Literal["time", "work"]
+
+FITTING: dict[Kind, Mean] = {
+    "cost": "arithmetic",
+    "rate": "harmonic",
+    "ratio": "geometric",
+    "count": "arithmetic",
+    "binary": "proportion",
+}
+
+REASONS: dict[Kind, str] = {
+    "cost": "costs add up, so their mean is the total over the trials: arithmetic",
+    "rate": "equal work at several rates takes the time of their harmonic mean; an arithmetic one needs weights "
+    "by time",
+    "ratio": "a mean of ratios must not depend on which test is the reference: geometric",
+    "count": "counts add up, so their mean is the total over the trials: arithmetic",
+    "binary": "the mean of yes and no is a proportion, with Wilson's interval",
+}
+
+
+class MeanRefused(ValueError):
+    """The mean that was asked for does not fit the metric's kind; the message says why and which does."""
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean that fits, in the unit of the values, with its interval."""
+
+    mean: float
+    interval: Interval | None
+    """None below two values, and where weights leave it unknown."""
+    which: Mean
+    why: str
+
+
+def average(
+    x: ArrayLike,
+    kind: Kind,
+    *,
+    which: Mean | None = None,
+    weights: ArrayLike | None = None,
+    weighted_by: WeightedBy | None = None,
+    confidence: float = 0.95,
+) -> Average:
+    """The mean of `x`, shape (n,), n >= 1, in order of time, that fits a metric of this kind.
+
+    which: one that is asked for; refused (MeanRefused) where it does not fit.
+    weights, weighted_by: only of rates, shape (n,), positive: the time that each took (the arithmetic mean then is
+    all work over all time) or the work that each did (the harmonic mean then is).
+    Raises ValueError for no values, rates and ratios at or below zero, binary values other than 0 and 1.
+    Source: Fleming and Wallace (1986) on ratios, Smith (1988) on rates, Wilson (1927) on proportions.
+    """
+    check_confidence(confidence)
+    values = finite_sample(x)
+    if values.size == 0:
+        raise ValueError("a sample without values has no mean")
+    if kind not in get_args(Kind):
+        raise ValueError(f"a metric's kind is one of {', '.join(get_args(Kind))}, not {kind!r}")
+    if weights is not None or weighted_by is not None:
+        return _weighted(values, kind, which, weights, weighted_by)
+    if which is not None and which != FITTING[kind]:
+        raise MeanRefused(f"no {which} mean of a {kind}: {REASONS[kind]}")
+    mean, interval = _plain(values, FITTING[kind], confidence)
+    return Average(mean, interval, FITTING[kind], REASONS[kind])
+
+
+def wilson(successes: int, count: int, *, confidence: float = 0.95) -> Interval:
+    """Interval of a proportion, within 0 and 1. Raises ValueError for no trials or impossible counts.
+
+    Source: Wilson (1927), without correction for continuity; as scipy's binomtest(...).proportion_ci("wilson").
+    """
+    check_confidence(confidence)
+    if not 0 <= successes <= count or count < 1:
+        raise ValueError(
+            f"a proportion needs trials and no more successes than those, not {successes} of {count}"
+        )
+    z2 = float(ndtri((1.0 + confidence) / 2.0)) ** 2
+    share = successes / count
+    centre = (share + z2 / (2.0 * count)) / (1.0 + z2 / count)
+    half = (
+        math.sqrt(z2) / (1.0 + z2 / count) * math.sqrt(share * (1.0 - share) / count + z2 / (4.0 * count**2))
+    )
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    return Interval(low, 1.0 if successes == count else min(1.0, centre + half))
+
+
+def _plain(values: NDArray[np.float64], which: Mean, confidence: float) -> tuple[float, Interval | None]:
+    if which == "arithmetic":
+        return mean_of(values), interval_of_mean(values, confidence=confidence)
+    if which == "proportion":
+        if not bool(np.all((values == 0.0) | (values == 1.0))):
+            raise ValueError("binary values are 0 or 1")
+        successes = int(values.sum())
+        return successes / values.size, wilson(successes, int(values.size), confidence=confidence)
+    _check_above_zero(values)
+    if which == "geometric":
+        logs = np.log(values)
+        interval = interval_of_mean(logs, confidence=confidence)
+        return _exp(mean_of(logs)), interval and Interval(_exp(interval.low), _exp(interval.high))
+    times = float(values.min()) / values  # of one unit of work, the slowest taking 1
+    interval = interval_of_mean(times, confidence=confidence)
+    scale = float(values.min())
+    limits = interval and Interval(
+        scale / interval.high, scale / interval.low if interval.low > 0.0 else math.inf
+    )
+    return scale / mean_of(times), limits
+
+
+def _weighted(
+    values: NDArray[np.float64],
+    kind: Kind,
+    which: Mean | None,
+    weights: ArrayLike | None,
+    weighted_by: WeightedBy | None,
+) -> Average:
+    if kind != "rate":
+        raise MeanRefused(f"weights are for rates, not for a {kind}: {REASONS[kind]}")
+    if weights is None or weighted_by not in get_args(WeightedBy):
+        raise ValueError("weights of rates need to be said to be those by time or by work")
+    fits: Mean = "arithmetic" if weighted_by == "time" else "harmonic"
+    if which is not None and which != fits:
+        raise MeanRefused(
+            f"no {which} mean of rates weighted by {weighted_by}: all work over all time is the {fits} one"
+        )
+    shares = finite_sample(weights)
+    if shares.size != values.size:
+        raise ValueError(f"{values.size} values need as many weights, not {shares.size}")
+    _check_above_zero(values)
+    _check_above_zero(shares)
+    shares = shares / float(shares.max())
+    shares = shares / float(shares.sum())
+    least = float(values.min())
+    mean = float(shares @ (values / values.max())) * float(values.max())
+    if fits == "harmonic":
+        mean = least / float(shares @ (least / values))
+    return Average(mean, None, fits, f"weighted by {weighted_by} it is all work over all time")
+
+
+def _check_above_zero(values: NDArray[np.float64]) -> None:
+    if bool(np.any(values <= 0.0)):
+        raise ValueError(f"this mean needs values above zero: the smallest is {values.min():g}")
+
+
+def _exp(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,233 @@
+"""Comparisons that draw from the samples themselves: permutation, bootstrap, percentiles over trials.
+
+Random, but by seed: the same values and seed give the same answer. The percentile bootstrap of a ratio of means is
+too liberal below 30 trials a side (8 % false findings at 10), that of medians a little conservative.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from etude.stats.intervals import Interval
+from etude.stats.samples import check_confidence, finite_sample
+
+Floats = NDArray[np.float64]
+
+RESAMPLES = 9999
+
+FEWEST_TRIALS = 5
+"""Whole trials are drawn anew only from so many: from fewer the interval would be too narrow."""
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """p of "both samples come from one distribution", two-sided, and what was drawn."""
+
+    p: float
+    statistic: Literal["mean", "studentised"]
+    resamples: int
+    """How many orders were looked at: all there are, where these are fewer than were asked for."""
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """A ratio first/second with its bootstrap interval."""
+
+    ratio: float
+    low: float
+    high: float
+    of: str
+    resamples: int
+    confidence: float
+
+
+def permutation(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    statistic: Literal["mean", "studentised"] = "studentised",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Permutation:
+    """Would the samples, shapes (n,) and (m,), at least 2 each, differ as much had their labels been dealt at random?
+
+    statistic: the difference of means, over its standard error where "studentised", which also holds where the
+    spreads differ. Raises ValueError where no value differs from another.
+    Source: scipy.stats.permutation_test; studentised after Janssen (1997).
+    """
+    a, b = _two(first, second)
+    scale = float(np.max(np.abs(np.concatenate((a, b))))) or 1.0
+    a, b = a / scale, b / scale
+    if bool(np.all(np.concatenate((a, b)) == a[0])):
+        raise ValueError("all values are equal: there is nothing to deal")
+    from scipy.stats import permutation_test  # a second to import: only whoever asks waits for it
+
+    found = permutation_test(
+        (a, b),
+        _mean_distance if statistic == "mean" else _t_distance,
+        permutation_type="independent",
+        vectorized=True,
+        n_resamples=resamples,
+        alternative="greater",
+        rng=np.random.default_rng(seed),
+    )
+    return Permutation(float(found.pvalue), statistic, int(found.null_distribution.size))
+
+
+def bootstrap_ratio(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    of: Literal["median", "mean"] = "median",
+    method: Literal["percentile", "BCa"] = "percentile",
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Resampled:
+    """Ratio of the medians, or means, of two samples of positive values, shapes (n,) and (m,), at least 2 each.
+
+    Source: scipy.stats.bootstrap. BCa covers less than Student's interval below about 30 values.
+    """
+    check_confidence(confidence)
+    a, b = _two(first, second)
+    if min(float(a.min()), float(b.min())) <= 0.0:
+        raise ValueError("ratio needs positive values")
+    middle: Callable[..., Any] = np.median if of == "median" else np.mean
+    scales = float(a.max()), float(b.max())
+    a, b = a / scales[0], b / scales[1]
+    scale = scales[0] / scales[1]
+    ratio = float(middle(a) / middle(b)) * scale
+    if a.min() == a.max() and b.min() == b.max():
+        return Resampled(ratio, ratio, ratio, of, 0, confidence)
+    from scipy.stats import bootstrap
+
+    def statistic(x: Floats, y: Floats, axis: int = -1) -> Any:
+        return middle(x, axis=axis) / middle(y, axis=axis)
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what cannot be computed comes back as NaN, and is refused below
+        found = bootstrap(
+            (a, b),
+            statistic,
+            vectorized=True,
+            method=method,
+            confidence_level=confidence,
+            n_resamples=resamples,
+            rng=np.random.default_rng(seed),
+        )
+    low, high = (float(v) * scale for v in found.confidence_interval)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError(f"the {method} bootstrap has no interval for so few different values")
+    return Resampled(ratio, low, high, of, resamples, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Histograms:
+    """One histogram a trial, all with the same classes."""
+
+    values: Floats
+    """What a value of each class counts as, rising, shape (classes,)."""
+    counts: Floats
+    """Shape (trials, classes)."""
+
+    def __post_init__(self) -> None:
+        values = finite_sample(self.values)
+        counts = np.asarray(self.counts, dtype=np.float64)
+        if counts.ndim != 2 or counts.shape[1] != values.size or values.size == 0:
+            raise ValueError(f"histograms need one count a trial for each of {values.size} classes")
+        if bool(np.any(np.diff(values) <= 0.0)):
+            raise ValueError("the classes of a histogram must rise")
+        if not bool(np.all(np.isfinite(counts))) or bool(np.any(counts < 0.0)) or not counts.sum() > 0.0:
+            raise ValueError("the counts of histograms must be 0 or more, and not all 0")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "counts", counts)
+
+    def percentile(self, share: float) -> float:
+        """Of all trials merged: the value of the class in which the share is reached."""
+        return float(self._percentiles(self.counts.sum(axis=0)[None, :], share)[0])
+
+    def resampled(self, share: float, resamples: int, rng: np.random.Generator) -> Floats:
+        """The same of trials drawn with replacement, shape (resamples,): values of one trial stay together."""
+        trials = self.counts.shape[0]
+        drawn = rng.multinomial(trials, np.full(trials, 1.0 / trials), size=resamples)
+        return self._percentiles(drawn @ self.counts, share)
+
+    def _percentiles(self, merged: Floats, share: float) -> Floats:
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"a percentile is asked for by a share between 0 and 1, as 0.99, not {share}")
+        upto = np.cumsum(merged, axis=1)
+        reached = upto >= share * upto[:, -1:] * (1.0 - 1e-12)
+        found: Floats = self.values[np.argmax(reached, axis=1)]
+        return found
+
+
+def merged_percentile(
+    trials: Histograms, share: float, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
+) -> tuple[float, Interval | None]:
+    """A percentile of all trials merged, in the unit of the classes, and its interval by drawing whole trials anew.
+
+    No interval below five trials. The value is that of a class: it is known no better than the classes are wide.
+    Source: percentile bootstrap of clusters (Davison and Hinkley 1997, section 3.8).
+    """
+    check_confidence(confidence)
+    value = trials.percentile(share)
+    if trials.counts.shape[0] < FEWEST_TRIALS:
+        return value, None
+    tail = (1.0 - confidence) / 2.0
+    drawn = trials.resampled(share, resamples, np.random.default_rng(seed))
+    low, high = (float(v) for v in np.quantile(drawn, (tail, 1.0 - tail)))
+    return value, Interval(low, high)
+
+
+def percentile_ratio(
+    first: Histograms,
+    second: Histograms,
+    share: float,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1999,
+    seed: int = 0,
+) -> Resampled:
+    """Ratio of a percentile of two tests whose trials carry histograms, by drawing whole trials anew.
+
+    What one trial saw (a busy second, a cold cache) is in all its values: only trials are independent. Raises
+    ValueError below five trials of either test (the interval would be too narrow), and for a percentile of zero.
+    Source: percentile bootstrap of clusters (Davison and Hinkley 1997, section 3.8).
+    """
+    check_confidence(confidence)
+    fewest = min(first.counts.shape[0], second.counts.shape[0])
+    if fewest < FEWEST_TRIALS:
+        raise ValueError(f"percentiles are compared from five trials of either test on, not from {fewest}")
+    rng = np.random.default_rng(seed)
+    above, below = (h.resampled(share, resamples, rng) for h in (first, second))
+    divisor = second.percentile(share)
+    if divisor <= 0.0 or bool(np.any(below <= 0.0)):
+        raise ValueError("ratio needs positive values")
+    tail = (1.0 - confidence) / 2.0
+    low, high = (float(v) for v in np.quantile(above / below, (tail, 1.0 - tail)))
+    return Resampled(
+        first.percentile(share) / divisor, low, high, f"p{100.0 * share:.6g}", resamples, confidence
+    )
+
+
+def _two(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
+    a, b = finite_sample(first), finite_sample(second)
+    if min(a.size, b.size) < 2:
+        raise ValueError("a comparison needs two or more values of either test")
+    return a, b
+
+
+def _mean_distance(x: Floats, y: Floats, axis: int = -1) -> Any:
+    return np.abs(x.mean(axis=axis) - y.mean(axis=axis))
+
+
+def _t_distance(x: Floats, y: Floats, axis: int = -1) -> Any:
+    """|t| of Welch; as large as can be where the halves of a deal do not vary at all."""
+    variance = x.var(axis=axis, ddof=1) / x.shape[axis] + y.var(axis=axis, ddof=1) / y.shape[axis]
+    return _mean_distance(x, y, axis) / np.sqrt(np.maximum(variance, 1e-300))

@@ -1,0 +1,209 @@
+"""What the values of a sample look like: two groups, not normal, or counted in ticks of a coarse clock."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from etude.stats.samples import check_positive, finite_sample
+
+MINIMUM_BIMODAL = 10
+"""Fewer values than this are not looked at for groups."""
+
+SMALLER_SHARE = 0.10
+"""Of all values, and at least two, must be in the smaller group; fewer are outliers."""
+
+MOST_FOR_NORMALITY = 5000
+"""Shapiro's and Wilk's p is known up to this many values."""
+
+TICKS_ENOUGH = 100
+"""A trial of this many ticks is known within 1 %."""
+
+POWER_OF_NORMALITY: tuple[tuple[int, float], ...] = (
+    (3, 0.05),
+    (5, 0.06),
+    (7, 0.09),
+    (10, 0.12),
+    (15, 0.18),
+    (20, 0.24),
+    (25, 0.30),
+    (30, 0.36),
+    (40, 0.45),
+    (50, 0.56),
+    (75, 0.74),
+    (100, 0.86),
+)
+"""How often Shapiro's and Wilk's test at 5 % sees that n values are log-normal of cv 30 %; bench/statistics."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Two groups of values, in their unit, the lower one first."""
+
+    counts: tuple[int, int]
+    centres: tuple[float, float]
+    """Means of the groups."""
+    gap: tuple[float, float]
+    """The largest value of the lower and the smallest of the upper group."""
+    distance: float
+    """Of the centres, in standard deviations within the groups."""
+
+
+@dataclass(frozen=True)
+class Normality:
+    """Shapiro's and Wilk's test, and what it can see at this n."""
+
+    p: float
+    power: float
+    """Chance to find, at 5 %, that this many values are log-normal with a coefficient of variation of 30 %.
+
+    Where it is low, a large p says little.
+    """
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """The step that all values are multiples of, in their unit."""
+
+    step: float
+    distinct: int
+    """How many different values there are."""
+    share: float
+    """The step as a fraction of the median; infinite where that is zero."""
+    coarse: bool
+    """The step is as large as the spread: rounding is a good part of what varies, or hides it."""
+    too_short: bool
+    """The median is below 100 steps: one value is not known within 1 %."""
+    longer: float
+    """By what factor a trial would have to be longer to last 100 steps; 1.0 where it does."""
+
+
+def groups(x: ArrayLike, *, step: float | None = None) -> Groups | None:
+    """The two groups that the values of `x`, shape (n,), fall into; None where they are not clearly two.
+
+    The split with the least sum of squares, at least 10 % of the values (and two) on either side. They are two groups
+    where the centres lie 3.4 + 17/√n deviations apart, which chance alone does in about 1 % of samples from an
+    exponential distribution and more rarely in normal, uniform or log-normal ones (bench/statistics).
+    step: of the clock, else the one that all values are multiples of; values that differ by a tick are no groups.
+    """
+    values = np.sort(finite_sample(x))
+    if step is None:
+        found = ticks(values)
+        step = found.step if found else 0.0
+    n = values.size
+    if n < MINIMUM_BIMODAL or values[0] == values[-1]:
+        return None
+    scale = float(np.max(np.abs(values)))
+    scaled = values / scale
+    fewest = max(2, math.ceil(SMALLER_SHARE * n))
+    cuts = np.arange(fewest, n - fewest + 1)
+    cut, within = _best_cut(scaled, cuts)
+    low, high = float(scaled[:cut].mean()), float(scaled[cut:].mean())
+    spread = math.sqrt(within / (n - 2) + (step / scale) ** 2 / 12.0)
+    distance = (high - low) / spread if spread > 1e-15 * (high - low) else math.inf
+    if scaled[cut - 1] == scaled[cut] or distance < 3.4 + 17.0 / math.sqrt(n):
+        return None
+    return Groups(
+        (int(cut), int(n - cut)),
+        (low * scale, high * scale),
+        (float(values[cut - 1]), float(values[cut])),
+        distance,
+    )
+
+
+def normality(x: ArrayLike) -> Normality | None:
+    """Whether `x`, shape (n,), could come from a normal distribution, by Shapiro's and Wilk's test.
+
+    None below three values, above 5000, and where all are equal. Dependent values are no sample in its sense.
+    Source: scipy.stats.shapiro; its power is simulated, see POWER_OF_NORMALITY.
+    """
+    values = finite_sample(x)
+    if not 3 <= values.size <= MOST_FOR_NORMALITY:
+        return None
+    middle = values / float(np.max(np.abs(values)) or 1.0)
+    middle = middle - np.median(middle)
+    spread = float(np.max(np.abs(middle)))
+    if spread == 0.0:
+        return None
+    from scipy.stats import shapiro  # a second to import: only whoever asks waits for it
+
+    counts, powers = zip(*POWER_OF_NORMALITY, strict=True)
+    power = float(np.interp(values.size, counts, powers)) if values.size <= counts[-1] else powers[-1]
+    return Normality(float(shapiro(middle / spread).pvalue), power)
+
+
+def ticks(x: ArrayLike, *, resolution: float | None = None) -> Ticks | None:
+    """The common step of the values of `x`, shape (n,), in time or another quantity that is counted in steps.
+
+    resolution: that of the clock where it is known, in the unit of the values; else it is found from the values: the
+    largest number that all are multiples of. None where there is no such step above 1e-9 of the largest value, or
+    fewer than three values. (All values equal: the value itself is a step, and nothing finer is known.)
+    Source: Euclid's algorithm with a tolerance; rounding to a step adds a variance of step²/12 (Sheppard).
+    """
+    values = finite_sample(x)
+    if resolution is not None:
+        check_positive("resolution", resolution)
+    if values.size < 3 or not values.any():
+        return None
+    distinct = np.unique(values)
+    step = resolution if resolution is not None else _common_step(np.abs(distinct))
+    if step is None:
+        return None
+    scale = float(np.max(np.abs(values)))
+    median = abs(float(np.median(values / scale)))
+    deviation = float(np.std(values / scale, ddof=1))
+    enough = TICKS_ENOUGH * (step / scale)
+    return Ticks(
+        step=step,
+        distinct=int(distinct.size),
+        share=_quotient(step / scale, median),
+        coarse=step / scale >= deviation,
+        too_short=median < enough,
+        longer=max(1.0, _quotient(enough, median)),
+    )
+
+
+def _best_cut(ordered: Floats, cuts: NDArray[np.intp]) -> tuple[int, float]:
+    """Where the sum of squares within two groups is least, and that sum."""
+    centred = ordered - ordered.mean()
+    sums, n = np.cumsum(centred), ordered.size
+    lower = sums[cuts - 1]
+    upper = sums[-1] - lower
+    explained = lower**2 / cuts + upper**2 / (n - cuts)
+    cut = int(cuts[int(np.argmax(explained))])
+    within = sum(float(np.sum((part - part.mean()) ** 2)) for part in (ordered[:cut], ordered[cut:]))
+    return cut, within
+
+
+def _common_step(values: Floats) -> float | None:
+    """The greatest common divisor of those above zero, None where there is none above the tolerance."""
+    values = values[values > 0.0]
+    tolerance = 1e-9 * float(values.max())
+    if tolerance == 0.0 or float(values.min()) <= 10.0 * tolerance:
+        return None
+    step = 0.0
+    for value in values.tolist():
+        step = _divisor(step, value, tolerance)
+        if step <= 10.0 * tolerance:
+            return None
+        step = value / round(value / step)  # Euclid's remainders gather rounding errors, the values have none
+    return step
+
+
+def _divisor(a: float, b: float, tolerance: float) -> float:
+    while b > tolerance:
+        rest = math.fmod(a, b)
+        a, b = b, 0.0 if b - rest <= tolerance else rest
+    return a
+
+
+def _quotient(a: float, b: float) -> float:
+    try:
+        return a / b
+    except ZeroDivisionError:
+        return math.inf

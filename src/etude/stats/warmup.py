@@ -1,0 +1,238 @@
+"""Whether a series of trials begins, or ends, on another level. It is a diagnosis: nothing is ever deleted.
+
+To be asked when a series has ended. Within a stop rule either detector does harm, because it takes a few slow trials
+at the beginning for a warm-up: docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from etude.stats.samples import check_positive, finite_sample
+from etude.stats.trend import trend_p
+
+MINIMUM = 10
+"""Series shorter than this are not looked at."""
+
+FROM_PELT = 30
+"""From this many trials on change points are searched for; below, only a beginning that differs."""
+
+PENALTY = 15.0
+"""What a further change point costs, in units of log n on the standardised series."""
+
+SHORTEST_LEVEL = 3
+"""Trials; a single slow first trial is what setting the first one aside is for."""
+
+PRACTICAL = 0.01
+"""Levels that lie closer than this fraction of the series' median are one level."""
+
+NEVER_STEADY = 0.01
+"""Level at which what is left of a series still has a trend."""
+
+MOST = 2000
+"""Longer series are first reduced to means of neighbours, at most this many."""
+
+_FARTHEST = 1e5  # robust deviations; farther ones would drown the others in rounding errors
+_CHANCE = 0.0025  # 3 of 3 at an end of 30, where one or two like them stand elsewhere, is little enough
+_TOO_MANY_FOR_CHANCE = 30
+_NORMAL_MAD = 1.4826  # standard deviation of a normal distribution, in median absolute deviations
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OtherLevel:
+    """The first and the last trials of a series that do not belong with most of it."""
+
+    first: int
+    """How many trials at the beginning; rerun with that many set aside."""
+    last: int
+    """How many trials at the end."""
+    shift: float
+    """How far they lie off the median of the others, as a fraction of it; of the first ones where both are."""
+    method: Literal["MSER-1", "PELT"]
+
+
+def other_level(x: ArrayLike, *, practical: float = PRACTICAL, penalty: float = PENALTY) -> OtherLevel | None:
+    """Which trials at either end of `x`, shape (n,) in order of time, form another level; None where none do.
+
+    Up to 29 trials: guarded MSER-1, which cannot see a late change. From 30 on: PELT. Nothing is said below ten.
+    practical: shifts below this fraction of the median do not count.
+    Most of the trials that are named lie off by more than two robust standard deviations on one side, so that a slow
+    trial or two near an end are no level; and a few slow ones in the middle do not part what is before and after.
+    Source: MSER of White (1997); PELT of Killick, Fearnhead and Eckley (2012); docs/statistics.md for both.
+    """
+    check_positive("practical", practical)
+    check_positive("penalty", penalty)
+    values = _scaled(finite_sample(x))
+    if values.size < MINIMUM or bool(np.all(values == values[0])):
+        return None
+    if values.size < FROM_PELT:
+        return _guarded_mser(values, practical)
+    return _main_level(values, practical, penalty)
+
+
+def never_steady(x: ArrayLike, found: OtherLevel | None) -> float | None:
+    """p of Kendall's trend in `x` without the trials that `found` names; below .01 it is never steady.
+
+    A small p means "trend or autocorrelation". None where fewer than ten trials are left.
+    """
+    values = finite_sample(x)
+    if found is not None:
+        values = values[found.first : values.size - found.last]
+    return trend_p(values)
+
+
+def change_points(
+    x: ArrayLike, *, penalty: float = PENALTY, shortest: int = SHORTEST_LEVEL
+) -> tuple[int, ...]:
+    """Where the mean of `x`, shape (n,), changes: the index of the first trial of each level but the first one.
+
+    The least sum of squares about the levels' means plus penalty·log n a change, on the standardised series; levels of
+    `shortest` trials or more. Exact: PELT prunes, it does not guess. Our own forty lines and not a library: those that
+    are kept bring a compiler or a second's import, and this one is compared with the full search by a test.
+    Source: Killick, Fearnhead and Eckley (2012), "Optimal detection of changepoints with a linear computational cost".
+    """
+    values = finite_sample(x)
+    if values.size < 2 * shortest:
+        return ()
+    values = standardised(values)
+    if not values.any():
+        return ()
+    return _pelt(values, penalty * math.log(values.size), shortest)
+
+
+def standardised(values: Floats) -> Floats:
+    """Distance from the median in robust standard deviations of the noise: zeros where all values are equal.
+
+    The noise is taken from the differences of neighbours, which a step does not widen: their median, without sign,
+    or, where more than half of them are zero, their mean. Dependence of neighbours makes it too small.
+    At most 100000 to either side.
+    """
+    values = _scaled(values)
+    distance = values - np.median(values)
+    steps = np.abs(np.diff(values))
+    spread = _NORMAL_MAD * float(np.median(steps)) / math.sqrt(2.0)
+    if spread == 0.0:
+        spread = math.sqrt(math.pi) / 2.0 * float(np.mean(steps))
+    if spread == 0.0:
+        return np.zeros_like(values)
+    most = min(_FARTHEST * spread, 2.0)
+    return np.clip(distance, -most, most) / spread
+
+
+def _scaled(values: Floats) -> Floats:
+    """The values in a unit in which none of them is too large to be squared or summed."""
+    scale = float(np.max(np.abs(values))) if values.size else 0.0
+    return values / scale if scale > 0.0 else values
+
+
+def _guarded_mser(values: Floats, practical: float) -> OtherLevel | None:
+    """The cut in the first half that minimises variance over count of what remains, if it is worth a word."""
+    tails = [values[cut:] for cut in range(values.size // 2 + 1)]
+    cost = [float(np.sum((tail - tail.mean()) ** 2)) / tail.size**2 for tail in tails]
+    cut = int(np.argmin(cost))
+    shift = _shift(values[:cut], tails[cut], practical)
+    return None if shift is None else OtherLevel(cut, 0, shift, "MSER-1")
+
+
+def _main_level(values: Floats, practical: float, penalty: float) -> OtherLevel | None:
+    """What lies before the first and after the last level that is like the longest one."""
+    group = -(-values.size // MOST)
+    means = values[: values.size // group * group].reshape(-1, group).mean(axis=1)
+    bounds = [0, *(group * place for place in change_points(means, penalty=penalty)), values.size]
+    levels = [values[a:b] for a, b in pairwise(bounds)]
+    longest = max(levels, key=len)
+    middle = float(np.median(longest))
+    alike = [abs(float(np.median(level)) - middle) <= practical * abs(middle) for level in levels]
+    first = bounds[alike.index(True)]
+    last = values.size - bounds[len(levels) - alike[::-1].index(True)]
+    between = values[first : values.size - last]
+    before = _shift(values[:first], longest, practical)
+    if before is not None and _by_chance(values[:first], between, longest):
+        before = None
+    after = _shift(values[values.size - last :], longest, practical)
+    if after is not None and _by_chance(values[values.size - last :], between, longest):
+        after = None
+    if before is None and after is None:
+        return None
+    shift = before if before is not None else after
+    assert shift is not None
+    return OtherLevel(first if before is not None else 0, last if after is not None else 0, shift, "PELT")
+
+
+def _shift(part: Floats, rest: Floats, practical: float) -> float | None:
+    """How far the mean of `part` lies off the median of the rest, relative; None where that is not worth a word."""
+    if part.size < 2:
+        return None
+    middle = float(np.median(rest))
+    shift = float(part.mean()) - middle
+    if abs(shift) <= practical * abs(middle):
+        return None
+    far = 2.0 * _NORMAL_MAD * float(np.median(np.abs(rest - middle)))
+    if 2 * int(np.count_nonzero(math.copysign(1.0, shift) * (part - middle) > far)) <= part.size:
+        return None
+    return _relative(shift, middle)
+
+
+def _by_chance(part: Floats, others: Floats, rest: Floats) -> bool:
+    """Could values like these stand together by chance? They can where others like them are strewn in between.
+
+    The hypergeometric chance that `part` holds as many of the values that lie as far off as one of its own, for the
+    one of its own for which it is smallest.
+    """
+    middle = float(np.median(rest))
+    shift = float(part.mean()) - middle
+    if part.size > _TOO_MANY_FOR_CHANCE:
+        return False
+    own, strewn = (np.sort((x - middle) / shift)[::-1] for x in (part, others))
+    n, size = own.size + strewn.size, own.size
+    limit = _CHANCE * math.comb(n, size)
+    for found, value in enumerate(own.tolist(), start=1):
+        far = found + int(np.count_nonzero(strewn >= value))
+        ways = sum(math.comb(far, k) * math.comb(n - far, size - k) for k in range(found, min(far, size) + 1))
+        if ways <= limit:
+            return False
+    return True
+
+
+def _relative(shift: float, middle: float) -> float:
+    return shift / abs(middle) if middle else math.copysign(math.inf, shift)
+
+
+def _pelt(values: Floats, penalty: float, shortest: int) -> tuple[int, ...]:
+    """Optimal partition: best[t] is the least cost of the first t values, began[t] where its last level begins."""
+    n = values.size
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    squares = np.concatenate(([0.0], np.cumsum(values * values)))
+    best = np.full(n + 1, math.inf)
+    best[0] = -penalty
+    began = np.zeros(n + 1, dtype=np.intp)
+    until = np.full(n + 1, n, dtype=np.intp)  # the last end for which a start is to be looked at
+    starts = np.array([0], dtype=np.intp)
+    for end in range(shortest, n + 1):
+        counts = end - starts
+        totals = sums[end] - sums[starts]
+        costs = best[starts] + squares[end] - squares[starts] - totals * totals / counts
+        least = int(np.argmin(costs))
+        best[end] = costs[least] + penalty
+        began[end] = starts[least]
+        # From a start that is worse than a new level beginning at `end` nothing better can come once that level
+        # is long enough to be one.
+        beaten = starts[costs > best[end]]
+        until[beaten] = np.minimum(until[beaten], end + shortest - 1)
+        starts = starts[until[starts] > end]
+        if end + 1 >= 2 * shortest:
+            starts = np.append(starts, end - shortest + 1)
+    places: list[int] = []
+    end = int(began[n])
+    while end > 0:
+        places.append(end)
+        end = int(began[end])
+    return tuple(reversed(places))
