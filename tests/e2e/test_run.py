@@ -125,6 +125,17 @@ def test_getstats_decides_in_process_and_any_other_program_on_the_results_file(t
     assert len(lines(tmp_path / "s", "t")) == 5
 
 
+def test_a_stop_program_that_cannot_be_run_stops_the_experiment(tmp_path: Path) -> None:
+    said = one_line(run(tmp_path, "TEST t 2 1 no-such-program\nEXEC true\nDONE\n", check=4).stderr)
+    assert "the stop program cannot be run" in said
+    assert len(lines(tmp_path / "r", "t")) == 2
+
+
+def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
+    done = run(tmp_path, "TEST t 3\nMETRIC rate never([0-9]+)\nEXEC echo hello\nDONE\n")
+    assert done.stderr.count("METRIC rate of test 't': the pattern matched nothing") == 1
+
+
 def test_interleaved_tests_are_compared(tmp_path: Path) -> None:
     text = "INTERLEAVE\nFOREACH N 1 2\nTEST t%N% 6\nEXEC sleep 0.0%N%\nDONE\nDONE\nDONE\n"
     done = run(tmp_path, text, "--seed", "3")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.engine import Launch, Worker
+from etude.errors import CommandFailed
 from etude.experiment.bench import EngineLike, Event
 from etude.experiment.hooks import run_line
 from etude.experiment.ledger import Ledger
@@ -135,7 +136,10 @@ class ScriptBench:
     def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
         def run(program: Sequence[str]) -> str | None:
             line = shlex.join([*program, str(self._root / str(self._test_entry(test)["res"]))])
-            return self._line(test.name, "STOP", line, self._variables(scope, "STOP", test), "hooks.log")
+            why = self._line(test.name, "STOP", line, self._variables(scope, "STOP", test), "hooks.log")
+            if why is not None and any(f"(exit status {status})" in why for status in (126, 127)):
+                raise CommandFailed(f"the stop program cannot be run: {why}")
+            return why
 
         enough, why = stop.ask(test.program, lambda metric: self._desk.ledger.sample(test.name, metric), run)
         self._tell("decision", test, detail=why)
@@ -189,10 +193,17 @@ class ScriptBench:
         rows, blocks, notes = self._measuring.launch(launch, probes, test.name, test.trial)
         kept = keep_outputs(outputs, test.trial)
         printed = [printed_metrics(test.metrics, output) for output in kept]
+        self._warn_of_metrics(test, printed)
         lines, others = rows_of(rows, list(map(read_log, aplogs)), printed, list(words), notes)
         test.rows += lines
         test.blocks += [*blocks, *others]
         return why_failed(test, rows, kept)
+
+    def _warn_of_metrics(self, test: Running, printed: Sequence[Mapping[str, Any]]) -> None:
+        """Say once of a METRIC that does not fit the first output."""
+        for name, value in printed[0].items() if not test.made and not test.rows else ():
+            if value[0] is None:
+                self.warn(f"METRIC {name} of test {test.name!r}: {value[2]}")
 
     # --- what is on disk ----------------------------------------------------------------------------
 
