@@ -9,11 +9,18 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 TESTS = Path(__file__).parent
 
 # Seconds that each part may take before a warning; a part is a directory here, `unit` is all others.
 SHARE_S = {"unit": 180.0, "e2e": 240.0, "packaging": 120.0}
+
+# All checks together try the same examples each time: what they say of a change is about the change. Single runs of
+# pytest go on looking for others.
+settings.register_profile("checks", derandomize=True)
+if os.environ.get("ETUDE_CI_UNDER_TIMEOUT"):
+    settings.load_profile("checks")
 
 took_s: dict[str, float] = defaultdict(float)
 part_of: dict[str, str] = {}

@@ -101,8 +101,11 @@ def bootstrap_ratio(
     middle: Callable[..., Any] = np.median if of == "median" else np.mean
     scales = float(a.max()), float(b.max())
     a, b = a / scales[0], b / scales[1]
-    scale = scales[0] / scales[1]
-    ratio = float(middle(a) / middle(b)) * scale
+    with np.errstate(all="ignore"):
+        scale = scales[0] / scales[1]
+        ratio = float(middle(a) / middle(b)) * scale
+    if not 0.0 < ratio < np.inf:
+        raise ValueError("the values lie too far apart for a ratio")
     if a.min() == a.max() and b.min() == b.max():
         return Resampled(ratio, ratio, ratio, of, 0, confidence)
     from scipy.stats import bootstrap
