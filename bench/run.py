@@ -1,6 +1,8 @@
 """What Étude itself costs, beside its peers, in one run: the table that `make bench` prints.
 
-python bench/run.py [--quick] [PART …]      parts: launching, reported, barrier, starting, scripts, verdicts
+python bench/run.py [--quick] [--all] [PART …]
+
+Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small; reading-large if named, or with --all.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Callable
 
 from barrier import barrier
 from launching import launching, reported
+from reading import reading, reading_large, small
 from rows import Row, quiet_priority
 from scripts import scripts
 from starting import starting
@@ -27,7 +30,12 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "starting": (starting, 21, 5),
     "scripts": (scripts, 7, 2),
     "verdicts": (verdicts, COMPARISONS, 3),
+    "reading": (reading, 5, 2),
+    "small": (small, 15, 3),
+    "reading-large": (reading_large, 2, 1),
 }
+LARGE = {"reading-large"}
+"""What takes much of the disk: run where it is asked for."""
 
 
 def main() -> None:
@@ -38,6 +46,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds: shows that it runs, not what it costs"
     )
+    parser.add_argument("--all", action="store_true", help=f"also {', '.join(sorted(LARGE))}")
     parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
     parser.add_argument("parts", nargs="*", metavar="PART")
     options = parser.parse_args()
@@ -55,7 +64,7 @@ def main() -> None:
     print(f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}; {peer}; {priority}")
     print("| what | peer | measured | reach | reached |\n| --- | --- | --- | --- | --- |", flush=True)
     missed = False
-    for name in options.parts or PARTS:
+    for name in options.parts or [name for name in PARTS if options.all or name not in LARGE]:
         part, rounds, quick = PARTS[name]
         for row in part(quick if options.quick else rounds):
             verdict = "–" if row.reached is None else "yes" if row.reached else "NO"

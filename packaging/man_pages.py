@@ -53,6 +53,13 @@ def page(parser: argparse.ArgumentParser, summary: str, version: str) -> str:
     return without_stray_requests(str(manual)).replace(".SH COMMENTS\n", ".SH NOTES\n")
 
 
+def text_page(name: str, summary: str, text: str, version: str) -> str:
+    """The page of a program whose help is a text as it stands, not a parser's."""
+    body = text.strip("\n").replace("\\", "\\e").replace("-", "\\-")
+    head = f'.TH {name.upper()} "1" "" "Étude {version}" "Étude"\n.SH NAME\n{name} \\- {summary}\n'
+    return without_stray_requests(f"{head}.SH SYNOPSIS\n.nf\n{body}\n.fi\n")
+
+
 def without_stray_requests(text: str) -> str:
     """Text lines that begin with a dot or quote would be taken for requests to the formatter."""
     lines = [
@@ -64,7 +71,13 @@ def without_stray_requests(text: str) -> str:
 
 if __name__ == "__main__":
     from etude.cli.main import build_parser
+    from etude.report.getstats.options import USAGE
 
     os.environ["COLUMNS"] = "100"  # the same pages, whatever terminal they are made on
-    for path in write_pages(build_parser(), metadata.version("etude"), Path(sys.argv[1])):
+    directory, release = Path(sys.argv[1]), metadata.version("etude")
+    paths = write_pages(build_parser(), release, directory)
+    paths.append(directory / "getstats.1")
+    text = text_page("getstats", "the tables of Auto-pilot's Getstats", USAGE, release)
+    paths[-1].write_text(text, encoding="utf-8")
+    for path in paths:
         print(path)

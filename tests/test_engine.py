@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from etude.engine import Engine, Launch, Repeat, Worker, engine_path
+from etude.engine import Engine, Launch, Repeat, Worker
 from etude.errors import MachineRefuses
 from etude.experiment.interrupts import SignalWatch
+from etude.program import engine_path
 
 HELLO = '{"hello": {"protocol": 1, "engine": "0.1.0", "pid": 1, "cpus": [0]}}'
 TRUE = Launch((Worker(("true",)),))

@@ -9,6 +9,7 @@ from two_samples import percent
 from calibrate_tables import share, table
 from etude.stats.intervals import mean_interval
 from etude.stats.levels import split
+from etude.stats.series import lognormal
 from etude.stats.sittings import Refused, between_sittings, compare_sittings, given_between
 from etude.stats.twosample import welch
 
@@ -49,7 +50,7 @@ def sittings(rng: Generator, replications: int) -> list[str]:
         for stored in (3, 5, 10):
             widened, given, inner = 0, 0, 0
             for _ in range(few):
-                effects = np.exp(rng.normal(0.0, between, stored + 2))
+                effects = lognormal(between)(rng, 1, stored + 2)[0]
                 *known, base, other = (e * np.exp(rng.normal(0.0, 0.03, 10)) for e in effects)
                 one = compare_sittings(base, other, between_sittings(known))
                 two = compare_sittings(base, other, given_between(100.0 * between))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
+import study
 from numpy.random import Generator
 from stop_rules import SERIES
 
@@ -14,7 +15,7 @@ from calibrate_tables import table
 from etude.stats.compare import paired_ratio
 from etude.stats.equivalence import equivalent, equivalent_pairs
 from etude.stats.ranks import mann_whitney, wilcoxon
-from etude.stats.series import MACHINES, Draw, Floats, in_blocks, lognormal, normal
+from etude.stats.series import MACHINES, Draw, Floats, autoregressive, in_blocks, lognormal, normal
 from etude.stats.twosample import student, welch
 
 Differs = Callable[[Floats, Floats], bool]
@@ -31,6 +32,9 @@ UNEVEN: tuple[tuple[str, Draw, int, Draw, int], ...] = (
     ("normal cv2 and cv8, 30 and 10", normal(0.02), 30, normal(0.08), 10),
     ("lognormal cv40 and cv10, 10 and 10", lognormal(0.40), 10, lognormal(0.10), 10),
     ("lognormal cv40 and cv10, 10 and 30", lognormal(0.40), 10, lognormal(0.10), 30),
+    ("AR1 .3 cv5, 10 and 10", autoregressive(0.3, 0.05), 10, autoregressive(0.3, 0.05), 10),
+    ("AR1 .6 cv5, 10 and 10", autoregressive(0.6, 0.05), 10, autoregressive(0.6, 0.05), 10),
+    ("AR1 .6 cv5, 30 and 30", autoregressive(0.6, 0.05), 30, autoregressive(0.6, 0.05), 30),
 )
 
 
@@ -40,7 +44,8 @@ def independent(rng: Generator, replications: int) -> list[str]:
     rows = []
     for name, first, n, second, m in (*cases, *UNEVEN):
         drawn = first(rng, replications, n), second(rng, replications, m)
-        rows.append([name, *(percent(found(test, *drawn)) for test in TESTS.values())])
+        cells = [percent(found(test, *drawn)) for test in TESTS.values()]
+        rows.append([name, *(study.beside(cell, study.INDEPENDENT, name, i) for i, cell in enumerate(cells))])
     for effect in (1.02, 1.05):
         drawn = normal(0.05)(rng, replications, 10) * effect, normal(0.05)(rng, replications, 10)
         shifted = [percent(found(test, *drawn)) for test in TESTS.values()]
@@ -49,7 +54,7 @@ def independent(rng: Generator, replications: int) -> list[str]:
         "## Two independent samples",
         "",
         "Share of pairs of samples that a test at 5 % calls different, in %. But for the last two lines nothing",
-        "differs. No test survives dependence within a sample.",
+        "differs. No test survives dependence within a sample. In brackets the study's.",
         "",
         *table(["series and trials", *TESTS], rows),
     ]
@@ -61,12 +66,15 @@ def designs(rng: Generator, replications: int) -> list[str]:
     for machine in MACHINES:
         trials = machine.draw(rng, replications, 20) * normal(0.02)(rng, replications, 20)
         base, other = in_blocks(rng, trials, 2)
+        same = (
+            percent(found(TESTS["Welch"], trials[:, :10], trials[:, 10:])),
+            percent(found(TESTS["Welch"], base, other)),
+            percent(found(_paired_differs, base, other)),
+        )
         rows.append(
             [
                 machine.name,
-                percent(found(TESTS["Welch"], trials[:, :10], trials[:, 10:])),
-                percent(found(TESTS["Welch"], base, other)),
-                percent(found(_paired_differs, base, other)),
+                *(study.beside(cell, study.DESIGNS, machine.name, i) for i, cell in enumerate(same)),
                 percent(found(lambda a, b: wilcoxon(a, b).p < 0.05, base, other)),
                 percent(found(_paired_differs, base, 1.02 * other)),
             ]
@@ -83,7 +91,7 @@ def designs(rng: Generator, replications: int) -> list[str]:
         "## Designs",
         "",
         "Two identical tests, 10 trials each, noise of cv 2 %: share called different at 5 %, in %. The last column is",
-        "what the paired ratio finds when one test is 2 % slower.",
+        "what the paired ratio finds when one test is 2 % slower. In brackets the study's.",
         "",
         *table(header, rows),
     ]

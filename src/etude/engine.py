@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import select
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from etude.errors import MachineRefuses
+from etude.program import engine_path
 
 PROTOCOL = 1
 
@@ -236,24 +236,6 @@ def reap(wait: bool = True) -> None:
             ended = pid
         if ended:
             _ending.remove(pid)
-
-
-def engine_path() -> str:
-    """Where the engine is: $ETUDE_ENGINE, beside this Python, or on the PATH.
-
-    Raises:
-        MachineRefuses: nowhere.
-    """
-    named = os.environ.get("ETUDE_ENGINE")
-    if named:
-        return named
-    for directory in (os.path.join(sys.prefix, "bin"), os.path.dirname(sys.argv[0]), *os.get_exec_path()):
-        path = os.path.join(directory, "etude-engine")
-        if os.access(path, os.X_OK):
-            return path
-    raise MachineRefuses(
-        "etude-engine: not found beside this Python or on PATH; reinstall Étude (pip install etude)"
-    )
 
 
 def _start(program: str) -> tuple[int, int, int]:

@@ -85,10 +85,10 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["nosuch"], 2, "no verb 'nosuch'; there are bench, run, stats, doctor: see etude --help"),
+        (["nosuch"], 2, "no verb 'nosuch'; there are bench, run, stats, plan, doctor: see etude --help"),
         (["--nosuch"], 2, "no verb '--nosuch'"),
-        (["stats"], 2, "the following arguments are required: DIR"),
-        (["stats", "nowhere"], 3, "nowhere: no results here"),
+        (["stats"], 2, "the following arguments are required: FILE"),
+        (["stats", "nowhere"], 3, "nowhere: cannot be read: No such file or directory"),
         (["stats", "--nosuch", "x"], 2, "unrecognized arguments: --nosuch"),
         (["doctor", "x"], 2, "unrecognized arguments: x"),
     ],
@@ -123,6 +123,8 @@ def test_a_file_that_is_not_ours_is_an_input_error(
 def test_a_file_for_a_directory_is_said_to_be_one(etude: Etude, capsys: Captured, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert etude("stats", str(tmp_path / "file")) == 3
+    assert "file: is empty" in one_line(capsys)
+    assert etude("bench", "--resume", str(tmp_path / "file")) == 3
     assert "is a file" in one_line(capsys)
     assert etude("bench", "a", "-o", str(tmp_path / "file")) == 5
     assert "cannot write results: File exists" in one_line(capsys)

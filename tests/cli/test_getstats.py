@@ -53,6 +53,7 @@ def test_the_table_has_warnings_first_and_overheads_from_the_second_file_on(
 ) -> None:
     assert main([steady, shaky]) == 0
     assert capsys.readouterr().out == (
+        "ext3:1.res: Linear regression slope for elapsed is: 1.020%.\n"
         "ext2:1.res\n"
         "NAME     COUNT   MEAN MEDIAN    LOW   HIGH    MIN    MAX SDEV%   HW%\n"
         "Elapsed      5 10.000 10.000  9.902 10.098  9.900 10.100 0.791 0.982\n"
@@ -159,7 +160,8 @@ def test_tables_of_other_programs_are_columns_of_numbers(tmp_path: Path, capsys:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "t.csv: Column odd is left out: 'x' in row 11 is no number."
     assert lines[1].endswith("for elapsed in epoch 19.")
-    assert [line.split()[0] for line in lines[4:]] == ["Elapsed", "rate"]
+    assert lines[2] == "t.csv: Linear regression slope for elapsed is: 24.242%."
+    assert [line.split()[0] for line in lines[5:]] == ["Elapsed", "rate"]
     assert main(["--predicate", '$max == 9 && "$name" eq "Elapsed"', "t.csv"]) == 0
     assert main(["--predicate", "$max == 19", "--columns", "rate", "t.csv"]) == 0
     assert main(["--dump", "--csv", "t.csv"]) == 0

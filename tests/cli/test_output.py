@@ -96,6 +96,8 @@ def test_json_is_the_only_thing_on_standard_output(etude: Etude, capsys: Capture
     assert document["results"] == "r"
     assert etude("stats", "r", "--json") == 0
     again = json.loads(capsys.readouterr().out)
+    assert again["comparisons"][0].pop("secondary"), "only etude stats looks at other metrics"
+    assert document["comparisons"][0].pop("secondary") == []
     assert again == document
 
 
@@ -108,22 +110,38 @@ def test_exports_go_beside_the_results_or_where_they_are_told(etude: Etude) -> N
     assert json.loads(Path("r/summary.json").read_text())["format"] == "etude-verdict"
 
 
-def test_a_baseline_is_marked_unpaired_and_has_its_own_value(
+def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sittings_is_known(
     etude: Etude, world: World, capsys: Captured
 ) -> None:
     assert etude("bench", "a", "-o", "old") == 0
     world.times = {"a": around(0.02)}
     assert etude("bench", "a", "-o", "new", "--baseline", "old") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(
-        re.fullmatch(
-            r"a takes (2|1\.99)\.?\d* × the baseline a's time \(95 %: .*; unpaired, drift not controlled\); "
-            r"the baseline's elapsed is (9\.9\d\d|10\.0\d) ms \(mean\)\.",
-            line,
-        )
-        for line in lines
+    assert (
+        "a (new) is not compared with a (old): what changes between sittings is not known from 1 stored"
+        in (" ".join(capsys.readouterr().out.split()))
     )
-    assert lines[-1] == "Results: new"
+    assert etude("bench", "a", "-o", "newer", "--baseline", "old", "--between-sittings", "2%") == 0
+    lines = capsys.readouterr().out.splitlines()
+    told = " ".join(" ".join(lines).split())
+    assert re.search(
+        r"a takes (2|1\.99)\.?\d* × the baseline a's time \(95 %: [\d.–]+; p [<=] [\d.]+; one sitting each, widened by "
+        r"2\.0 % between sittings as stated, unpaired, drift not controlled\); "
+        r"the baseline's elapsed is (9\.9\d\d|10\.0\d) ms \(mean\)\.",
+        told,
+    )
+    assert lines[-1] == "Results: newer"
+
+
+def test_fail_if_ends_with_1_when_the_whole_interval_is_beyond(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01), "b": around(0.02)}
+    assert etude("bench", "a", "b", "-o", "r", "--fail-if", "elapsed > baseline * 1.5") == 1
+    assert "elapsed > baseline * 1.5? b against a: yes: the ratio lies in" in capsys.readouterr().out
+    assert etude("stats", "r", "--fail-if", "elapsed > baseline * 3") == 0
+    assert "b against a: no: " in capsys.readouterr().out
+    assert etude("bench", "a", "-o", "x", "--fail-if", "elapsed > base") == 2
+    assert "expected METRIC > BOUND" in capsys.readouterr().err
 
 
 def test_a_baseline_of_other_names_is_refused_before_anything_is_measured(
@@ -132,8 +150,8 @@ def test_a_baseline_of_other_names_is_refused_before_anything_is_measured(
     assert etude("bench", "a", "-o", "old") == 0
     before = len(world.log)
     capsys.readouterr()
-    assert etude("bench", "b", "-o", "new", "--baseline", "old") == 3
-    assert "none of its tests (a) has the name of one measured now" in capsys.readouterr().err
+    assert etude("bench", "b", "c", "-o", "new", "--baseline", "old") == 3
+    assert "none of its tests (a) has the name of one of those that are compared" in capsys.readouterr().err
     assert len(world.log) == before
 
 
@@ -145,12 +163,12 @@ def test_stats_shows_each_metric_and_the_comparison(etude: Etude, capsys: Captur
     assert out.splitlines()[0] == "r"
     assert "a: 10 trials kept, 1 set aside" in out
     assert re.search(
-        r"metric +count +mean +95 % of the mean +median +95 % of the median +min +max +deviation", out
+        r"metric +n +n_eff +mean +95 % of mean +median +95 % of median +quartiles +min +max +deviation",
+        out,
     )
-    assert re.search(r"elapsed +10 +(9\.9\d\d|10\.0\d) ms", out)
-    assert re.search(
-        r"b takes 1\.\d+ × a's time, 95 % CI 1\.\d+–1\.\d+ \(paired, 10 blocks\); a: \d+\.\d+ ms", out
-    )
+    assert re.search(r"elapsed +10 +\d+ +(9\.9\d*|10\.0\d*) ms", out)
+    assert re.search(r"b takes 1\.\d+ × a's time \(95 %: 1\.\d+–1\.\d+; 10 pairs, random order", out)
+    assert "no difference (H0) is rejected" in out
 
 
 def test_stats_of_one_metric_compares_that_metric(etude: Etude, capsys: Captured) -> None:

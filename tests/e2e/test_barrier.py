@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from etude.engine import Engine, Launch, Worker, engine_path
+from etude.engine import Engine, Launch, Worker
+from etude.program import engine_path
 
 MEASURE = "etude-engine measure --barrier"
 STAMP = "date +%s%N"

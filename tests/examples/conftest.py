@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from laboratory import LIBRARY, NOBODY, Lab
 
-from etude.engine import engine_path
+from etude.program import engine_path
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from etude.engine import engine_path
+from etude.program import engine_path
 from etude.results.blocks import Block
 from etude.results.res import fields, parse_blocks
 

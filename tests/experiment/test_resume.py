@@ -138,7 +138,9 @@ def test_a_stop_rule_on_ratios_counts_whole_pairs_only(tmp_path: Path) -> None:
 def test_the_verdict_says_that_it_was_resumed(tmp_path: Path) -> None:
     cut(PLANS["compared"](), tmp_path, 6)
     results = resume(tmp_path, make_engine=world().make_engine).results
-    assert "resumed: these are 2 sittings; pairs are formed within one only" in verdict(results).warnings
+    assert "resumed: these are 2 sittings; pairs are formed within one only" in map(
+        str, verdict(results).warnings
+    )
 
 
 def test_resuming_a_complete_experiment_measures_nothing(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_a_torn_last_line_is_cut_off_and_said(tmp_path: Path) -> None:
     file.write_bytes(whole[:-7])
     results = resume(tmp_path, make_engine=world().make_engine).results
     assert results.torn == load_results(tmp_path).torn == ()
-    assert "a: a line that was cut short before sitting 2 was left out" in verdict(results).warnings
+    assert "a: a line that was cut short before sitting 2 was left out" in map(str, verdict(results).warnings)
     assert results.experiment["sittings"][1]["torn"] == ["a"]
     assert file.read_bytes().startswith(whole[: whole.rindex(b"\n", 0, -1) + 1])
     assert sum(m.kept for m in results.measurements["a"]) == 4

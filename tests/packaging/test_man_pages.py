@@ -67,6 +67,17 @@ def test_groff_formats_pages_without_a_complaint(tmp_path: Path, tool: Tool) -> 
             assert ".TP is text here." in done.stdout
 
 
+@pytest.mark.needs_program("groff", package="groff-base")
+def test_a_text_is_a_page_as_it_stands(tool: Tool) -> None:
+    text = "usage: x\n\n.dotted and 'quoted'\n'quoted' a\\b --option\n"
+    page = tool("man_pages").text_page("x", "does it", text, "1")
+    command = ["groff", "-K", "utf8", "-man", "-ww", "-T", "utf8", "-P", "-c"]
+    done = subprocess.run(command, input=page, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    for line in (".dotted and 'quoted'", "'quoted' a\\b "):
+        assert line in done.stdout
+
+
 def test_the_pages_that_are_kept_are_those_of_this_command_line(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     command = [sys.executable, str(root / "packaging" / "man_pages.py"), str(tmp_path)]

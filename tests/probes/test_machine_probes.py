@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -119,9 +120,40 @@ def test_memory_is_what_is_left_afterwards_and_how_it_changed(lay: Lay) -> None:
     assert reading.metrics == {
         "memory_free": [400 * 1024, "B"],
         "memory_available": [650 * 1024, "B"],
+        "memory_obtainable": [None, "B", "no AnonPages in /proc/meminfo"],
         "memory_available_change": [-50 * 1024, "B"],
     }
     assert lines(reading) == [f"Dirty = {15 * 1024} B (+{5 * 1024} B)"]
+
+
+def test_free_pages_that_cpus_keep_in_stock_are_free(lay: Lay) -> None:
+    """They go there and come back, up to an eighth of the memory: as much of a leak would not be seen."""
+    page = os.sysconf("SC_PAGESIZE")
+    zones = (
+        "Node 0, zone Normal\n  pages free 1\n  pagesets\n    cpu: 0\n        count:    {}\n        high: 9\n"
+    )
+    before = meminfo(500, 700, 10) | {"proc/zoneinfo": zones.format(4) + zones.format(7)}
+    after = meminfo(500, 700, 10) | {"proc/zoneinfo": zones.format(0) + zones.format(7)}
+    reading = between(Memory, lay, before, after)
+    assert reading.metrics == {
+        "memory_free": [500 * 1024 + 7 * page, "B"],
+        "memory_available": [700 * 1024 + 7 * page, "B"],
+        "memory_obtainable": [None, "B", "no AnonPages in /proc/meminfo"],
+        "memory_available_change": [-4 * page, "B"],
+    }
+
+
+def test_what_processes_hold_can_be_had_when_they_end(lay: Lay) -> None:
+    """A process that grows by 30 kB, and 20 kB that are lost."""
+
+    def machine(free: int, anonymous: int) -> dict[str, str]:
+        found = meminfo(free, free, 0)
+        found["proc/meminfo"] += f"AnonPages: {anonymous} kB\nPageTables: 3 kB\nKernelStack: 4 kB\n"
+        return found
+
+    readings = [between(Memory, lay, now, now) for now in (machine(500, 100), machine(450, 130))]
+    before, after = (reading.metrics["memory_obtainable"][0] for reading in readings)
+    assert (before, before - after) == (607 * 1024, 20 * 1024)
 
 
 def test_an_older_kernel_does_not_say_what_is_available(lay: Lay) -> None:

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import measurement
-from etude.report.getstats import File, as_csv, file_of, judged, relation, table
+from etude.report.getstats.tables import File, as_csv, file_of, judged, relation, table
 from etude.results.samples import Trial, trials_of
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "autopilot-figures.csv"
+GOLDEN = Path(__file__).parents[1] / "data" / "autopilot-figures.csv"
 
 FIGURE_2 = """\
 ext2:1.res

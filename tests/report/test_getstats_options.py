@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import UsageError
-from etude.report.getstats_options import GetstatsOptions, parse_getstats
+from etude.report.getstats.options import GetstatsOptions, parse_getstats
+from etude.report.pipeline import Transform
 
 FIGURE_1 = """getstats --predicate '("$delta" < 0.05 * $mean) || ($count > 30)'"""
 
@@ -72,7 +73,27 @@ def test_what_cannot_be_meant_is_an_error_of_usage(words: list[str], says: str) 
         parse_getstats(words)
 
 
+def test_transforms_are_in_the_order_given_and_may_stand_more_than_once() -> None:
+    words = ["--select", "1", "--shift", "--update=x=$a==2", "a.res", "--shift", "--csv"]
+    options = parse_getstats([*words, "--set", "n=3", "--set=n=4", "--set", "regress-thresh=2"])
+    assert options.transforms == (
+        Transform("select", ("1",)),
+        Transform("update", ("x=$a==2",), shifted=True),
+        Transform("csv", (), shifted=True),
+    )
+    assert (options.dump, options.csv, options.files) == (False, False, ("a.res",))
+    assert options.variables == {"n": 4.0, "regress-thresh": 2.0}
+    assert options.settings.slope == 2.0
+
+
 PIECES = [
+    "--select",
+    "--shift",
+    "--set=a=1",
+    "--warnrow",
+    "--concat",
+    "--twosamplet",
+    "--from-summary",
     "--",
     "-",
     "--dump",
@@ -97,7 +118,7 @@ def test_any_words_are_options_or_an_error_of_usage(words: list[str]) -> None:
 
 def test_reading_them_loads_no_library_of_numbers() -> None:
     script = (
-        "import sys\nfrom etude.report.getstats_options import parse_getstats\nparse_getstats(['--dump'])\n"
+        "import sys\nfrom etude.report.getstats.options import parse_getstats\nparse_getstats(['--dump'])\n"
         "print(*{'numpy', 'scipy', 'orjson', 'rich', 'argparse'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -20,21 +20,50 @@ def test_a_summary_says_what_its_parts_say():
     assert summary.median_interval == median_interval(x)
     assert (summary.minimum, summary.maximum) == (5.855, 6.18)
     assert summary.deviation == pytest.approx(np.std(x, ddof=1))
-    assert summary.outliers == count_outliers(x)
-    assert summary.trend_p == trend_p(x)
-    assert summary.trend_slope == trend_slope(x)
+    assert summary.which == "arithmetic"
+    assert summary.quartiles == pytest.approx((np.quantile(x, 0.25), np.quantile(x, 0.75)))
+    assert summary.relative_deviation == pytest.approx(np.std(x, ddof=1) / np.mean(x))
+    interval = summary.mean_interval
+    assert interval
+    assert summary.relative_half_width == pytest.approx((interval.high - interval.low) / 2 / np.mean(x))
 
 
 def test_one_value_is_described_without_what_it_cannot_tell():
     summary = describe([3])
     assert (summary.mean, summary.median, summary.effective_count) == (3.0, 3.0, 1.0)
     assert summary.mean_interval is summary.median_interval is summary.deviation is None
-    assert summary.trend_p is summary.trend_slope is None
+    assert summary.relative_deviation is summary.relative_half_width is None
+    assert summary.quartiles == (3.0, 3.0)
 
 
-def test_without_diagnosis_there_are_no_flags():
-    summary = describe(range(1, 20), diagnose=False)
-    assert summary.outliers is summary.trend_p is summary.trend_slope is None
+@pytest.mark.parametrize(
+    ("kind", "x", "which", "mean"),
+    [
+        ("rate", [10.0, 40.0], "harmonic", 16.0),
+        ("ratio", [0.5, 2.0], "geometric", 1.0),
+        ("binary", [1.0, 0.0, 1.0, 1.0], "proportion", 0.75),
+        ("count", [1.0, 2.0], "arithmetic", 1.5),
+    ],
+)
+def test_the_mean_is_the_one_that_fits_the_kind(kind, x, which, mean):
+    summary = describe(x, kind)
+    assert (summary.which, summary.mean_reason) == (which, None)
+    assert summary.mean == pytest.approx(mean)
+
+
+def test_a_factor_widens_the_interval_of_every_mean_but_a_proportion():
+    for kind in ("cost", "rate", "ratio"):
+        x = [1.0, 1.1, 0.9, 1.05, 1.02]
+        narrow, wide = describe(x, kind).mean_interval, describe(x, kind, factor=1.5).mean_interval
+        assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_a_mean_that_there_is_not_is_refused_with_the_reason():
+    summary = describe([0.0, 4.0], "rate")
+    assert math.isnan(summary.mean)
+    assert summary.mean_reason == "no harmonic mean: this mean needs values above zero: the smallest is 0"
+    assert summary.median == 2.0
+    assert summary.relative_deviation is None
 
 
 def test_no_value_cannot_be_described():
@@ -119,8 +148,7 @@ def test_a_relative_slope_needs_a_median_other_than_zero():
 def test_a_long_series_keeps_its_slope():
     rng = np.random.default_rng(3)
     x = np.linspace(1.0, 1.2, 20_000) + rng.normal(0.0, 0.02, 20_000)
-    summary = describe(x)
-    assert summary.trend_slope == pytest.approx(0.2 / 1.1, rel=0.1)
+    assert trend_slope(x) == pytest.approx(0.2 / 1.1, rel=0.1)
 
 
 @pytest.mark.parametrize("function", [describe, count_outliers, trend_p, trend_slope])

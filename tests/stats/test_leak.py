@@ -37,6 +37,24 @@ def test_a_steady_loss_below_the_practical_size_is_not_reported():
         leak(slight, practical_bytes=-1.0)
 
 
+def test_steps_of_others_are_seldom_a_leak_and_a_loss_among_them_is_found():
+    rng = np.random.default_rng(23)
+
+    def steps(count):
+        return np.cumsum(rng.normal(0.0, 3.0 * MIB, (200, count)) * (rng.random((200, count)) < 0.3), axis=1)
+
+    trends, told = np.transpose([(x.p < 0.01, x.suspected) for x in map(leak, 1e10 + steps(20))]).mean(axis=1)
+    assert trends > 0.2
+    assert told < 0.08
+    lost = [leak(x) for x in 1e10 + steps(20) - 2.0 * MIB * np.arange(20)]
+    assert np.mean([x.suspected for x in lost]) > 0.9
+    assert np.median([x.bytes_per_trial for x in lost]) == pytest.approx(2.0 * MIB, rel=0.1)
+
+
+def test_a_single_step_is_no_leak():
+    assert not leak(np.repeat([4e9, 3e9], 15) + NOISE[:30]).suspected
+
+
 @pytest.mark.parametrize("n", range(10))
 def test_below_ten_trials_nothing_is_said(n):
     assert leak(FREE[:n]) is None

@@ -10,6 +10,7 @@ from scipy import stats
 
 from etude.stats.intervals import mean_interval
 from etude.stats.levels import split
+from etude.stats.series import lognormal
 from etude.stats.sittings import Between, Refused, between_sittings, compare_sittings, given_between
 from etude.stats.twosample import welch
 
@@ -142,13 +143,20 @@ def test_the_term_widens_the_interval_by_twice_its_variance():
     base, other = sitting(rng, 1.0), sitting(rng, 1.1)
     found = compare_sittings(base, other, given_between(5.0))
     plain = welch(np.log(other), np.log(base))
-    error = math.hypot(plain.standard_error, math.sqrt(2) * math.log(1.05))
+    error = math.hypot(plain.standard_error, math.sqrt(2) * math.sqrt(math.log(1.0025)))
     assert math.log(found.high / found.ratio) == pytest.approx(1.96 * error, rel=0.01)
     assert math.log(found.ratio) == pytest.approx(plain.difference)
     assert found.p > plain.p
     without = compare_sittings(base, other, Between(0.0, math.inf, None))
     assert (without.low, without.p) == (pytest.approx(math.exp(plain.low)), pytest.approx(plain.p))
     assert without.within_share == pytest.approx(1.0)
+
+
+def test_a_stated_spread_is_a_standard_deviation_in_percent():
+    levels = lognormal(0.15)(np.random.default_rng(5), 1, 200_000)[0]
+    assert np.std(np.log(levels)) == pytest.approx(given_between(15.0).deviation, rel=0.01)
+    assert given_between(0.01).deviation == pytest.approx(1e-4)
+    assert math.isfinite(given_between(1e300).deviation)
 
 
 @pytest.mark.parametrize("stored", [3, 8])

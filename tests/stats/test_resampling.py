@@ -121,5 +121,13 @@ def test_histograms_that_are_none_are_refused():
         with pytest.raises(ValueError, match=reason):
             Histograms(values, counts)
     few = Histograms([1.0, 2.0], [[1.0, 1.0]] * 4)
-    with pytest.raises(ValueError, match="five trials"):
+    with pytest.raises(ValueError, match="from 10 trials"):
         percentile_ratio(few, few, 0.5)
+
+
+def test_many_classes_are_resampled_in_parts_with_the_same_result(monkeypatch):
+    rng = np.random.default_rng(12)
+    trials = Histograms(np.arange(1.0, 41.0), rng.poisson(5.0, (8, 40)))
+    whole = merged_percentile(trials, 0.9)
+    monkeypatch.setattr("etude.stats.resampling.MOST_AT_ONCE", 100)
+    assert merged_percentile(trials, 0.9) == whole

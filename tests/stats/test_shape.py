@@ -70,6 +70,14 @@ def test_normality_is_shapiros_and_wilks_with_its_power():
     assert normality(RNG.normal(size=4000)).power == POWER_OF_NORMALITY[-1][1]
 
 
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 11, 12, 30, 300, 5000])
+def test_p_is_scipys_at_every_length_for_which_royston_has_another_formula(n):
+    rng = np.random.default_rng(n)
+    for x in (rng.normal(size=n), rng.exponential(size=n), rng.integers(0, 3, n), rng.standard_cauchy(n)):
+        if np.ptp(x):
+            assert normality(x).p == pytest.approx(stats.shapiro(x).pvalue, rel=1e-6, abs=1e-12)
+
+
 @pytest.mark.parametrize(("n", "power"), [row for row in POWER_OF_NORMALITY if row[0] in (10, 30, 100)])
 def test_the_stated_power_is_what_a_simulation_finds(n, power):
     samples = lognormal(0.30)(np.random.default_rng(14), 1500, n)

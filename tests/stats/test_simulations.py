@@ -12,19 +12,38 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "bench" / "statistics"
 
 
+RESULTS = (FOLDER / "results.md").read_text(encoding="utf-8")
+
+
 def quick(*options):
     command = [sys.executable, FOLDER / "run.py", "--quick", *options]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_quick_run_writes_all_tables_and_the_same_again(tmp_path):
+def labels(text):
+    """Headings, and the first cell of every row: what was simulated, without what was found."""
+    return re.findall(r"^(?:#+ .*|\| [^|]*)", text, re.MULTILINE)
+
+
+def test_all_that_is_simulated_now_is_in_the_tables_that_were_recorded():
     page = quick()
-    assert len(re.findall(r"^## ", page, re.MULTILINE)) == 10
-    assert len(re.findall(r"^\|---", page, re.MULTILINE)) == 11
+    assert labels(page) == labels(RESULTS)
     assert "nan" not in page
-    quick("-o", tmp_path / "page.md")
+
+
+def test_a_section_can_be_run_by_itself_and_says_the_same_again(tmp_path):
+    page = quick("--only", "designs")
+    assert re.findall(r"^## .*", page, re.MULTILINE) == ["## Designs"]
+    quick("--only", "designs", "-o", tmp_path / "page.md")
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == page
-    assert quick("--seed", "1") != page
+    assert quick("--only", "designs", "--seed", "1") != page
+
+
+def test_a_section_that_there_is_not_is_refused():
+    command = [sys.executable, FOLDER / "run.py", "--quick", "--only", "nothing"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no section is named 'nothing'" in done.stderr
 
 
 def own_series():

@@ -14,7 +14,7 @@ from etude.stats.moments import Moments, deviation_of, mean_of, moments_of
 from etude.stats.twosample import ratio_of_means, student, welch
 from etude.stats.variances import chosen_by_variance, f_test, levene
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "autopilot-figures.csv"
+GOLDEN = Path(__file__).parents[1] / "data" / "autopilot-figures.csv"
 
 # Count, mean and SDEV% as figure 3 of the Auto-pilot paper prints them.
 FIGURE_3 = {

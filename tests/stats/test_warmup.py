@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etude.stats import warmup
 from etude.stats.series import MACHINES, autoregressive, lognormal, mixture, normal
 from etude.stats.warmup import OtherLevel, change_points, never_steady, other_level, standardised
 
@@ -145,6 +146,40 @@ def test_the_unit_of_the_values_does_not_matter(parameters, scale):
         assert (found.first, found.last, found.method) == (scaled.first, scaled.last, scaled.method)
         assert 2 <= found.first + found.last < n
         assert found.shift == pytest.approx(scaled.shift)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([30, 100, 301, 1000]),
+    st.sampled_from(range(6)),
+    st.sampled_from([1.0, 3.0, 15.0]),
+)
+@settings(max_examples=80)
+def test_what_needs_no_search_would_not_have_been_split_by_one(seed, n, which, penalty):
+    rng = np.random.default_rng(seed)
+    draw = [normal(0.05), lognormal(0.3), autoregressive(0.6, 0.05), mixture(0.05, times=1.5, cv=0.03)]
+    stepped_up = [
+        (lambda r, s, n, by=by: normal(0.02)(r, s, n) + by * (np.arange(n) > n // 3)) for by in (0.01, 0.03)
+    ]
+    values = standardised([*draw, *stepped_up][which](rng, 1, n)[0])
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    if warmup._no_change(sums, penalty * math.log(n)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(warmup, "_no_change", lambda sums, penalty: False)
+            assert change_points(values, penalty=penalty) == ()
+
+
+def test_a_clean_series_needs_no_search():
+    for n in (30, 100, 1000, 2000):
+        x = normal(0.05)(np.random.default_rng(n), 1, n)[0]
+        sums = np.concatenate(([0.0], np.cumsum(standardised(x))))
+        assert warmup._no_change(sums, 15.0 * math.log(n))
+
+
+def test_a_small_change_that_only_long_levels_show_is_searched_for():
+    x = normal(0.02)(np.random.default_rng(1), 1, 1000)[0] + 0.02 * (np.arange(1000) > 400)
+    (place,) = change_points(x)
+    assert place == pytest.approx(401, abs=15)
 
 
 def test_very_long_series_are_looked_at_in_groups():

@@ -1,14 +1,19 @@
 //! `etude-engine`: launches and measures.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use etude_cgroup::Wanted;
+use etude_columns::Reading;
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
     match matches.subcommand() {
         Some(("serve", options)) => serve(options),
+        Some(("columns", options)) => columns(options),
         Some(("measure", options)) => ExitCode::from(etude_engine::measure(options)),
         _ => unreachable!("clap requires a known subcommand"),
     }
@@ -28,7 +33,48 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .subcommand(serve)
+        .subcommand(columns_command())
         .subcommand(etude_engine::measure_options(Command::new("measure")))
+}
+
+fn columns_command() -> Command {
+    Command::new("columns")
+        .about("Write the measurements of results files into a file of columns")
+        .arg(
+            Arg::new("metric")
+                .long("metric")
+                .value_name("NAME")
+                .action(ArgAction::Append)
+                .help("Keep this metric [default: all]"),
+        )
+        .arg(
+            Arg::new("chunk")
+                .long("chunk")
+                .value_name("BYTES")
+                .value_parser(value_parser!(u64).range(1..))
+                .hide(true)
+                .help("Cut files into pieces of this size"),
+        )
+        .after_help(
+            "Standard input lists the files: WORKERS PATH each, ended by a zero byte; `-` for WORKERS where it \
+             is not known how many lines a trial has. Standard output must be a file.",
+        )
+}
+
+fn columns(options: &ArgMatches) -> ExitCode {
+    let reading = Reading {
+        metrics: options.get_many::<String>("metric").map(|names| names.cloned().collect()),
+        chunk: options.get_one("chunk").copied(),
+        threads: None,
+    };
+    let out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    match out.and_then(|out| etude_columns::columns(&reading, &mut io::stdin().lock(), out)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("etude-engine columns: {error}");
+            ExitCode::from(5)
+        }
+    }
 }
 
 fn serve(options: &ArgMatches) -> ExitCode {

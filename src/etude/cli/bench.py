@@ -9,8 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
+
+if TYPE_CHECKING:
+    from etude.report.across import Across
+    from etude.report.failing import Bound
+    from etude.report.subject import Subject
+    from etude.report.verdict import Verdict
 
 EXPORTS = ("csv", "json", "markdown")
 
@@ -155,7 +162,24 @@ def _how(group: argparse._ArgumentGroup) -> None:
 def _after(group: argparse._ArgumentGroup) -> None:
     """What is made of the results."""
     group.add_argument(
-        "--baseline", metavar="DIR", help="compare with stored results, too (drift not controlled)"
+        "--baseline",
+        metavar="DIR",
+        help="compare with stored results, too, as far as what changes between sittings is known; "
+        "better: run base and head at once, as two commands",
+    )
+    group.add_argument(
+        "--between-sittings",
+        type=kinds.share,
+        metavar="PERCENT",
+        help="how far sittings of one test lie apart on this machine (a standard deviation, such as 3%%)",
+    )
+    group.add_argument(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="BOUND",
+        help="end with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'; the baseline "
+        "is the first command, or that of --baseline",
     )
     group.add_argument(
         "--export",
@@ -176,6 +200,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.experiment.run import run as run_plan
 
     exports = [_export(text) for text in options.export]
+    bounds = _bounds(options)
     baseline = _baseline(options.baseline)
     display = Display(sys.stderr)
     try:
@@ -185,9 +210,9 @@ def run(options: argparse.Namespace) -> int:
         else:
             plan = _plan(options)
             if baseline is not None:
-                from etude.report.verdict import shared_names
+                from etude.report.across import check_names
 
-                shared_names(baseline, [test.name for test in plan.tests])
+                check_names(baseline, [test.name for test in plan.tests])
             outcome = run_plan(
                 plan, options.output, observe=display.observe, command_line=options.command_line, verb="bench"
             )
@@ -195,12 +220,34 @@ def run(options: argparse.Namespace) -> int:
         display.close()
 
     from etude.cli.show import BESIDE, show
+    from etude.cli.stats import answer
     from etude.report.verdict import verdict
 
     primary = outcome.results.experiment["plan"]["primary"]
     metrics = None if options.json or exports else (primary, *BESIDE)
-    show(verdict(outcome.results, metrics), json=options.json, exports=exports, baseline=baseline)
-    return 0
+    found = verdict(outcome.results, metrics)
+    across = _across(baseline, found, options.between_sittings)
+    show(found, json=options.json, exports=exports, across=across)
+    return answer(bounds, [found], across, aside=options.json)
+
+
+def _bounds(options: argparse.Namespace) -> list[Bound]:
+    if not options.fail_if:
+        return []
+    from etude.report.failing import parse_bound
+
+    return [parse_bound(text) for text in options.fail_if]
+
+
+def _across(baseline: Subject | None, found: Verdict, between: float | None) -> list[Across]:
+    if baseline is None:
+        return []
+    from etude.report.across import compare_across, stored_beside
+    from etude.stats.sittings import given_between
+
+    known = None if between is None else given_between(100.0 * between)
+    stored = [] if known else stored_beside(baseline)
+    return compare_across(baseline, found.subject, found.primary, known=known, stored=stored)
 
 
 def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late
@@ -288,9 +335,10 @@ def _export(text: str) -> tuple[str, Path | None]:
     return form, Path(file) if file else None
 
 
-def _baseline(directory: str | None):  # type: ignore[no-untyped-def]  # Results or None; imported late
+def _baseline(directory: str | None) -> Subject | None:
     if directory is None:
         return None
+    from etude.report.subject import subject_of
     from etude.results.reader import load_results
 
-    return load_results(directory)
+    return subject_of(load_results(directory))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from etude import __version__
 from etude.errors import EtudeError, UsageError
-from etude.report.getstats_options import USAGE, GetstatsOptions, parse_getstats
+from etude.report.getstats.options import USAGE, GetstatsOptions, parse_getstats
 
 if TYPE_CHECKING:
-    from etude.report.getstats_sources import Source
+    from etude.report.getstats.sources import Source
 
 
 def entry() -> None:
@@ -51,25 +51,48 @@ def _run(options: GetstatsOptions) -> int:
         raise UsageError(
             "no file; name results files (.res), results directories or tables: see getstats --help"
         )
-    from etude.report.getstats_sources import read_sources
-
     if options.predicate is not None:
         return _judge(options, options.predicate)
-    sources = [source for path in options.files for source in read_sources(path)]
-    print(_dump(sources, options) if options.dump else _tables(sources, options))
+    sources = _sources(options)
+    for line in _printed(sources, options):
+        print(line)
+    print(_dump(sources, options) if options.dump or not options.standard else _tables(sources, options))
     return 0
+
+
+def _sources(options: GetstatsOptions) -> list[Source]:
+    """What is shown, past all transforms."""
+    if options.from_summary:
+        from etude.report.getstats.summaries import read_summaries
+
+        return [source for path in options.files for source in read_summaries(path, options.settings)]
+    if options.relational:
+        from etude.report.getstats.relations import transformed_sources
+
+        return transformed_sources(options.files, options)
+    from etude.report.getstats.sources import read_sources
+
+    return [source for path in options.files for source in read_sources(path)]
+
+
+def _printed(sources: Sequence[Source], options: GetstatsOptions) -> list[str]:
+    """What transforms print."""
+    if not options.relational:
+        return []
+    from etude.report.getstats.relations import printed, warned
+
+    return printed(sources) + (warned(sources) if not options.standard and not options.csv else [])
 
 
 def _judge(options: GetstatsOptions, text: str) -> int:
     """0 if the predicate holds for every judged column of every file, else 1."""
-    from etude.report.getstats_sources import read_sources
     from etude.stats.expression import ExpressionError
     from etude.stats.predicate import Predicate
 
     holds = True
     try:
         predicate = Predicate(text, options.confidence)
-        for source in (source for path in options.files for source in read_sources(path)):
+        for source in _sources(options):
             judgement = predicate.judge(source.judged(options.columns))
             holds = holds and judgement.holds
             if options.verbose:
@@ -80,7 +103,7 @@ def _judge(options: GetstatsOptions, text: str) -> int:
 
 
 def _dump(sources: Sequence[Source], options: GetstatsOptions) -> str:
-    from etude.report.getstats import aligned, comma_separated
+    from etude.report.getstats.tables import aligned, comma_separated
 
     parts = []
     for source in sources:
@@ -91,10 +114,16 @@ def _dump(sources: Sequence[Source], options: GetstatsOptions) -> str:
 
 
 def _tables(sources: Sequence[Source], options: GetstatsOptions) -> str:
-    from etude.report.getstats import as_csv, table
+    from etude.report.getstats.tables import as_csv, table
 
     files = [source.shown(options.columns) for source in sources]
-    return (as_csv if options.csv else table)(files, options.confidence)
+    if options.twosamplet:
+        from etude.report.getstats.ttest import comparison
+
+        if len(files) < 2:
+            raise UsageError("--twosamplet compares later files with the first one; name two or more")
+        return comparison(files, options)
+    return (as_csv if options.csv else table)(files, options.confidence, options.settings)
 
 
 def _complain(line: str, code: int) -> int:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 VERBS = {
     "bench": "compare commands at once: interleaved, until the ratio is known",
-    "run": "run a script in the Auto-pilot language: --check, --list, --resume",
+    "run": "run a script in the Auto-pilot language: --check, --list, --resume, --again",
     "stats": "tables and comparisons of stored results",
+    "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
 }
 
@@ -125,6 +126,9 @@ def _run(verb: str, arguments: list[str]) -> int:
 
     from etude.errors import EtudeError
 
+    taken = getattr(_module(verb), "take_over", lambda words: None)(arguments)
+    if taken is not None:
+        return int(taken)
     gc.disable()  # a short life without cycles: walking thousands of measurements again and again buys nothing
 
     parser = verb_parser(verb)

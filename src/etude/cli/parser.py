@@ -73,3 +73,26 @@ def inner(text: str) -> int | str:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text}: expected auto or a number from 1")
     return number
+
+
+def percent_between(text: str) -> float:
+    """`95`: a confidence in percent, as a fraction."""
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = 0.0
+    if not 1.0 < percent < 100.0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected percent between 1 and 100, such as 95")
+    return percent / 100.0
+
+
+def percentile_list(text: str) -> tuple[float, ...]:
+    """`p50,p99.9` as shares."""
+    shares = []
+    for part in text.split(","):
+        match = re.fullmatch(r"p?(\d+(?:\.\d+)?)", part.strip())
+        share = float(match[1]) / 100.0 if match else 0.0
+        if not 0.0 < share < 1.0:
+            raise argparse.ArgumentTypeError(f"{part!r} is no percentile; expected such as p50,p90,p99.9")
+        shares.append(share)
+    return tuple(dict.fromkeys(shares))

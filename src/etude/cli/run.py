@@ -26,6 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("-o", "--output", metavar="DIR", help="results directory (default etude-results/SCRIPT-UTCTIME)")
     add("--resume", metavar="DIR", help="go on with an interrupted script; takes no SCRIPT")
+    add(
+        "--again",
+        metavar="DIR",
+        help="repeat an experiment of etude run or etude bench from its own record, and say whether its verdicts are "
+        "reproduced (exit code 1: one is not); takes no SCRIPT",
+    )
     add("--check", action="store_true", help="run nothing: parse, expand, and say what would run")
     add("--list", action="store_true", help="run nothing: the names of the tests, one a line")
     add(
@@ -51,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="perf events: auto: where the machine has hardware ones (default)",
     )
     add("--seed", type=int, metavar="N", help="of the random order of INTERLEAVE (default: random, recorded)")
+    add(
+        "--between-sittings",
+        type=float,
+        metavar="PCT",
+        help="with --again: how far sittings of one test lie apart, in percent (default: from three stored ones)",
+    )
     add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
     add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
 
@@ -59,6 +71,12 @@ def run(options: argparse.Namespace) -> int:
     """Run, go on, or only say what would run."""
     from etude.errors import UsageError
 
+    if options.again is not None:
+        from etude.cli.again import again
+
+        return again(options)
+    if options.between_sittings is not None:
+        raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
         if options.script or options.output or options.assignments:
             raise UsageError("--resume takes what to do from the results directory: leave out all else")

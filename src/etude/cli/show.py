@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.report import export, text
-from etude.report.verdict import Verdict, against
+from etude.report.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from etude.results.reader import Results
+    from etude.report.across import Across
 
 PLAIN_WIDTH = 160
 LAYOUTS = (
@@ -31,13 +31,13 @@ def show(
     *,
     json: bool = False,
     exports: Sequence[tuple[str, Path | None]] = (),
-    baseline: Results | None = None,
+    across: Sequence[Across] = (),
 ) -> None:
-    """Print a verdict, write its exports, and say last where the results are."""
+    """Print a verdict and its comparisons with a stored baseline, write its exports, say where the results are."""
     for form, path in exports:
-        export.write(verdict, form, path or verdict.results.directory / f"summary.{export.SUFFIX[form]}")
+        export.write(verdict, form, path or verdict.directory / f"summary.{export.SUFFIX[form]}")
     if json:
-        print(export.to_json(verdict))
+        print(export.to_json(verdict, across))
         return
     from rich.console import Console
 
@@ -49,9 +49,12 @@ def show(
     console.print(_table(verdict, console.width))
     for line in _sentences(verdict):
         console.print(line, markup=False)
-    for line in _baseline_lines(verdict, baseline):
-        console.print(line, markup=False)
-    console.print(f"Results: {verdict.results.directory}", style="dim", markup=False)
+    for comparison in across:
+        from etude.report.details import across_lines
+
+        for line in across_lines(comparison):
+            console.print(line, markup=False)
+    console.print(f"Results: {verdict.directory}", style="dim", markup=False)
 
 
 def _sentences(verdict: Verdict) -> list[str]:
@@ -64,18 +67,6 @@ def _sentences(verdict: Verdict) -> list[str]:
         *([widened] if (widened := text.widened_line(verdict.asked)) else []),
         *(line for c in verdict.comparisons for line in text.comparison_lines(c)),
         *(line for test in verdict.tests if (line := text.precision_line(test, verdict.asked))),
-    ]
-
-
-def _baseline_lines(verdict: Verdict, baseline: Results | None) -> list[str]:
-    if baseline is None:
-        return []
-    metric = verdict.primary
-    return [
-        f"{text.takes(metric, name, text.ratio_text(ratio), f'the baseline {name}')} "
-        f"(95 %: {text.span(ratio.low, ratio.high)}; unpaired, drift not controlled); "
-        f"the baseline's {metric} is {text.quantity(mean, unit)} (mean)."
-        for name, ratio, mean, unit in against(baseline, verdict.results, metric)
     ]
 
 

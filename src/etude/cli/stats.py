@@ -1,115 +1,280 @@
-"""Per test and metric: count, mean and median each with its interval, extremes, deviation; and the comparisons."""
+"""Statistics of stored results, ours or another program's: summaries, comparisons, warnings, and answers for CI.
+
+FILE is a results directory, an Auto-pilot .res file, or what hyperfine, perf stat, fio, pytest-benchmark and others
+write (docs/reading-other-tools.md); FORMAT:FILE names the format. Of several files the first is the baseline. What each
+number means, and its formula: docs/statistics.md.
+"""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from etude.cli import parser as kinds
 
 if TYPE_CHECKING:
-    from etude.report.verdict import Comparison, TestVerdict, Verdict
-    from etude.stats.describe import Summary
-    from etude.stats.intervals import Interval
-
-HEADINGS = ("count", "mean", "95 % of the mean", "median", "95 % of the median", "min", "max", "deviation")
+    from etude.report.across import Across
+    from etude.report.failing import Bound
+    from etude.report.judging import Judging
+    from etude.report.subject import Subject
+    from etude.report.verdict import Verdict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude stats`."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="results; the first is the baseline")
     parser.add_argument(
-        "directories",
-        nargs="+",
-        metavar="DIR|FILE",
-        help="a results directory, or a results file in Auto-pilot's format (.res)",
+        "--style",
+        choices=("etude", "autopilot"),
+        default="etude",
+        help="autopilot: the tables of Getstats, with its options (etude stats --style autopilot --help)",
     )
-    parser.add_argument(
+    _shown(parser.add_argument_group("what is shown"))
+    _compared(parser.add_argument_group("what is compared"))
+    _warned(parser.add_argument_group("warnings"))
+    _asked(parser.add_argument_group("questions, answered by the exit code"))
+    from etude.report.pipeline import add_options
+
+    add_options(parser)
+
+
+def _shown(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
         "--metric",
         action="append",
         default=[],
         metavar="NAME",
         help="show this metric only; the first is compared",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/formats.md)")
+    add("--all", action="store_true", help="show all metrics, and a table for each of many tests")
+    add(
+        "--confidence",
+        type=kinds.percent_between,
+        default=0.95,
+        metavar="PERCENT",
+        help="of all intervals (default 95)",
+    )
+    add(
+        "--percentiles",
+        type=kinds.percentile_list,
+        nargs="?",
+        const=(0.5, 0.9, 0.99, 0.999),
+        metavar="LIST",
+        help="with intervals, of all responses where trials carry histograms, else of the trials "
+        "(default p50,p90,p99,p99.9)",
+    )
+    add("--trim", type=kinds.share, metavar="SHARE", help="also the mean without that share at either end")
+    add(
+        "--mean",
+        choices=("arithmetic", "harmonic", "geometric", "proportion"),
+        help="insist on this mean; refused where it does not fit the metric",
+    )
+    add(
+        "--error-bars",
+        choices=("interval", "min-max", "quartiles", "deviation"),
+        default="interval",
+        help="what stands beside the mean (default: its interval)",
+    )
+    add("--json", action="store_true", help="print JSON (docs/formats.md)")
+
+
+def _compared(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--reference", metavar="TEST", help="compare all other tests with this one")
+    add(
+        "--between-sittings",
+        type=kinds.share,
+        metavar="PERCENT",
+        help="how far sittings of one test lie apart on this machine (a standard deviation, such as 3%%): "
+        "results of different sittings are compared only where that is known",
+    )
+    add(
+        "--same-within",
+        type=kinds.share,
+        metavar="SHARE",
+        help="also judge whether tests are the same within this margin, such as 2%%",
+    )
+    add(
+        "--test",
+        action="append",
+        default=[],
+        choices=("student", "by-variance", "permutation", "bootstrap"),
+        help="a further two-sample test of each comparison; repeat for several",
+    )
+
+
+def _warned(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--threshold",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="where a warning begins, such as drift=5%% (docs/warnings.md)",
+    )
+    add("--no-warn", action="append", default=[], metavar="KIND", help="leave out warnings of this kind")
+    add("--all-warnings", action="store_true", help="all of them, not only the most important")
+
+
+def _asked(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--predicate",
+        metavar="EXPR",
+        help="ends with 1 unless EXPR holds for elapsed, user and system (or --metric) of every test, "
+        "as getstats --predicate",
+    )
+    add(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="BOUND",
+        help="ends with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'",
+    )
+
+
+def take_over(arguments: Sequence[str]) -> int | None:
+    """With `--style autopilot` all words are Getstats'; returns its exit code, else None."""
+    words = list(arguments)
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        if word == "--style=autopilot" or words[place : place + 2] == ["--style", "autopilot"]:
+            from etude.cli import getstats
+
+            del words[place : place + (1 if "=" in word else 2)]
+            return getstats.main(words)
+    return None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the statistics of each directory or file."""
+    """Show each file, compare the later ones with the first, answer what was asked."""
+    from etude.cli.stats_display import StatsDisplay
     from etude.report.verdict import verdict
-    from etude.results.reader import load_results
 
-    for directory in options.directories:
-        found = verdict(load_results(directory), options.metric or None)
-        if options.json:
-            from etude.report.export import to_json
+    judging = _judging(options)
+    bounds = _bounds(options)
+    sources = [_read(path, options) for path in options.files]
+    subjects = [source for source in sources if source is not None]
+    verdicts = [verdict(subject, _metrics(subject, options), judging) for subject in subjects]
+    across, without = _across(verdicts, options, judging)
+    display = StatsDisplay(options, judging)
+    if options.json:
+        display.json(verdicts, across)
+    else:
+        display.show(verdicts, across, without)
+    return max(answer(bounds, verdicts, across, aside=options.json), _judge(subjects, options))
 
-            print(to_json(found))
-        else:
-            _show(found)
-    return 0
+
+def _judging(options: argparse.Namespace) -> Judging:
+    from etude.errors import UsageError
+    from etude.report.judging import Judging
+    from etude.report.warnings import KINDS, Thresholds
+
+    for kind in options.no_warn:
+        if kind not in KINDS:
+            raise UsageError(
+                f"--no-warn {kind}: no such kind of warning; there are {', '.join(sorted(KINDS))}"
+            )
+    return Judging(
+        confidence=options.confidence,
+        thresholds=Thresholds.parse(options.threshold),
+        silent=frozenset(options.no_warn),
+        reference=options.reference,
+        same_within=options.same_within,
+        secondary=tuple(options.metric[1:]) if options.metric else None,
+        full=True,
+    )
 
 
-def _show(verdict: Verdict) -> None:
+def _bounds(options: argparse.Namespace) -> list[Bound]:
+    if not options.fail_if:
+        return []
+    from etude.report.failing import parse_bound
+
+    return [parse_bound(text) for text in options.fail_if]
+
+
+def _read(path: str, options: argparse.Namespace) -> Subject | None:
+    """The file's tests; None for one that holds summaries only, which are shown at once."""
+    from etude.report.reading import read_subject
+    from etude.report.summaries import Summaries
+
+    metrics = None if options.all or options.json else options.metric
+    found = read_subject(
+        path, options.transforms, options.variables, metrics=metrics, confidence=options.confidence
+    )
+    if isinstance(found, Summaries):
+        from etude.cli.stats_display import show_summaries
+
+        show_summaries(found, options)
+        return None
+    return found
+
+
+def _metrics(subject: Subject, options: argparse.Namespace) -> list[str] | None:
+    """The metrics to summarise; None for all."""
+    if options.metric:
+        return list(options.metric)
+    if options.all or options.json:
+        return None
+    from etude.report.usual import usual_metrics
+
+    return usual_metrics(subject)
+
+
+def _across(
+    verdicts: Sequence[Verdict], options: argparse.Namespace, judging: Judging
+) -> tuple[list[Across], list[str]]:
+    """The later files against the first, and why some are not compared."""
+    if len(verdicts) < 2:
+        return [], []
+    from etude.errors import InputError
+    from etude.report.across import compare_across, stored_beside
+    from etude.stats.sittings import given_between
+
+    base, metric = verdicts[0].subject, verdicts[0].primary
+    known = None if options.between_sittings is None else given_between(100.0 * options.between_sittings)
+    stored = [] if known else stored_beside(base)
+    found: list[Across] = []
+    without: list[str] = []
+    for other in verdicts[1:]:
+        try:
+            found += compare_across(
+                base, other.subject, metric, known=known, stored=stored, confidence=judging.confidence
+            )
+        except (InputError, ValueError) as error:
+            without.append(f"Not compared: {error}")
+    return found, without
+
+
+def answer(
+    bounds: Sequence[Bound], verdicts: Sequence[Verdict], across: Sequence[Across], *, aside: bool
+) -> int:
+    """Say of each bound whether it is broken, by the interval; 1 where one is, else 0. aside: on standard error."""
+    if not bounds:
+        return 0
     import sys
 
-    from rich.console import Console
+    from etude.report.failing import answers
 
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)
-    console.print(str(verdict.results.directory), style="bold", markup=False)
-    for warning in verdict.warnings:
-        console.print(f"! {warning}", style="yellow", markup=False)
-    for test in verdict.tests:
-        aside = "".join(f", {count} set aside: {why}" for why, count in test.set_aside.items())
-        console.print(f"\n{test.test}: {test.kept} trials kept{aside}", markup=False)
-        console.print(_table(test))
-        for line in _without_value(test):
-            console.print(line, style="dim", markup=False)
-    for comparison in verdict.comparisons:
-        console.print(_comparison(comparison), markup=False)
+    tests = [test for verdict in verdicts[-1:] for test in verdict.tests]
+    comparisons = [c for verdict in verdicts for c in verdict.comparisons]
+    code = 0
+    for bound in bounds:
+        for found in answers(bound, tests, comparisons, across):
+            said = {True: "yes", False: "no", None: "cannot be told"}[found.fails]
+            print(f"{bound.text}? {found.test}: {said}: {found.why}", file=sys.stderr if aside else None)
+            code = max(code, int(found.fails is True))
+    return code
 
 
-def _table(test: TestVerdict) -> Any:
-    from rich import box
-    from rich.table import Table
+def _judge(subjects: Sequence[Subject], options: argparse.Namespace) -> int:
+    """1 unless the predicate holds for every judged metric of every test."""
+    if options.predicate is None:
+        return 0
+    from etude.report.predicated import judge_subjects
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("metric", no_wrap=True)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right")
-    for m in test.metrics:
-        if m.summary is not None:
-            table.add_row(m.metric, str(m.summary.count), *_figures(m.summary, m.unit))
-    return table
-
-
-def _figures(s: Summary, unit: str) -> list[str]:
-    from etude.report.text import quantity
-
-    def between(interval: Interval | None) -> str:
-        if interval is None:
-            return "–"
-        return f"{quantity(interval.low, unit, like)} … {quantity(interval.high, unit, like)}"
-
-    like = s.mean or None
-    mean, median, low, high, deviation = (
-        quantity(value, unit, like) for value in (s.mean, s.median, s.minimum, s.maximum, s.deviation)
-    )
-    return [mean, between(s.mean_interval), median, between(s.median_interval), low, high, deviation]
-
-
-def _without_value(test: TestVerdict) -> list[str]:
-    """The metrics that could not be measured, by reason."""
-    reasons: dict[str, list[str]] = {}
-    for m in test.metrics:
-        if m.summary is None:
-            reasons.setdefault(m.reason or "unknown", []).append(m.metric)
-    return [f"not measured: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
-
-
-def _comparison(c: Comparison) -> str:
-    from etude.report import text
-
-    kind = "duet: ratio under contention" if c.contention else c.ratio.method
-    return (
-        f"{text.takes(c.metric, c.other, text.ratio_text(c.ratio), c.base)}, 95 % CI "
-        f"{text.span(c.ratio.low, c.ratio.high)} ({kind}, {c.ratio.count} blocks); "
-        f"{c.base}: {text.quantity(c.base_mean, c.unit)}"
-    )
+    return 0 if judge_subjects(subjects, options.predicate, options.metric, options.confidence) else 1

@@ -6,14 +6,18 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from etude.report import text
+from etude.report.across import Across
+from etude.report.comparisons import Comparison
 from etude.report.verdict import Verdict
 from etude.results.writer import refused
+from etude.stats.compare import Ratio
+from etude.stats.sittings import Refused
 
 SUFFIX = {"csv": "csv", "json": "json", "markdown": "md"}
 FORMAT, VERSION = "etude-verdict", 1
@@ -44,14 +48,15 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
         raise refused(path, error) from error
 
 
-def to_json(verdict: Verdict) -> str:
-    """The verdict as one JSON document."""
+def to_json(verdict: Verdict, across: Sequence[Across] = ()) -> str:
+    """The verdict as one JSON document; with comparisons to a baseline of another sitting, if there are any."""
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "results": str(verdict.results.directory),
+        "results": verdict.subject.label,
         "primary": verdict.primary,
-        "warnings": list(verdict.warnings),
+        "warnings": [str(warning) for warning in verdict.warnings],
+        "findings": [asdict(warning) for warning in verdict.warnings],
         "tests": [
             {
                 "test": test.test,
@@ -60,10 +65,12 @@ def to_json(verdict: Verdict) -> str:
                 "kept": test.kept,
                 "inner": test.inner,
                 "metrics": {m.metric: _metric(m) for m in test.metrics},
+                "spent": test.spent and asdict(test.spent),
             }
             for test in verdict.tests
         ],
-        "comparisons": [asdict(c) | {"differs": c.differs} for c in verdict.comparisons],
+        "comparisons": [_comparison(c) for c in verdict.comparisons],
+        "across": [_across(a) for a in across],
         "text": text.verdict_lines(verdict),
     }
     return json.dumps(_finite(document), indent=1, ensure_ascii=False)
@@ -72,7 +79,30 @@ def to_json(verdict: Verdict) -> str:
 def _metric(m: Any) -> dict[str, Any]:
     if m.summary is None:
         return {"unit": m.unit, "reason": m.reason}
-    return {"unit": m.unit, "subtracted": m.corrected_s, **_figures(m.summary)}
+    return {
+        "unit": m.unit,
+        "kind": m.kind,
+        "subtracted": m.corrected_s,
+        **_figures(m.summary),
+        "which": m.summary.which,
+        "mean_reason": m.summary.mean_reason,
+        "effective_count": m.summary.effective_count,
+        "quartiles": list(m.summary.quartiles),
+        "levels": m.levels and asdict(m.levels),
+    }
+
+
+def _comparison(c: Comparison) -> dict[str, Any]:
+    ratio = asdict(c.ratio) | {"p": c.ratio.p, "smallest_found": c.ratio.smallest_found()}
+    secondary = [asdict(s) | {"p": s.ratio.p} for s in c.secondary]
+    return asdict(c) | {"ratio": ratio, "secondary": secondary, "differs": c.differs}
+
+
+def _across(a: Across) -> dict[str, Any]:
+    document = asdict(a) | {"refused": isinstance(a.found, Refused)}
+    if isinstance(a.found, Ratio):
+        document["found"] |= {"p": a.found.p}
+    return document
 
 
 def _figures(summary: Any) -> dict[str, Any]:

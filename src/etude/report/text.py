@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from etude.report.asked import Asked
     from etude.report.verdict import Comparison, TestVerdict, Verdict
     from etude.stats.compare import Ratio
+
+UNPAIRED = "unpaired, drift not controlled"
+"""The mark of a comparison of trials that did not run side by side."""
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
@@ -17,6 +21,9 @@ _COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 def scale_of(value: float, unit: str) -> tuple[float, str]:
     """A divisor and a unit's name that make `value` pleasant to read."""
+    if unit in ("B/s", "1/s"):
+        divisor, name = scale_of(value, unit[0])
+        return divisor, f"{name}/s"
     steps = {"s": _SECONDS, "B": _BYTES, "1": _COUNTS}.get(unit)
     if steps is None:
         return 1.0, unit
@@ -28,10 +35,24 @@ def scale_of(value: float, unit: str) -> tuple[float, str]:
 
 def quantity(value: float | None, unit: str, like: float | None = None) -> str:
     """`12.35 ms`: the value with four digits, in the unit that suits `like` (itself, unless given)."""
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
     divisor, name = scale_of(value if like is None else like, unit)
     return f"{digits(value / divisor)} {name}".rstrip()
+
+
+def rounded(value: float | None, unit: str, uncertainty: float | None, like: float | None = None) -> str:
+    """The value with as many digits as its uncertainty (half the width of its interval) leaves: two of that one's.
+
+    At least two digits and at most six; four where the uncertainty is not known.
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if uncertainty is None or not 0.0 < uncertainty < math.inf or value == 0.0 or not math.isfinite(value):
+        return quantity(value, unit, like)
+    divisor, name = scale_of(value if like is None else like, unit)
+    significant = math.floor(math.log10(abs(value))) - math.floor(math.log10(uncertainty)) + 2
+    return f"{digits(value / divisor, min(max(significant, 2), 6))} {name}".rstrip()
 
 
 def digits(x: float, significant: int = 4) -> str:
@@ -65,6 +86,25 @@ def ratio_text(ratio: Ratio) -> str:
     return f"{ratio.ratio:.{min(places, 5)}f}"
 
 
+def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Lines of a table: headings, a rule, rows; the first column to the left, the others to the right.
+
+    width: of the screen; the first column is shortened where the table is wider.
+    """
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    rest = sum(widths[1:]) + 3 * (len(widths) - 1) + 2
+    first = widths[0] if width is None else min(widths[0], max(8, width - rest))
+    rule = "─" * (first + rest - 1)
+
+    def line(cells: Sequence[str]) -> str:
+        name = cells[0] if len(cells[0]) <= first else f"{cells[0][: first - 1]}…"
+        return "   ".join(
+            [f" {name:<{first}}", *(f"{c:>{w}}" for c, w in zip(cells[1:], widths[1:], strict=True))]
+        )
+
+    return [line(headings), f" {rule}", *map(line, rows)]
+
+
 def duration(seconds: float) -> str:
     """`20 ms`, `14 s`, `3 min`, `2 h`: for what is still to come."""
     if seconds < 1:
@@ -90,9 +130,9 @@ def takes(metric: str, other: str, ratio: str, base: str) -> str:
 
 def comparison_lines(c: Comparison) -> list[str]:
     """The verdict on one comparison: a sentence, what it stands on, and what more would show."""
-    basis = f"95 %: {span(c.ratio.low, c.ratio.high)}; {c.ratio.count} pairs, {_order(c)}, this sitting only"
+    basis = f"{level_text(c.ratio.confidence)}: {span(c.ratio.low, c.ratio.high)}; {_basis(c)}"
     if c.differs:
-        first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({basis}); {_floor(c)}."
+        first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({basis}){_floor(c)}."
     else:
         bound = max(c.ratio.high - 1.0, 1.0 - c.ratio.low)
         seen = (
@@ -100,7 +140,7 @@ def comparison_lines(c: Comparison) -> list[str]:
             if bound < 1
             else "Nothing can be said yet of a difference"
         )
-        first = f"{seen} between {c.other} and {c.base} (ratio {ratio_text(c.ratio)}, {basis}); {_floor(c)}."
+        first = f"{seen} between {c.other} and {c.base} (ratio {ratio_text(c.ratio)}, {basis}){_floor(c)}."
     lines = [first, f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} (mean)."]
     asked = c.asked is not None and c.ratio.half_width >= c.asked
     if asked:
@@ -113,16 +153,26 @@ def comparison_lines(c: Comparison) -> list[str]:
     return lines
 
 
-def _order(c: Comparison) -> str:
-    return "both at once: ratio under contention" if c.contention else "random order"
+def _basis(c: Comparison) -> str:
+    if c.ratio.method == "unpaired":
+        return f"{c.ratio.count} trials or more of each, {UNPAIRED}"
+    order = "both at once: ratio under contention" if c.contention else "random order"
+    return f"{c.ratio.count} pairs, {order}, this sitting only"
+
+
+def level_text(confidence: float) -> str:
+    """`95 %`."""
+    return f"{100 * confidence:.4g} %"
 
 
 def _floor(c: Comparison) -> str:
+    if c.ratio.method == "unpaired":
+        return ""
     if c.floor is None and not c.floor_pairs:
-        return f"{c.base} was not run against itself: the noise floor is not known"
+        return f"; {c.base} was not run against itself: the noise floor is not known"
     if c.floor is None:
-        return f"noise floor not yet known ({c.floor_pairs} of 5 pairs of {c.base} against itself)"
-    return f"noise floor of this machine now ± {percent(c.floor)}"
+        return f"; noise floor not yet known ({c.floor_pairs} of 5 pairs of {c.base} against itself)"
+    return f"; noise floor of this machine now ± {percent(c.floor)}"
 
 
 def _possessive(name: str) -> str:
@@ -159,7 +209,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     """The whole verdict as plain text: first whether the work was the same, then tests, then comparisons."""
     metric = verdict.primary
     return [
-        *verdict.warnings,
+        *map(str, verdict.warnings),
         *(test_line(test, metric) for test in verdict.tests),
         *(line for c in verdict.comparisons for line in comparison_lines(c)),
         *(line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None),

@@ -6,21 +6,26 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 
-from etude.errors import InputError, UsageError
-from etude.report.asked import Asked, asked_of
-from etude.report.samework import differences
+from etude.report.asked import Asked
+from etude.report.comparisons import Comparison, compare_tests, mean_trial_s, shell_cost
+from etude.report.judging import Judging
+from etude.report.subject import Subject, column_of, subject_of
+from etude.report.timespent import TimeSpent, time_spent
+from etude.report.warnings import Warning, machine_warnings, ranked, series_warnings, work_warnings
+from etude.report.warnings.course import MEMORY
+from etude.report.warnings.trials import DATA
+from etude.report.warnings.warning import warning
 from etude.results.reader import Results
-from etude.results.samples import Trial, paired_samples, sample, trials_of
-from etude.stats.compare import Ratio, more_pairs, more_trials, noise_floor, paired_ratio, unpaired_ratio
+from etude.results.series import Column, Floats, Series
+from etude.stats.compare import more_trials
 from etude.stats.describe import Summary, describe
-from etude.stats.intervals import deviation
-
-FINER = 2.0
-"""A verdict says what it would take to see this many times smaller a difference."""
+from etude.stats.levels import Split, split_by_kind
+from etude.stats.means import Kind
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,10 @@ class MetricSummary:
     summary: Summary | None
     reason: str | None = None
     corrected_s: float = 0.0
+    kind: str = "cost"
+    levels: Split | None = None
+    """Where the spread comes from, if more than one sitting, boot or machine is in it: then the mean and its interval
+    are over the outermost of those."""
 
 
 @dataclass(frozen=True)
@@ -52,56 +61,31 @@ class TestVerdict:
     """Further trials until the mean is known within the precision asked for (with the spread as it is),"""
     more_s: float
     """… which take about this long, seconds."""
+    spent: TimeSpent | None = None
+    """Where the time went; None where elapsed, user or system is not known."""
 
     def metric(self, name: str) -> MetricSummary | None:
         """The summary of one metric."""
         return next((m for m in self.metrics if m.metric == name), None)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """How one test's metric relates to the reference's."""
-
-    base: str
-    other: str
-    metric: str
-    unit: str
-    base_mean: float
-    ratio: Ratio
-    floor: float | None
-    """Relative half width that as many pairs of identical commands show; None below five A/A pairs."""
-    floor_pairs: int
-    floor_ratio: Ratio | None
-    """The reference against itself."""
-    asked: float | None
-    """The relative half width that was asked for; None for a fixed number of trials."""
-    finer: float
-    """That half width if it was not reached, else one finer than what was, …"""
-    more: int
-    """… and the further pairs that would show it,"""
-    more_s: float
-    """… which take about this long, seconds."""
-    contention: bool
-    """Both ran at once: a ratio under contention."""
-
-    @property
-    def differs(self) -> bool:
-        """Whether the interval excludes 1."""
-        return self.ratio.low > 1.0 or self.ratio.high < 1.0
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Verdict:
     """All that an experiment's results say."""
 
-    results: Results
+    subject: Subject
     asked: Asked
     primary: str
     """The metric that is judged."""
     tests: tuple[TestVerdict, ...]
     comparisons: tuple[Comparison, ...]
-    warnings: tuple[str, ...]
-    """First what concerns whether the tests did the same work."""
+    warnings: tuple[Warning, ...]
+    """The most important first: whether the tests did the same work."""
+
+    @property
+    def directory(self) -> Path:
+        """Where the results are."""
+        return Path(self.subject.label)
 
     def __str__(self) -> str:
         from etude.report.text import verdict_lines
@@ -109,143 +93,113 @@ class Verdict:
         return "\n".join(verdict_lines(self))
 
 
-def verdict(results: Results, metrics: Sequence[str] | None = None) -> Verdict:
-    """Judge the results of one experiment.
+def verdict(
+    source: Results | Subject, metrics: Sequence[str] | None = None, judging: Judging | None = None
+) -> Verdict:
+    """Judge an experiment, or what another program wrote.
 
     `metrics` limits the summaries to those that exist; its first, which must, is compared instead of the primary.
 
     Raises:
         InputError: its plan cannot be read; UsageError: no such metric.
     """
-    asked = asked_of(results)
-    trials = {name: trials_of(rows) for name, rows in results.measurements.items()}
-    shell = _shell_cost(results, trials)
-    primary = metrics[0] if metrics else asked.primary
-    tests = tuple(
-        _test_verdict(results, asked, name, trials[name], metrics, primary, shell) for name in results.names()
-    )
-    comparisons: list[Comparison] = []
-    without: list[str] = []
-    for reference, *others in asked.groups:
-        for other in others:
-            try:
-                comparisons += _compare(results, asked, trials, (reference, other), primary, shell)
-            except ValueError as error:
-                without.append(f"no {primary} of {other} against {reference}: {error}")
-    same_work = [] if results.experiment["plan"].get("kind") else differences(results, trials)
-    warnings = [*same_work, *_warnings(results, tests, comparisons, asked), *without]
-    return Verdict(results, asked, primary, tests, tuple(comparisons), tuple(warnings))
+    judging = judging or Judging()
+    subject = source if isinstance(source, Subject) else subject_of(source, _read(source, metrics))
+    primary = metrics[0] if metrics else subject.asked.primary
+    tests = tuple(_test_verdict(subject, series, metrics, primary, judging) for series in subject.tests)
+    comparisons, without = compare_tests(subject, primary, judging)
+    found = [
+        *work_warnings(subject.work),
+        *machine_warnings(subject.experiment or {}),
+        *_against_itself(comparisons, primary),
+        *(warning("note", "", "", text, "") for text in (*subject.notes, *without)),
+    ]
+    for series, test in zip(subject.tests, tests, strict=True):
+        found += _warned(subject, series, test, primary, judging)
+    told = [each for each in ranked(found, len(tests)) if each.kind not in judging.silent]
+    return Verdict(subject, subject.asked, primary, tests, tuple(comparisons), tuple(told))
 
 
-def against(baseline: Results, current: Results, metric: str) -> list[tuple[str, Ratio, float, str]]:
-    """Each test of `current` against the test of the same name in `baseline`: name, ratio, baseline mean, unit.
-
-    Unpaired: drift between the two is not controlled.
-
-    Raises:
-        InputError: no test has the same name.
-    """
-    found = []
-    for name in shared_names(baseline, current.names()):
-        old, new = (sample(trials_of(r.measurements[name]), metric) for r in (baseline, current))
-        if min(len(old), len(new)) >= 2:
-            unit = unit_of(current, name, metric)
-            found.append((name, unpaired_ratio(old, new), sum(old) / len(old), unit))
-    return found
-
-
-def shared_names(baseline: Results, names: Sequence[str]) -> list[str]:
-    """Those of `names` that tests of `baseline` have, too.
-
-    Raises:
-        InputError: there is none.
-    """
-    shared = [name for name in names if name in baseline.names()]
-    if not shared:
-        raise InputError(
-            f"{baseline.directory}: none of its tests ({', '.join(baseline.names())}) has the name of one "
-            "measured now; name them alike with -n"
-        )
-    return shared
-
-
-def unit_of(results: Results, test: str, metric: str) -> str:
-    """The metric's unit as its measurements state it."""
-    for m in results.measurements[test]:
-        if metric in m.metrics:
-            return str(m.metrics[metric][1])
-    raise UsageError(
-        f"metric {metric!r}: test {test!r} has none of that name; it has {_known(results, test)}"
-    )
-
-
-def _known(results: Results, test: str) -> str:
-    return ", ".join(sorted({name for m in results.measurements[test] for name in m.metrics})) or "none"
-
-
-def _shell_cost(results: Results, trials: Mapping[str, list[Trial]]) -> tuple[float, float] | None:
-    """Mean start of the empty shell and its standard error, seconds; None where no shell is used."""
-    names = results.names("shell")
-    starts = sample(trials[names[0]], "elapsed") if names else []
-    if len(starts) < 2:
-        return None
-    mean = sum(starts) / len(starts)
-    return mean, deviation(np.asarray(starts)) / math.sqrt(len(starts))
+def _read(results: Results, metrics: Sequence[str] | None) -> Sequence[str] | None:
+    """The columns that are needed: beside those asked for those that say where the time went and that warnings read."""
+    needed = ("elapsed", "user", "system", *MEMORY, *DATA)
+    return None if metrics is None else tuple(dict.fromkeys((*metrics, *needed)))
 
 
 def _test_verdict(
-    results: Results,
-    asked: Asked,
-    name: str,
-    trials: list[Trial],
-    metrics: Sequence[str] | None,
-    primary: str,
-    shell: tuple[float, float] | None,
+    subject: Subject, series: Series, metrics: Sequence[str] | None, primary: str, judging: Judging
 ) -> TestVerdict:
-    entry = next(t for t in results.experiment["tests"] if t["name"] == name)
-    factor = asked.factors[name]
-    looked_at = trials if metrics is None else trials[:1] + trials[-1:]
-    measured = dict.fromkeys(m for trial in looked_at for m in trial.metrics())
-    if trials:
-        unit_of(results, name, primary)
-    found = [metric for metric in metrics or measured if metric in measured]
+    factor = subject.asked.factors[series.test]
+    if series.trials.size and subject.experiment is not None:
+        column_of(series, primary)
+    shell = shell_cost(subject)
+    found = [metric for metric in (metrics or series.columns) if metric in series.columns]
+    more = _more_trials(subject.asked, series, primary, factor)
+    why = series.why or [None] * series.trials.size
     return TestVerdict(
-        name,
-        entry["parameters"],
-        len(trials),
-        Counter(trial.first.why or "?" for trial in trials if not trial.kept),
-        sum(trial.kept for trial in trials),
-        trials[-1].first.inner if trials else 1,
+        series.test,
+        series.parameters,
+        int(series.trials.size),
+        Counter(
+            reason or "no reason given" for reason, kept in zip(why, series.kept, strict=True) if not kept
+        ),
+        int(np.count_nonzero(series.kept)),
+        series.inner,
         tuple(
-            _metric_summary(trials, metric, factor, metric == primary, shell if metric == "elapsed" else None)
+            metric_summary(series, metric, factor, shell if metric == "elapsed" else (0.0, 0.0), judging)
             for metric in found
         ),
-        more := _more_trials(asked, trials, primary, factor),
-        more * _mean_elapsed(trials),
+        more,
+        more * mean_trial_s(series),
+        time_spent(series),
     )
 
 
-def _more_trials(asked: Asked, trials: list[Trial], metric: str, factor: float) -> int:
+def _more_trials(asked: Asked, series: Series, metric: str, factor: float) -> int:
     """Further trials that the precision asked for needs; 0 where none was asked or ratios are what matters."""
     precision = asked.precision
-    values = sample(trials, metric)
-    if precision is None or asked.compares or len(values) < 2 or sum(values) == 0:
+    values = series.sample(metric)
+    if precision is None or asked.compares or values.size < 2 or float(values.sum()) == 0:
         return 0
     return more_trials(values, target=precision, factor=factor)
 
 
-def _metric_summary(
-    trials: list[Trial], metric: str, factor: float, diagnose: bool, shell: tuple[float, float] | None
+def metric_summary(
+    series: Series, metric: str, factor: float, shell: tuple[float, float], judging: Judging
 ) -> MetricSummary:
-    _, unit, *reasons = next(m.metrics[metric] for t in trials for m in t.measurements if metric in m.metrics)
-    values = sample(trials, metric)
-    if not values:
-        return MetricSummary(metric, unit, None, reasons[0] if reasons else "no kept trial has a value")
-    cost = shell[0] if shell else 0.0
-    summary = describe([v - cost for v in values], factor=factor, diagnose=diagnose)
-    if shell and summary.mean_interval:
-        summary = _with_error(summary, shell[1])
-    return MetricSummary(metric, unit, summary, None, cost)
+    """One metric of one test. `shell`: what is subtracted from each value, and its standard error."""
+    column = column_of(series, metric)
+    values = series.sample(metric)
+    if values.size == 0:
+        reason = column.reason or "no kept trial has a value"
+        return MetricSummary(metric, column.unit, None, reason, kind=column.kind)
+    cost, error = shell
+    kind = cast(Kind, column.kind)
+    summary = describe(values - cost, kind, factor=factor, confidence=judging.confidence)
+    if error and summary.mean_interval:
+        summary = _with_error(summary, error)
+    levels = _levels(series, column, values - cost, kind, judging.confidence)
+    if levels is not None:
+        summary = replace(summary, mean=levels.mean, mean_interval=levels.interval)
+    return MetricSummary(metric, column.unit, summary, None, cost, column.kind, levels)
+
+
+def _levels(series: Series, column: Column, values: Floats, kind: Kind, confidence: float) -> Split | None:
+    """The split of the variance, where more than one sitting, boot or machine is in the values."""
+    there = series.kept & np.isfinite(column.values)
+    labels: dict[str, list[str]] = {
+        level: [name for name, counts in zip(names, there, strict=True) if counts]
+        for level, names in series.labels.items()
+        if len(names)
+    }
+    if series.sittings is not None:
+        labels["sitting"] = [str(number) for number in series.sittings[there]]
+    if all(len(set(names)) <= 1 for names in labels.values()):
+        return None
+    try:
+        return split_by_kind(values, kind, labels, confidence=confidence)
+    except ValueError:
+        return None  # the mean of this kind cannot be formed, which its summary says
 
 
 def _with_error(summary: Summary, error: float) -> Summary:
@@ -256,136 +210,40 @@ def _with_error(summary: Summary, error: float) -> Summary:
     return replace(summary, mean_interval=type(interval)(summary.mean - half, summary.mean + half))
 
 
-def _compare(
-    results: Results,
-    asked: Asked,
-    trials: Mapping[str, list[Trial]],
-    pair: tuple[str, str],
-    metric: str,
-    shell: tuple[float, float] | None,
-) -> list[Comparison]:
-    """The comparison of a pair, the reference and another; none below two pairs of trials.
-
-    Raises:
-        ValueError: the values have no ratio.
-    """
-    reference, other = pair
-    factor = max(asked.ratio_factors[name] for name in pair)
-    base_values, other_values = paired_samples([trials[reference], trials[other]], metric)
-    if len(base_values) < 2:
-        return []
-    subtract = shell if shell and metric == "elapsed" else (0.0, 0.0)
-    ratio = paired_ratio(base_values, other_values, factor=factor, subtract=subtract)
-    again_base, again = _against_itself(results, trials, reference, metric)
-    pairs = len(base_values)
-    wanted = asked.precision
-    missed = wanted is not None and ratio.half_width >= wanted
-    finer = wanted if missed and wanted is not None else _round_down(ratio.half_width / FINER)
-    more = more_pairs(base_values, other_values, target=finer, factor=factor) if 0 < finer < math.inf else 0
-    a_pair_s = _mean_elapsed(trials[reference]) + _mean_elapsed(trials[other])
-    comparison = Comparison(
-        reference,
-        other,
-        metric,
-        unit_of(results, reference, metric),
-        sum(base_values) / pairs - subtract[0],
-        ratio,
-        noise_floor(again_base, again, pairs=pairs, factor=factor),
-        len(again),
-        paired_ratio(again_base, again) if len(again) >= 2 else None,
-        wanted,
-        finer,
-        more,
-        more * a_pair_s,
-        asked.duet,
+def _warned(
+    subject: Subject, series: Series, test: TestVerdict, primary: str, judging: Judging
+) -> list[Warning]:
+    found = test.metric(primary)
+    summary = found.summary if found else None
+    told = series_warnings(
+        series,
+        primary,
+        thresholds=judging.thresholds,
+        factor=subject.asked.factors[series.test],
+        precision=None if subject.asked.compares else subject.asked.precision,
+        memory_bytes=subject.memory_bytes,
+        full=judging.full,
     )
-    return [comparison]
-
-
-def _against_itself(
-    results: Results, trials: Mapping[str, list[Trial]], reference: str, metric: str
-) -> tuple[list[float], list[float]]:
-    """The A/A pairs: the reference and its twin, or, in a duet, both twins."""
-    twins = results.names("again")
-    if not twins:
-        return [], []
-    sides = [trials[name] for name in twins] if len(twins) == 2 else [trials[reference], trials[twins[0]]]
-    base, again = paired_samples(sides, metric)
-    return base, again
-
-
-def _mean_elapsed(trials: list[Trial]) -> float:
-    values = [(t.value("elapsed") or 0.0) * t.first.inner for t in trials if t.kept]
-    return sum(values) / len(values) if values else 0.0
-
-
-def _round_down(x: float) -> float:
-    """The next of 1, 2, 5 × 10^n below or at x: a precision somebody would ask for."""
-    if not 0 < x < math.inf:
-        return x
-    power = 10.0 ** math.floor(math.log10(x))
-    return next((m * power for m in (5, 2, 1) if m * power <= x * (1 + 1e-9)), power)
-
-
-def _warnings(
-    results: Results, tests: Sequence[TestVerdict], comparisons: Sequence[Comparison], asked: Asked
-) -> list[str]:
-    left_out = results.experiment.get("left_out") or []
-    found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
-    if not left_out:
-        found = [f"{path}: its last line was cut short and was left out" for path in results.torn]
-    sittings: list[Any] = results.experiment["sittings"]
-    found += [
-        f"{name}: a line that was cut short before sitting {sitting['sitting']} was left out"
-        for sitting in sittings
-        for name in sitting.get("torn") or ()
-    ]
-    if len(sittings) > 1:
-        found.append(f"resumed: these are {len(sittings)} sittings; pairs are formed within one only")
-    for test in tests:
-        found += _about_series(test, asked)
-    for c in comparisons[:1]:
-        if c.floor_ratio and c.floor_pairs >= 5 and not c.floor_ratio.low <= 1.0 <= c.floor_ratio.high:
-            found.append(
-                f"{c.base} against itself: {c.floor_ratio.ratio:.3f} (95 %: {c.floor_ratio.low:.3f}–"
-                f"{c.floor_ratio.high:.3f}; {c.floor_pairs} pairs) excludes 1: distrust differences of this size here"
-            )
-    return found
-
-
-def _about_series(test: TestVerdict, asked: Asked) -> list[str]:
-    primary = test.metric(asked.primary)
-    summary = primary.summary if primary else None
-    if primary is None or summary is None:
-        return []
-    found = []
+    if found is None or summary is None or not found.corrected_s:
+        return told
     interval = summary.mean_interval
-    if primary.corrected_s and (summary.mean if interval is None else interval.low) <= 0.0:
-        found.append(f"{test.test}: its time cannot be told from the shell's own start; leave out --shell")
-    if summary.count < 10:
-        return found
-    if summary.outliers:
-        found.append(f"{test.test}: {summary.outliers} of {summary.count} trials are outliers (kept)")
-    if summary.trend_p is not None and summary.trend_p < 0.01 and abs(summary.trend_slope or 0.0) > 0.02:
-        found.append(
-            f"{test.test}: a trend of {100 * (summary.trend_slope or 0.0):+.1f} % over the series, or autocorrelation "
-            f"(p = {summary.trend_p:.2g}): it had not settled"
-        )
-    if summary.effective_count < 0.7 * summary.count:
-        found.append(
-            f"{test.test}: neighbouring trials resemble each other: {summary.count} are worth "
-            f"{summary.effective_count:.0f} independent ones, and the interval is as wide as that makes it"
-        )
-    return found
+    if (summary.mean if interval is None else interval.low) > 0.0:
+        return told
+    text = "its time cannot be told from the shell's own start"
+    return [*told, warning("shell", series.test, primary, text, "leave out --shell")]
 
 
-__all__ = [
-    "Comparison",
-    "MetricSummary",
-    "TestVerdict",
-    "Verdict",
-    "against",
-    "shared_names",
-    "unit_of",
-    "verdict",
-]
+def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[Warning]:
+    """Whether the reference differs from its twin: from five A/A pairs on."""
+    if not comparisons:
+        return []
+    c = comparisons[0]
+    floor = c.floor_ratio
+    if floor is None or c.floor_pairs < 5 or floor.low <= 1.0 <= floor.high:
+        return []
+    limits = f"{floor.low:.3f}–{floor.high:.3f}"
+    text = f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs) excludes 1"
+    return [warning("against-itself", c.base, primary, text, "distrust differences of this size here")]
+
+
+__all__ = ["Comparison", "MetricSummary", "TestVerdict", "Verdict", "metric_summary", "verdict"]

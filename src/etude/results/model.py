@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from etude.results.units import kind_of
+
 MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`."""
 
@@ -64,8 +66,8 @@ METRICS: Mapping[str, MetricKind] = {
 
 
 def metric_kind(name: str, unit: str) -> MetricKind:
-    """The kind of a metric: ours by name; one of the program's own is a cost, the largest worker's."""
-    return METRICS.get(name) or MetricKind(unit, "cost", "max")
+    """The kind of a metric: ours by name; one of the program's own by its unit, the largest worker's."""
+    return METRICS.get(name) or MetricKind(unit, kind_of(unit), "max")
 
 
 class Measurement(NamedTuple):

@@ -19,6 +19,17 @@ PLACES: Mapping[str, str] = {
 }
 """The columns that say which measurement a row is. `test`, `trial`, `worker` and `kept` are always there."""
 
+MORE_PLACES: Mapping[str, str] = {
+    "block": "whole number: with which trials of other tests it formed a block",
+    "order": "whole number: its place in the block",
+    "sitting": "whole number from 1",
+    "host": "text: the machine",
+    "boot": "text: which of its boots",
+    "why": "text or null: why it is not kept",
+    "inner": "whole number from 1: launches in it",
+}
+"""Further ones, which stand behind those of `PLACES` where a format has them: our own."""
+
 SUMMARY = ("count", "mean", "deviation", "median", "minimum", "q1", "q3", "maximum", "error")
 """Columns of a table of summaries; those that the format has. `error` is the mean's standard error, in percent."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from etude.engine import engine_path
+from etude.program import engine_path
 from etude.script.library import search_path
 from etude.script.state import Running, Scope
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,7 +20,7 @@ from etude.script.arguments import (
 from etude.script.expand import compile_text
 from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
-from etude.script.source import INCLUDES, LogicalLine, Source, error_at, read_lines, read_text
+from etude.script.source import INCLUDES, LogicalLine, Source, error_at, read_lines, read_stored, read_text
 from etude.script.wording import NAME, ArgumentError, shown
 
 ELSE_IFS = ("ELSEIF", "ELSIF")
@@ -63,6 +63,15 @@ def parse_script(path: str | Path, search: Sequence[str | Path] = ()) -> Program
         ScriptError: something in it is wrong.
     """
     return _compile(str(path), read_lines(path, search))
+
+
+def parse_stored(files: Mapping[str, Sequence[str]]) -> Program:
+    """The program of a script as it was once read, all its files by name, the script first; disk is not looked at.
+
+    Raises:
+        ScriptError: something in it is wrong.
+    """
+    return _compile(next(iter(files)), read_stored(files))
 
 
 def parse_text(text: str, name: str = "script") -> Program:

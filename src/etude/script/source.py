@@ -68,6 +68,22 @@ def read_lines(path: str | Path, search: Sequence[str | Path] = ()) -> Source:
     return reader.source()
 
 
+def read_stored(files: Mapping[str, Sequence[str]]) -> Source:
+    """The lines of a script, and of all that it included, as they were once read (`Source.files`, the script first).
+
+    Nothing is read from disk. A file is looked for beside its includer, where INCLUDEPATH says, and then among all.
+
+    Raises:
+        ScriptError: something in it is wrong, or an INCLUDE is not among the files.
+    """
+    reader = _Reader(())
+    reader.stored = files
+    path = next(iter(files))
+    content, identity = reader.content_of(path)
+    reader.splice(content, path, os.path.dirname(path), identity)
+    return reader.source()
+
+
 def read_text(text: str, name: str) -> Source:
     """The lines of a script that stands in no file; what it includes is looked for in the working directory.
 
@@ -118,6 +134,7 @@ class _Reader:
         self.search = [str(directory) for directory in search]
         self.directories: list[str] = []
         self.reserved = ""
+        self.stored: Mapping[str, Sequence[str]] | None = None
         self.lines: list[LogicalLine] = []
         self.files: dict[str, tuple[str, ...]] = {}
         self.hash = hashlib.sha256()
@@ -160,13 +177,20 @@ class _Reader:
     def _places(self, name: str, directory: str) -> list[str]:
         if os.path.isabs(name):
             return [os.path.dirname(name)]
-        return list(dict.fromkeys([directory, *self.directories, *self.search]))
+        return list(dict.fromkeys([directory, *self.directories, *self.search, *self._stored_places(name)]))
+
+    def _stored_places(self, name: str) -> list[str]:
+        """Where files of that name lay that were once read: of the directories of a search path only these matter."""
+        files = [] if self.stored is None else self.stored
+        return [
+            file.removesuffix(name).rstrip("/") for file in files if file == name or file.endswith(f"/{name}")
+        ]
 
     def _find(self, line: LogicalLine, name: str, directory: str) -> tuple[str, bytes, object] | None:
         for place in self._places(name, directory):
             path = os.path.join(place, name)
             try:
-                return (path, *_content(path))
+                return (path, *self.content_of(path))
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
@@ -189,6 +213,14 @@ class _Reader:
         file = path if path != self.reserved else os.path.join(".", path)
         self.splice(content, file, os.path.dirname(path), identity)
 
+    def content_of(self, path: str) -> tuple[bytes, object]:
+        """What is in a file, and what makes it the same file under another name. OSError where there is none."""
+        if self.stored is None:
+            return _content(path)
+        if path not in self.stored:
+            raise FileNotFoundError(path)
+        return "".join(f"{line}\n" for line in self.stored[path]).encode("utf-8", "surrogatepass"), path
+
     def _error(self, line: LogicalLine, message: str, name: str = "") -> ScriptError:
         return error_at(self.files, line.file, line.line, message, name, 1)
 
@@ -201,6 +233,16 @@ def _content(path: str) -> tuple[bytes, object]:
     if len(content) > MOST_BYTES:
         raise OSError(0, f"larger than {MOST_BYTES >> 20} MiB")
     return content, (status.st_dev, status.st_ino)
+
+
+def same_text(path: str, lines: Sequence[str]) -> bool | None:
+    """Whether a file on disk still holds these lines; None where it cannot be read."""
+    try:
+        return _split(_content(path)[0], path) == tuple(lines)
+    except (OSError, ValueError):
+        return None
+    except ScriptError:
+        return False
 
 
 def _split(content: bytes, file: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from etude.errors import InputError
-from etude.report.getstats_options import GetstatsOptions, parse_getstats
+from etude.report.getstats.options import GetstatsOptions, parse_getstats
 
 if TYPE_CHECKING:
     from etude.stats.predicate import Predicate
@@ -47,7 +47,8 @@ def own_predicate(program: tuple[str, ...]) -> GetstatsOptions | None:
     if PurePath(program[0]).name != "getstats":
         return None
     options = parse_getstats(program[1:])
-    return options if options.predicate is not None and not options.files else None
+    here = options.predicate is not None and not options.files and not options.relational
+    return options if here else None
 
 
 def check(program: Sequence[str]) -> None:

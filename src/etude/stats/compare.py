@@ -13,9 +13,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtr
 
 from etude.stats.intervals import deviation, effective_count, t_quantile
 from etude.stats.samples import check_confidence, check_positive, finite_sample
+from etude.stats.twosample import smallest_found
 
 FEWEST_FOR_NOISE_FLOOR = 5
 MOST_FURTHER = 10**9
@@ -34,6 +36,10 @@ class Ratio:
     method: Literal["paired", "unpaired"]
     confidence: float
     factor: float
+    standard_error: float = math.nan
+    """Of the logarithm of the ratio, as the interval uses it: widened by `factor`."""
+    degrees: float = math.nan
+    """Of freedom of the t distribution."""
 
     @property
     def half_width(self) -> float:
@@ -41,6 +47,24 @@ class Ratio:
         if self.ratio == 0.0 or math.isinf(self.ratio):
             return math.inf
         return self.high / self.ratio - 1.0
+
+    @property
+    def p(self) -> float | None:
+        """Two-sided, of a ratio of 1, by the t test that goes with the interval; None where nothing varies."""
+        if not (self.standard_error > 0.0 and 0.0 < self.ratio < math.inf):
+            return None
+        return min(1.0, 2.0 * float(stdtr(self.degrees, -abs(math.log(self.ratio)) / self.standard_error)))
+
+    def smallest_found(self, power: float = 0.8) -> float | None:
+        """The smallest relative difference that so many trials of this spread find with that probability.
+
+        None where nothing varies. Not a statement about the difference that was seen.
+        Source: noncentral t, as `twosample.smallest_found`, on logarithms.
+        """
+        if not 0.0 < self.standard_error < math.inf:
+            return None
+        found = smallest_found(self.standard_error, self.degrees, 1.0 - self.confidence, power)
+        return _or_infinity(math.expm1, found)
 
 
 def paired_ratio(
@@ -68,8 +92,9 @@ def paired_ratio(
     logs = np.log(upper) - np.log(lower)
     sensitivity = float(np.mean(1.0 / lower - 1.0 / upper))
     error = math.hypot(deviation(logs) / math.sqrt(logs.size), sensitivity * cost_error)
-    half = factor * t_quantile(confidence, logs.size - 1) * error
-    return _ratio(float(logs.mean()), half, int(logs.size), "paired", confidence, factor)
+    return _ratio(
+        float(logs.mean()), factor * error, logs.size - 1.0, int(logs.size), "paired", confidence, factor
+    )
 
 
 def unpaired_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.95) -> Ratio:
@@ -84,13 +109,13 @@ def unpaired_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.9
         raise ValueError("ratio needs two or more values of either test")
     parts = [deviation(logs) ** 2 / logs.size for logs in (lower, upper)]
     total = sum(parts)
-    half = 0.0
+    degrees = float(lower.size + upper.size - 2)
     if total > 0.0:
         shares = [part / total for part in parts]
         degrees = 1.0 / (shares[0] ** 2 / (lower.size - 1) + shares[1] ** 2 / (upper.size - 1))
-        half = t_quantile(confidence, degrees) * math.sqrt(total)
     centre = float(upper.mean() - lower.mean())
-    return _ratio(centre, half, int(min(lower.size, upper.size)), "unpaired", confidence, 1.0)
+    count = int(min(lower.size, upper.size))
+    return _ratio(centre, math.sqrt(total), degrees, count, "unpaired", confidence, 1.0)
 
 
 def noise_floor(
@@ -213,15 +238,17 @@ def _checked_cost(subtract: tuple[float, float]) -> tuple[float, float]:
 
 def _ratio(
     centre: float,
-    half: float,
+    error: float,
+    degrees: float,
     count: int,
     method: Literal["paired", "unpaired"],
     confidence: float,
     factor: float,
 ) -> Ratio:
-    """From the logarithm of a ratio and its half width."""
+    """From the logarithm of a ratio and its standard error."""
+    half = t_quantile(confidence, degrees) * error
     low, middle, high = (_or_infinity(math.exp, value) for value in (centre - half, centre, centre + half))
-    return Ratio(middle, low, high, count, method, confidence, factor)
+    return Ratio(middle, low, high, count, method, confidence, factor, error, degrees)
 
 
 def _or_infinity(function: Callable[[float], float], value: float) -> float:

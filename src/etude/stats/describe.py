@@ -2,66 +2,85 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from etude.stats.intervals import Interval, deviation, effective_count, mean_interval, median_interval
-from etude.stats.outliers import count_outliers
+from etude.stats.intervals import Interval, effective_count, median_interval
+from etude.stats.means import FITTING, Average, Kind, Mean, average
+from etude.stats.moments import deviation_of
+from etude.stats.percentiles import quartiles
 from etude.stats.samples import finite_sample
-from etude.stats.trend import trend_p, trend_slope
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a sample says; all but counts, `trend_p` and `trend_slope` in the unit of its values.
-
-    None stands for what too few values cannot tell, or what was not asked for (`diagnose=False`).
-    """
+    """What a sample says; all but counts in the unit of its values. None stands for what too few values cannot tell."""
 
     count: int
     mean: float
+    """The one that fits the metric's kind; NaN where there is none."""
     mean_interval: Interval | None
+    which: Mean
+    """Which mean that is."""
+    mean_reason: str | None
+    """Why there is none."""
     median: float
     median_interval: Interval | None
+    quartiles: tuple[float, float]
     minimum: float
     maximum: float
     deviation: float | None
     """Standard deviation with n-1."""
     effective_count: float
     """How many independent values the sample is worth."""
-    outliers: int | None
-    """How many values generalised ESD flags at 5 %."""
-    trend_p: float | None
-    """p-value of Mann-Kendall's test for a monotone trend."""
-    trend_slope: float | None
-    """Theil-Sen's change over the whole series, as a fraction of the median."""
+
+    @property
+    def relative_deviation(self) -> float | None:
+        """Deviation over the mean's size."""
+        return _over(self.deviation, self.mean)
+
+    @property
+    def relative_half_width(self) -> float | None:
+        """Half the width of the mean's interval over the mean's size."""
+        return _over(self.mean_interval.half_width if self.mean_interval else None, self.mean)
 
 
-def describe(
-    x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0, diagnose: bool = True
-) -> Summary:
+def describe(x: ArrayLike, kind: Kind = "cost", *, confidence: float = 0.95, factor: float = 1.0) -> Summary:
     """Summary of `x`, shape (n,), in the order in which the trials ran.
 
+    kind: of the metric; it decides which mean is taken.
     factor: that of the stop rule which ended the series (1.0 for a count fixed beforehand).
-    diagnose: also look for outliers and a trend.
     Raises ValueError where there is no value, or one is not finite.
     """
     values = finite_sample(x)
     if values.size == 0:
         raise ValueError("a sample without values cannot be described")
+    found, reason = _average(values, kind, confidence, factor)
     return Summary(
         count=int(values.size),
-        mean=float(values.mean()),
-        mean_interval=mean_interval(values, confidence=confidence, factor=factor),
+        mean=found.mean,
+        mean_interval=found.interval,
+        which=found.which,
+        mean_reason=reason,
         median=float(np.median(values)),
         median_interval=median_interval(values, confidence=confidence),
+        quartiles=quartiles(values),
         minimum=float(values.min()),
         maximum=float(values.max()),
-        deviation=deviation(values) if values.size > 1 else None,
+        deviation=deviation_of(values) if values.size > 1 else None,
         effective_count=effective_count(values),
-        outliers=count_outliers(values) if diagnose else None,
-        trend_p=trend_p(values) if diagnose else None,
-        trend_slope=trend_slope(values) if diagnose else None,
     )
+
+
+def _average(values: ArrayLike, kind: Kind, confidence: float, factor: float) -> tuple[Average, str | None]:
+    try:
+        return average(values, kind, confidence=confidence, factor=factor), None
+    except ValueError as error:
+        return Average(math.nan, None, FITTING[kind], ""), f"no {FITTING[kind]} mean: {error}"
+
+
+def _over(value: float | None, mean: float) -> float | None:
+    return value / abs(mean) if value is not None and mean and math.isfinite(mean) else None

@@ -14,11 +14,20 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from etude.stats.operators import ANY_COUNT, FUNCTIONS, INFIX, PREFIX, Refused, Value, text, truth
 
-__all__ = ["Expression", "ExpressionError", "Value", "compile_expression", "truth"]
+__all__ = [
+    "Branch",
+    "Compute",
+    "Expression",
+    "ExpressionError",
+    "Leaf",
+    "Value",
+    "compile_expression",
+    "truth",
+]
 
 MOST_CHARACTERS = 10_000
 MOST_DEPTH = 100
@@ -36,22 +45,32 @@ class ExpressionError(ValueError):
         self.column = column
 
 
-class _Compute(NamedTuple):
+class Compute(NamedTuple):
     """A step that takes some values off the stack and puts one on it."""
 
     function: Callable[..., Value]  # of the bindings and the values
     takes: int
     column: int
+    symbol: str
+    """The operator or function; a `Leaf` where there is none."""
+    argument: Any = None
+    """Of a leaf: the constant, the variable's name, the parts of a text (each a Compute), or (pattern, wanted)."""
 
 
-class _Branch(NamedTuple):
+class Branch(NamedTuple):
     """A step that goes to `target` with the value on the stack if its truth is `when`, else takes it off."""
 
     when: bool
     target: int
 
 
-_Step = _Compute | _Branch
+class Leaf:
+    """Symbols of steps that are no operator: no operator is written so."""
+
+    CONSTANT, VARIABLE, TEXT, MATCH = "constant", "variable", "text", "match"
+
+
+Step = Compute | Branch
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,7 @@ class Expression:
     names: tuple[str, ...]
     """Its variables, in the order in which they first stand in it."""
     _places: Mapping[str, int] = field(repr=False, compare=False)
-    _steps: tuple[_Step, ...] = field(repr=False, compare=False)
+    steps: tuple[Step, ...] = field(repr=False, compare=False)
     """For a stack machine: a chain of operators, however long, is evaluated without recursion."""
 
     def evaluate(self, bindings: Bindings) -> Value:
@@ -73,10 +92,10 @@ class Expression:
         """
         stack: list[Value] = []
         place = 0
-        while place < len(self._steps):
-            step = self._steps[place]
+        while place < len(self.steps):
+            step = self.steps[place]
             place += 1
-            if isinstance(step, _Compute):
+            if isinstance(step, Compute):
                 operands = [stack.pop() for _ in range(step.takes)][::-1]
                 try:
                     stack.append(step.function(bindings, *operands))
@@ -146,7 +165,7 @@ class _Parser:
         self.text = text
         self.place = 0
         self.depth = 0
-        self.steps: list[_Step] = []
+        self.steps: list[Step] = []
         self.places: dict[str, int] = {}
 
     def whole(self) -> None:
@@ -161,7 +180,7 @@ class _Parser:
         if self._operator() == "not" and lowest <= _LEVEL["not"] and not self._calls("not"):
             column = self._take("not")
             self._binary(_LEVEL["not"])
-            self._emit(_plain(PREFIX["!"]), 1, column)
+            self._emit(_plain(PREFIX["!"]), 1, column, "! before")
         else:
             self._signed()
         chained = -1
@@ -179,15 +198,16 @@ class _Parser:
         column = self._take(operator)
         if operator in _BRANCHES:
             branch = len(self.steps)
-            self.steps.append(_Branch(_BRANCHES[operator], 0))
+            self.steps.append(Branch(_BRANCHES[operator], 0))
             self._binary(level + 1)
-            self.steps[branch] = _Branch(_BRANCHES[operator], len(self.steps))
+            self.steps[branch] = Branch(_BRANCHES[operator], len(self.steps))
         elif operator in ("=~", "!~"):
             pattern = self._regex()
-            self._emit(partial(_matches, pattern, operator == "=~"), 1, column)
+            wanted = operator == "=~"
+            self._emit(partial(_matches, pattern, wanted), 1, column, Leaf.MATCH, (pattern, wanted))
         else:
             self._binary(level + 1)
-            self._emit(_plain(INFIX[operator]), 2, column)
+            self._emit(_plain(INFIX[operator]), 2, column, operator)
 
     def _signed(self) -> None:
         """`-`, `+` and `!` bind less tightly than `**` to their right."""
@@ -199,7 +219,7 @@ class _Parser:
         self._deeper()
         column = self._take(sign)
         self._signed()
-        self._emit(_plain(PREFIX[sign]), 1, column)
+        self._emit(_plain(PREFIX[sign]), 1, column, f"{sign} before")
         self.depth -= 1
 
     def _power(self) -> None:
@@ -209,7 +229,7 @@ class _Parser:
             self._deeper()
             column = self._take("**")
             self._signed()
-            self._emit(_plain(INFIX["**"]), 2, column)
+            self._emit(_plain(INFIX["**"]), 2, column, "**")
             self.depth -= 1
 
     def _operand(self) -> None:
@@ -220,12 +240,12 @@ class _Parser:
             self._binary(0)
             self._close(column)
         elif first == "$":
-            self._emit(partial(_lookup, self._name()), 0, column)
+            self.steps.append(_variable(self._name(), column))
         elif first in ('"', "'"):
             self._quoted(first)
         elif match := _NUMBER.match(self.text, self.place):
             self.place = match.end()
-            self._emit(partial(_constant, float(match[0])), 0, column)
+            self.steps.append(_literal(float(match[0]), column))
         elif match := _WORD.match(self.text, self.place):
             self._function(match[0], match.end())
         else:
@@ -246,27 +266,27 @@ class _Parser:
             raise self._error(f"expected a closing {quote}")
         column, end = self.place + 1, match.end()
         if quote == "'":
-            self._emit(partial(_constant, re.sub(r"\\([\\'])", r"\1", match[1])), 0, column)
+            self.steps.append(_literal(re.sub(r"\\([\\'])", r"\1", match[1]), column))
         else:
-            self._emit(self._template(match.end(1)), 0, column)
+            self.steps.append(self._template(match.end(1), column))
         self.place = end
 
-    def _template(self, end: int) -> Callable[..., Value]:
+    def _template(self, end: int, column: int) -> Compute:
         """What stands between double quotes: texts, and the names whose values go between them."""
-        parts: list[Callable[[Bindings], Value]] = []
+        parts: list[Compute] = []
         self.place += 1
         while self.place < end:
             here = self.text[self.place]
             if here == "$" and _NAME.match(self.text, self.place, end):
-                parts.append(partial(_lookup, self._name()))
+                parts.append(_variable(self._name(), column))
                 continue
             if here == "\\":
                 self.place += 1
                 here = {"n": "\n", "t": "\t"}.get(self.text[self.place], self.text[self.place])
-            parts.append(partial(_constant, here))
+            parts.append(_literal(here, column))
             self.place += 1
         # One name alone is its value, with all its digits.
-        return parts[0] if len(parts) == 1 else partial(_joined, parts)
+        return parts[0] if len(parts) == 1 else Compute(partial(_joined, parts), 0, column, Leaf.TEXT, parts)
 
     def _function(self, word: str, end: int) -> None:
         column = self.place + 1
@@ -288,7 +308,7 @@ class _Parser:
         self._close(opened)
         if count > 1 and word not in ANY_COUNT:
             raise ExpressionError(f"{word} takes one value, not {count}", column)
-        self._emit(_plain(function), count, column)
+        self._emit(_plain(function), count, column, "! before" if word == "not" else word)
 
     def _regex(self) -> re.Pattern[str]:
         self._blanks()
@@ -335,8 +355,10 @@ class _Parser:
         if self.depth > MOST_DEPTH:
             raise self._error(f"more than {MOST_DEPTH} levels of brackets, signs and powers")
 
-    def _emit(self, function: Callable[..., Value], takes: int, column: int) -> None:
-        self.steps.append(_Compute(function, takes, column))
+    def _emit(
+        self, function: Callable[..., Value], takes: int, column: int, symbol: str, argument: Any = None
+    ) -> None:
+        self.steps.append(Compute(function, takes, column, symbol, argument))
 
     def _expected(self, what: str, *, found: bool = True) -> ExpressionError:
         rest = self.text[self.place : self.place + 1]
@@ -352,6 +374,14 @@ def _plain(function: Callable[..., Value]) -> Callable[..., Value]:
     return lambda _, *values: function(*values)
 
 
+def _literal(value: Value, column: int) -> Compute:
+    return Compute(partial(_constant, value), 0, column, Leaf.CONSTANT, value)
+
+
+def _variable(name: str, column: int) -> Compute:
+    return Compute(partial(_lookup, name), 0, column, Leaf.VARIABLE, name)
+
+
 def _constant(value: Value, _: Bindings) -> Value:
     return value
 
@@ -362,8 +392,8 @@ def _lookup(name: str, bindings: Bindings) -> Value:
     return bindings[name]
 
 
-def _joined(parts: Iterable[Callable[[Bindings], Value]], bindings: Bindings) -> Value:
-    return "".join(text(part(bindings)) for part in parts)
+def _joined(parts: Iterable[Compute], bindings: Bindings) -> Value:
+    return "".join(text(part.function(bindings)) for part in parts)
 
 
 def _matches(pattern: re.Pattern[str], wanted: bool, _: Bindings, value: Value) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +74,9 @@ def autocorrelation(x: ArrayLike) -> float:
     values = finite_sample(x)
     if values.size < 3 or bool(np.all(values == values[0])):
         return 0.0
+    values = values / float(
+        np.max(np.abs(values))
+    )  # squares of what is left are neither too large nor too small
     deviations = values - values.mean()
     total = float(deviations @ deviations)
     if total == 0.0:
@@ -96,6 +100,7 @@ def effective_count(x: ArrayLike) -> float:
     return max(2.0, n * (1.0 - r) / (1.0 + r))
 
 
+@lru_cache(maxsize=4096)
 def t_quantile(confidence: float, degrees: float) -> float:
     """How many standard errors a two-sided interval of Student's t reaches to either side."""
     return float(stdtrit(degrees, (1.0 + confidence) / 2.0))
@@ -113,6 +118,7 @@ def deviation(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1))
 
 
+@lru_cache(maxsize=4096)
 def _median_depth(n: int, confidence: float) -> int:
     """How far from either end the limits of the median's interval lie (1: at the ends, 0: nowhere)."""
     ranks = np.arange(1, n // 2 + 1)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from etude.stats.intervals import Interval, t_quantile
+from etude.stats.means import FITTING, Kind
 from etude.stats.moments import deviation_of, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, finite_sample
 
@@ -80,6 +81,48 @@ def split(
     mean = mean_of(means)
     half = t_quantile(confidence, means.size - 1) * deviation_of(means) / math.sqrt(means.size)
     return Split(components, over, int(means.size), mean, Interval(mean - half, mean + half))
+
+
+def split_by_kind(
+    x: ArrayLike,
+    kind: Kind,
+    labels: Mapping[str, Sequence[Hashable]],
+    *,
+    confidence: float = 0.95,
+    factor: float = 1.0,
+) -> Split:
+    """`split`, with the mean that fits a metric of this kind: its interval is formed where values add up.
+
+    That is on times for rates, on logarithms for ratios. The components stay those of the values themselves.
+    Raises ValueError also for rates and ratios at or below zero.
+    """
+    found = split(x, labels, confidence=confidence, factor=factor)
+    values = finite_sample(x)
+    which = FITTING[kind]
+    if which in ("arithmetic", "proportion"):
+        return found
+    if bool(np.any(values <= 0.0)):
+        raise ValueError(f"this mean needs values above zero: the smallest is {values.min():g}")
+    scale = float(values.min()) if which == "harmonic" else 1.0
+    inner = split(
+        scale / values if which == "harmonic" else np.log(values),
+        labels,
+        confidence=confidence,
+        factor=factor,
+    )
+    limits = inner.interval
+    if which == "geometric":
+        interval = limits and Interval(_exp(limits.low), _exp(limits.high))
+        return replace(found, mean=_exp(inner.mean), interval=interval)
+    interval = limits and Interval(scale / limits.high, scale / limits.low if limits.low > 0.0 else math.inf)
+    return replace(found, mean=scale / inner.mean, interval=interval)
+
+
+def _exp(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
 
 
 def group_means(values: Floats, groups: NDArray[np.intp]) -> Floats:

@@ -63,9 +63,11 @@ def average(
     weights: ArrayLike | None = None,
     weighted_by: WeightedBy | None = None,
     confidence: float = 0.95,
+    factor: float = 1.0,
 ) -> Average:
     """The mean of `x`, shape (n,), n >= 1, in order of time, that fits a metric of this kind.
 
+    factor: that of the stop rule which ended the series; not for proportions.
     which: one that is asked for; refused (MeanRefused) where it does not fit.
     weights, weighted_by: only of rates, shape (n,), positive: the time that each took (the arithmetic mean then is
     all work over all time) or the work that each did (the harmonic mean then is).
@@ -82,7 +84,7 @@ def average(
         return _weighted(values, kind, which, weights, weighted_by)
     if which is not None and which != FITTING[kind]:
         raise MeanRefused(f"no {which} mean of a {kind}: {REASONS[kind]}")
-    mean, interval = _plain(values, FITTING[kind], confidence)
+    mean, interval = _plain(values, FITTING[kind], confidence, factor)
     return Average(mean, interval, FITTING[kind], REASONS[kind])
 
 
@@ -106,9 +108,11 @@ def wilson(successes: int, count: int, *, confidence: float = 0.95) -> Interval:
     return Interval(low, 1.0 if successes == count else min(1.0, centre + half))
 
 
-def _plain(values: NDArray[np.float64], which: Mean, confidence: float) -> tuple[float, Interval | None]:
+def _plain(
+    values: NDArray[np.float64], which: Mean, confidence: float, factor: float
+) -> tuple[float, Interval | None]:
     if which == "arithmetic":
-        return mean_of(values), interval_of_mean(values, confidence=confidence)
+        return mean_of(values), interval_of_mean(values, confidence=confidence, factor=factor)
     if which == "proportion":
         if not bool(np.all((values == 0.0) | (values == 1.0))):
             raise ValueError("binary values are 0 or 1")
@@ -117,10 +121,10 @@ def _plain(values: NDArray[np.float64], which: Mean, confidence: float) -> tuple
     _check_above_zero(values)
     if which == "geometric":
         logs = np.log(values)
-        interval = interval_of_mean(logs, confidence=confidence)
+        interval = interval_of_mean(logs, confidence=confidence, factor=factor)
         return _exp(mean_of(logs)), interval and Interval(_exp(interval.low), _exp(interval.high))
     times = float(values.min()) / values  # of one unit of work, the slowest taking 1
-    interval = interval_of_mean(times, confidence=confidence)
+    interval = interval_of_mean(times, confidence=confidence, factor=factor)
     scale = float(values.min())
     limits = interval and Interval(
         scale / interval.high, scale / interval.low if interval.low > 0.0 else math.inf

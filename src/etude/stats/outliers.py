@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,19 +26,26 @@ def count_outliers(x: ArrayLike, *, level: float = 0.05) -> int:
     Source: Rosner (1983), "Percentage points for a generalized ESD many-outlier procedure". Logarithms
     keep the skew of times from being flagged.
     """
+    return int(outlier_places(x, level=level).size)
+
+
+def outlier_places(x: ArrayLike, *, level: float = 0.05) -> NDArray[np.intp]:
+    """Which values of `x`, shape (n,), are outliers, as `count_outliers` counts them: their indices, in order."""
     values = finite_sample(x)
     if values.size < MINIMUM:
-        return 0
+        return np.empty(0, dtype=np.intp)
     if bool(np.all(values > 0.0)):
         values = np.log(values)
-    return _generalised_esd(np.sort(values), min(max(1, values.size // 4), MOST), level)
+    order = np.argsort(values, kind="stable")
+    below, above = _generalised_esd(values[order], min(max(1, values.size // 4), MOST), level)
+    return np.sort(np.concatenate((order[:below], order[order.size - above :])))
 
 
-def _generalised_esd(ordered: NDArray[np.float64], suspects: int, level: float) -> int:
-    """The largest number of removals whose last removed value was still too far out."""
+def _generalised_esd(ordered: NDArray[np.float64], suspects: int, level: float) -> tuple[int, int]:
+    """How many values at either end: the largest number of removals whose last was still too far out."""
     values = (ordered - ordered.mean()).tolist()
     critical = _critical_values(len(values), suspects, level)
-    low, high, found = 0, len(values) - 1, 0
+    low, high, found = 0, len(values) - 1, (0, 0)
     total, squares = math.fsum(values), math.fsum(v * v for v in values)
     for removed in range(1, suspects + 1):
         n = high - low + 1
@@ -46,17 +54,17 @@ def _generalised_esd(ordered: NDArray[np.float64], suspects: int, level: float) 
         if values[low] == values[high] or variance <= 0.0:
             break
         below, above = mean - values[low], values[high] - mean
-        if max(below, above) > critical[removed - 1] * math.sqrt(variance):
-            found = removed
         gone = values[low] if below > above else values[high]
         low, high = (low + 1, high) if below > above else (low, high - 1)
+        if max(below, above) > critical[removed - 1] * math.sqrt(variance):
+            found = (low, len(values) - 1 - high)
         total, squares = total - gone, squares - gone * gone
     return found
 
 
-def _critical_values(n: int, suspects: int, level: float) -> list[float]:
+@lru_cache(maxsize=16)
+def _critical_values(n: int, suspects: int, level: float) -> tuple[float, ...]:
     """What the farthest of n, n - 1, … normal values exceeds, in deviations, with probability `level`."""
     left = n - np.arange(suspects)
     t = stdtrit(left - 2, 1.0 - level / (2.0 * left))
-    found: list[float] = ((left - 1) * t / np.sqrt((left - 2 + t * t) * left)).tolist()
-    return found
+    return tuple(((left - 1) * t / np.sqrt((left - 2 + t * t) * left)).tolist())

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from etude.stats.columns import display_name, metric_name
 from etude.stats.expression import compile_expression, truth
-from etude.stats.intervals import deviation, t_quantile
+from etude.stats.intervals import t_quantile
 from etude.stats.samples import check_confidence, finite_sample
 
 NAMES = (
@@ -83,19 +84,31 @@ def figures(x: ArrayLike, confidence: float = 0.95) -> Figures:
     n = values.size
     if n == 0:
         raise ValueError("a sample without values has no figures")
-    spread = deviation(values) if n > 1 else math.inf
-    half = t_quantile(confidence, n - 1) * spread / math.sqrt(n) if n > 1 else math.inf
-    place = np.arange(n) - (n - 1) / 2.0
+    ordered = np.sort(values)
+    mean = float(values.sum()) / n
+    centred = values - mean
+    spread = half = slope = math.inf
+    if n > 1:
+        equal = ordered[0] == ordered[-1]
+        spread = 0.0 if equal else math.sqrt(float(centred @ centred) / (n - 1))
+        half = t_quantile(confidence, n - 1) * spread / math.sqrt(n)
+        slope = 12.0 * float(_places(n) @ centred) / (n * (n * n - 1.0))
     return Figures(
         count=n,
-        mean=float(values.mean()),
-        median=float(np.median(values)),
+        mean=mean,
+        median=float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2.0,
         delta=half,
         stddev=spread,
-        minimum=float(values.min()),
-        maximum=float(values.max()),
-        slope=float(place @ values) / float(place @ place) if n > 1 else math.inf,
+        minimum=float(ordered[0]),
+        maximum=float(ordered[-1]),
+        slope=slope,
     )
+
+
+@lru_cache(maxsize=256)
+def _places(n: int) -> NDArray[np.float64]:
+    """Distances of n trials from the middle of the series."""
+    return np.arange(n, dtype=np.float64) - (n - 1) / 2.0
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,10 @@ Floats = NDArray[np.float64]
 
 RESAMPLES = 9999
 
-FEWEST_TRIALS = 5
+MOST_AT_ONCE = 1 << 21
+"""Counts of resampled histograms that are held at once: 16 MiB."""
+
+FEWEST_TRIALS = 10
 """Whole trials are drawn anew only from so many: from fewer the interval would be too narrow."""
 
 
@@ -159,7 +162,9 @@ class Histograms:
         """The same of trials drawn with replacement, shape (resamples,): values of one trial stay together."""
         trials = self.counts.shape[0]
         drawn = rng.multinomial(trials, np.full(trials, 1.0 / trials), size=resamples)
-        return self._percentiles(drawn @ self.counts, share)
+        rows = max(1, MOST_AT_ONCE // self.values.size)
+        parts = (drawn[i : i + rows] @ self.counts for i in range(0, resamples, rows))
+        return np.concatenate([self._percentiles(part, share) for part in parts])
 
     def _percentiles(self, merged: Floats, share: float) -> Floats:
         if not 0.0 < share < 1.0:
@@ -175,7 +180,7 @@ def merged_percentile(
 ) -> tuple[float, Interval | None]:
     """A percentile of all trials merged, in the unit of the classes, and its interval by drawing whole trials anew.
 
-    No interval below five trials. The value is that of a class: it is known no better than the classes are wide.
+    No interval below ten trials. The value is that of a class: it is known no better than the classes are wide.
     Source: percentile bootstrap of clusters (Davison and Hinkley 1997, section 3.8).
     """
     check_confidence(confidence)
@@ -200,13 +205,15 @@ def percentile_ratio(
     """Ratio of a percentile of two tests whose trials carry histograms, by drawing whole trials anew.
 
     What one trial saw (a busy second, a cold cache) is in all its values: only trials are independent. Raises
-    ValueError below five trials of either test (the interval would be too narrow), and for a percentile of zero.
+    ValueError below ten trials of either test (the interval would be too narrow), and for a percentile of zero.
     Source: percentile bootstrap of clusters (Davison and Hinkley 1997, section 3.8).
     """
     check_confidence(confidence)
     fewest = min(first.counts.shape[0], second.counts.shape[0])
     if fewest < FEWEST_TRIALS:
-        raise ValueError(f"percentiles are compared from five trials of either test on, not from {fewest}")
+        raise ValueError(
+            f"percentiles are compared from {FEWEST_TRIALS} trials of either test on, not from {fewest}"
+        )
     rng = np.random.default_rng(seed)
     above, below = (h.resampled(share, resamples, rng) for h in (first, second))
     divisor = second.percentile(share)

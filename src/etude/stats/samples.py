@@ -19,9 +19,9 @@ def finite_sample(x: ArrayLike) -> NDArray[np.float64]:
         raise ValueError("a sample must be one row of numbers") from None
     if values.ndim != 1:
         raise ValueError(f"a sample must be one row of numbers, not an array of {values.ndim} dimensions")
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if wrong.size:
-        place = int(wrong[0])
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = int(np.flatnonzero(~finite)[0])
         raise ValueError(f"a sample must be finite: value {place + 1} of {values.size} is {values[place]}")
     return values
 

@@ -74,10 +74,15 @@ def between_sittings(sittings: Sequence[ArrayLike]) -> Between | Refused:
 
 
 def given_between(percent: float) -> Between:
-    """The same as somebody states it, in percent. ValueError for a negative or infinite one."""
+    """The same as somebody states it: the standard deviation of sittings, in percent of their mean.
+
+    Of the logarithm of log-normal levels that is √ln(1 + (percent/100)²). ValueError for a negative or infinite one.
+    """
     if not (math.isfinite(percent) and percent >= 0.0):
         raise ValueError(f"the spread between sittings must be 0 % or more, not {percent}")
-    return Between(math.log1p(percent / 100.0), math.inf, None)
+    relative = percent / 100.0
+    variance = math.log1p(relative * relative) if relative < 1e100 else 2.0 * math.log(relative)
+    return Between(math.sqrt(variance), math.inf, None)
 
 
 def compare_sittings(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,10 +33,9 @@ def trend_p(x: ArrayLike) -> float | None:
     n = values.size
     if n < MINIMUM:
         return None
-    earlier, later = np.triu_indices(n, 1)
-    score = float(np.sign(values[later] - values[earlier]).sum())
-    ties = np.unique(values, return_counts=True)[1]
-    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18.0
+    ties = _ties(values)
+    variance = _variance(n, ties)
+    score = 2 * _rises(values) + int((ties * (ties - 1)).sum()) // 2 - n * (n - 1) // 2
     if variance <= 0.0:
         return 1.0
     z = max(0.0, abs(score) - 1.0) / math.sqrt(variance)
@@ -52,8 +52,8 @@ def trend_slope(x: ArrayLike) -> float | None:
     centre = float(np.median(values)) if values.size else 0.0
     if values.size < MINIMUM or centre == 0.0:
         return None
-    earlier, later = np.triu_indices(values.size, 1)
-    slope = float(np.median((values[later] - values[earlier]) / (later - earlier)))
+    earlier, later, distance = _pairs(values.size)
+    slope = float(np.median((values[later] - values[earlier]) / distance))
     return slope * (values.size - 1) / abs(centre)
 
 
@@ -81,15 +81,48 @@ def slope_interval(x: ArrayLike, *, confidence: float = 0.95) -> Slope | None:
         return None
     group = max(1, -(-whole.size // MOST))
     scale = float(np.max(np.abs(values))) or 1.0
-    earlier, later = np.triu_indices(n, 1)
-    slopes = np.sort((values[later] / scale - values[earlier] / scale) / ((later - earlier) * float(group)))
-    ties = np.unique(values, return_counts=True)[1]
-    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18.0
+    earlier, later, distance = _pairs(n)
+    scaled = values / scale
+    slopes = np.sort((scaled[later] - scaled[earlier]) / (distance * float(group)))
+    variance = _variance(n, _ties(values))
     reach = float(ndtri((1.0 + confidence) / 2.0)) * math.sqrt(max(variance, 0.0))
     upper = min(round((slopes.size + reach) / 2.0), slopes.size - 1)
     lower = max(round((slopes.size - reach) / 2.0) - 1, 0)
     low, middle, high = (float(v) * scale * unit for v in (slopes[lower], np.median(slopes), slopes[upper]))
     return Slope(middle, low, high)
+
+
+@lru_cache(maxsize=4)
+def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Every pair of n places, the earlier, the later, and how far apart: series of one length come one after another.
+
+    Not to be written to.
+    """
+    earlier, later = np.triu_indices(n, 1)
+    return earlier, later, (later - earlier).astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _above_diagonal(n: int) -> NDArray[np.bool_]:
+    return np.triu(np.ones((n, n), dtype=np.bool_), 1)
+
+
+def _rises(values: NDArray[np.float64]) -> int:
+    """In how many pairs the later value is the larger one."""
+    return int(np.count_nonzero((values[:, None] < values[None, :]) & _above_diagonal(values.size)))
+
+
+def _ties(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """How often each value occurs."""
+    ordered = np.sort(values)
+    bounds = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return np.diff(bounds, prepend=0, append=values.size)
+
+
+def _variance(n: int, ties: NDArray[np.intp]) -> float:
+    """Of Kendall's score without a trend."""
+    tied = int((ties * (ties - 1) * (2 * ties + 5)).sum())
+    return (n * (n - 1) * (2 * n + 5) - float(tied)) / 18.0
 
 
 def _tamed(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -135,10 +135,13 @@ def _scaled(values: Floats) -> Floats:
 
 def _guarded_mser(values: Floats, practical: float) -> OtherLevel | None:
     """The cut in the first half that minimises variance over count of what remains, if it is worth a word."""
-    tails = [values[cut:] for cut in range(values.size // 2 + 1)]
-    cost = [float(np.sum((tail - tail.mean()) ** 2)) / tail.size**2 for tail in tails]
-    cut = int(np.argmin(cost))
-    shift = _shift(values[:cut], tails[cut], practical)
+    cuts = np.arange(values.size // 2 + 1)
+    kept = np.arange(values.size) >= cuts[:, None]
+    counts = values.size - cuts
+    tails = (values - values[-1]) * kept  # so that equal values at the end are exactly 0
+    deviations = (tails - (tails.sum(axis=1) / counts)[:, None]) * kept
+    cut = int(np.argmin(np.sum(deviations * deviations, axis=1) / counts**2))
+    shift = _shift(values[:cut], values[cut:], practical)
     return None if shift is None else OtherLevel(cut, 0, shift, "MSER-1")
 
 
@@ -207,32 +210,70 @@ def _relative(shift: float, middle: float) -> float:
 
 
 def _pelt(values: Floats, penalty: float, shortest: int) -> tuple[int, ...]:
-    """Optimal partition: best[t] is the least cost of the first t values, began[t] where its last level begins."""
+    """Optimal partition: best[t] is the least cost of the first t values, began[t] where its last level begins.
+
+    As many ends as the shortest level has trials are looked at together: none of them depends on another.
+    """
     n = values.size
     sums = np.concatenate(([0.0], np.cumsum(values)))
     squares = np.concatenate(([0.0], np.cumsum(values * values)))
+    if _no_change(sums, penalty):
+        return ()
     best = np.full(n + 1, math.inf)
     best[0] = -penalty
     began = np.zeros(n + 1, dtype=np.intp)
-    until = np.full(n + 1, n, dtype=np.intp)  # the last end for which a start is to be looked at
-    starts = np.array([0], dtype=np.intp)
-    for end in range(shortest, n + 1):
-        counts = end - starts
-        totals = sums[end] - sums[starts]
-        costs = best[starts] + squares[end] - squares[starts] - totals * totals / counts
-        least = int(np.argmin(costs))
-        best[end] = costs[least] + penalty
-        began[end] = starts[least]
+    places = np.arange(n + 1, dtype=np.float64)
+    pruned = 0  # from a start before this one nothing better can come
+    for end in range(shortest, n + 1, shortest):
+        ends = slice(end, min(end + shortest, n + 1))
+        starts = slice(pruned, ends.stop - shortest)
+        counts = places[ends, None] - places[starts]
+        totals = sums[ends, None] - sums[starts]
+        totals *= totals
+        with np.errstate(divide="ignore", invalid="ignore"):
+            totals /= counts
+        costs = best[starts] + squares[ends, None]
+        costs -= squares[starts]
+        costs -= totals
+        costs[counts < shortest] = math.inf
+        least = np.argmin(costs, axis=1)
+        rows = np.arange(least.size)
+        best[ends] = costs[rows, least] + penalty
+        began[ends] = least + pruned
         # From a start that is worse than a new level beginning at `end` nothing better can come once that level
-        # is long enough to be one.
-        beaten = starts[costs > best[end]]
-        until[beaten] = np.minimum(until[beaten], end + shortest - 1)
-        starts = starts[until[starts] > end]
-        if end + 1 >= 2 * shortest:
-            starts = np.append(starts, end - shortest + 1)
-    places: list[int] = []
+        # is long enough to be one, which it is for all ends of the next round.
+        if costs[0, 0] > best[end]:
+            pruned += int(np.argmin(costs[0] > best[end]))
+    found: list[int] = []
     end = int(began[n])
     while end > 0:
-        places.append(end)
+        found.append(end)
         end = int(began[end])
-    return tuple(reversed(places))
+    return tuple(reversed(found))
+
+
+def _no_change(sums: Floats, penalty: float) -> bool:
+    """Whether one level is certain to be best, told without a search: so it is in most series without any.
+
+    sums: cumulative, shape (n + 1,), beginning with 0. Levels gain, over one for all, the sum of their (s - n·m)²/n, s
+    being a level's sum, n its count and m the mean of all. With k changes these are k + 1 parts: if none can exceed
+    half the penalty, they never gain k penalties. Short levels are looked at one by one, longer ones by the extremes
+    of the sums where they may begin and end, which is at least as much.
+    """
+    n = sums.size - 1
+    block = max(4, n // 250)
+    sums = sums - np.arange(n + 1) * (sums[-1] / n)
+    limit = penalty / 2.0 * (1.0 - 1e-9)
+    reach = 4 * block
+    padded = np.concatenate((sums, np.full(reach, sums[-1])))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, reach + 1)
+    gains = (windows[:, 1:] - sums[:, None]) ** 2 / np.arange(1, reach + 1)
+    if float(gains.max()) > limit:
+        return False
+    whole = np.concatenate((sums, np.full(-sums.size % block, sums[-1]))).reshape(-1, block)
+    high, low = whole.max(axis=1), whole.min(axis=1)
+    places = np.arange(high.size)
+    apart = (places - places[:, None] - 1) * block + 1
+    farthest = np.maximum(high - low[:, None], high[:, None] - low)
+    far = apart > reach - 2 * block
+    return not bool(np.any(far & (farthest * farthest > limit * apart)))

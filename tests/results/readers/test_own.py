@@ -11,8 +11,9 @@ import pytest
 from builders import still_machine
 from etude.api import make_plan, run
 from etude.errors import InputError
+from etude.results import columns
 from etude.results.reader import load_results
-from etude.results.readers import own, read_table
+from etude.results.readers import read_table
 from etude.results.readers.own import read_own
 from etude.results.words import join_words
 from fakes import World, around
@@ -71,7 +72,7 @@ def test_lines_are_the_same_however_many_are_read_at_a_time(
     real: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     whole = read_table(real).frame
-    monkeypatch.setattr(own, "_CHUNK", size)
+    monkeypatch.setattr(columns, "_CHUNK", size)
     assert read_table(real).frame.equals(whole)
 
 
@@ -88,7 +89,7 @@ def test_a_torn_last_line_is_left_out_and_said(copy: Path) -> None:
 def test_a_last_trial_that_lacks_a_line_is_left_out_and_said(
     copy: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(own, "_CHUNK", size)
+    monkeypatch.setattr(columns, "_CHUNK", size)
     file, lines = lines_of(copy)
     whole = [orjson.dumps(orjson.loads(line) | {"rows": 3}) + b"\n" for line in lines for _ in range(3)]
     file.write_bytes(b"".join(whole[:-1]))

@@ -8,6 +8,7 @@ as entry points of the group `etude.readers`, so that other packages can add the
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -47,14 +48,23 @@ def read_table(path: str | os.PathLike[str]) -> Table:
         return _read(_load(name, points[name]), file)
     head = head_of(file)
     readers, broken = _all(points)
-    claims = [
-        reader for reader in readers if not getattr(reader, "GENERAL", False) and _claims(reader, file, head)
-    ]
-    claims = claims or [reader for reader in readers if _claims(reader, file, head)]
+    claims = _claimants(readers, file, head)
     if len(claims) != 1:
         raise InputError(_unclear(file, [reader.NAME for reader in claims], sorted(points), head))
     table = _read(claims[0], file)
     return replace(table, warnings=(*table.warnings, *broken)) if broken else table
+
+
+def formats_of(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the formats that claim a file or directory, or the one that is named in front of it.
+
+    Raises InputError where it cannot be read.
+    """
+    name, file = _split(os.fspath(path))
+    if name is not None:
+        return [name]
+    readers, _ = _all(_points())
+    return sorted(reader.NAME for reader in _claimants(readers, file, head_of(file)))
 
 
 def known_readers() -> list[str]:
@@ -101,6 +111,14 @@ def _load(name: str, points: list[EntryPoint]) -> Reader:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise InputError(f"reader {name!r} ({points[0].value}) cannot be loaded: {reason}") from error
     return reader
+
+
+def _claimants(readers: Sequence[Reader], file: Path, head: bytes) -> list[Reader]:
+    """Those that claim a file: a general one only where no other does."""
+    special = [reader for reader in readers if not getattr(reader, "GENERAL", False)]
+    return [reader for reader in special if _claims(reader, file, head)] or [
+        reader for reader in readers if _claims(reader, file, head)
+    ]
 
 
 def _claims(reader: Reader, file: Path, head: bytes) -> bool:

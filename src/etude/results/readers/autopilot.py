@@ -8,9 +8,9 @@ from pathlib import Path
 from etude.results.model import Measurement, metric_kind
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number
-from etude.results.readers.units import Unit
 from etude.results.resfile import read_res
 from etude.results.table import Table
+from etude.results.units import Unit
 from etude.results.words import join_words
 
 NAME = "autopilot"

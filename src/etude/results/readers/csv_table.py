@@ -12,8 +12,8 @@ from etude.results.delimited import read_table
 from etude.results.model import METRICS
 from etude.results.readers.rows import MOST_COLUMNS, Quantity, Rows
 from etude.results.readers.source import head_of, number_in, read_bytes
-from etude.results.readers.units import ONE, PERCENT, SECOND, Unit, heading
 from etude.results.table import Table
+from etude.results.units import ONE, PERCENT, SECOND, Unit, heading
 
 NAME = "csv"
 GENERAL = True
@@ -41,7 +41,17 @@ def detect(path: Path, head: bytes) -> bool:
     if len(lines) < 2 or any(ord(c) < 32 and c not in "\t\r" for c in lines[0]):
         return False
     names = lines[0].split("\t" if "\t" in lines[0] else ",")
-    return len(names) > 1 and all(name.strip() for name in names)
+    if len(names) == 1:
+        return not _is_number(names[0]) and all(map(_is_number, lines[1:-1] or lines[1:]))
+    return all(name.strip() for name in names)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def read(path: Path) -> Table:

@@ -11,7 +11,8 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import items, members, number, read_text, text_of, whole
-from etude.results.readers.units import (
+from etude.results.table import Table
+from etude.results.units import (
     BYTE,
     BYTES_PER_SECOND,
     MICROSECOND,
@@ -22,7 +23,6 @@ from etude.results.readers.units import (
     PERCENT,
     Unit,
 )
-from etude.results.table import Table
 
 NAME = "fio"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
-from etude.results.readers.units import ONE, Unit, unit_of
 from etude.results.table import Table
+from etude.results.units import ONE, Unit, unit_of
 
 NAME = "go"
 

@@ -9,8 +9,8 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import members, number, read_json, text_of, whole
-from etude.results.readers.units import BYTES_PER_SECOND, ONE, PER_SECOND, TIME, Unit
 from etude.results.table import Table
+from etude.results.units import BYTES_PER_SECOND, ONE, PER_SECOND, TIME, Unit
 
 NAME = "google-benchmark"
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import members, number, number_in, read_lines, text_of
-from etude.results.readers.units import MILLISECOND, ONE, SECOND, Unit, unit_of
 from etude.results.table import Table
+from etude.results.units import MILLISECOND, ONE, SECOND, Unit, unit_of
 
 NAME = "perf"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
-from etude.results.readers.units import BYTE, BYTES_PER_SECOND, ONE, PER_SECOND, SECOND, Unit
 from etude.results.table import Table
+from etude.results.units import BYTE, BYTES_PER_SECOND, ONE, PER_SECOND, SECOND, Unit
 
 NAME = "postmark"
 

@@ -8,8 +8,8 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import items, members, number, read_json, text_of
-from etude.results.readers.units import SECOND
 from etude.results.table import Table
+from etude.results.units import SECOND
 
 NAME = "pytest-benchmark"
 

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from etude.errors import InputError
 from etude.results.model import METRICS
 from etude.results.readers.source import plain
-from etude.results.readers.units import Unit, kind_of
-from etude.results.table import PLACES, SUMMARY, Table
+from etude.results.table import MORE_PLACES, PLACES, SUMMARY, Table
+from etude.results.units import Unit, kind_of
 
 MOST_COLUMNS = 10_000
 MOST_CELLS = 50_000_000
 MOST_WARNINGS = 20
 _MOST_WHOLE = 2**62
+_TAKEN = (*PLACES, *MORE_PLACES)
 
 
 class Quantity(NamedTuple):
@@ -67,7 +68,7 @@ class Rows:
             raise InputError(f"{self.path}: trial {trial} of worker {worker} cannot be meant")
         self._places.append((plain(test), trial, worker, command and plain(command), kept, status))
         for name, text in parameters.items():
-            self._texts.setdefault(_beside(plain(name), PLACES), {})[index] = plain(text)
+            self._texts.setdefault(_beside(plain(name), _TAKEN), {})[index] = plain(text)
             if len(self._texts) > MOST_COLUMNS:
                 raise InputError(
                     f"{self.path}: has more than {MOST_COLUMNS} parameters; no table can hold them"
@@ -84,7 +85,7 @@ class Rows:
         value = None if quantity.value is None else quantity.unit.of(quantity.value)
         if value is not None and not math.isfinite(value):
             value = None
-        name = _beside(name, PLACES)
+        name = _beside(name, _TAKEN)
         base = self._units.setdefault(name, quantity.unit.base)
         if len(self._units) > MOST_COLUMNS:
             raise InputError(f"{self.path}: has more than {MOST_COLUMNS} metrics; no table can hold them")

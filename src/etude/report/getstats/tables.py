@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from etude.report.getstats.options import Settings
+from etude.report.getstats.warnings import FREE, slopes, warnings_of
 from etude.results.model import signal_name
-from etude.results.samples import Trial
-from etude.stats.columns import DISPLAY, RAW, display_name, metric_name
+from etude.results.samples import Trial, sample
+from etude.stats.columns import DISPLAY, display_name, metric_name
+from etude.stats.intervals import t_quantile
 from etude.stats.predicate import Figures, figures
 
-HIGH_Z = 2.0
-"""From how many standard deviations on a value is warned of."""
+SCORES_ONLY = Settings(slope=None)
+"""What is warned of unless more is asked for."""
 
 HEADINGS = ("NAME", "COUNT", "MEAN", "MEDIAN", "LOW", "HIGH", "MIN", "MAX", "SDEV%", "HW%")
 OVERHEAD = "O/H"
@@ -32,6 +37,10 @@ class File(NamedTuple):
     epochs: Mapping[str, Sequence[int]] = {}
     """The epoch of each value; counted from 1 where a column has none."""
     warnings: Sequence[str] = ()
+    summaries: Mapping[str, Figures] = {}
+    """Columns of which no value is known, only these figures; NaN where one of them is not."""
+    watched: Mapping[str, Sequence[float]] = {}
+    """Columns that are not shown, but whose slope is looked at."""
 
 
 def value_of(trial: Trial, column: str) -> float | None:
@@ -74,7 +83,8 @@ def file_of(label: str, trials: Iterable[Trial], columns: Sequence[str] = tuple(
             if value is not None:
                 samples.setdefault(display_name(column), []).append(value)
                 epochs.setdefault(display_name(column), []).append(trial.first.trial)
-    return File(label, samples, epochs, _failures(trials))
+    watched = {name: sample(trials, name) for name in FREE if name not in columns}
+    return File(label, samples, epochs, _failures(trials), watched=watched)
 
 
 def _failures(trials: Iterable[Trial]) -> list[str]:
@@ -90,24 +100,36 @@ def _failures(trials: Iterable[Trial]) -> list[str]:
     return found
 
 
-def table(files: Sequence[tuple[Any, ...]], confidence: float = 0.95) -> str:
+def table(
+    files: Sequence[tuple[Any, ...]], confidence: float = 0.95, settings: Settings = SCORES_ONLY
+) -> str:
     """Warnings, then a table for each file (a `File`, or its label and samples); the first one is the baseline.
 
     Raises ValueError for a value that is not finite.
     """
-    warnings, tables = list[str](), list[str]()
-    for label, found, rows in _described(files, confidence):
+    warnings, tables = warnings_and_tables(files, confidence, settings)
+    return "\n".join([*warnings, "\n\n".join("\n".join([label, *aligned(rows)]) for label, rows in tables)])
+
+
+def warnings_and_tables(
+    files: Sequence[tuple[Any, ...]], confidence: float, settings: Settings
+) -> tuple[list[str], list[tuple[str, list[list[str]]]]]:
+    """The lines of warnings; and of each file its label and the cells of its table."""
+    warnings, tables = list[str](), list[tuple[str, list[list[str]]]]()
+    for label, found, rows in _described(files, confidence, settings):
         warnings += [f"{label}: {line}" for line in found]
-        cells = [[name, *map(_cell, values)] for name, *values in rows]
-        heading = HEADINGS if not tables else (*HEADINGS, OVERHEAD)
-        tables.append("\n".join([label, *aligned([heading, *cells])]))
-    return "\n".join([*warnings, "\n\n".join(tables)])
+        cells = [[name, *(_cell(value, settings.precision) for value in values)] for name, *values in rows]
+        heading = list(HEADINGS if not tables else (*HEADINGS, OVERHEAD))
+        tables.append((label, [heading, *cells]))
+    return warnings, tables
 
 
-def as_csv(files: Sequence[tuple[Any, ...]], confidence: float = 0.95) -> str:
+def as_csv(
+    files: Sequence[tuple[Any, ...]], confidence: float = 0.95, settings: Settings = SCORES_ONLY
+) -> str:
     """The same figures with all their digits, a line each; warnings are left out."""
     lines = [("FILE", *HEADINGS, OVERHEAD)]
-    for label, _, rows in _described(files, confidence):
+    for label, _, rows in _described(files, confidence, settings):
         for name, *values in rows:
             digits = ["" if value is None else f"{value:.15g}" for value in values]
             lines.append((label, name, *digits, *[""] * (len(HEADINGS) - len(values))))
@@ -132,46 +154,66 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
 Row = tuple[Any, ...]  # a column's name, then a number or None for each heading
 
 
+def figures_of(file: File, confidence: float) -> dict[str, Figures]:
+    """The figures of each column that has a value, or of which they are given."""
+    found = {name: figures(values, confidence) for name, values in file.samples.items() if len(values)}
+    return found | {name: _with_delta(f, confidence) for name, f in file.summaries.items()}
+
+
+def _with_delta(f: Figures, confidence: float) -> Figures:
+    """A summary's half width; NaN where its deviation is not known."""
+    half = t_quantile(confidence, f.count - 1) * f.stddev / math.sqrt(f.count) if f.count > 1 else math.nan
+    return replace(f, delta=half)
+
+
 def _described(
-    files: Sequence[tuple[Any, ...]], confidence: float
+    files: Sequence[tuple[Any, ...]], confidence: float, settings: Settings
 ) -> Iterator[tuple[str, list[str], list[Row]]]:
     """Label, warnings and rows of each file."""
     baseline: Mapping[str, Figures] | None = None
     for file in (File(*members) for members in files):
-        found = {name: figures(values, confidence) for name, values in file.samples.items() if len(values)}
+        found = figures_of(file, confidence)
         rows = [
-            (name, *_numbers(f), *([] if baseline is None else [_overhead(f, baseline.get(name))]))
+            (
+                name,
+                *_numbers(f, settings.error_bars),
+                *([] if baseline is None else [_overhead(f, baseline.get(name))]),
+            )
             for name, f in found.items()
         ]
-        yield file.label, [*file.warnings, *_high_scores(file, found)], rows
+        yield file.label, [*file.warnings, *_warnpass(file, found, settings)] if settings.warn else [], rows
         baseline = found if baseline is None else baseline
 
 
-def _numbers(f: Figures) -> list[float | None]:
-    center = [f.count, f.mean, f.median]
-    if f.count < 2:
-        return [*center, None, None, f.minimum, f.maximum, None, None]
-    return [*center, f.mean - f.delta, f.mean + f.delta, f.minimum, f.maximum, f.sdev, f.hw]
+def _numbers(f: Figures, error_bars: str) -> list[float | None]:
+    sure = f.count > 1
+    half = f.delta if error_bars == "interval" else f.stddev
+    ends: tuple[float | None, ...] = (f.mean - half, f.mean + half) if sure else (None, None)
+    if error_bars == "minmax":
+        ends = (f.minimum, f.maximum)
+    relative: tuple[float | None, ...] = (f.sdev, f.hw) if sure else (None, None)
+    values = (f.count or None, f.mean, f.median, *ends, f.minimum, f.maximum, *relative)
+    return [None if value is None or math.isnan(value) else value for value in values]
 
 
 def _overhead(f: Figures, baseline: Figures | None) -> float | None:
-    return None if baseline is None or baseline.mean == 0.0 else 100.0 * (f.mean / baseline.mean - 1.0)
+    if baseline is None or not baseline.mean or math.isnan(baseline.mean) or math.isnan(f.mean):
+        return None
+    return 100.0 * (f.mean / baseline.mean - 1.0)
 
 
-def _high_scores(file: File, found: Mapping[str, Figures]) -> Iterator[str]:
-    """A sentence for each value that is far from its column's mean; the sign is dropped, as in the paper."""
-    for name, f in found.items():
-        if f.count < 2 or f.stddev == 0.0:
-            continue
-        column = RAW.get(metric_name(name), name)
-        epochs = file.epochs.get(name) or range(1, f.count + 1)
-        for value, epoch in zip(file.samples[name], epochs, strict=True):
-            score = abs(value - f.mean) / f.stddev
-            if score >= HIGH_Z:
-                yield f"High z-score of {score:.15g} for {column} in epoch {epoch}."
+def _warnpass(file: File, found: Mapping[str, Figures], settings: Settings) -> Iterator[str]:
+    """Of every column that has values."""
+    for name, values in file.samples.items():
+        if name in found and name not in file.summaries:
+            epochs = file.epochs.get(name) or range(1, len(values) + 1)
+            yield from warnings_of(name, values, epochs, found[name], settings)
+    for name, values in file.watched.items():
+        if settings.slope is not None and name not in found and len(values):
+            yield from slopes(name, figures(values), settings.slope)
 
 
-def _cell(value: float | None) -> str:
+def _cell(value: float | None, precision: int) -> str:
     if value is None:
         return UNKNOWN
-    return str(value) if isinstance(value, int) else f"{value:.3f}"
+    return str(value) if isinstance(value, int) else f"{value:.{precision}f}"

@@ -1,4 +1,4 @@
-"""What `getstats` reads: each test of a results file or directory, or a table of another program, as columns."""
+"""What `getstats` reads: each test of a results file or directory, a table, or another program's output, as columns."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from etude.errors import InputError, UsageError
-from etude.report.getstats import File, file_of, judged
-from etude.report.getstats_options import JUDGED
+from etude.report.getstats.options import JUDGED
+from etude.report.getstats.tables import File, file_of, judged
 from etude.results.delimited import Table, read_table
 from etude.results.model import METRICS, Measurement
 from etude.results.reader import Results, load_results
@@ -48,9 +48,28 @@ def read_sources(path: str) -> list[Source]:
         InputError: it cannot be read, or is nothing that can be.
     """
     file = Path(path)
-    if os.path.isdir(file) or file.suffix == ".res" or _has_blocks(file):
+    if is_ours(file):
         return _tests(path, load_results(file) if os.path.isdir(file) else read_res(file))
-    return [_TableSource(path, read_table(file))]
+    if is_plain_table(path):
+        return [_TableSource(path, read_table(file))]
+    from etude.report.getstats.relations import read_other
+
+    return read_other(path)
+
+
+def is_ours(file: Path) -> bool:
+    """Whether a path is a results directory, or a file in Auto-pilot's format."""
+    return os.path.isdir(file) or file.suffix == ".res" or _has_blocks(file)
+
+
+def is_plain_table(path: str) -> bool:
+    """Whether a file is to be read as a table of names and values: no other format claims it."""
+    from etude.results.readers import formats_of
+
+    try:
+        return formats_of(path) in ([], ["csv"]) and not path.startswith("csv:")
+    except InputError:
+        return True  # why it cannot be read is said where it is
 
 
 def _has_blocks(file: Path) -> bool:

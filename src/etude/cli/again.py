@@ -1,0 +1,175 @@
+"""`etude run --again DIR`: run an experiment's own record, then compare both."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etude.report.again import Again
+    from etude.report.subject import Subject
+    from etude.report.verdict import Verdict
+
+
+def again(options: argparse.Namespace) -> int:
+    """Repeat, show the new verdict, and say what is reproduced; 1 where something is not."""
+    from etude.report.again import repetition
+    from etude.report.verdict import verdict
+    from etude.results.reader import load_results
+    from etude.stats.sittings import given_between
+
+    _check(options)
+    known = None
+    if options.between_sittings is not None:
+        known = _stated(options.between_sittings, given_between)
+    first = Path(options.again)
+    then = verdict(load_results(first))
+    document: Mapping[str, Any] = then.subject.experiment or {}
+    _check_record(first, document, then)
+    seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    notes = _notes(document, seed, options.seed is None)
+    for note in notes:
+        print(note, file=sys.stderr)
+    path = _repeat(first, document, seed, options)
+    now = verdict(load_results(path))
+    found = repetition(then, now, known=known, stored=_stored(then, path), notes=notes)
+    _show(found, first, path, now, options.json)
+    return 1 if found.outcome == "not reproduced" else 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    from etude.errors import UsageError
+
+    given = [
+        options.script is not None,
+        bool(options.assignments),
+        options.resume is not None,
+        options.check,
+        options.list,
+        bool(options.include),
+        bool(options.probe),
+        options.counters != "auto",
+        options.no_res,
+    ]
+    if any(given):
+        raise UsageError(
+            "--again takes what to do from the record: leave out all but -o, --seed, --between-sittings and --json"
+        )
+
+
+def _stated(percent: float, given_between: Any) -> Any:
+    from etude.errors import UsageError
+
+    try:
+        return given_between(percent)
+    except ValueError as error:
+        raise UsageError(f"--between-sittings: {error}") from None
+
+
+def _check_record(first: Path, document: Mapping[str, Any], then: Verdict) -> None:
+    from etude.errors import InputError
+
+    if document.get("verb") not in ("bench", "run"):
+        raise InputError(
+            f"{first}: is no results directory of etude bench or etude run; only those can be repeated"
+        )
+    if not any(test.kept for test in then.tests):
+        raise InputError(f"{first}: holds no trial that was kept; there is no verdict to reproduce")
+
+
+def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
+    """What whoever reads the repetition must know of how it was made."""
+    from etude.script.stored import changed_files
+
+    plan = document["plan"]
+    before = plan.get("seed")
+    order = f"a new one ({seed}; then {before})" if new else f"{seed} (then {before})"
+    notes = [f"The seed of the random order is {order}."]
+    if plan.get("kind") == "script":
+        changed = changed_files(document)
+        notes += [f"{line}: what ran is the text of the record." for line in changed]
+    ended = [sitting.get("how_ended") for sitting in document["sittings"]]
+    if not ended or ended[-1] != "complete":
+        notes.append(f"The first experiment was not complete: {ended[-1] if ended else 'no sitting'}.")
+    place = ((document.get("machine") or {}).get("before") or {}).get("directory") or {}
+    if place.get("path") not in (None, os.getcwd()):
+        notes.append(
+            f"The first one ran in {place['path']}, this one in {os.getcwd()}: relative paths differ."
+        )
+    return notes
+
+
+def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argparse.Namespace) -> Path:
+    """Run it into a new directory; returns that."""
+    source = str(first / "experiment.json")
+    if document["plan"].get("kind") == "script":
+        from etude.cli.script_display import ScriptDisplay
+        from etude.script.run import run_script
+        from etude.script.stored import stored_script
+
+        asked = stored_script(document, seed, source)
+        shown = ScriptDisplay(sys.stderr)
+        try:
+            return run_script(asked, options.output, observe=shown.observe, command_line=options.command_line)
+        finally:
+            shown.close()
+    from etude.cli.display import Display
+    from etude.experiment.plan import from_document
+    from etude.experiment.run import run as run_plan
+
+    plan = replace(from_document(document["plan"], source), seed=seed)
+    display = Display(sys.stderr)
+    try:
+        outcome = run_plan(
+            plan,
+            options.output,
+            observe=display.observe,
+            command_line=options.command_line,
+            verb=document["verb"],
+        )
+    finally:
+        display.close()
+    return outcome.results.directory
+
+
+def _stored(then: Verdict, path: Path) -> list[Subject]:
+    """Further sittings that lie beside the first result; not the repetition itself, which is to be judged by them."""
+    from etude.report.across import stored_beside
+
+    new = path.resolve()
+    return [subject for subject in stored_beside(then.subject) if Path(subject.label).resolve() != new]
+
+
+def _show(found: Again, first: Path, path: Path, now: Verdict, json: bool) -> None:
+    from etude.report import again_text
+
+    if json:
+        import json as codec
+
+        print(codec.dumps(again_text.to_document(found, str(first), str(path)), ensure_ascii=False, indent=1))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from etude.cli.show import show
+
+    show(now)
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)
+    console.print(f"\nAgain: {first}")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(found.metric, overflow="fold")
+    for heading in again_text.HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in again_text.rows(found):
+        table.add_row(*row)
+    console.print(table)
+    for line in again_text.lines(found):
+        console.print(line, soft_wrap=True)
+    console.print(again_text.last_line(found), soft_wrap=True)

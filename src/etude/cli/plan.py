@@ -1,0 +1,123 @@
+"""From a pilot: how many trials, and how much time, a difference needs, and what fits a deadline.
+
+PILOT is a results directory, or a file of any format that `etude stats` reads. Of tests that are compared: the trials
+with which a true difference is found. Of a single test, or with --precision: the trials that its mean needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from etude.cli import parser as kinds
+
+if TYPE_CHECKING:
+    from etude.report.planned import Planned
+    from etude.report.subject import Subject
+    from etude.results.reader import Results
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude plan`."""
+    add = parser.add_argument
+    add("pilot", metavar="PILOT", help="a results directory, or a file that etude stats reads")
+    add(
+        "--effect",
+        type=kinds.share,
+        metavar="SHARE",
+        help="the difference between two tests that is to be found (default 1%%)",
+    )
+    add(
+        "--power",
+        type=kinds.share,
+        default=0.8,
+        metavar="SHARE",
+        help="the probability of finding it (default 0.8)",
+    )
+    add(
+        "--precision",
+        type=kinds.share,
+        metavar="SHARE",
+        help="plan the mean of each test instead: the half width, relative to it, that is to be reached",
+    )
+    add(
+        "--deadline",
+        type=kinds.seconds,
+        metavar="DURATION",
+        help="say what so much time finds, such as 30m or 2h",
+    )
+    add("--metric", metavar="NAME", help="plan for this metric (default: the one that is judged)")
+    add(
+        "--test",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="plan for these tests only, the first being the reference; repeat for each",
+    )
+    add("--json", action="store_true", help="print JSON (docs/planning.md)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the plan."""
+    from etude.report.plan_text import to_document
+    from etude.report.planned import Wanted, plan_from
+
+    subject, results = _read(options.pilot)
+    wanted = Wanted(
+        options.effect,
+        options.precision,
+        options.power,
+        options.deadline,
+        options.metric,
+        tuple(options.test),
+    )
+    plans = plan_from(subject, results, wanted)
+    if options.json:
+        import json
+
+        print(json.dumps(to_document(subject.label, plans), ensure_ascii=False, indent=1))
+        return 0
+    for plan in plans:
+        _show(plan, subject.experiment)
+    return 0
+
+
+def _read(path: str) -> tuple[Subject, Results | None]:
+    """What there is to plan from; our own results also say when trials began."""
+    from pathlib import Path
+
+    from etude.errors import InputError
+    from etude.report.subject import subject_of, subject_of_table
+    from etude.results.reader import load_results
+    from etude.results.readers import read_table
+
+    place = Path(path)
+    if (place / "experiment.json").is_file() or (place.suffix == ".res" and place.is_file()):
+        results = load_results(place)
+        return subject_of(results), results
+    table = read_table(path)
+    if table.summary_only:
+        raise InputError(f"{path}: holds summaries, no trials; a plan needs the trials of a pilot")
+    return subject_of_table(table), None
+
+
+def _show(plan: Planned, document: Any) -> None:
+    import sys
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from etude.report import plan_text
+
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)
+    console.print(plan_text.pilot_line(plan))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(plan_text.heading(plan), no_wrap=True)
+    for heading in plan_text.HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in plan.rows:
+        table.add_row(*plan_text.cells(plan, row))
+    console.print(table)
+    for line in plan_text.lines(plan, document):
+        console.print(line, soft_wrap=True)

@@ -1,0 +1,170 @@
+"""Results of different sittings compared: as far as what changes between sittings is known, and else refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etude.errors import EtudeError, InputError
+from etude.report.subject import Subject, subject_of
+from etude.results.reader import load_results
+from etude.results.series import Column, Floats, Series
+from etude.stats.compare import Ratio, unpaired_ratio
+from etude.stats.sittings import Between, Refused, SittingsRatio, between_sittings, compare_sittings
+
+MOST_STORED = 50
+"""Directories beside a result that are looked at for further sittings of its tests, the newest first."""
+
+
+@dataclass(frozen=True)
+class Across:
+    """A test of one result against that of another."""
+
+    base: str
+    other: str
+    base_label: str
+    other_label: str
+    metric: str
+    unit: str
+    base_mean: float
+    found: SittingsRatio | Ratio | Refused
+    """Ratio: both have several sittings, and the interval is over those."""
+
+
+def compare_across(
+    base: Subject,
+    other: Subject,
+    metric: str,
+    *,
+    known: Between | None = None,
+    stored: Sequence[Subject] = (),
+    confidence: float = 0.95,
+) -> list[Across]:
+    """Each test of `other` against the test of `base` with its name, or the only one against the only one.
+
+    known: the spread between sittings as somebody states it; else it is taken from the sittings of the base's test in
+    `base` and `stored` on the same machine, of which there must be three.
+
+    Raises:
+        InputError: no tests belong together; ValueError: their values have no ratio.
+    """
+    found = []
+    themselves = {Path(subject.label).resolve() for subject in (base, other)}
+    beside = [subject for subject in stored if Path(subject.label).resolve() not in themselves]
+    for old, new in tests_in_common(base, other):
+        column, theirs = (_column(s, series, metric) for s, series in ((base, old), (other, new)))
+        if theirs.unit != column.unit:
+            raise InputError(
+                f"{other.label}: {metric} is in {theirs.unit} there, in {column.unit} in {base.label}"
+            )
+        before, after = old.sample(metric), new.sample(metric)
+        if min(before.size, after.size) >= 2:
+            ratio = _ratio(old, new, metric, known, beside, confidence)
+            mean = float(before.mean())
+            found.append(
+                Across(old.test, new.test, base.label, other.label, metric, column.unit, mean, ratio)
+            )
+    return found
+
+
+def _column(subject: Subject, series: Series, metric: str) -> Column:
+    column = series.column(metric)
+    if column is None:
+        raise InputError(
+            f"{subject.label}: test {series.test} has no {metric}; it has {', '.join(series.columns)}"
+        )
+    return column
+
+
+def tests_in_common(base: Subject, other: Subject) -> list[tuple[Series, Series]]:
+    """Tests of one name in both; where either has a single test, those two whatever they are called.
+
+    Raises:
+        InputError: there are none.
+    """
+    check_names(base, [series.test for series in other.tests])
+    by_name = {series.test: series for series in base.tests}
+    found = [(by_name[series.test], series) for series in other.tests if series.test in by_name]
+    return found or [(base.tests[0], other.tests[0])]
+
+
+def check_names(base: Subject, names: Sequence[str]) -> None:
+    """Raise InputError unless some of the tests called so belong to some of the base's."""
+    known = [series.test for series in base.tests]
+    if not set(known) & set(names) and not len(known) == len(names) == 1:
+        raise InputError(
+            f"{base.label}: none of its tests ({', '.join(known)}) has the name of one of those that are compared "
+            f"with it ({', '.join(names)}); name them alike, in etude bench with -n"
+        )
+
+
+def stored_beside(subject: Subject) -> list[Subject]:
+    """Other results in the directory that one of ours lies in; those that cannot be read are passed over."""
+    if subject.experiment is None or subject.experiment.get("verb") == "res":
+        return []
+    here = Path(subject.label).resolve()
+    found = []
+    for file in sorted(here.parent.glob("*/experiment.json"), key=_age)[:MOST_STORED]:
+        if file.parent != here:
+            try:
+                found.append(subject_of(load_results(file.parent)))
+            except EtudeError:
+                continue
+    return found
+
+
+def _age(path: Path) -> float:
+    try:
+        return -path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def by_sitting(series: Series, metric: str) -> list[Floats]:
+    """The metric's sample in each sitting that has two values or more."""
+    column = series.column(metric)
+    if column is None:
+        return []
+    there = series.kept & np.isfinite(column.values)
+    if series.sittings is None:
+        parts = [column.values[there]]
+    else:
+        parts = [column.values[there & (series.sittings == number)] for number in np.unique(series.sittings)]
+    return [part for part in parts if part.size >= 2]
+
+
+def _ratio(
+    old: Series,
+    new: Series,
+    metric: str,
+    known: Between | None,
+    stored: Sequence[Subject],
+    confidence: float,
+) -> SittingsRatio | Ratio | Refused:
+    sides = [by_sitting(series, metric) for series in (old, new)]
+    if min(map(len, sides)) >= 2:
+        levels = [[float(np.exp(np.mean(np.log(part)))) for part in side] for side in sides]
+        return unpaired_ratio(*levels, confidence=confidence)
+    between: Between | Refused | None = known
+    if between is None:
+        between = between_sittings([*sides[0], *_more_sittings(old, metric, stored)])
+    return compare_sittings(old.sample(metric), new.sample(metric), between, confidence=confidence)
+
+
+def _more_sittings(series: Series, metric: str, stored: Sequence[Subject]) -> list[Floats]:
+    """Of the same test on the same machine."""
+    machines = _machines(series)
+    found: list[Floats] = []
+    for subject in stored:
+        for candidate in subject.tests:
+            if candidate.test == series.test and _machines(candidate) == machines:
+                found += [part for part in by_sitting(candidate, metric) if bool(np.all(part > 0.0))]
+    return found
+
+
+def _machines(series: Series) -> set[Any]:
+    return set(series.labels.get("machine", ()))

@@ -1,0 +1,285 @@
+"""Tests of one experiment compared: in pairs where they ran in blocks, else marked as unpaired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from etude.report.judging import Judging
+from etude.report.subject import Subject, column_of
+from etude.results.series import Floats, Series
+from etude.stats.compare import Ratio, more_pairs, noise_floor, paired_ratio, unpaired_ratio
+from etude.stats.equivalence import Equivalence, equivalent, equivalent_pairs
+from etude.stats.intervals import Interval
+from etude.stats.moments import interval_of_mean, mean_of
+from etude.stats.multiplicity import benjamini_hochberg, holm
+from etude.stats.ranks import Shift, mann_whitney, wilcoxon
+from etude.stats.twosample import welch
+
+T = TypeVar("T")
+
+FINER = 2.0
+"""A verdict says what it would take to see this many times smaller a difference."""
+
+
+@dataclass(frozen=True)
+class Secondary:
+    """Another metric of two compared tests than the one that is judged."""
+
+    metric: str
+    ratio: Ratio
+    adjusted_p: float | None
+    """By Benjamini and Hochberg, over all secondary metrics of all comparisons of the experiment."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How one test's metric relates to the reference's."""
+
+    base: str
+    other: str
+    metric: str
+    unit: str
+    base_mean: float
+    ratio: Ratio
+    floor: float | None
+    """Relative half width that as many pairs of identical commands show; None below five A/A pairs."""
+    floor_pairs: int
+    floor_ratio: Ratio | None
+    """The reference against itself."""
+    asked: float | None
+    """The relative half width that was asked for; None for a fixed number of trials."""
+    finer: float
+    """That half width if it was not reached, else one finer than what was, …"""
+    more: int
+    """… and the further pairs that would show it,"""
+    more_s: float
+    """… which take about this long, seconds."""
+    contention: bool
+    """Both ran at once: a ratio under contention."""
+    difference: Interval | None = None
+    """Of the means, other - base, in the metric's unit: paired, or Welch's."""
+    shift: Shift | None = None
+    """other/base by ranks: Hodges and Lehmann's, with Wilcoxon's or Mann and Whitney's p."""
+    equivalence: Equivalence | None = None
+    """Where it was asked whether they are the same."""
+    adjusted_p: float | None = None
+    """The ratio's p by Holm, over the comparisons of the experiment; None where there is only one."""
+    secondary: tuple[Secondary, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether the interval excludes 1."""
+        return self.ratio.low > 1.0 or self.ratio.high < 1.0
+
+
+def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list[Comparison], list[str]]:
+    """Every comparison that was asked for, by the experiment or `judging.reference`; and why some are not there."""
+    found: list[Comparison] = []
+    without: list[str] = []
+    for base, other, paired in _asked_for(subject, judging):
+        try:
+            found += _compare(subject, base, other, metric, paired, judging)
+        except ValueError as error:
+            without.append(f"no {metric} of {other.test} against {base.test}: {error}")
+    if judging.full:
+        found = _with_secondary(subject, found, metric, judging)
+    if len(found) > 1:
+        adjusted = holm([c.ratio.p for c in found])
+        found = [replace(c, adjusted_p=a.adjusted) for c, a in zip(found, adjusted, strict=True)]
+    return found, without
+
+
+def paired_values(base: Series, other: Series, metric: str) -> tuple[Floats, Floats]:
+    """The metric of both, shape (pairs,): of each block that is complete and in one sitting."""
+    kept = [_by_block(series, metric) for series in (base, other)]
+    _, first, second = np.intersect1d(kept[0][0], kept[1][0], assume_unique=False, return_indices=True)
+    return kept[0][1][first], kept[1][1][second]
+
+
+def _by_block(series: Series, metric: str) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], Floats]:
+    column = series.column(metric)
+    if column is None or series.blocks is None:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    there = series.kept & np.isfinite(column.values)
+    blocks = series.blocks[there]
+    if series.sittings is not None:
+        blocks = blocks + (series.sittings[there] << 40)
+    return blocks, column.values[there]
+
+
+def _asked_for(subject: Subject, judging: Judging) -> Iterator[tuple[Series, Series, bool]]:
+    """Reference, other, and whether they ran in common blocks."""
+    if judging.reference is not None:
+        base = subject.test(judging.reference)
+        grouped = next((group for group in subject.asked.groups if base.test in group), ())
+        for other in subject.tests:
+            if other is not base:
+                yield base, other, other.test in grouped
+        return
+    for reference, *others in subject.asked.groups:
+        for name in others:
+            yield subject.test(reference), subject.test(name), True
+    if subject.experiment is None and len(subject.tests) == 2:
+        yield subject.tests[0], subject.tests[1], False
+
+
+def _compare(
+    subject: Subject, base: Series, other: Series, metric: str, paired: bool, judging: Judging
+) -> list[Comparison]:
+    """The comparison; none below two pairs, or two trials of either. Raises ValueError where there is no ratio."""
+    lacking = [series.test for series in (base, other) if metric not in series.columns]
+    if lacking and base.trials.size and other.trials.size:
+        raise ValueError(f"{' and '.join(lacking)} has no such metric")
+    if lacking:
+        return []
+    unit = column_of(base, metric).unit
+    if column_of(other, metric).unit != unit:
+        raise ValueError(f"it is in {column_of(other, metric).unit} there and in {unit} here")
+    values = paired_values(base, other, metric) if paired else (base.sample(metric), other.sample(metric))
+    if min(x.size for x in values) < 2:
+        return []
+    if not paired:
+        return [_unpaired(base, other, metric, unit, values, judging)]
+    return [_paired(subject, base, other, metric, unit, values, judging)]
+
+
+def _unpaired(
+    base: Series, other: Series, metric: str, unit: str, values: tuple[Floats, Floats], judging: Judging
+) -> Comparison:
+    ratio = unpaired_ratio(*values, confidence=judging.confidence)
+    difference = _or_none(lambda: welch(values[1], values[0], confidence=judging.confidence))
+    margin = judging.same_within
+    return Comparison(
+        base.test,
+        other.test,
+        metric,
+        unit,
+        mean_of(values[0]),
+        ratio,
+        floor=None,
+        floor_pairs=0,
+        floor_ratio=None,
+        asked=None,
+        finer=0.0,
+        more=0,
+        more_s=0.0,
+        contention=False,
+        difference=Interval(difference.low, difference.high) if difference else None,
+        shift=mann_whitney(values[1], values[0], confidence=judging.confidence, ratio=True),
+        equivalence=_or_none(lambda: equivalent(*values, margin=margin)) if margin else None,
+    )
+
+
+def _paired(
+    subject: Subject,
+    base: Series,
+    other: Series,
+    metric: str,
+    unit: str,
+    values: tuple[Floats, Floats],
+    judging: Judging,
+) -> Comparison:
+    asked = subject.asked
+    factor = max(asked.ratio_factors[series.test] for series in (base, other))
+    subtract = shell_cost(subject) if metric == "elapsed" else (0.0, 0.0)
+    ratio = paired_ratio(*values, factor=factor, subtract=subtract, confidence=judging.confidence)
+    again = _against_itself(subject, base, metric)
+    wanted = asked.precision
+    missed = wanted is not None and ratio.half_width >= wanted
+    finer = wanted if missed and wanted is not None else _round_down(ratio.half_width / FINER)
+    more = more_pairs(*values, target=finer, factor=factor) if 0 < finer < math.inf else 0
+    margin = judging.same_within
+    return Comparison(
+        base.test,
+        other.test,
+        metric,
+        unit,
+        mean_of(values[0]) - subtract[0],
+        ratio,
+        noise_floor(*again, pairs=values[0].size, factor=factor),
+        int(again[1].size),
+        paired_ratio(*again) if again[1].size >= 2 else None,
+        wanted,
+        finer,
+        more,
+        more * (mean_trial_s(base) + mean_trial_s(other)),
+        asked.duet,
+        difference=interval_of_mean(values[1] - values[0], factor=factor, confidence=judging.confidence),
+        shift=wilcoxon(values[1], values[0], confidence=judging.confidence, ratio=True),
+        equivalence=_or_none(lambda: equivalent_pairs(*values, margin=margin, factor=factor))
+        if margin
+        else None,
+    )
+
+
+def shell_cost(subject: Subject) -> tuple[float, float]:
+    """Mean start of the empty shell and its standard error, seconds; zeros where no shell is used."""
+    starts = subject.shell.sample("elapsed") if subject.shell is not None else np.empty(0)
+    if starts.size < 2:
+        return 0.0, 0.0
+    return mean_of(starts), float(starts.std(ddof=1)) / math.sqrt(starts.size)
+
+
+def mean_trial_s(series: Series) -> float:
+    """How long a kept trial takes, all its launches; 0 where it is not known."""
+    values = series.sample("elapsed")
+    return mean_of(values) * series.inner if values.size else 0.0
+
+
+def _with_secondary(
+    subject: Subject, found: Sequence[Comparison], primary: str, judging: Judging
+) -> list[Comparison]:
+    """Each with the ratios of the other metrics that both tests have, adjusted over all of them at once."""
+    each = [list(_secondary(subject, c, primary, judging)) for c in found]
+    adjusted = iter(benjamini_hochberg([s.ratio.p for secondary in each for s in secondary]))
+    return [
+        replace(c, secondary=tuple(replace(s, adjusted_p=next(adjusted).adjusted) for s in secondary))
+        for c, secondary in zip(found, each, strict=True)
+    ]
+
+
+def _secondary(subject: Subject, c: Comparison, primary: str, judging: Judging) -> Iterator[Secondary]:
+    base, other = subject.test(c.base), subject.test(c.other)
+    for metric in base.columns if judging.secondary is None else judging.secondary:
+        if metric == primary or metric not in base.columns or metric not in other.columns:
+            continue
+        try:
+            if c.ratio.method == "paired":
+                pairs = paired_values(base, other, metric)
+                ratio = paired_ratio(*pairs, factor=c.ratio.factor, confidence=judging.confidence)
+            else:
+                samples = base.sample(metric), other.sample(metric)
+                ratio = unpaired_ratio(*samples, confidence=judging.confidence)
+        except ValueError:
+            continue  # too few values, or some at zero: there is no ratio
+        yield Secondary(metric, ratio, None)
+
+
+def _against_itself(subject: Subject, base: Series, metric: str) -> tuple[Floats, Floats]:
+    """The A/A pairs: the reference and its twin, or, in a duet, both twins."""
+    twins = subject.twins
+    if not twins:
+        return np.empty(0), np.empty(0)
+    first, second = twins if len(twins) == 2 else (base, twins[0])
+    return paired_values(first, second, metric)
+
+
+def _round_down(x: float) -> float:
+    """The next of 1, 2, 5 × 10^n below or at x: a precision somebody would ask for."""
+    if not 0 < x < math.inf:
+        return x
+    power = 10.0 ** math.floor(math.log10(x))
+    return next((m * power for m in (5, 2, 1) if m * power <= x * (1 + 1e-9)), power)
+
+
+def _or_none(function: Callable[[], T]) -> T | None:
+    """What it gives, or None where the values do not allow it."""
+    try:
+        return function()
+    except ValueError:
+        return None

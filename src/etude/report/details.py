@@ -1,0 +1,157 @@
+"""What stands behind a comparison, in sentences: difference, p-values, ranks, what could have been found, sameness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from etude.report import text
+from etude.report.across import Across
+from etude.report.comparisons import Comparison, Secondary
+from etude.report.timespent import TimeSpent
+from etude.stats.compare import Ratio
+from etude.stats.equivalence import Equivalence
+from etude.stats.sittings import Refused, SittingsRatio
+
+LEVEL = 0.05
+"""Of the false discovery rate that other metrics are found at."""
+MOST_METRICS = 6
+
+
+def detail_lines(c: Comparison) -> list[str]:
+    """Below the sentences of one comparison: interval first, p second."""
+    lines = [_difference(c)]
+    if c.shift is not None:
+        limits = (
+            f"{text.span(c.shift.low, c.shift.high)}, "
+            if c.shift.low is not None and c.shift.high is not None
+            else ""
+        )
+        lines.append(
+            f"By ranks (Hodges–Lehmann, {_authors(c.shift.method)}): {c.shift.shift:.4g} × "
+            f"({limits}{p_text(c.shift.p)})."
+        )
+    smallest = c.ratio.smallest_found()
+    if smallest is not None:
+        what = "pairs" if c.ratio.method == "paired" else "trials"
+        lines.append(
+            f"So many {what} of this spread find a difference of {text.percent(smallest)} four times in five."
+        )
+    if c.equivalence is not None:
+        lines.append(_equivalence(c.equivalence))
+    return [*lines, *_other_metrics(c.secondary)]
+
+
+def across_lines(a: Across) -> list[str]:
+    """The comparison of two results of different sittings."""
+    if isinstance(a.found, Refused):
+        needed = f"{text.counted(a.found.needed, 'more stored sitting')} of {a.base} on this machine"
+        return [
+            f"{a.other} ({a.other_label}) is not compared with {a.base} ({a.base_label}): {a.found.reason}. "
+            f"What helps: {a.found.remedy} (--between-sittings PCT), or {needed}."
+        ]
+    ratio, limits = f"{a.found.ratio:.4g}", text.span(a.found.low, a.found.high)
+    head = text.takes(a.metric, a.other, ratio, f"the baseline {a.base}")
+    if not (a.found.low > 1.0 or a.found.high < 1.0):
+        head = f"{a.other} and the baseline {a.base} are not distinguishable in {a.metric}: ratio {ratio}"
+    level = text.level_text(a.found.confidence)
+    return [
+        f"{head} ({level}: {limits}; {p_text(a.found.p)}; {_basis(a.found)}, {text.UNPAIRED}); "
+        f"the baseline's {a.metric} is {text.quantity(a.base_mean, a.unit)} (mean)."
+    ]
+
+
+def time_line(spent: TimeSpent) -> str:
+    """Where the time went, in shares of elapsed."""
+
+    def share(seconds: float) -> str:
+        return text.percent(seconds / spent.elapsed)
+
+    if spent.elapsed <= 0.0:
+        return "where the time went: nothing is known of an elapsed time of 0"
+    parts = [f"user {share(spent.user)}", f"system {share(spent.system)}"]
+    if spent.cpus > 1.0:
+        parts.append(f"{spent.cpus:.2g} CPUs at work, so that waiting is not known")
+    else:
+        parts.append(f"waiting {share(max(0.0, spent.waiting))}")
+    parts.append(_device(spent))
+    if spent.others is None:
+        parts.append("others' CPU not measured (--probe others)")
+    else:
+        parts.append(f"others' CPU {share(spent.others)}")
+    return f"where the time went: {', '.join(parts)}"
+
+
+def p_text(p: float | None) -> str:
+    """`p = .003`; a small one is not written out."""
+    if p is None:
+        return "no p: nothing varies"
+    if p < 1e-4:
+        return "p < .0001"
+    return f"p = {p:.2g}".replace("0.", ".", 1) if p < 0.995 else "p = 1"
+
+
+def _difference(c: Comparison) -> str:
+    test = "paired t on log ratios" if c.ratio.method == "paired" else "Welch's t on logarithms"
+    adjusted = "" if c.adjusted_p is None else f"; by Holm over all comparisons {p_text(c.adjusted_p)}"
+    rejected = "rejected" if _rejected(c.ratio, c.adjusted_p) else "not rejected"
+    p = f"{p_text(c.ratio.p)} ({test}{adjusted}): no difference (H0) is {rejected}."
+    if c.difference is None:
+        return p
+    low, high = (
+        text.quantity(v, c.unit, c.difference.high or None) for v in (c.difference.low, c.difference.high)
+    )
+    return f"Difference of the means: {low} … {high}; {p}"
+
+
+def _rejected(ratio: Ratio, adjusted: float | None) -> bool:
+    p = ratio.p if adjusted is None else adjusted
+    return p is not None and p < 1.0 - ratio.confidence
+
+
+def _authors(method: str) -> str:
+    return method.replace("-", "–")
+
+
+def _equivalence(e: Equivalence) -> str:
+    words = {
+        "the same": "yes: they are the same within it",
+        "different": "no: they differ by more",
+        "undecided": "cannot be told yet: more trials are needed",
+    }
+    return (
+        f"The same within {text.percent(e.margin)}? {words[e.verdict].capitalize()} "
+        f"({text.level_text(1 - 2 * e.level)}: {text.span(e.low, e.high)}; {p_text(e.p)})."
+    )
+
+
+def _other_metrics(secondary: Sequence[Secondary]) -> list[str]:
+    judged = [s for s in secondary if s.adjusted_p is not None]
+    if not judged:
+        return []
+    found = sorted((s for s in judged if (s.adjusted_p or 0.0) < LEVEL), key=lambda s: s.adjusted_p or 0.0)
+    which = [
+        f"{s.metric} {text.ratio_text(s.ratio)} × ({text.span(s.ratio.low, s.ratio.high)}, {p_text(s.ratio.p)}, "
+        f"adjusted {p_text(s.adjusted_p)})"
+        for s in found[:MOST_METRICS]
+    ]
+    more = [f"and {len(found) - MOST_METRICS} more"] if len(found) > MOST_METRICS else []
+    told = f": {'; '.join([*which, *more])}" if found else ""
+    return [
+        f"Of {text.counted(len(judged), 'other metric')} {len(found) or 'none'} "
+        f"{'differs' if len(found) == 1 else 'differ'} (Benjamini–Hochberg at 5 %){told}."
+    ]
+
+
+def _basis(found: SittingsRatio | Ratio) -> str:
+    if isinstance(found, Ratio):
+        return f"over {found.count} sittings or more of each"
+    between = f"{text.percent(found.between.deviation)} between sittings"
+    if found.between.sittings is None:
+        return f"one sitting each, widened by {between} as stated"
+    return f"one sitting each, widened by {between} as seen in {found.between.sittings} sittings"
+
+
+def _device(spent: TimeSpent) -> str:
+    if spent.device is None:
+        return "device not measured (--probe pressure)"
+    return f"some task waited for a device {text.percent(spent.device / spent.elapsed)}"

@@ -1,0 +1,155 @@
+"""`--fail-if 'elapsed > baseline * 1.05'`: a bound that is judged by an interval, not by a mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from etude.errors import UsageError
+from etude.report.across import Across
+from etude.results.units import unit_of
+from etude.stats.intervals import Interval
+from etude.stats.sittings import Refused
+
+if TYPE_CHECKING:
+    from etude.report.comparisons import Comparison
+    from etude.report.verdict import TestVerdict
+
+_FORM = re.compile(
+    r"\s*(?P<metric>[^\W\d]\w*)\s*(?P<sign>[<>]=?)\s*"
+    r"(?:baseline\s*(?:(?P<by>[*/+-])\s*(?P<amount>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<of>%|[^\W\d]\S*)?)?"
+    r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>\S+)?)\s*"
+)
+EXPECTED = (
+    "expected METRIC > BOUND or METRIC < BOUND, with BOUND one of `baseline`, `baseline * 1.05`, `baseline + 5%`, "
+    "`baseline + 2 ms`, `12 ms`"
+)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What must not be."""
+
+    text: str
+    metric: str
+    above: bool
+    """It fails where the metric is above; else where it is below."""
+    of: Literal["ratio", "difference", "value"]
+    """What is bounded: metric over baseline, metric minus baseline, or the metric itself."""
+    limit: float
+    unit: str | None
+    """Of the limit; None for a ratio, and for a number without one."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether one test goes beyond the bound."""
+
+    test: str
+    fails: bool | None
+    """None: the interval holds the bound, so that it cannot be told."""
+    why: str
+
+
+def parse_bound(text: str) -> Bound:
+    """Read a bound.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise UsageError(f"--fail-if {text!r}: {EXPECTED}")
+    above = match["sign"].startswith(">")
+    if match["number"] is not None:
+        limit, unit = _in_base_unit(text, float(match["number"]), match["unit"])
+        return Bound(text, match["metric"], above, "value", limit, unit)
+    if match["by"] is None:
+        return Bound(text, match["metric"], above, "ratio", 1.0, None)
+    amount, by, of = float(match["amount"]), match["by"], match["of"]
+    if by in "*/" and of is None and amount > 0.0:
+        return Bound(text, match["metric"], above, "ratio", amount if by == "*" else 1.0 / amount, None)
+    if by in "+-" and of == "%":
+        limit = 1.0 + amount / 100.0 if by == "+" else 1.0 - amount / 100.0
+        if limit > 0.0:
+            return Bound(text, match["metric"], above, "ratio", limit, None)
+    if by in "+-" and of != "%":
+        limit, unit = _in_base_unit(text, amount, of)
+        return Bound(text, match["metric"], above, "difference", limit if by == "+" else -limit, unit)
+    raise UsageError(f"--fail-if {text!r}: {EXPECTED}")
+
+
+def _in_base_unit(text: str, number: float, name: str | None) -> tuple[float, str | None]:
+    if name is None:
+        return number, None
+    unit = unit_of(name)
+    if unit is None:
+        raise UsageError(f"--fail-if {text!r}: {name} is no unit that is known; such as ms, MiB or 1/s")
+    return unit.of(number), unit.base
+
+
+def answers(
+    bound: Bound, tests: Sequence[TestVerdict], comparisons: Sequence[Comparison], across: Sequence[Across]
+) -> list[Answer]:
+    """The bound judged for each test that it can be judged for.
+
+    Raises:
+        UsageError: for none, with the reason.
+    """
+    if bound.of == "value":
+        found = [a for test in tests if (a := _of_value(bound, test)) is not None]
+        reason = f"no test has an interval of the mean of {bound.metric}"
+    else:
+        found = [_of_comparison(bound, c) for c in comparisons if c.metric == bound.metric]
+        found += [_of_across(bound, a) for a in across if a.metric == bound.metric]
+        reason = f"nothing is compared in {bound.metric}: name tests with --reference, or a stored --baseline"
+    if not found:
+        raise UsageError(f"--fail-if {bound.text!r}: {reason}")
+    return found
+
+
+def _of_value(bound: Bound, test: TestVerdict) -> Answer | None:
+    m = test.metric(bound.metric)
+    if m is None or m.summary is None or m.summary.mean_interval is None:
+        return None
+    _check_unit(bound, m.unit)
+    return _judged(bound, test.test, m.summary.mean_interval, "its mean")
+
+
+def _of_comparison(bound: Bound, c: Comparison) -> Answer:
+    if bound.of == "ratio":
+        return _judged(bound, f"{c.other} against {c.base}", Interval(c.ratio.low, c.ratio.high), "the ratio")
+    _check_unit(bound, c.unit)
+    if c.difference is None:
+        raise UsageError(
+            f"--fail-if {bound.text!r}: the difference of {c.other} and {c.base} has no interval"
+        )
+    return _judged(bound, f"{c.other} against {c.base}", c.difference, "the difference")
+
+
+def _of_across(bound: Bound, a: Across) -> Answer:
+    if isinstance(a.found, Refused):
+        raise UsageError(
+            f"--fail-if {bound.text!r}: {a.other} is not compared with {a.base_label}: {a.found.reason}; "
+            f"{a.found.remedy}"
+        )
+    if bound.of == "difference":
+        raise UsageError(
+            f"--fail-if {bound.text!r}: results of different sittings are compared by their ratio: baseline * 1.05"
+        )
+    name = f"{a.other} ({a.other_label}) against {a.base} ({a.base_label})"
+    return _judged(bound, name, Interval(a.found.low, a.found.high), "the ratio")
+
+
+def _check_unit(bound: Bound, unit: str) -> None:
+    if bound.unit is not None and bound.unit != unit:
+        raise UsageError(f"--fail-if {bound.text!r}: {bound.metric} is in {unit}, not in {bound.unit}")
+
+
+def _judged(bound: Bound, test: str, interval: Interval, what: str) -> Answer:
+    beyond = interval.low > bound.limit if bound.above else interval.high < bound.limit
+    within = interval.high <= bound.limit if bound.above else interval.low >= bound.limit
+    where = f"{what} lies in {interval.low:.4g} … {interval.high:.4g}, the bound is {bound.limit:.4g}"
+    return Answer(test, True if beyond else False if within else None, where)

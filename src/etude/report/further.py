@@ -1,0 +1,156 @@
+"""What is said of a sample or a comparison only on request: other means, levels, percentiles, other tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+from etude.errors import UsageError
+from etude.report import text
+from etude.report.comparisons import Comparison, paired_values
+from etude.report.details import p_text
+from etude.report.judging import Judging
+from etude.report.subject import Subject
+from etude.report.tail import tail_of
+from etude.report.verdict import MetricSummary
+from etude.results.series import Floats, Series
+from etude.stats.levels import LEVELS
+from etude.stats.means import Kind, Mean, MeanRefused, average
+from etude.stats.percentiles import trimmed_mean
+from etude.stats.resampling import bootstrap_ratio, permutation
+from etude.stats.twosample import Difference, student
+from etude.stats.variances import chosen_by_variance
+
+
+def bar(m: MetricSummary, kind: str) -> tuple[float, float] | None:
+    """The ends of the error bar of that kind, in the metric's unit."""
+    s = m.summary
+    if s is None:
+        return None
+    if kind == "min-max":
+        return s.minimum, s.maximum
+    if kind == "quartiles":
+        return s.quartiles
+    if kind == "deviation":
+        return None if s.deviation is None else (s.mean - s.deviation, s.mean + s.deviation)
+    return (s.mean_interval.low, s.mean_interval.high) if s.mean_interval else None
+
+
+def mean_lines(
+    series: Series, m: MetricSummary, which: Mean | None, trim: float | None, judging: Judging
+) -> Iterator[str]:
+    """The mean that was insisted on, or the refusal, and the trimmed mean.
+
+    Raises:
+        UsageError: the mean does not fit the metric's kind.
+    """
+    values = series.sample(m.metric) - m.corrected_s
+    if which is not None:
+        try:
+            average(values, cast(Kind, m.kind), which=which, confidence=judging.confidence)
+        except MeanRefused as error:
+            raise UsageError(f"--mean {which}: {m.metric}: {error}") from None
+        except ValueError:
+            pass  # its summary says why there is none
+    if trim is not None:
+        found = trimmed_mean(values, trim, confidence=judging.confidence)
+        limits = found.interval
+        between = (
+            f"{text.quantity(limits.low, m.unit, found.mean)} … {text.quantity(limits.high, m.unit, found.mean)}"
+            if limits
+            else f"no interval: {found.reason}"
+        )
+        yield (
+            f"{m.metric}: mean without {found.trimmed} of {values.size} at either end: "
+            f"{text.quantity(found.mean, m.unit)} ({text.level_text(judging.confidence)}: {between})"
+        )
+
+
+def level_lines(m: MetricSummary) -> Iterator[str]:
+    """Over which level the interval goes, and how the variance is split."""
+    if m.levels is None:
+        return
+    shares = [
+        f"{c.level} {text.percent(c.share)}" if c.share is not None else f"{c.level} not known ({c.reason})"
+        for c in sorted(m.levels.components, key=lambda c: LEVELS.index(c.level))
+    ]
+    yield (
+        f"{m.metric}: the mean's interval is over {text.counted(m.levels.groups, m.levels.over)}; "
+        f"of the variance lies in {', '.join(shares)}"
+    )
+
+
+def percentile_lines(
+    series: Series, m: MetricSummary, shares: Sequence[float], judging: Judging
+) -> Iterator[str]:
+    """Percentiles with intervals, or why there are none."""
+    tail = tail_of(series, m.metric, shares, judging.confidence)
+    for percentile in tail.percentiles:
+        name = f"p{100 * percentile.share:.6g} of {tail.count:,} {tail.of}"
+        if percentile.value is None:
+            yield f"{m.metric}, {name}: –: {percentile.reason}"
+            continue
+        value = text.quantity(percentile.value, tail.unit)
+        if percentile.interval is None:
+            yield f"{m.metric}, {name}: {value} (no interval: {percentile.reason})"
+        else:
+            low, high = (
+                text.quantity(v, tail.unit, percentile.value)
+                for v in (percentile.interval.low, percentile.interval.high)
+            )
+            yield f"{m.metric}, {name}: {value} ({text.level_text(judging.confidence)}: {low} … {high})"
+
+
+def further_lines(subject: Subject, c: Comparison, tests: Sequence[str]) -> Iterator[str]:
+    """Other two-sample tests of a comparison, as independent samples; sample 1 is the other test, 2 the reference."""
+    if not tests:
+        return
+    base, other = subject.test(c.base), subject.test(c.other)
+    if c.ratio.method == "paired":
+        second, first = paired_values(base, other, c.metric)
+    else:
+        second, first = base.sample(c.metric), other.sample(c.metric)
+    for name in dict.fromkeys(tests):
+        try:
+            yield _TESTS[name](first, second, c) + (", as if unpaired" if c.ratio.method == "paired" else "")
+        except ValueError as error:
+            yield f"{name}: –: {error}"
+
+
+def _student(first: Floats, second: Floats, c: Comparison) -> str:
+    return f"Student's t (pooled, as Getstats): {_difference(student(first, second, confidence=c.ratio.confidence), c)}"
+
+
+def _by_variance(first: Floats, second: Floats, c: Comparison) -> str:
+    found, spread = chosen_by_variance(first, second, confidence=c.ratio.confidence)
+    return (
+        f"{found.method}'s t, chosen by the F test of the variances ({p_text(spread.p)}; never the default, since it "
+        f"costs more errors than Welch's t always): {_difference(found, c)}"
+    )
+
+
+def _permutation(first: Floats, second: Floats, c: Comparison) -> str:
+    found = permutation(first, second)
+    return f"Permutation of studentised differences ({found.resamples:,} orders): {p_text(found.p)}"
+
+
+def _bootstrap(first: Floats, second: Floats, c: Comparison) -> str:
+    found = bootstrap_ratio(first, second, confidence=c.ratio.confidence)
+    return (
+        f"Bootstrap ratio of medians ({found.resamples:,} resamples): {found.ratio:.4g} × "
+        f"({text.span(found.low, found.high)})"
+    )
+
+
+def _difference(d: Difference, c: Comparison) -> str:
+    like = d.difference or None
+    low, middle, high = (text.quantity(v, c.unit, like) for v in (d.low, d.difference, d.high))
+    return f"{middle} ({text.level_text(d.confidence)}: {low} … {high}), {p_text(d.p)}"
+
+
+_TESTS: dict[str, Callable[[Floats, Floats, Comparison], str]] = {
+    "student": _student,
+    "by-variance": _by_variance,
+    "permutation": _permutation,
+    "bootstrap": _bootstrap,
+}

@@ -1,0 +1,1 @@
+"""Auto-pilot's Getstats: its tables, predicates, warnings and tests, as its paper prints them (docs/getstats.md)."""

@@ -1,0 +1,191 @@
+"""Transforms as command-line options, in the order given: one declaration for `getstats` and `etude stats`.
+
+Reading them loads no library of numbers; docs/getstats.md says what each does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from etude.errors import UsageError
+from etude.stats.expression import ExpressionError, compile_expression
+
+if TYPE_CHECKING:
+    import argparse
+
+    from etude.results.table import Table
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One step: its name in `TRANSFORMS`, and its arguments as they were given."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    shifted: bool = False
+    """Whether it is done before the commands and workers of a trial are joined."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a transform is called with, and what it does in a line."""
+
+    metavars: tuple[str, ...]
+    help: str
+
+
+TRANSFORMS: Mapping[str, Declaration] = {
+    "select": Declaration(("EXPR",), "keep the rows for which EXPR holds"),
+    "project": Declaration(("A,B",), "keep these columns"),
+    "rename": Declaration(("OLD=NEW",), "give columns other names; several with commas"),
+    "update": Declaration(("NAME=EXPR",), "compute a column, or replace one; NAME:UNIT=EXPR says its unit"),
+    "group": Declaration(("A",), "a table of its own for each value of a column"),
+    "aggregate": Declaration(
+        ("[BY:]A=F,…",), "one row for all, or for each value of BY: columns A, each by its function F"
+    ),
+    "aggthreads": Declaration((), "join the threads of each epoch, command by command"),
+    "unifycommand": Declaration((), "join the commands of each thread, then the threads"),
+    "waitcpu": Declaration((), "derive wait and cpu from elapsed, user and system"),
+    "warnrow": Declaration(("EXPR", "TEXT"), "warn of each row for which EXPR holds"),
+    "warncol": Declaration(("EXPR", "TEXT"), "warn of each column whose figures make EXPR hold"),
+    "warnval": Declaration(("EXPR", "TEXT"), "warn of each value that makes EXPR hold"),
+    "exitfail": Declaration((), "warn of commands that failed"),
+    "negio": Declaration((), "warn of rows whose waiting time is below zero"),
+    "warnz": Declaration((), "warn of values far from their column's mean"),
+    "warnregress": Declaration((), "warn of times and free memory that move with the epochs"),
+    "echo": Declaration(("TEXT",), "print TEXT"),
+    "describe": Declaration((), "print what each column holds"),
+    "csv": Declaration((), "print the rows as CSV"),
+    "dump": Declaration((), "print the rows"),
+}
+
+FUNCTIONS = ("sum", "mean", "median", "min", "max", "first", "last", "count", "deviation")
+"""Of `--aggregate`."""
+
+
+def variable(text: str) -> tuple[str, float | str]:
+    """`NAME=VALUE` of `--set`; a value that reads as a number is one. Raises UsageError."""
+    name, equals, value = text.partition("=")
+    if not equals or re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) is None:
+        raise UsageError(f"--set {text}: expected NAME=VALUE, such as limit=5")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
+
+
+def checked(transform: Transform) -> Transform:
+    """The transform itself. Raises UsageError where its arguments cannot be meant."""
+    check = _CHECKS.get(transform.name)
+    if check is not None:
+        check(*transform.arguments)
+    return transform
+
+
+def names_in(option: str, text: str) -> list[str]:
+    """`A,B` as names. Raises UsageError."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise UsageError(f"--{option} {text!r}: expected names with commas in between, such as elapsed,user")
+    return names
+
+
+def pairs_in(option: str, text: str) -> dict[str, str]:
+    """`A=B,C=D` as pairs. Raises UsageError."""
+    pairs = [part.partition("=") for part in names_in(option, text)]
+    if not all(left.strip() and right.strip() for left, _, right in pairs):
+        raise UsageError(f"--{option} {text!r}: expected pairs A=B with commas in between")
+    return {left.strip(): right.strip() for left, _, right in pairs}
+
+
+def column_in(text: str) -> tuple[str, str | None, str]:
+    """`NAME=EXPR` or `NAME:UNIT=EXPR` of `--update`: name, unit, expression. Raises UsageError."""
+    match = re.fullmatch(r"([^\s=:]+)(?::([^=]+))?=(.+)", text, re.DOTALL)
+    if match is None:
+        raise UsageError(f"--update {text!r}: expected NAME=EXPR or NAME:UNIT=EXPR")
+    return match[1], match[2], match[3]
+
+
+def aggregate_in(text: str) -> tuple[list[str], dict[str, str]]:
+    """`[BY:]A=F,…` of `--aggregate`: the columns of groups, and each column's function. Raises UsageError."""
+    by, colon, rest = text.rpartition(":")
+    functions = pairs_in("aggregate", rest)
+    for function in functions.values():
+        if function not in FUNCTIONS:
+            raise UsageError(
+                f"--aggregate {text!r}: there is no function {function}; there are {', '.join(FUNCTIONS)}"
+            )
+    return names_in("aggregate", by) if colon else [], functions
+
+
+def usage_of(option: str, error: ExpressionError) -> UsageError:
+    """What is wrong with an option's expression, as an error of usage."""
+    return UsageError(f"--{option}, column {error.column}: {error.message}")
+
+
+def _check_expression(option: str) -> Callable[..., object]:
+    def check(text: str, *_: str) -> None:
+        try:
+            compile_expression(text)
+        except ExpressionError as error:
+            raise usage_of(option, error) from None
+
+    return check
+
+
+def _check_update(text: str) -> None:
+    _check_expression("update")(column_in(text)[2])
+
+
+_CHECKS: Mapping[str, Callable[..., object]] = {
+    "project": lambda text: names_in("project", text),
+    "rename": lambda text: pairs_in("rename", text),
+    "update": _check_update,
+    "aggregate": aggregate_in,
+    **{name: _check_expression(name) for name in ("select", "warnrow", "warncol", "warnval")},
+}
+
+
+def add_options(parser: argparse.ArgumentParser, leave_out: Collection[str] = ()) -> None:
+    """The transforms as options of `parser`; those of these names are left out, since it has them for other things.
+
+    They are collected in the order given in `options.transforms`, and `--set` in `options.variables`.
+    """
+    from etude.report.pipeline import arguments
+
+    arguments.add_options(parser, leave_out)
+
+
+def apply(
+    table: Table,
+    transforms: Sequence[Transform],
+    variables: Mapping[str, float | str] | None = None,
+    *,
+    confidence: float = 0.95,
+    out: Callable[[str], object] = print,
+) -> Table:
+    """The table after these transforms: those that are shifted, then the joining of each trial, then the others.
+
+    Without transforms behind it, the joining is left to whoever makes series of the table. What a transform warns of
+    is added to the table's warnings; what one prints is given to `out`.
+
+    Raises:
+        UsageError: there is no such column, an expression cannot be evaluated, or the table holds summaries only.
+    """
+    if not transforms:
+        return table
+    from etude.report.pipeline.steps import transformed_table
+
+    return transformed_table(table, transforms, variables or {}, confidence, out)
+
+
+def usage_lines(names: Sequence[str]) -> str:
+    """These transforms for a page of help."""
+    lines = []
+    for name in names:
+        option = " ".join([f"--{name}", *TRANSFORMS[name].metavars])
+        lines.append(f"  {option:<22} {TRANSFORMS[name].help}\n")
+    return "".join(lines)

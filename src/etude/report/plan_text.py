@@ -1,0 +1,212 @@
+"""A plan in words: what the pilot knows, what was asked, what a deadline finds, and the command line that does it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from etude.report import text
+from etude.report.again_text import finite
+from etude.report.planned import Planned, Row
+
+_WITH_VALUE = frozenset(
+    f"--{name}"
+    for name in (
+        *("trials", "min-trials", "max-trials", "runs", "min-runs", "max-runs", "precision", "time"),
+        *("output", "export", "baseline", "seed"),
+    )
+)
+_ALONE = frozenset(("--json",))
+HEADINGS = ("trials of each", "likely (80 %)", "time")
+
+
+def heading(plan: Planned) -> str:
+    """What the table's first column is."""
+    return "difference" if plan.noise else "half width"
+
+
+def cells(plan: Planned, row: Row) -> tuple[str, ...]:
+    """One row of the table: the share, trials, their likely range, time."""
+    mark = " ←" if row.share == plan.asked else ""
+    if row.trials is None:
+        return f"{share_text(row.share)}{mark}", "above ten million", "–", "–"
+    likely = f"{row.likely[0]:,} … {row.likely[1]:,}" if row.likely else "–"
+    time = text.duration(row.seconds) if row.seconds is not None else "–"
+    return f"{share_text(row.share)}{mark}", f"{row.trials:,}", likely, time
+
+
+def share_text(share: float) -> str:
+    """`0.5 %`: as it was asked for."""
+    return f"{100 * share:.4g} %"
+
+
+def lines(plan: Planned, document: Mapping[str, Any] | None) -> Iterator[str]:
+    """All that stands below the table."""
+    yield from _asked(plan)
+    yield from _deadline(plan)
+    yield _uncertain(plan)
+    yield _between(plan)
+    if plan.noise and plan.noise.design == "unpaired":
+        yield (
+            "These tests did not take turns, so drift of the machine is in their difference. Interleaved in one run "
+            "they usually need fewer trials: plan from a pilot of that kind."
+        )
+    if plan.row.trials is not None:
+        yield f"To do it: {_to_do(plan, plan.row.trials, document)}"
+
+
+def pilot_line(plan: Planned) -> str:
+    """What the plan stands on."""
+    if plan.noise is None:
+        spread = f"trials vary by {text.percent(plan.spread or 0.0)} (standard deviation)"
+        return f"Pilot: {text.counted(plan.pilot, 'trial')} of {plan.tests[0]}; {plan.metric}: {spread}. {_cost(plan)}"
+    noise = plan.noise
+    base, other = plan.tests
+    low, high = (text.percent(part) for part in noise.likely)
+    if noise.design == "paired":
+        what = f"{text.counted(plan.pilot, 'pair')} of {base} and {other}, in blocks; {plan.metric}: a pair's ratio"
+    else:
+        what = f"{text.counted(plan.pilot, 'trial')} or more of {base} and {other}; {plan.metric}: a trial"
+    more = f" ({len(plan.others)} more tests vary less)" if plan.others else ""
+    worth = (
+        f" Neighbouring trials resemble each other: each is worth {noise.worth:.2f} independent ones."
+        if noise.worth < 1
+        else ""
+    )
+    spread = f"{text.percent(noise.deviation)} (likely {low} to {high})"
+    return f"Pilot: {what} varies by {spread}{more}. {_cost(plan)}{worth}"
+
+
+def _cost(plan: Planned) -> str:
+    if plan.cost.seconds is None:
+        return f"How long it takes is not known: {plan.cost.reason}."
+    time = text.duration(plan.cost.seconds)
+    if plan.cost.reason:
+        return f"A trial takes {time} ({plan.cost.reason})."
+    return f"A trial takes {time} with all that is done around it."
+
+
+def _asked(plan: Planned) -> Iterator[str]:
+    row = plan.row
+    share = share_text(row.share)
+    if row.trials is None:
+        yield f"{share} is out of reach: it needs more than ten million trials. Make a trial longer, or quieter."
+        return
+    time = f", {text.duration(row.seconds)} in all" if row.seconds is not None else ""
+    if plan.noise is None:
+        yield (
+            f"{text.counted(row.trials, 'trial')}{time}: the mean is then known to ± {share} at 95 %; "
+            "half of all experiments need some more."
+        )
+        return
+    tests = "either test" if plan.of == 2 else f"each of the {plan.of} tests"
+    yield (
+        f"{text.counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found (at the 5 % "
+        f"level) with probability {share_text(plan.power)}."
+    )
+
+
+def _deadline(plan: Planned) -> Iterator[str]:
+    fit = plan.fit
+    if fit is None:
+        return
+    within = text.duration(fit.seconds)
+    if fit.trials is None or fit.share is None:
+        yield f"Within {within} not even two trials of each test fit."
+    elif plan.noise is None:
+        yield f"Within {within}: {text.counted(fit.trials, 'trial')}, the mean to ± {text.percent(fit.share)}."
+    else:
+        yield (
+            f"Within {within}: {text.counted(fit.trials, 'trial')} of each; the smallest difference that they find "
+            f"with probability {share_text(plan.power)} is {text.percent(fit.share)}."
+        )
+
+
+def _uncertain(plan: Planned) -> str:
+    if plan.noise is None:
+        return (
+            f"A pilot of {plan.pilot} knows the spread only roughly (one of 10 within a factor of about two), and so "
+            "the number of trials within the square of that."
+        )
+    low, high = plan.noise.likely
+    return (
+        f"A pilot of {plan.pilot} knows the spread within a factor of {high / low:.1f} (80 %), and so the number of "
+        f"trials within a factor of {(high / low) ** 2:.1f}: that is the column likely."
+    )
+
+
+def _between(plan: Planned) -> str:
+    if plan.sittings > 1:
+        return f"The pilot has {plan.sittings} sittings; what changes between them is in no pair, and in no plan."
+    return (
+        "What changes between sittings (boots, builds, days) a pilot of one sitting does not show; more trials in one "
+        "sitting do not take it away."
+    )
+
+
+def _to_do(plan: Planned, trials: int, document: Mapping[str, Any] | None) -> str:
+    if document is None or document.get("verb") not in ("bench", "run"):
+        names = " ".join(f"'COMMAND of {name}'" for name in plan.tests)
+        return f"etude bench --trials {trials} {names}"
+    if document["verb"] == "run":
+        return f"etude run, with {trials} trials and no stop program in the TEST lines of the script"
+    return shlex.join(
+        ["etude", "bench", "--trials", str(trials), *without_rule(document["command_line"][1:])]
+    )
+
+
+def without_rule(words: Sequence[str]) -> list[str]:
+    """The arguments of `etude bench` without those that say how many trials, and what is made of the results."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            kept += [word, *rest]
+        elif word in _WITH_VALUE or word == "-o":
+            next(rest, None)
+        elif word in _ALONE or word.partition("=")[0] in _WITH_VALUE:
+            continue
+        elif not (word.startswith("-o") and not word.startswith("--")):
+            kept.append(word)
+    return kept
+
+
+def to_document(label: str, plans: Sequence[Planned]) -> dict[str, Any]:
+    """The plans as JSON-able data (docs/planning.md)."""
+    return {
+        "format": "etude-plan",
+        "version": 1,
+        "pilot": label,
+        "plans": [_document(plan) for plan in plans],
+    }
+
+
+def _document(plan: Planned) -> dict[str, Any]:
+    noise = plan.noise
+    return {
+        "tests": list(plan.tests),
+        "tests_in_all": plan.of,
+        "metric": plan.metric,
+        "trials": plan.pilot,
+        "sittings": plan.sittings,
+        "seconds_per_trial": plan.cost.seconds,
+        "seconds_reason": plan.cost.reason,
+        "design": noise.design if noise else "mean",
+        "deviation": noise.deviation if noise else plan.spread,
+        "deviation_likely": list(noise.likely) if noise else None,
+        "worth": noise.worth if noise else None,
+        "power": plan.power if noise else None,
+        "asked": plan.asked,
+        "needs": [
+            {
+                "share": row.share,
+                "trials": row.trials,
+                "likely": list(row.likely) if row.likely else None,
+                "seconds": row.seconds,
+            }
+            for row in plan.rows
+        ],
+        "deadline": plan.fit
+        and {"seconds": plan.fit.seconds, "trials": plan.fit.trials, "share": finite(plan.fit.share)},
+    }

@@ -1,0 +1,314 @@
+"""From a pilot: how many trials, and how much time, a difference or a mean's precision needs; what fits a deadline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+
+from etude.errors import InputError, UsageError
+from etude.report.comparisons import mean_trial_s, paired_values, shell_cost
+from etude.report.subject import Subject, column_of
+from etude.report.trialcost import seconds_per_trial
+from etude.results.reader import Results
+from etude.results.series import Floats, Series
+from etude.stats.intervals import effective_count, t_quantile
+from etude.stats.moments import deviation_of
+from etude.stats.planning import (
+    Noise,
+    noise_of_pairs,
+    noise_of_trials,
+    plan_for_deadline,
+    plan_for_effect,
+    trials_for_mean,
+)
+
+T = TypeVar("T")
+
+USUAL = (0.05, 0.02, 0.01, 0.005)
+"""Relative differences, or precisions, that a plan is made for beside the one that is asked for."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a plan. Shares are relative: 0.01 is 1 %."""
+
+    effect: float | None = None
+    precision: float | None = None
+    """Relative half width of a mean: then single tests are planned, not comparisons."""
+    power: float = 0.8
+    deadline_s: float | None = None
+    metric: str | None = None
+    tests: tuple[str, ...] = ()
+    """Only these; empty: all."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one trial of one test."""
+
+    seconds: float | None
+    reason: str | None = None
+    """Why it is not known, or what it leaves out."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one difference, or one precision, needs."""
+
+    share: float
+    trials: int | None
+    """Of each test; None: more than ten million."""
+    likely: tuple[int, int] | None
+    """The same over the 80 % interval of the pilot's spread."""
+    seconds: float | None
+    """For all tests of the experiment together; None where the cost of a trial is not known."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What fits a deadline."""
+
+    seconds: float
+    trials: int | None
+    """Of each test; None where not even two fit."""
+    share: float | None
+    """The smallest difference that they find, or the half width that they reach."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan for a comparison of two tests, or (`noise` None) for the mean of one."""
+
+    tests: tuple[str, ...]
+    """The reference and the other; or one test."""
+    of: int
+    """Tests that run in the experiment, which share its time."""
+    metric: str
+    pilot: int
+    """Pairs, or trials of the test that has fewest."""
+    sittings: int
+    cost: Cost
+    noise: Noise | None
+    asked: float
+    """The difference, or the precision, that is asked for."""
+    power: float
+    rows: tuple[Row, ...]
+    """From the largest share to the smallest; one of them is `asked`."""
+    fit: Fit | None = None
+    spread: float | None = None
+    """Relative standard deviation of the trials, where a mean is planned."""
+    others: tuple[str, ...] = field(default=())
+    """Further tests, which need fewer trials than these two."""
+
+    @property
+    def row(self) -> Row:
+        """The one that was asked for."""
+        return next(row for row in self.rows if row.share == self.asked)
+
+
+def plan_from(subject: Subject, results: Results | None, wanted: Wanted) -> tuple[Planned, ...]:
+    """One plan for a comparison; or, with a precision or for a single test, one for each test's mean.
+
+    results: the same experiment's, where it is one of ours: they know when trials began.
+
+    Raises:
+        InputError: the pilot cannot carry a plan; UsageError: no such metric or test, or a question that does not fit.
+    """
+    _check(wanted)
+    tests = tuple(map(subject.test, wanted.tests)) if wanted.tests else subject.tests
+    metric = wanted.metric or subject.asked.primary
+    if not tests:
+        raise InputError(f"{subject.label}: holds no test; a plan needs a pilot")
+    for series in tests:
+        column_of(series, metric)
+    if wanted.precision is not None:
+        return tuple(_mean(subject, results, series, metric, wanted, wanted.precision) for series in tests)
+    if len(tests) > 1:
+        return (_comparison(subject, results, tests, metric, wanted),)
+    if wanted.effect is not None:
+        raise UsageError(
+            f"{subject.label}: --effect is a difference between two tests, and there is only {tests[0].test!r}; "
+            "run both in one experiment, or plan its mean with --precision"
+        )
+    return (_mean(subject, results, tests[0], metric, wanted, 0.01),)
+
+
+def _check(wanted: Wanted) -> None:
+    for option, share in (("--effect", wanted.effect), ("--precision", wanted.precision)):
+        if share is not None and not 0.0001 <= share <= 10.0:
+            raise UsageError(f"{option} {share:g}: expected a share from 0.01% to 1000%, such as 1%")
+    if wanted.effect is not None and wanted.precision is not None:
+        raise UsageError("--effect plans a comparison, --precision a mean: give one of them")
+    if not 0.05 < wanted.power < 1.0:
+        raise UsageError(f"--power {wanted.power:g}: expected a probability above 0.05 and below 1")
+    if wanted.deadline_s is not None and not wanted.deadline_s > 0.0:
+        raise UsageError("--deadline: expected more than 0 s")
+
+
+def _comparison(
+    subject: Subject, results: Results | None, tests: Sequence[Series], metric: str, wanted: Wanted
+) -> Planned:
+    """Of the noisiest pair: what finds the difference there finds it in the others, too."""
+    group = _in_blocks(subject, tests)
+    base, *rest = group or tests
+    if group:
+        pairs = [(other, _pair_noise(subject, base, other, metric)) for other in rest]
+        other, (noise, pilot) = max(pairs, key=lambda pair: _difficulty(pair[1][0]))
+    elif len(tests) == 2:
+        other = tests[1]
+        noise, pilot = _trial_noise(subject, tests, metric)
+    else:
+        singles = [(series, _trial_noise(subject, [series], metric)) for series in tests]
+        singles.sort(key=lambda single: -_difficulty(single[1][0]))
+        (base, (noise, pilot)), (other, _) = singles[:2]
+    cost = _cost(results, group or (base, other), bool(group))
+    if cost.seconds is not None:
+        noise = replace(noise, seconds_per_trial=cost.seconds)
+    count, asked = len(group or tests), wanted.effect or 0.01
+    rows = [_row(noise, effect, wanted.power, count, cost) for effect in _shares(asked)]
+    left = tuple(s.test for s in (group or tests) if s not in (base, other))
+    return Planned(
+        (base.test, other.test),
+        count,
+        metric,
+        pilot,
+        _sittings((base, other)),
+        cost,
+        noise,
+        asked,
+        wanted.power,
+        tuple(rows),
+        _fit(noise, wanted, count, cost),
+        others=left,
+    )
+
+
+def _in_blocks(subject: Subject, tests: Sequence[Series]) -> tuple[Series, ...]:
+    """Those of the tests that ran in common blocks, if two or more did; of several groups the first."""
+    for names in subject.asked.groups:
+        found = tuple(series for series in tests if series.test in names)
+        if len(found) > 1:
+            return found
+    return ()
+
+
+def _pair_noise(subject: Subject, base: Series, other: Series, metric: str) -> tuple[Noise, int]:
+    taken = _shell(subject, metric)
+    first, second = (values - taken for values in paired_values(base, other, metric))
+    what = f"{metric} of {base.test} and {other.test}"
+    return _told(subject, what, lambda: noise_of_pairs(first, second, seconds_per_trial=1.0)), first.size
+
+
+def _trial_noise(subject: Subject, tests: Sequence[Series], metric: str) -> tuple[Noise, int]:
+    samples = [series.sample(metric) - _shell(subject, metric) for series in tests]
+    what = f"{metric} of {' and '.join(series.test for series in tests)}"
+    noise = _told(subject, what, lambda: noise_of_trials(*samples, seconds_per_trial=1.0))
+    return noise, min(sample.size for sample in samples)
+
+
+def _mean(
+    subject: Subject, results: Results | None, series: Series, metric: str, wanted: Wanted, asked: float
+) -> Planned:
+    values = series.sample(metric) - _shell(subject, metric)
+    what = f"{metric} of {series.test}"
+    cost = _cost(results, (series,), False)
+    if values.size and bool(np.any(values <= 0.0)):
+        raise InputError(
+            f"{subject.label}: {what}: has values at or below 0 (the smallest is {values.min():g})"
+        )
+    rows = []
+    for share in _shares(asked):
+        count = _told(subject, what, lambda share=share: trials_for_mean(values, share))  # type: ignore[misc]
+        rows.append(Row(share, count, None, _times(count, cost)))
+    mean = float(values.mean())
+    fit = None
+    if wanted.deadline_s is not None and cost.seconds:
+        count = int(wanted.deadline_s / cost.seconds + 1e-9)
+        reached = _half_width(values, count) / mean if count >= 2 else None
+        fit = Fit(wanted.deadline_s, count if count >= 2 else None, reached)
+    return Planned(
+        (series.test,),
+        1,
+        metric,
+        int(values.size),
+        _sittings((series,)),
+        cost,
+        None,
+        asked,
+        wanted.power,
+        tuple(rows),
+        fit,
+        deviation_of(values) / mean,
+    )
+
+
+def _half_width(values: Floats, count: int) -> float:
+    """Of a mean's interval at 95 % after `count` trials like these."""
+    spread = deviation_of(values) / math.sqrt(effective_count(values) / values.size)
+    return t_quantile(0.95, count - 1) * spread / math.sqrt(count)
+
+
+def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost) -> Row:
+    plan = plan_for_effect(noise, effect, power=power)
+    if plan is None:
+        return Row(effect, None, None, None)
+    return Row(effect, plan.trials, plan.likely_trials, _times(plan.trials * tests, cost))
+
+
+def _fit(noise: Noise, wanted: Wanted, tests: int, cost: Cost) -> Fit | None:
+    if wanted.deadline_s is None or cost.seconds is None:
+        return None
+    plan = plan_for_deadline(noise, wanted.deadline_s / 3600.0 * 2.0 / tests, power=wanted.power)
+    if plan is None:
+        return Fit(wanted.deadline_s, None, None)
+    return Fit(wanted.deadline_s, plan.trials, plan.effect)
+
+
+def _cost(results: Results | None, tests: Sequence[Series], together: bool) -> Cost:
+    """`together`: the tests took turns; else each has a stretch of time of its own."""
+    if results is not None:
+        names = [series.test for series in tests]
+        parts = [seconds_per_trial(results, part) for part in ([names] if together else [[n] for n in names])]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts):
+            return Cost(sum(known) / len(known))
+    seconds = [mean_trial_s(series) for series in tests]
+    if min(seconds) > 0.0:
+        reason = "it is not recorded when trials began: elapsed alone, without what is done around a trial"
+        return Cost(sum(seconds) / len(seconds), reason)
+    return Cost(None, "neither when trials began nor how long they took is recorded")
+
+
+def _times(count: int | None, cost: Cost) -> float | None:
+    return None if count is None or cost.seconds is None else count * cost.seconds
+
+
+def _shell(subject: Subject, metric: str) -> float:
+    """What --shell subtracts from each value."""
+    return shell_cost(subject)[0] if metric == "elapsed" else 0.0
+
+
+def _sittings(tests: Sequence[Series]) -> int:
+    found = [np.unique(series.sittings[series.kept]).size for series in tests if series.sittings is not None]
+    return max(found, default=1)
+
+
+def _difficulty(noise: Noise) -> float:
+    return noise.deviation / math.sqrt(noise.worth)
+
+
+def _shares(asked: float) -> list[float]:
+    return sorted({*USUAL, asked}, reverse=True)
+
+
+def _told(subject: Subject, what: str, function: Callable[[], T]) -> T:
+    """What it gives; where the pilot does not allow it, one line that says which values and what to do."""
+    try:
+        return function()
+    except ValueError as error:
+        remedy = "; run a pilot of 10 trials, as with --trials 10" if "pilot of" in str(error) else ""
+        raise InputError(f"{subject.label}: {what}: {error}{remedy}") from None

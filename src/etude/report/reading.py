@@ -1,0 +1,82 @@
+"""From a path to what can be judged: our own results, or any file that a reader knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from etude.report.asked import asked_of
+from etude.report.subject import Subject, subject_of, subject_of_table
+from etude.report.usual import ALWAYS, usual_names
+from etude.results.reader import Results, load_results, read_experiment
+
+if TYPE_CHECKING:
+    from etude.report.pipeline import Transform
+    from etude.report.summaries import Summaries
+
+LARGE_BYTES = 64 << 20
+"""Results of ours above this size are read as columns only: what single trials printed is not looked at."""
+
+
+def read_subject(
+    path: str,
+    transforms: Sequence[Transform] = (),
+    variables: Mapping[str, float | str] | None = None,
+    *,
+    metrics: Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> Subject | Summaries:
+    """The tests of a results directory or file, after these transforms with these variables.
+
+    metrics: those that are needed of large results; None: all.
+
+    Raises:
+        InputError: it cannot be read; UsageError: a transform does not fit.
+    """
+    place = Path(path)
+    if not transforms and _is_ours(place):
+        experiment = read_experiment(place) if place.is_dir() else None
+        if experiment is None or _size(place) <= LARGE_BYTES or _has_shell(experiment):
+            return subject_of(load_results(place))
+        return _of_columns(place, experiment, metrics)
+    from etude.report.pipeline import apply
+    from etude.results.readers import read_table
+
+    table = apply(read_table(path), transforms, variables, confidence=confidence)
+    if table.summary_only:
+        from etude.report.summaries import summaries_of
+
+        return summaries_of(table, confidence)
+    return subject_of_table(table)
+
+
+def _is_ours(place: Path) -> bool:
+    """A results directory, or Auto-pilot's format by its name."""
+    try:
+        return (place / "experiment.json").is_file() or (place.suffix == ".res" and place.is_file())
+    except OSError:
+        return False  # said by who reads it
+
+
+def _size(place: Path) -> int:
+    return sum(file.stat().st_size for file in place.glob("*/results.jsonl"))
+
+
+def _has_shell(experiment: Mapping[str, Any]) -> bool:
+    """Whether a shell's own start is subtracted, for which all is needed."""
+    return any(test["role"] == "shell" for test in experiment["tests"])
+
+
+def _of_columns(place: Path, experiment: Mapping[str, Any], metrics: Sequence[str] | None) -> Subject:
+    from etude.results.columns import read_columns
+    from etude.results.columns_series import series_of_columns
+
+    results = Results(place, experiment, {}, ())
+    asked = asked_of(results)
+    wanted = None if metrics is None else metrics or usual_names(asked.primary, experiment.get("metrics") or ALWAYS)
+    columns = read_columns(place, wanted)
+    found = {series.test: series for series in series_of_columns(columns)}
+    notes = (*columns.warnings, "these results are large: what single trials printed was not looked at")
+    tests = tuple(found[name] for name in results.names() if name in found)
+    return Subject(str(place), asked, tests, experiment=experiment, notes=notes)

@@ -1,0 +1,116 @@
+"""What a verdict is passed on: the tests of one experiment or file, as series, and what is known around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from etude.errors import UsageError
+from etude.report.asked import Asked, asked_of
+from etude.report.samework import differences
+from etude.results.reader import Results
+from etude.results.samples import trials_of
+from etude.results.series import Column, Series
+from etude.results.series_of import series_of_results, series_of_table, series_of_trials
+
+if TYPE_CHECKING:
+    from etude.results.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One experiment of ours, or what another program wrote."""
+
+    label: str
+    """Its path."""
+    asked: Asked
+    tests: tuple[Series, ...]
+    twins: tuple[Series, ...] = ()
+    """The reference run against itself."""
+    shell: Series | None = None
+    """The empty shell's own starts."""
+    experiment: Mapping[str, Any] | None = None
+    """Our experiment.json; None for what another program wrote."""
+    work: tuple[str, ...] = ()
+    """What speaks against the tests having done the same work."""
+    notes: tuple[str, ...] = ()
+    """What was left out on reading, or happened while measuring."""
+
+    def test(self, name: str) -> Series:
+        """The test of that name. Raises UsageError where there is none."""
+        for series in self.tests:
+            if series.test == name:
+                return series
+        known = ", ".join(series.test for series in self.tests[:10])
+        raise UsageError(f"{self.label}: has no test {name!r}; it has {known}")
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Of the machine, where it is known."""
+        machine = (self.experiment or {}).get("machine") or {}
+        memory = (machine.get("before") or {}).get("memory") or {}
+        total = memory.get("total_bytes")
+        return total if isinstance(total, int) else None
+
+
+def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subject:
+    """An experiment of ours, of its metrics only these unless all are wanted.
+
+    Raises:
+        InputError: its plan cannot be read.
+    """
+    trials = {name: trials_of(rows) for name, rows in results.measurements.items()}
+    shells = series_of_results(results, "shell", ("elapsed",))
+    parameters = {t["name"]: t.get("parameters") or {} for t in results.experiment["tests"]}
+    kind = results.experiment["plan"].get("kind")
+    return Subject(
+        label=str(results.directory),
+        asked=asked_of(results),
+        tests=tuple(
+            series_of_trials(name, trials[name], parameters[name], metrics) for name in results.names()
+        ),
+        twins=series_of_results(results, "again", metrics),
+        shell=shells[0] if shells else None,
+        experiment=results.experiment,
+        work=() if kind else tuple(differences(results, trials)),
+        notes=tuple(_notes(results)),
+    )
+
+
+def subject_of_table(table: Table) -> Subject:
+    """What another program wrote. Its primary metric is elapsed, else the one that most of its tests have."""
+    tests = series_of_table(table)
+    names = [series.test for series in tests]
+    plain = dict.fromkeys(names, 1.0)
+    asked = Asked(_primary(table.metrics, tests), False, plain, plain, None, ())
+    return Subject(table.label, asked, tests, notes=table.warnings)
+
+
+def column_of(series: Series, metric: str) -> Column:
+    """The metric's column. Raises UsageError where the test has none of that name."""
+    column = series.column(metric)
+    if column is None:
+        known = ", ".join(sorted(series.columns)) or "none"
+        raise UsageError(f"metric {metric!r}: test {series.test!r} has none of that name; it has {known}")
+    return column
+
+
+def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
+    return max(metrics, key=lambda m: (sum(m in s.columns for s in tests), m == "elapsed"), default="elapsed")
+
+
+def _notes(results: Results) -> list[str]:
+    left_out = results.experiment.get("left_out") or []
+    found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
+    if not left_out:
+        found = [f"{path}: its last line was cut short and was left out" for path in results.torn]
+    sittings: list[Any] = results.experiment["sittings"]
+    found += [
+        f"{name}: a line that was cut short before sitting {sitting['sitting']} was left out"
+        for sitting in sittings
+        for name in sitting.get("torn") or ()
+    ]
+    if len(sittings) > 1:
+        found.append(f"resumed: these are {len(sittings)} sittings; pairs are formed within one only")
+    return found

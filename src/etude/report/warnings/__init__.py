@@ -1,0 +1,17 @@
+"""What speaks against a result, each with what to do: pure functions from series and plain data (docs/warnings.md)."""
+
+from etude.report.warnings.machine import machine_warnings
+from etude.report.warnings.ranking import ranked
+from etude.report.warnings.series import series_warnings, work_warnings
+from etude.report.warnings.thresholds import Thresholds
+from etude.report.warnings.warning import KINDS, Warning
+
+__all__ = [
+    "KINDS",
+    "Thresholds",
+    "Warning",
+    "machine_warnings",
+    "ranked",
+    "series_warnings",
+    "work_warnings",
+]

@@ -1,0 +1,88 @@
+"""The values that warnings are about, and words for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etude.report.text import quantity
+from etude.report.warnings.thresholds import Thresholds
+from etude.report.warnings.warning import Warning, warning
+
+Floats = NDArray[np.float64]
+
+NAMED = 5
+"""Of so many trials the numbers are named."""
+
+_LARGE, _SMALL = 1e100, 1e-100  # squares and sums of what lies between are numbers, too
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """One metric of one test: its finite values over the kept trials, in order of time."""
+
+    test: str
+    metric: str
+    unit: str
+    kind: str
+    values: Floats
+    """Shape (n,), n at least 1, in units of `unit` times `scale`."""
+    scale: float
+    """1 unless the values are too large or too small to be squared."""
+    places: NDArray[np.int64]
+    """Number of each trial."""
+    thresholds: Thresholds
+
+    @property
+    def count(self) -> int:
+        """Of the values."""
+        return int(self.values.size)
+
+    def warn(self, kind: str, text: str, advice: str) -> Warning:
+        """A warning about this metric."""
+        return warning(kind, self.test, self.metric, text, advice)
+
+    def shown(self, value: float) -> str:
+        """A value with its unit."""
+        return quantity(value * self.scale, self.unit)
+
+
+def tamed(values: Floats) -> tuple[Floats, float]:
+    """The values in a unit in which they can be squared and summed, and that unit."""
+    largest = float(np.max(np.abs(values))) if values.size else 0.0
+    if largest == 0.0 or _SMALL < largest < _LARGE:
+        return values, 1.0
+    exponent = math.frexp(largest)[1] - 1
+    return np.ldexp(values, -exponent), math.ldexp(1.0, exponent)
+
+
+def named(trials: Sequence[int]) -> str:
+    """`trial 4`, `trials 4, 9 and 17`, `trials 4, 9, 17, 18, 20 and 3 more`."""
+    first = [str(t) for t in trials[:NAMED]]
+    if len(trials) == 1:
+        return f"trial {first[0]}"
+    if len(trials) > NAMED:
+        return f"trials {', '.join(first)} and {len(trials) - NAMED} more"
+    return f"trials {', '.join(first[:-1])} and {first[-1]}"
+
+
+def p_value(p: float) -> str:
+    """`p = 0.0042`, `p < 0.0001`."""
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+
+
+def signed(relative: float) -> str:
+    """`23 % above`, `4.1 % below`."""
+    return f"{size(relative)} {'above' if relative > 0 else 'below'}"
+
+
+def size(relative: float) -> str:
+    """A change without its sign, as percent; beyond ten times as such."""
+    value = abs(relative)
+    if not value < 10:
+        return f"{value:.3g} times the median" if math.isfinite(value) else "any number of %"
+    return f"{100 * value:.2g} %" if value < 1 else f"{100 * value:.0f} %"

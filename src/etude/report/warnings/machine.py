@@ -1,0 +1,114 @@
+"""What changed about the machine while an experiment went on, from its snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from etude.report.warnings.warning import Warning, warning
+
+VOLATILE = (
+    "load",
+    "system.uptime_s",
+    "system.boot_id",
+    "memory.available_bytes",
+    "memory.swap_used_bytes",
+    "python.executable",
+)
+"""Members of a snapshot that change by themselves (or are told of otherwise), with all below them."""
+
+CURRENT = "current"
+"""Members with this word in their name are of the moment, too: the clock rate right now."""
+
+MOST = 4
+"""So many changes are named."""
+
+_LONGEST = 60  # characters of a value
+
+
+def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
+    """What differs between the snapshots of experiment.json: before, at the start of each later sitting, after.
+
+    Members that either snapshot does not know are passed over. Nothing is found in what is no experiment.json.
+    """
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for where, old, new in _steps(experiment):
+        if changes := tuple(old.changes_to(new)):
+            alike.setdefault(changes, []).append(where)
+    found = []
+    for changes, places in alike.items():
+        more = f" and {len(changes) - MOST} more" if len(changes) > MOST else ""
+        when = f"{places[0]}, and so {len(places) - 1} more times" if len(places) > 1 else places[0]
+        text = f"the machine changed {when}: {'; '.join(changes[:MOST])}{more}"
+        found.append(warning("machine-changed", "", "", text, _ADVICE))
+    return found
+
+
+_ADVICE = "do not compare what was measured before with what was measured after"
+
+
+class _State:
+    """The machine at one moment."""
+
+    def __init__(self, snapshot: object, host: object = None, boot: object = None) -> None:
+        self.members = dict(_members(snapshot)) if isinstance(snapshot, Mapping) else {}
+        self.host = host or self.members.pop("system.hostname", None)
+        self.boot = boot or _member(snapshot, "system", "boot_id")
+        self.members.pop("system.hostname", None)
+
+    def changes_to(self, new: _State) -> Iterator[str]:
+        if self.host and new.host and self.host != new.host:
+            yield f"host {_shown(self.host)} → {_shown(new.host)}"
+        elif self.boot and new.boot and self.boot != new.boot:
+            yield "it was rebooted"
+        for name, old in self.members.items():
+            value = new.members.get(name)
+            if old is not None and value is not None and old != value:
+                yield f"{name} {_difference(old, value)}"
+
+
+def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]]:
+    """Consecutive states, and between what they lie."""
+    machine = experiment.get("machine")
+    machine = machine if isinstance(machine, Mapping) else {}
+    sittings = experiment.get("sittings")
+    sittings = [s for s in sittings if isinstance(s, Mapping)] if isinstance(sittings, Sequence) else []
+    states = [
+        _State(machine.get("before") if place == 0 else s.get("machine"), s.get("host"), s.get("boot_id"))
+        for place, s in enumerate(sittings)
+    ] or [_State(machine.get("before"))]
+    for place, (old, new) in enumerate(pairwise(states), start=1):
+        yield f"between sittings {place} and {place + 1}", old, new
+    during = "while it measured" if len(states) == 1 else f"during sitting {len(states)}"
+    yield during, states[-1], _State(machine.get("after"))
+
+
+def _members(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The members that last, with the names of those they stand in."""
+    for key, value in part.items():
+        name = f"{above}.{key}" if above else str(key)
+        if name in VOLATILE or CURRENT in str(key):
+            continue
+        if isinstance(value, Mapping):
+            yield from _members(value, name)
+        else:
+            yield name, value
+
+
+def _member(snapshot: object, *path: str) -> object:
+    for key in path:
+        snapshot = snapshot.get(key) if isinstance(snapshot, Mapping) else None
+    return snapshot
+
+
+def _difference(old: object, new: object) -> str:
+    return f"{_shown(old)} → {_shown(new)}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = " ".join(text.split())
+    return (text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") or "none"

@@ -1,0 +1,157 @@
+"""All warnings about one metric of one test: what is named, and what one cause makes superfluous."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from etude.report.text import counted, percent
+from etude.report.warnings.about import About, tamed
+from etude.report.warnings.course import MEMORY, Course, course, leaks
+from etude.report.warnings.shapes import autocorrelated, clock, far_ones, modes, neighbours_alike, skewed
+from etude.report.warnings.thresholds import Thresholds
+from etude.report.warnings.trials import failed, memory_cliff, set_aside, too_few
+from etude.report.warnings.warning import Warning, warning
+from etude.results.series import Series
+from etude.stats.compare import more_trials
+from etude.stats.intervals import mean_interval
+
+
+def series_warnings(
+    series: Series,
+    metric: str,
+    *,
+    thresholds: Thresholds,
+    factor: float = 1.0,
+    precision: float | None = None,
+    stopped_short: bool = False,
+    memory_bytes: int | None = None,
+    resolution: float | None = None,
+    full: bool = True,
+) -> list[Warning]:
+    """What is to be told of a test and one of its metrics, most important first.
+
+    factor: by which the stop rule widens the mean's interval. precision: the relative half width that was asked for.
+    stopped_short: the stop rule reached its maximum. memory_bytes: of the machine. resolution: of the clock, in the
+    metric's unit, where it is known. full: also whether values are normal. What does not depend on the metric is
+    said with each; `ranked` says it once.
+    """
+    found = [*failed(series), *set_aside(series), *memory_cliff(series, memory_bytes, thresholds)]
+    memory = next((name for name in MEMORY if series.sample(name).size), None)
+    if memory is not None:
+        found += leaks(_about(_longest_sitting(series), memory, thresholds))
+    if metric in series.columns:
+        about = _about(series, metric, thresholds)
+        found += too_few(series, metric, about.count, thresholds)
+        if about.count:
+            found += _about_values(about, resolution, full)
+            found += _not_converged(about, factor, precision, stopped_short)
+    return sorted(found, key=lambda w: w.rank)
+
+
+def _about(series: Series, metric: str, thresholds: Thresholds) -> About:
+    column = series.columns[metric]
+    values, scale = tamed(series.sample(metric))
+    return About(
+        series.test, metric, column.unit, column.kind, values, scale, series.places(metric), thresholds
+    )
+
+
+def _longest_sitting(series: Series) -> Series:
+    """The series without all but its longest sitting: the machine may have been rebooted in between."""
+    if (
+        series.sittings is None
+        or not series.sittings.size
+        or bool(np.all(series.sittings == series.sittings[0]))
+    ):
+        return series
+    numbers, counts = np.unique(series.sittings[series.kept], return_counts=True)
+    if not numbers.size:
+        return series
+    kept = series.kept & (series.sittings == numbers[int(np.argmax(counts))])
+    return Series(series.test, series.trials, kept, series.columns)
+
+
+def _about_values(about: About, resolution: float | None, full: bool) -> list[Warning]:
+    """One cause, one warning.
+
+    All equal: nothing else. A trial too short for its clock, or a clock too coarse for the spread: no shapes. Another
+    level or a drift: no groups, no resemblance of neighbours, and outliers only among the trials that are left. Groups:
+    no outliers, and whether neighbours are alike in the same sentence. Outliers: no resemblance that is gone without
+    them. Not normal: only if nothing else explains it, which the steps of a count do.
+    """
+    if about.kind == "binary":
+        return []
+    if about.count >= 3 and bool(np.all(about.values == about.values[0])):
+        return _all_equal(about)
+    thresholds = about.thresholds
+    of_memory = about.metric in MEMORY  # what changes in its course is a leak, or nothing
+    passing = Course() if of_memory else course(about)
+    found = list(passing.warnings)
+    ticking, tick = clock(about, resolution)
+    if ticking:
+        return found + ticking
+    dependent = not passing.warnings and not of_memory
+    alike = neighbours_alike(about.values, thresholds) if dependent else None
+    if not passing.warnings and (two := modes(about, tick.step if tick else 0.0, alike is not None)):
+        return found + two
+    outliers, others = far_ones(about, passing)
+    found += outliers
+    if alike is not None and (not outliers or neighbours_alike(others, thresholds) is not None):
+        found.append(autocorrelated(about, alike))
+    if full and not found and not (tick and tick.coarse):
+        found += skewed(about)
+    return found
+
+
+def _all_equal(about: About) -> list[Warning]:
+    """Counts and sizes may well be the same every time; times and rates are not."""
+    if about.kind == "count" or about.unit == "B":
+        return []
+    text = f"all {about.count} values of {about.metric} are {about.shown(float(about.values[0]))}"
+    return [
+        about.warn("all-equal", text, "read a finer clock or make trials longer: nothing shows their spread")
+    ]
+
+
+def _not_converged(
+    about: About, factor: float, precision: float | None, stopped_short: bool
+) -> list[Warning]:
+    mean = abs(float(about.values.mean()))
+    interval = mean_interval(about.values, factor=factor) if about.count > 1 else None
+    if precision is not None and (interval is None or mean == 0.0):
+        why = "one value has no spread" if interval is None else "its mean is 0"
+        text = (
+            f"the precision that was asked for, {percent(precision)} of {about.metric}, cannot be told: {why}"
+        )
+        return [
+            about.warn("not-converged", text, "make more trials" if interval is None else "ask for another")
+        ]
+    if precision is not None and interval is not None and interval.half_width / mean >= precision:
+        width = interval.half_width / mean
+        asked = percent(precision)
+        text = f"not converged: the mean of {about.metric} is known to ± {percent(width)}, {asked} was asked"
+        more = more_trials(about.values, target=precision, factor=factor) if math.isfinite(width) else 0
+        return [about.warn("not-converged", text, _further(more))]
+    if not stopped_short:
+        return []
+    text = f"the stop rule had not enough when it reached its maximum of trials ({about.count} with {about.metric})"
+    return [about.warn("not-converged", text, "allow more trials, or be content with less precision")]
+
+
+def _further(more: int) -> str:
+    if more == 0:
+        return "allow more trials"
+    return f"{counted(more, 'more trial')} would reach it if nothing changes"
+
+
+def work_warnings(lines: Sequence[str]) -> list[Warning]:
+    """What speaks against the tests having done the same work (`samework.differences`), as warnings."""
+    found = []
+    for line in lines:
+        text, question, _ = line.rpartition(": is it the same work?")
+        advice = "is it the same work?" if question else "compare what they do before any number"
+        found.append(warning("different-work", "", "", text if question else line, advice))
+    return found

@@ -1,0 +1,124 @@
+"""What became of the trials themselves: failed, set aside, too few, larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from etude.report.text import quantity
+from etude.report.warnings.about import named
+from etude.report.warnings.thresholds import Thresholds
+from etude.report.warnings.warning import Warning, warning
+from etude.results.series import Series
+
+AS_PLANNED = ("first run",)
+"""Reasons for which trials are set aside that nobody has to be told of."""
+
+NOT_OF_THE_COMMAND = "ended with the experiment"
+
+DATA = (
+    "storage_read",
+    "storage_written",
+    "tree_read",
+    "tree_written",
+    "disk_read_bytes",
+    "disk_write_bytes",
+    "peak_memory",
+    "tree_peak_memory",
+)
+"""Metrics that say how many bytes a trial read, wrote or used."""
+
+
+def failed(series: Series) -> list[Warning]:
+    """Trials whose commands failed; in more than one way is worse."""
+    ways: dict[str, list[int]] = {}
+    for failure in series.failures:
+        if failure.how != NOT_OF_THE_COMMAND:
+            ways.setdefault(failure.how, []).append(int(failure.trial))
+    trials = sorted({trial for each in ways.values() for trial in each})
+    if not trials:
+        return []
+    kept = set(series.trials[series.kept].tolist()).intersection(trials)
+    fate = (
+        "all of them kept"
+        if len(kept) == len(trials)
+        else f"{len(kept)} of them kept"
+        if kept
+        else "set aside"
+    )
+    count = f"{len(trials)} of {series.trials.size} trials failed"
+    if len(ways) == 1:
+        text = f"{count} ({next(iter(ways))}; {named(trials)}), {fate}"
+        return [
+            warning("failed", series.test, "", text, "see what they printed: a failed run is another work")
+        ]
+    how = ", ".join(f"{len(set(each))} × {how}" for how, each in ways.items())
+    text = f"{count} in {len(ways)} ways ({how}; {named(trials)}), {fate}"
+    return [
+        warning(
+            "mixed-failures", series.test, "", text, "see what they printed: a failed run is another work"
+        )
+    ]
+
+
+def set_aside(series: Series) -> list[Warning]:
+    """Trials that were not kept for another reason than failing or being the first run."""
+    broken = {int(f.trial) for f in series.failures if f.how != NOT_OF_THE_COMMAND}
+    reasons: dict[str, list[int]] = {}
+    for trial, kept, why in zip(series.trials.tolist(), series.kept.tolist(), series.why, strict=False):
+        if not kept and trial not in broken and why not in AS_PLANNED:
+            reasons.setdefault(why or "no reason given", []).append(trial)
+    if not reasons:
+        return []
+    count = sum(map(len, reasons.values()))
+    whys = "; ".join(f"{why}: {named(trials)}" for why, trials in reasons.items())
+    text = f"{count} of {series.trials.size} trials {'was' if count == 1 else 'were'} not kept ({whys})"
+    return [
+        warning("set-aside", series.test, "", text, "find out whether the reason touches the others, too")
+    ]
+
+
+def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> list[Warning]:
+    """Fewer trials with a value than it takes, or than were kept."""
+    kept = int(np.count_nonzero(series.kept))
+    column = series.columns[metric]
+    if count == 0:
+        why = column.reason or ("they are not finite numbers" if kept else "no trial was kept")
+        text = f"no kept trial has a value of {metric}: {why}"
+        return [warning("too-few", series.test, metric, text, "measure it again, or ask for another metric")]
+    found = []
+    if count < thresholds.few:
+        without = "; not even the median has an interval" if count < 6 else ""
+        text = f"{count} {'trial' if count == 1 else 'trials'} with {metric}: too few to judge them{without}"
+        found.append(warning("too-few", series.test, metric, text, f"make {thresholds.few} or more"))
+    if count < kept:
+        text = f"{kept - count} of {kept} kept trials have no value of {metric}"
+        advice = "find out why before believing the others"
+        found.append(warning("missing-values", series.test, metric, text, advice))
+    return found
+
+
+def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Thresholds) -> list[Warning]:
+    """Data that neither surely fit into the memory nor surely do not: of all such metrics the one nearest to it."""
+    if not memory_bytes or memory_bytes <= 0:
+        return []
+    shares = [(name, share) for name, share in _shares(series, memory_bytes) if share > 0]
+    near = [
+        (name, share) for name, share in shares if thresholds.memory_low <= share <= thresholds.memory_high
+    ]
+    if not near:
+        return []
+    name, share = min(near, key=lambda pair: abs(pair[1] - 1.0))
+    text = (
+        f"{name} of a trial is {quantity(share * memory_bytes, 'B')}, {share:.2f} of the machine's "
+        f"{quantity(memory_bytes, 'B')} of memory: between cached and uncached, where little changes decide"
+    )
+    return [warning("memory-cliff", series.test, name, text, "take clearly less data, or clearly more")]
+
+
+def _shares(series: Series, memory_bytes: int) -> Iterable[tuple[str, float]]:
+    for name in DATA:
+        values = series.sample(name)
+        if values.size and series.columns[name].unit == "B":
+            yield name, float(np.median(values / memory_bytes))

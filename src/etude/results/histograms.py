@@ -1,0 +1,225 @@
+"""HdrHistograms as text: version 2 of their encoding, compressed by zlib, in base64 (they all begin with `HISTFA`).
+
+What such a histogram counts are whole numbers in classes: as wide as 1 up to a number that its significant digits
+decide, and twice as wide each time the values double. The bytes are
+
+    compressed   0x1c849314, length of what follows; zlib of
+    plain        0x1c849313, length of the counts, normalising offset (0), significant digits,
+                 lowest and highest value (8 bytes each), conversion ratio (a double, 1.0)
+    counts       class after class; a negative number stands for that many empty classes
+
+with numbers big-endian, and the counts ZigZag in little-endian groups of seven bits, of which a ninth has eight.
+Source: the format of HdrHistogram 2.x (Java, C, Rust, Python, Go write it); tests/data/histograms.json. Read here
+and not by the Python package, which is a C extension with a build tool among its dependencies, for what 40 lines do.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Whole = NDArray[np.int64]
+
+COMPRESSED, PLAIN = 0x1C849304, 0x1C849303
+_WORD_SIZE = 0xF0  # bits of either number that old versions kept the size of a word in
+_OUTER, _INNER = struct.Struct(">II"), struct.Struct(">IIIIqqd")
+_MOST_BYTES = 1 << 24
+_MOST_VALUE = (1 << 63) - 1
+
+
+class Counted(NamedTuple):
+    """What a histogram holds: only classes in which there is something, rising."""
+
+    values: Whole
+    """The largest value of each class, shape (classes,): what HdrHistogram's own tools print for a percentile."""
+    counts: Whole
+    """Shape (classes,)."""
+
+
+class BadHistogram(ValueError):
+    """Text that is none; one line that says what is wrong with it."""
+
+
+def decode(text: str) -> Counted:
+    """The classes of a histogram that is written as compressed base64.
+
+    Raises:
+        BadHistogram: it is none, is cut short, or is one of a kind that cannot be read (of fractions, of another
+            version).
+    """
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise BadHistogram("it is not base64") from None
+    plain = _inflated(data)
+    if len(plain) < _INNER.size:
+        raise BadHistogram("it is cut short within its head")
+    cookie, length, offset, digits, lowest, highest, ratio = _INNER.unpack_from(plain)
+    if cookie & ~_WORD_SIZE != PLAIN:
+        raise BadHistogram(f"it begins with {cookie:#010x}: it is of another version than 2")
+    if offset != 0 or ratio != 1.0:
+        raise BadHistogram(
+            "it is one of shifted or scaled values; only those of whole numbers as they are are read"
+        )
+    if len(plain) - _INNER.size != length:
+        raise BadHistogram(
+            f"its counts are {len(plain) - _INNER.size} bytes long where its head says {length}"
+        )
+    layout = _layout(lowest, highest, digits)
+    values, counts = [], []
+    place = 0
+    for number in _numbers(plain[_INNER.size :]):
+        if number > 0:
+            values.append(layout.largest(place))
+            counts.append(number)
+        place += -number if number < 0 else 1
+        if place > layout.classes:
+            raise BadHistogram(f"it has more classes than values up to {highest} need")
+    return Counted(np.array(values, dtype=np.int64), np.array(counts, dtype=np.int64))
+
+
+def encode(
+    values: ArrayLike,
+    counts: ArrayLike | None = None,
+    *,
+    digits: int = 3,
+    lowest: int = 1,
+    highest: int | None = None,
+) -> str:
+    """A histogram of whole numbers from 0 to `highest` (their largest, unless given), as compressed base64.
+
+    values, counts: shape (n,) each, in any order; without counts every value counts once.
+    digits: significant digits that are kept, 1 to 5. lowest: the smallest value that is to be told from 0, at least 1.
+    Raises ValueError for what cannot be counted so.
+    """
+    whole = _whole(values, "values")
+    times = np.ones_like(whole) if counts is None else _whole(counts, "counts")
+    if times.size != whole.size:
+        raise ValueError(f"{whole.size} values need as many counts, not {times.size}")
+    most = max([2 * lowest, *whole.tolist()])
+    layout = _layout(lowest, most if highest is None else highest, digits)
+    if layout.place(most) >= layout.classes:
+        raise ValueError(f"{most} is above the highest value, {layout.highest}")
+    held: dict[int, int] = {}
+    for value, count in zip(whole.tolist(), times.tolist(), strict=True):
+        if count:
+            place = layout.place(value)
+            held[place] = held.get(place, 0) + count
+    payload, done = bytearray(), 0
+    for place in sorted(held):
+        if place > done:
+            payload += _zigzag(done - place if place - done > 1 else 0)
+        payload += _zigzag(held[place])
+        done = place + 1
+    payload = payload or bytearray(_zigzag(0))
+    head = _INNER.pack(PLAIN | 0x10, len(payload), 0, digits, layout.lowest, layout.highest, 1.0)
+    packed = zlib.compress(head + bytes(payload))
+    return base64.b64encode(_OUTER.pack(COMPRESSED | 0x10, len(packed)) + packed).decode("ascii")
+
+
+class _Layout(NamedTuple):
+    """Which values fall into which class."""
+
+    lowest: int
+    highest: int
+    unit: int
+    """Bits that all values are shifted down by: differences below are not told apart."""
+    half: int
+    """Bits of half the classes of equal width."""
+    classes: int
+
+    def largest(self, place: int) -> int:
+        """The largest value of the class at that place."""
+        bucket, step = (place >> self.half) - 1, (place & ((1 << self.half) - 1)) + (1 << self.half)
+        if bucket < 0:
+            bucket, step = 0, step - (1 << self.half)
+        return ((step + 1) << (bucket + self.unit)) - 1
+
+    def place(self, value: int) -> int:
+        """Where the value's class stands."""
+        scaled = value >> self.unit
+        bucket = max(0, scaled.bit_length() - self.half - 1)
+        return (bucket << self.half) + (scaled >> bucket)
+
+
+def _layout(lowest: int, highest: int, digits: int) -> _Layout:
+    if not (1 <= digits <= 5 and 1 <= lowest <= highest // 2):
+        raise BadHistogram(
+            f"values from {lowest} to {highest} with {digits} significant digits cannot be counted: digits are 1 to 5, "
+            "the lowest is 1 or more, the highest at least twice that"
+        )
+    unit = lowest.bit_length() - 1
+    half = (2 * 10**digits - 1).bit_length() - 1
+    if highest > _MOST_VALUE or unit + half > 61:
+        raise BadHistogram(f"values from {lowest} to {highest} do not fit into 64 bits")
+    layout = _Layout(lowest, highest, unit, half, 0)
+    last = layout.place(highest)
+    return layout._replace(classes=(last | ((1 << half) - 1)) + 1)
+
+
+def _inflated(data: bytes) -> bytes:
+    """The plain form within the compressed one."""
+    if len(data) < _OUTER.size:
+        raise BadHistogram("it is cut short within its head")
+    cookie, length = _OUTER.unpack_from(data)
+    if cookie & ~_WORD_SIZE != COMPRESSED:
+        raise BadHistogram(f"it begins with {cookie:#010x}: it is not a compressed histogram of version 2")
+    if len(data) - _OUTER.size != length:
+        raise BadHistogram(f"it is {len(data) - _OUTER.size} bytes long where its head says {length}")
+    inflating = zlib.decompressobj()
+    try:
+        plain = inflating.decompress(data[_OUTER.size :], _MOST_BYTES)
+    except zlib.error:
+        raise BadHistogram("its bytes are damaged: they cannot be decompressed") from None
+    if not inflating.eof:
+        large = len(plain) >= _MOST_BYTES
+        raise BadHistogram(f"it is larger than {_MOST_BYTES >> 20} MiB" if large else "it is cut short")
+    return plain
+
+
+def _numbers(data: bytes) -> Iterator[int]:
+    """The counts, and as negative numbers how many are left out."""
+    number, shift = 0, 0
+    for byte in data:
+        if shift == 56:
+            number |= byte << 56
+        else:
+            number |= (byte & 0x7F) << shift
+            if byte & 0x80:
+                shift += 7
+                continue
+        yield (number >> 1) ^ -(number & 1)
+        number, shift = 0, 0
+    if shift:
+        raise BadHistogram("it is cut short within a count")
+
+
+def _zigzag(number: int) -> bytes:
+    rest = number << 1 if number >= 0 else (-number << 1) - 1
+    found = bytearray()
+    while rest > 0x7F and len(found) < 8:
+        found.append((rest & 0x7F) | 0x80)
+        rest >>= 7
+    found.append(rest)
+    return bytes(found)
+
+
+def _whole(x: ArrayLike, name: str) -> Whole:
+    found = np.asarray(x)
+    if found.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if (
+        found.ndim != 1
+        or found.dtype.kind not in "iu"
+        or int(found.min()) < 0
+        or int(found.max()) > _MOST_VALUE
+    ):
+        raise ValueError(f"the {name} of a histogram are one row of whole numbers, 0 or more")
+    return found.astype(np.int64)

@@ -1,0 +1,168 @@
+"""Series of measurements, and of a table of another program's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from etude.results.model import metric_kind
+from etude.results.samples import Trial, trials_of
+from etude.results.series import Column, Failure, Series
+
+if TYPE_CHECKING:
+    import polars
+
+    from etude.results.reader import Results
+    from etude.results.table import Table
+
+
+def series_of_results(
+    results: Results, role: str = "test", metrics: Sequence[str] | None = None
+) -> tuple[Series, ...]:
+    """The tests of one role of an experiment, in the order in which they were named; of these metrics, or of all."""
+    entries = {entry["name"]: entry for entry in results.experiment["tests"]}
+    return tuple(
+        series_of_trials(
+            name, trials_of(results.measurements[name]), entries[name].get("parameters") or {}, metrics
+        )
+        for name in results.names(role)
+    )
+
+
+def series_of_trials(
+    name: str, trials: Sequence[Trial], parameters: Mapping[str, str], metrics: Sequence[str] | None = None
+) -> Series:
+    """One test from its trials; with these metrics, as far as its first or last trial has them, or all."""
+    firsts = [trial.first for trial in trials]
+    looked_at = trials if metrics is None else [*trials[:1], *trials[-1:]]
+    there = dict.fromkeys(metric for trial in looked_at for metric in trial.metrics())
+    wanted = [metric for metric in (there if metrics is None else metrics) if metric in there]
+    windows = [_windows(trial) for trial in trials]
+    return Series(
+        test=name,
+        trials=np.array([m.trial for m in firsts], dtype=np.int64),
+        kept=np.array([m.kept for m in firsts], dtype=np.bool_),
+        columns={metric: _column(trials, metric) for metric in wanted},
+        parameters=parameters,
+        blocks=np.array([m.block for m in firsts], dtype=np.int64),
+        sittings=np.array([m.sitting for m in firsts], dtype=np.int64),
+        labels={"boot": [m.boot_id for m in firsts], "machine": [m.host for m in firsts]},
+        why=[m.why for m in firsts],
+        failures=tuple(_failures(trials)),
+        inner=firsts[-1].inner if firsts else 1,
+        windows=windows if any(windows) else (),
+    )
+
+
+def _column(trials: Sequence[Trial], metric: str) -> Column:
+    _, unit, *reasons = next(
+        m.metrics[metric] for trial in trials for m in trial.measurements if metric in m.metrics
+    )
+    values = np.array([trial.value(metric) for trial in trials], dtype=np.float64)
+    return Column(unit, metric_kind(metric, unit).kind, values, reasons[0] if reasons else None)
+
+
+def _windows(trial: Trial) -> Sequence[Mapping[str, Any]] | None:
+    found = [window for m in trial.measurements for window in m.windows or ()]
+    return found or None
+
+
+def _failures(trials: Iterable[Trial]) -> Iterable[Failure]:
+    for trial in trials:
+        for m in trial.measurements:
+            if m.failed:
+                yield Failure(m.trial, m.worker, m.ending())
+
+
+def series_of_table(table: Table) -> tuple[Series, ...]:
+    """A series a test of a table, or one a test and combination of parameters where those vary.
+
+    Commands are joined first, then workers: the longest elapsed, the summed CPU time (`Table.frame` has a row a
+    measurement). Raises ValueError for a table of summaries.
+    """
+    if table.summary_only:
+        raise ValueError("a table of summaries holds no trials")
+    varying = [name for name in table.parameters if table.frame[name].n_unique() > 1]
+    groups = table.frame.partition_by(["test", *varying], maintain_order=True, include_key=True)
+    return tuple(_of_group(table, frame, varying) for frame in groups)
+
+
+def _of_group(table: Table, frame: polars.DataFrame, varying: Sequence[str]) -> Series:
+    first = frame.row(0, named=True)
+    parameters = {name: str(first[name]) for name in table.parameters if first[name] is not None}
+    joined = _joined(table, frame)
+    places = set(joined.columns)
+    return Series(
+        test=_name(str(first["test"]), {name: parameters[name] for name in varying if name in parameters}),
+        trials=joined["trial"].to_numpy(),
+        kept=joined["kept"].to_numpy(),
+        columns={
+            metric: Column(
+                table.units[metric],
+                table.kinds[metric],
+                joined[metric].cast(float).fill_null(np.nan).to_numpy(),
+            )
+            for metric in table.metrics
+            if frame[metric].null_count() < frame.height
+        },
+        parameters=parameters,
+        blocks=joined["block"].to_numpy() if "block" in places else None,
+        sittings=joined["sitting"].to_numpy() if "sitting" in places else None,
+        labels={
+            level: joined[column].fill_null("").to_list()
+            for level, column in (("boot", "boot"), ("machine", "host"))
+            if column in places
+        },
+        why=joined["why"].to_list() if "why" in places else (),
+        failures=tuple(_failed_rows(frame)),
+        inner=int(joined["inner"][-1] or 1) if "inner" in places else 1,
+    )
+
+
+def _joined(table: Table, frame: polars.DataFrame) -> polars.DataFrame:
+    """A row a trial. Where each trial has one row already, the frame itself."""
+    by = ["sitting", "trial"] if "sitting" in frame.columns else ["trial"]
+    if not frame.select(by).is_duplicated().any():
+        return frame
+    import polars as pl
+
+    rest = [c for c in frame.columns if c not in (*by, "worker", *table.metrics)]
+    kinds = {metric: metric_kind(metric, table.units[metric]) for metric in table.metrics}
+    worker = frame.group_by([*by, "worker"], maintain_order=True).agg(
+        *(pl.col(c).first() for c in rest if c != "kept"),
+        pl.col("kept").all(),
+        *(_join(metric, kind.commands or kind.join) for metric, kind in kinds.items()),
+    )
+    return worker.group_by(by, maintain_order=True).agg(
+        *(pl.col(c).first() for c in rest if c != "kept"),
+        pl.col("kept").all(),
+        *(_join(metric, kind.join) for metric, kind in kinds.items()),
+    )
+
+
+def _join(metric: str, how: str) -> polars.Expr:
+    import polars as pl
+
+    values = pl.col(metric)
+    if how == "sum":  # of nothing is null, not 0
+        return pl.when(values.count() > 0).then(values.sum()).alias(metric)
+    return values.drop_nulls().first() if how == "first" else values.max()
+
+
+def _name(test: str, parameters: Mapping[str, str]) -> str:
+    """The test's name; with its parameters, unless they stand in it already."""
+    missing = [f"{name}={value}" for name, value in parameters.items() if value not in test]
+    return f"{test} ({', '.join(missing)})" if missing else test
+
+
+def _failed_rows(frame: polars.DataFrame) -> Iterable[Failure]:
+    if "status" not in frame.columns:
+        return
+    failed = frame.filter(frame["status"].fill_null(0) != 0)
+    for trial, worker, status in failed.select("trial", "worker", "status").iter_rows():
+        yield Failure(trial, worker, f"exit status {status}")
+
+
+__all__ = ["series_of_results", "series_of_table", "series_of_trials"]

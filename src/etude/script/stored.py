@@ -1,0 +1,61 @@
+"""A script as a results directory keeps it: to run it again as it was, whatever has become of its files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from etude.errors import InputError
+from etude.script.parse import parse_stored
+from etude.script.run import Asked
+from etude.script.source import same_text
+
+
+def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Asked:
+    """The script of an experiment.json, of the lines that stand there, with another seed. `source` is its path.
+
+    Raises:
+        InputError: it is not that of a script, or its text cannot be run.
+    """
+    plan = document["plan"]
+    if plan.get("kind") != "script":
+        raise InputError(f"{source}: is not of a script")
+    text, path, assignments = plan.get("text"), plan.get("script"), plan.get("assignments")
+    if not (_are_files(text) and isinstance(path, str) and _are_words(assignments)):
+        raise InputError(f"{source}: the script's text is not in it; run the script itself")
+    program = parse_stored(text)
+    digest = document.get("digest")
+    program = replace(program, path=path, digest=digest if isinstance(digest, str) else program.digest)
+    return Asked(
+        program, assignments, seed, plan.get("res", True) is not False, str(plan.get("counters", "auto"))
+    )
+
+
+def changed_files(document: Mapping[str, Any]) -> list[str]:
+    """The files of the script that are no longer as they were read, one line each; what is run is what was read."""
+    plan = document["plan"]
+    place = ((document.get("machine") or {}).get("before") or {}).get("directory") or {}
+    found = []
+    for number, (file, lines) in enumerate(plan["text"].items()):
+        path = plan["script"] if number == 0 else os.path.join(place.get("path") or "", file)
+        same = same_text(path, lines)
+        if same is not True:
+            found.append(f"{path} {'is gone' if same is None else 'has changed'} since")
+    return found
+
+
+def _are_files(text: Any) -> bool:
+    return (
+        isinstance(text, dict)
+        and bool(text)
+        and all(
+            isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+            for lines in text.values()
+        )
+    )
+
+
+def _are_words(assignments: Any) -> bool:
+    return isinstance(assignments, dict) and all(isinstance(value, str) for value in assignments.values())

@@ -1,0 +1,149 @@
+"""Many rows made one: groups, aggregates, the commands and workers of a trial; and what is derived from their times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars
+
+from etude.stats.transforms.names import column, find, metrics
+
+FUNCTIONS = ("sum", "mean", "median", "min", "max", "first", "last", "count", "deviation")
+"""What `aggregate` can make of a column; `deviation` with n-1."""
+
+WORKERS: Mapping[str, str] = {"elapsed": "max", "user": "sum", "system": "sum", "sys": "sum"}
+"""How the workers of a trial are joined: the longest elapsed, summed CPU time (Auto-pilot paper, section 3.3)."""
+
+COMMANDS: Mapping[str, str] = {**WORKERS, "elapsed": "sum"}
+"""How the commands that one worker ran one after the other are joined."""
+
+USUAL = "max"
+"""How any other column is joined: the largest."""
+
+_TRIAL = ("file", "test", "sitting", "trial", "epoch")
+
+
+def group(frame: polars.DataFrame, name: str) -> list[tuple[object, polars.DataFrame]]:
+    """The rows of each value of a column, in the order in which values first appear. Raises NoColumnError."""
+    parts = frame.partition_by(column(frame, name), maintain_order=True, as_dict=True)
+    return [(value, part) for (value,), part in parts.items()]
+
+
+def aggregate(
+    frame: polars.DataFrame, functions: Mapping[str, str], by: Sequence[str] = ()
+) -> polars.DataFrame:
+    """One row for all, or one for each combination of `by`: these columns, each by its function of `FUNCTIONS`.
+
+    Values that are missing are left out; of nothing there is no value, but for a count.
+    Raises NoColumnError, and ValueError for another function or a column that is no number's.
+    """
+    made = [_aggregated(frame, column(frame, name), function) for name, function in functions.items()]
+    keys = [column(frame, name) for name in by]
+    return frame.group_by(keys, maintain_order=True).agg(made) if keys else frame.select(made)
+
+
+def _aggregated(frame: polars.DataFrame, name: str, function: str) -> polars.Expr:
+    if function not in FUNCTIONS:
+        raise ValueError(f"there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
+    if function not in ("first", "last", "count") and not frame.schema[name].is_numeric():
+        raise ValueError(f"{function} needs numbers, and {name} holds none")
+    return joined(name, function)
+
+
+def joined(name: str, function: str) -> polars.Expr:
+    """A column's values made one; null where there is none."""
+    values = polars.col(name).drop_nulls()
+    if function == "sum":  # of nothing it would be 0
+        return polars.when(polars.col(name).count() > 0).then(values.sum()).alias(name)
+    if function == "deviation":
+        return values.std(ddof=1)
+    made: polars.Expr = getattr(values, function)()
+    return made
+
+
+def join_threads(
+    frame: polars.DataFrame, by: Sequence[str] | None = None, joins: Mapping[str, str] = WORKERS
+) -> polars.DataFrame:
+    """The workers of each trial made one: the longest elapsed, summed user and system, by default the largest.
+
+    The n-th command of each worker is joined with the n-th of the others.
+    by: what makes a trial; its number, and test and sitting where there are such columns, unless given.
+    Raises NoColumnError where there is no trial or epoch.
+    """
+    keys, worker = _keys(frame, by), find(frame, "worker")
+    if worker is None:
+        return frame
+    turn = "turn of the worker"
+    numbered = frame.with_columns(polars.int_range(polars.len()).over([*keys, worker]).alias(turn))
+    made = numbered.group_by([*keys, turn], maintain_order=True).agg(
+        *_rest(frame, [*keys, worker], joins), polars.col(worker).min()
+    )
+    return made.select(frame.columns)
+
+
+def unite_commands(
+    frame: polars.DataFrame,
+    by: Sequence[str] | None = None,
+    joins: Mapping[str, str] = WORKERS,
+    commands: Mapping[str, str] = COMMANDS,
+) -> polars.DataFrame:
+    """A row a trial: first the commands of each worker are summed up, then its workers are joined.
+
+    So the elapsed time is that of the worker whose commands took longest together. Errors as for `join_threads`.
+    """
+    keys, worker = _keys(frame, by), find(frame, "worker")
+    inner = keys if worker is None else [*keys, worker]
+    made = frame
+    if frame.select(inner).is_duplicated().any():
+        made = frame.group_by(inner, maintain_order=True).agg(_rest(frame, inner, commands))
+        made = made.select(frame.columns)
+    if worker is None or not made.select(keys).is_duplicated().any():
+        return made
+    return join_threads(made, by, joins)
+
+
+def wait_and_cpu(frame: polars.DataFrame) -> polars.DataFrame:
+    """With `wait` = elapsed - user - system, and `cpu` = 100·(user + system)/elapsed in percent, of each row.
+
+    So the mean of `cpu` is the mean of the trials' shares, not the share of the means. Columns that are there stay;
+    nothing is added where there is no elapsed, user or system. A trial of no time has no share.
+    """
+    names = [find(frame, name) for name in ("elapsed", "user", "system")]
+    if None in names or not all(frame.schema[name].is_numeric() for name in names if name):
+        return frame
+    elapsed, user, system = (polars.col(name) for name in names if name)
+    derived = {
+        "wait": elapsed - user - system,
+        "cpu": polars.when(elapsed != 0).then(100.0 * (user + system) / elapsed),
+    }
+    return frame.with_columns(
+        value.alias(name) for name, value in derived.items() if find(frame, name) is None
+    )
+
+
+def _keys(frame: polars.DataFrame, by: Sequence[str] | None) -> list[str]:
+    if by is not None:
+        return [column(frame, name) for name in by]
+    column(frame, "trial")
+    return [name for name in _TRIAL if name in frame.columns]
+
+
+def _rest(frame: polars.DataFrame, keys: Sequence[str], joins: Mapping[str, str]) -> list[polars.Expr]:
+    """Each other column: numbers joined, commands strung together, the first failure, and the first of all else."""
+    numbers = metrics(frame)
+    made = []
+    for name in frame.columns:
+        if name in keys:
+            continue
+        if name in numbers:
+            made.append(joined(name, joins.get(name, USUAL)))
+        elif name == "command":
+            made.append(polars.col(name).drop_nulls().unique(maintain_order=True).str.join("; "))
+        elif name == "kept":
+            made.append(polars.col(name).all())
+        elif name == "status":
+            failed = polars.col(name).filter(polars.col(name) != 0).first()
+            made.append(polars.coalesce(failed, polars.col(name).max()))
+        else:
+            made.append(polars.col(name).first())
+    return made

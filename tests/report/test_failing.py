@@ -1,0 +1,137 @@
+"""`--fail-if`: what it may say, and that an interval judges it."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.errors import UsageError
+from etude.report.across import Across
+from etude.report.comparisons import Comparison
+from etude.report.failing import Answer, Bound, answers, parse_bound
+from etude.report.verdict import MetricSummary, TestVerdict
+from etude.stats.compare import Ratio
+from etude.stats.describe import describe
+from etude.stats.intervals import Interval
+from etude.stats.sittings import Refused, SittingsRatio, given_between
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "limit", "unit", "above"),
+    [
+        ("elapsed > baseline * 1.05", "ratio", 1.05, None, True),
+        ("elapsed>baseline*1.05", "ratio", 1.05, None, True),
+        ("elapsed >= baseline", "ratio", 1.0, None, True),
+        ("speed < baseline / 1.25", "ratio", 0.8, None, False),
+        ("elapsed > baseline + 5%", "ratio", 1.05, None, True),
+        ("speed < baseline - 5 %", "ratio", 0.95, None, False),
+        ("elapsed > baseline + 2 ms", "difference", 0.002, "s", True),
+        ("elapsed < baseline - 2", "difference", -2.0, None, False),
+        ("elapsed > 12 ms", "value", 0.012, "s", True),
+        ("peak_memory > 1e3 MiB", "value", 1e3 * 2**20, "B", True),
+        ("delta < -3", "value", -3.0, None, False),
+    ],
+)
+def test_bounds(text: str, of: str, limit: float, unit: str | None, above: bool) -> None:
+    bound = parse_bound(text)
+    assert (bound.of, bound.unit, bound.above) == (of, unit, above)
+    assert bound.limit == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "elapsed",
+        "elapsed > ",
+        "elapsed = 3",
+        "elapsed > baseline * -1",
+        "elapsed > baseline * 0",
+        "elapsed > baseline * 2 ms",
+        "elapsed > baseline - 100%",
+        "elapsed > 3 parsecs",
+        "3 < elapsed",
+        "elapsed > baseline * baseline",
+    ],
+)
+def test_what_is_no_bound_is_refused_with_what_was_expected(text: str) -> None:
+    with pytest.raises(UsageError, match=r"expected METRIC|no unit that is known"):
+        parse_bound(text)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_bound_or_refused(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        assert isinstance(parse_bound(text), Bound)
+
+
+def compared(low: float, high: float, difference: Interval | None = None) -> Comparison:
+    ratio = Ratio((low * high) ** 0.5, low, high, 20, "paired", 0.95, 1.0)
+    return Comparison(
+        "a", "b", "elapsed", "s", 1.0, ratio, None, 0, None, None, 0.0, 0, 0.0, False, difference=difference
+    )
+
+
+def asked(text: str, *comparisons: Comparison, across: tuple[Across, ...] = ()) -> list[bool | None]:
+    return [answer.fails for answer in answers(parse_bound(text), (), comparisons, across)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "fails"),
+    [(1.06, 1.10, True), (1.04, 1.10, None), (0.98, 1.05, False), (1.0, 1.04, False), (1.051, 1.2, True)],
+)
+def test_a_ratio_fails_only_when_its_whole_interval_is_beyond(
+    low: float, high: float, fails: bool | None
+) -> None:
+    assert asked("elapsed > baseline * 1.05", compared(low, high)) == [fails]
+
+
+def test_a_bound_from_below_is_the_mirror_image() -> None:
+    assert asked("elapsed < baseline * 0.9", compared(0.7, 0.8)) == [True]
+    assert asked("elapsed < baseline * 0.9", compared(0.7, 0.95)) == [None]
+    assert asked("elapsed < baseline * 0.9", compared(0.9, 0.95)) == [False]
+
+
+def test_a_difference_is_judged_by_its_own_interval() -> None:
+    c = compared(1.0, 2.0, Interval(0.003, 0.004))
+    assert asked("elapsed > baseline + 2 ms", c) == [True]
+    assert asked("elapsed > baseline + 5 ms", c) == [False]
+    with pytest.raises(UsageError, match="has no interval"):
+        asked("elapsed > baseline + 2 ms", compared(1.0, 2.0))
+    with pytest.raises(UsageError, match="elapsed is in s, not in B"):
+        asked("elapsed > baseline + 2 KiB", c)
+
+
+def test_a_mean_is_judged_by_its_interval() -> None:
+    summary = describe([1.0, 1.1, 0.9, 1.0, 1.05])
+    test = TestVerdict("t", {}, 5, {}, 5, 1, (MetricSummary("elapsed", "s", summary),), 0, 0.0)
+
+    def told(text: str) -> list[Answer]:
+        return answers(parse_bound(text), [test], (), ())
+
+    assert [a.fails for a in told("elapsed > 0.5 s")] == [True]
+    assert [a.fails for a in told("elapsed > 1 s")] == [None]
+    assert [a.fails for a in told("elapsed > 2000 ms")] == [False]
+    with pytest.raises(UsageError, match="no test has an interval of the mean of nosuch"):
+        told("nosuch > 1")
+
+
+def test_a_stored_baseline_counts_as_far_as_it_may_be_compared() -> None:
+    ratio = SittingsRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
+    found = Across("a", "a", "old", "new", "elapsed", "s", 1.0, ratio)
+    assert asked("elapsed > baseline * 1.05", across=(found,)) == [True]
+    with pytest.raises(UsageError, match="compared by their ratio"):
+        asked("elapsed > baseline + 2 ms", across=(found,))
+    refused = Across(
+        "a", "a", "old", "new", "elapsed", "s", 1.0, Refused("nothing is known", 1, 2, "run both")
+    )
+    with pytest.raises(UsageError, match="a is not compared with old: nothing is known; run both"):
+        asked("elapsed > baseline * 1.05", across=(refused,))
+
+
+def test_a_question_that_nothing_answers_is_an_error_of_usage() -> None:
+    with pytest.raises(UsageError, match="nothing is compared in elapsed: name tests with --reference"):
+        asked("elapsed > baseline * 1.05")

@@ -1,0 +1,145 @@
+"""What changed about the machine."""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.report.warnings import machine_warnings
+from etude.testbed import snapshot
+
+MACHINE = {
+    "system": {"kernel_release": "6.1", "hostname": "a", "boot_id": "one", "uptime_s": 5.0},
+    "frequency": {"governors": ["powersave"], "turbo": True, "current_hz": 1},
+    "memory": {"total_bytes": 100, "available_bytes": 50, "swap_used_bytes": 0},
+    "kernel": {"clock_source": "tsc", "mitigations": {"l1tf": "Not affected"}},
+    "load": {"load_1": 0.1, "pressure": {"cpu": {"avg10": 0.0}}},
+    "python": {"version": "3.11", "executable": "/a/python"},
+}
+
+
+def changed(**members):
+    """MACHINE with `part__member` set."""
+    machine = copy.deepcopy(MACHINE)
+    for name, value in members.items():
+        part, _, member = name.partition("__")
+        machine[part][member] = value
+    return machine
+
+
+def sitting(machine=None, host="a", boot="one"):
+    return {"host": host, "boot_id": boot, "machine": machine}
+
+
+def experiment(after, *later, before=MACHINE):
+    return {"machine": {"before": before, "after": after}, "sittings": [sitting(), *later]}
+
+
+def texts(*args, **options):
+    return [w.text for w in machine_warnings(experiment(*args, **options))]
+
+
+def test_a_machine_that_stays_is_not_told_of():
+    assert texts(MACHINE) == texts(MACHINE, sitting(MACHINE)) == []
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "system__uptime_s",
+        "memory__available_bytes",
+        "memory__swap_used_bytes",
+        "load__load_1",
+        "load__pressure",
+        "frequency__current_hz",
+        "python__executable",
+    ],
+)
+def test_what_changes_by_itself_is_not_told(member):
+    assert texts(changed(**{member: 12345})) == []
+
+
+def test_what_changed_is_told_from_what_to_what():
+    (found,) = machine_warnings(
+        experiment(changed(frequency__governors=["performance"], frequency__turbo=False))
+    )
+    assert found.kind == "machine-changed"
+    assert found.test == ""
+    assert found.text == (
+        "the machine changed while it measured: frequency.governors powersave → performance; frequency.turbo yes → no"
+    )
+    (nested,) = texts(changed(kernel__mitigations={"l1tf": "Vulnerable"}))
+    assert "kernel.mitigations.l1tf Not affected → Vulnerable" in nested
+    (clock,) = texts(changed(kernel__clock_source="hpet"))
+    assert "tsc → hpet" in clock
+
+
+def test_what_is_not_known_on_either_side_has_not_changed():
+    assert texts(changed(frequency__turbo=None)) == texts(None) == []
+    less = copy.deepcopy(MACHINE)
+    del less["frequency"]
+    assert texts(less) == texts(MACHINE, before=less) == []
+
+
+def test_many_changes_are_counted():
+    (text,) = texts(
+        changed(**{f"kernel__new{n}": 1 for n in range(7)}),
+        before=changed(**{f"kernel__new{n}": 0 for n in range(7)}),
+    )
+    assert "kernel.new3 0 → 1 and 3 more" in text
+
+
+def test_each_sitting_is_compared_with_the_one_before():
+    new = changed(system__kernel_release="6.2", system__boot_id="two")
+    (text,) = texts(new, sitting(new, boot="two"))
+    assert text == (
+        "the machine changed between sittings 1 and 2: it was rebooted; system.kernel_release 6.1 → 6.2"
+    )
+    assert texts(MACHINE, sitting(MACHINE), sitting(None)) == []
+    first, second = texts(changed(frequency__turbo=False), sitting(new, boot="two"))
+    assert first.startswith("the machine changed between sittings 1 and 2")
+    assert second.startswith("the machine changed during sitting 2: ")
+
+
+def test_many_reboots_are_one_line():
+    later = [sitting(MACHINE, boot=str(n)) for n in range(5)]
+    last = changed(system__boot_id="4")
+    (text,) = texts(last, *later)
+    assert text == "the machine changed between sittings 1 and 2, and so 4 more times: it was rebooted"
+
+
+def test_another_host_is_told_as_that_and_not_as_a_reboot():
+    other = changed(system__hostname="b", system__boot_id="two")
+    (text,) = texts(other, sitting(other, host="b", boot="two"))
+    assert text == "the machine changed between sittings 1 and 2: host a → b"
+
+
+def test_this_machine_does_not_change_between_two_snapshots():
+    one, two = snapshot.take(), snapshot.take()
+    assert machine_warnings({"machine": {"before": one, "after": two}, "sittings": []}) == []
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["machine", "before", "after", "system", "host", "boot_id", "x"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(json, json, json)
+def test_whatever_json_is_given_there_is_no_exception(machine, sittings, before):
+    for document in (
+        {},
+        {"machine": machine, "sittings": sittings},
+        experiment(machine, sitting(sittings), before=before),
+    ):
+        for warning in machine_warnings(document):
+            assert "\n" not in str(warning)
