@@ -74,7 +74,11 @@ def _of_columns(place: Path, experiment: Mapping[str, Any], metrics: Sequence[st
 
     results = Results(place, experiment, {}, ())
     asked = asked_of(results)
-    wanted = None if metrics is None else metrics or usual_names(asked.primary, experiment.get("metrics") or ALWAYS)
+    wanted = (
+        None
+        if metrics is None
+        else metrics or usual_names(asked.primary, experiment.get("metrics") or ALWAYS)
+    )
     columns = read_columns(place, wanted)
     found = {series.test: series for series in series_of_columns(columns)}
     notes = (*columns.warnings, "these results are large: what single trials printed was not looked at")
