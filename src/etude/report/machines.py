@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-VOLATILE = (
-    "load",
-    "system.uptime_s",
-    "memory.available_bytes",
-    "memory.swap_used_bytes",
-)
-"""Members of a snapshot that are never the same twice, and all below them."""
-
-MOST_CHARACTERS = 60
+from etude.report.snapshots import lasting, shown
 
 
 @dataclass(frozen=True)
@@ -26,7 +18,8 @@ class Difference:
     now: str | None
 
     def __str__(self) -> str:
-        return f"{self.what}: {_short(self.then)} → {_short(self.now)}"
+        then, now = (value if value is not None else "not recorded" for value in (self.then, self.now))
+        return f"{self.what}: {then} → {now}"
 
 
 def machine_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Difference, ...]:
@@ -42,31 +35,17 @@ def machine_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tupl
 def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     machine = document.get("machine")
     before = machine.get("before") if isinstance(machine, Mapping) else None
-    yield from _flat("", before or {})
-    yield from _flat("version", document.get("versions") or {})
-    for test in document.get("tests") or ():
-        for member in (
-            "programs",
-            "digests",
-            "executables",
-        ):  # what a command was made of, where it is recorded
-            yield from _flat(f"{test.get('name')}.{member}", test.get(member) or {})
+    known = before if isinstance(before, Mapping) else {}
+    parts = [known, {"version": document.get("versions") or {}}, {"system": {"boot": _boot(known)}}]
+    for test in document.get("tests") or ():  # what a command was made of, where that is recorded
+        made_of = {member: test.get(member) or {} for member in ("programs", "digests", "executables")}
+        parts.append({str(test.get("name")): made_of})
+    for part in parts:
+        for name, value in lasting(part):
+            if value is not None:
+                yield name, shown(value)
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    if any(name == volatile or name.startswith(f"{volatile}.") for volatile in VOLATILE):
-        return
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, Sequence) and any(isinstance(inner, Mapping) for inner in value):
-        for number, inner in enumerate(value):
-            yield from _flat(f"{name}.{number}", inner)
-    elif value is not None:
-        yield name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _short(text: str | None) -> str:
-    if text is None:
-        return "not recorded"
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+def _boot(snapshot: Mapping[str, Any]) -> Any:
+    system = snapshot.get("system")
+    return system.get("boot_id") if isinstance(system, Mapping) else None

@@ -6,25 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from etude.report.snapshots import lasting, shown
 from etude.report.warnings.warning import Warning, warning
-
-VOLATILE = (
-    "load",
-    "system.uptime_s",
-    "system.boot_id",
-    "memory.available_bytes",
-    "memory.swap_used_bytes",
-    "python.executable",
-)
-"""Members of a snapshot that change by themselves (or are told of otherwise), with all below them."""
-
-CURRENT = "current"
-"""Members with this word in their name are of the moment, too: the clock rate right now."""
 
 MOST = 4
 """So many changes are named."""
-
-_LONGEST = 60  # characters of a value
 
 
 def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
@@ -52,14 +38,14 @@ class _State:
     """The machine at one moment."""
 
     def __init__(self, snapshot: object, host: object = None, boot: object = None) -> None:
-        self.members = dict(_members(snapshot)) if isinstance(snapshot, Mapping) else {}
+        self.members = dict(lasting(snapshot)) if isinstance(snapshot, Mapping) else {}
         self.host = host or self.members.pop("system.hostname", None)
         self.boot = boot or _member(snapshot, "system", "boot_id")
         self.members.pop("system.hostname", None)
 
     def changes_to(self, new: _State) -> Iterator[str]:
         if self.host and new.host and self.host != new.host:
-            yield f"host {_shown(self.host)} → {_shown(new.host)}"
+            yield f"host {shown(self.host)} → {shown(new.host)}"
         elif self.boot and new.boot and self.boot != new.boot:
             yield "it was rebooted"
         for name, old in self.members.items():
@@ -84,18 +70,6 @@ def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]
     yield during, states[-1], _State(machine.get("after"))
 
 
-def _members(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """The members that last, with the names of those they stand in."""
-    for key, value in part.items():
-        name = f"{above}.{key}" if above else str(key)
-        if name in VOLATILE or CURRENT in str(key):
-            continue
-        if isinstance(value, Mapping):
-            yield from _members(value, name)
-        else:
-            yield name, value
-
-
 def _member(snapshot: object, *path: str) -> object:
     for key in path:
         snapshot = snapshot.get(key) if isinstance(snapshot, Mapping) else None
@@ -103,12 +77,4 @@ def _member(snapshot: object, *path: str) -> object:
 
 
 def _difference(old: object, new: object) -> str:
-    return f"{_shown(old)} → {_shown(new)}"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    text = " ".join(text.split())
-    return (text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") or "none"
+    return f"{shown(old)} → {shown(new)}"
