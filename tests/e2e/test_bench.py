@@ -236,10 +236,14 @@ def test_json_is_all_there_is_on_standard_output(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["tests"][0]["kept"] == 3
 
 
-def test_a_baseline_is_marked_as_drift_not_controlled(tmp_path: Path) -> None:
+def test_a_baseline_of_another_sitting_is_refused_or_marked(tmp_path: Path) -> None:
+    asked = ("bench", "--baseline", "old", "-n", "t", "--trials", "5", "sleep 0.002")
     etude("bench", "-o", "old", "-n", "t", "--trials", "5", "sleep 0.001", cwd=tmp_path)
-    done = etude("bench", "--baseline", "old", "-n", "t", "--trials", "5", "sleep 0.002", cwd=tmp_path)
-    assert "drift not controlled" in done.stdout
+    assert "is not compared with t (old): what changes between sittings is not known" in " ".join(
+        etude(*asked, cwd=tmp_path).stdout.split()
+    )
+    marked = etude(*asked, "--between-sittings", "3%", cwd=tmp_path).stdout
+    assert "unpaired, drift not controlled" in " ".join(marked.split())
 
 
 def test_a_shell_is_measured_and_subtracted(tmp_path: Path) -> None:
