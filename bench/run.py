@@ -2,7 +2,8 @@
 
 python bench/run.py [--quick] [--all] [PART …]
 
-Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small; reading-large if named, or with --all.
+Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening; reading-large if named, or
+with --all.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 
 from barrier import barrier
 from launching import launching, reported
+from opening import opening
 from reading import reading, reading_large, small
 from rows import Row, quiet_priority
 from scripts import scripts
@@ -32,6 +34,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "verdicts": (verdicts, COMPARISONS, 3),
     "reading": (reading, 5, 2),
     "small": (small, 15, 3),
+    "opening": (opening, 9, 2),
     "reading-large": (reading_large, 2, 1),
 }
 LARGE = {"reading-large"}

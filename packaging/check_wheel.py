@@ -5,6 +5,7 @@ import zipfile
 from pathlib import Path
 
 PROGRAMS = ("etude-engine", "aptime")
+PAGE = ("page.html.j2", "page.css", "charts.js")
 SHIPPED = ("lib/common.inc", "lib/fs-setup.sh", "postmark/figure1.ap")
 
 
@@ -29,6 +30,11 @@ def faults(wheel: Path) -> list[str]:
         for name in SHIPPED:
             if not any(entry.endswith(f"share/etude/examples/{name}") for entry in names):
                 found.append(f"examples/{name} is missing")
+        found += [
+            f"etude/report/page/assets/{name} is missing"
+            for name in PAGE
+            if f"etude/report/page/assets/{name}" not in names
+        ]
         found += [f"{name} does not belong there" for name in archive.namelist() if name.endswith(".so")]
     return found
 

@@ -70,6 +70,7 @@ def without_stray_requests(text: str) -> str:
 
 
 if __name__ == "__main__":
+    from etude.cli.graphit import USAGE as GRAPHIT
     from etude.cli.main import build_parser
     from etude.report.getstats.options import USAGE
 
@@ -78,6 +79,9 @@ if __name__ == "__main__":
     paths = write_pages(build_parser(), release, directory)
     paths.append(directory / "getstats.1")
     text = text_page("getstats", "the tables of Auto-pilot's Getstats", USAGE, release)
+    paths[-1].write_text(text, encoding="utf-8")
+    paths.append(directory / "graphit.1")
+    text = text_page("graphit", "the graphs of Auto-pilot's Graphit", GRAPHIT, release)
     paths[-1].write_text(text, encoding="utf-8")
     for path in paths:
         print(path)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from builders import measurement, results_directory
+from etude.cli.main import VERBS
 from fakes import World
 
 Etude = Callable[..., int]
@@ -33,7 +34,9 @@ USAGE = [
     (["a", "-P", "n=1,2"], 2, "-P n: no command or hook contains {n}"),
     (["a", "--precision", "x"], 2, "'x' is no share; expected such as 0.02 or 2%"),
     (["a", "--precision", "200%"], 2, "--precision 2: expected a relative half width"),
-    (["a", "--precision", "nan"], 2, "--precision nan"),
+    (["a", "--precision", "nan"], 2, "'nan' is no share; expected such as 0.02 or 2%"),
+    (["a", "--precision", "5"], 2, "5 would be 500 %; write 5% or 0.05"),
+    (["a", "--between-sittings", "-1"], 2, "expected such as 0.02 or 2%"),
     (["a", "--time", "soon"], 2, "'soon' is no duration; expected such as 30, 500ms, 2m or 1h"),
     (["a", "--time", "0"], 2, "--time 0"),
     (["a", "--timeout", "0"], 2, "it must be above 0"),
@@ -85,7 +88,7 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["nosuch"], 2, "no verb 'nosuch'; there are bench, run, stats, plan, doctor: see etude --help"),
+        (["nosuch"], 2, f"no verb 'nosuch'; there are {', '.join(VERBS)}: see etude --help"),
         (["--nosuch"], 2, "no verb '--nosuch'"),
         (["stats"], 2, "the following arguments are required: FILE"),
         (["stats", "nowhere"], 3, "nowhere: cannot be read: No such file or directory"),

@@ -16,7 +16,7 @@ def loaded(script: str, directory: Path) -> list[str]:
     """Which of the heavy libraries are loaded where the script says `mark()`, a line for each mark."""
     prelude = """
 import sys
-HEAVY = ("argparse", "numpy", "scipy.special", "scipy.stats", "polars", "rich", "asyncio")
+HEAVY = ("argparse", "numpy", "scipy.special", "scipy.stats", "polars", "rich", "asyncio", "jinja2", "bokeh")
 def mark():
     print("loaded:", *(name for name in HEAVY if name in sys.modules), flush=True)
 """

@@ -63,7 +63,7 @@ def test_a_pilot_is_planned_and_its_command_line_is_one(tmp_path: Path) -> None:
             "--effect is a difference between two tests, and there is only 'true'",
         ),
         (["one", "--metric", "nonsense"], 2, "metric 'nonsense'"),
-        (["one", "--power", "2"], 2, "--power 2"),
+        (["one", "--power", "2"], 2, "2 would be 200 %"),
         (["one", "--deadline", "soon"], 2, "is no duration"),
         ([], 2, "PILOT"),
     ],

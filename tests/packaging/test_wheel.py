@@ -100,6 +100,14 @@ def test_it_benchmarks(bare: dict[str, str], tmp_path: Path) -> None:
     assert len(lines) >= 3
 
 
+def test_it_writes_a_report(bare: dict[str, str], tmp_path: Path) -> None:
+    path = shutil.which("etude", path=bare["PATH"])
+    assert path is not None
+    run(path, "bench", "--trials", "3", "-o", tmp_path / "results", "true", env=bare, cwd=tmp_path)
+    run(path, "report", tmp_path / "results", env=bare, cwd=tmp_path)
+    assert "Bokeh" in (tmp_path / "results" / "report.html").read_text()
+
+
 def test_a_wheel_for_any_platform_is_refused(tmp_path: Path, tool: Tool) -> None:
     wrong = tmp_path / "etude-0.1.0-cp311-cp311-any.whl"
     with zipfile.ZipFile(wrong, "w") as archive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,3 +111,19 @@ def test_metrics_in_other_units_are_not_compared(tmp_path: Path) -> None:
     other = subject(tmp_path / "other", {"a": rows})
     with pytest.raises(InputError, match="elapsed is in B there, in s in"):
         compare_across(one, other, "elapsed")
+
+
+def test_stored_sittings_of_another_command_do_not_count_and_a_difference_is_said(tmp_path: Path) -> None:
+    def bench(name: str, command: str, level: float) -> Subject:
+        made = subject(tmp_path / name, {"a": trials("a", level)})
+        plan = {"tests": [{"name": "a", "command": [command], "environment": {}}]}
+        return replace(made, experiment={**(made.experiment or {}), "plan": plan})
+
+    old, new = bench("old", "sort", 1.0), bench("new", "sleep", 1.3)
+    stored = [bench(f"s{n}", "sleep", 5.0) for n in range(3)]
+    assert isinstance(compared(old, new, stored=stored).found, Refused)
+    assert isinstance(
+        compared(old, new, stored=[bench(f"t{n}", "sort", 1.0) for n in range(3)]).found, SittingsRatio
+    )
+    (line,) = across_lines(compared(old, new, known=given_between(3.0)))
+    assert "their command lines differ" in line

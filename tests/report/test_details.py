@@ -49,19 +49,20 @@ def test_p_values_are_short_and_never_zero(p: float | None, text: str) -> None:
     assert p_text(p) == text
 
 
-def test_the_interval_comes_first_and_p_second() -> None:
+def test_p_is_of_the_ratio_and_the_difference_has_its_own_interval() -> None:
     c = compared(paired_ratio(BASE, OTHER), difference=Interval(0.04, 0.06))
-    assert detail_lines(c)[0] == (
-        "Difference of the means: 40.00 ms … 60.00 ms; p < .0001 (paired t on log ratios): no difference (H0) is "
-        "rejected."
-    )
+    assert detail_lines(c)[:2] == [
+        "H0 (a ratio of 1) is rejected: p < .0001 (paired t on log ratios).",
+        "Difference of the means: 40.00 ms … 60.00 ms (95 %).",
+    ]
 
 
 def test_a_p_that_many_comparisons_made_large_does_not_reject() -> None:
     ratio = Ratio(1.05, 1.001, 1.1, 20, "paired", 0.95, 1.0, 0.0233, 19.0)
     assert 0.04 < (ratio.p or 0) < 0.06
     told = said(compared(replace(ratio, standard_error=0.02), adjusted_p=0.09))
-    assert "by Holm over all comparisons p = .09): no difference (H0) is not rejected" in told
+    assert "H0 (a ratio of 1) is not rejected: p = " in told
+    assert "by Holm over all comparisons p = .09)." in told
 
 
 def test_ranks_smallest_difference_and_sameness_are_told() -> None:
@@ -101,6 +102,11 @@ def spent(**metrics: tuple[float, ...]) -> Series:
         for n in range(len(next(iter(metrics.values()))))
     ]
     return series_of_trials("a", trials_of(rows), {})
+
+
+def test_what_does_not_vary_cannot_be_tested() -> None:
+    told = said(compared(unpaired_ratio([1.5] * 5, [1.6] * 5)))
+    assert told == "H0 (a ratio of 1) cannot be tested: nothing varies."
 
 
 def test_where_the_time_went_is_in_shares_of_elapsed() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from etude.report.failing import Answer, Bound, answers, parse_bound
 from etude.report.verdict import MetricSummary, TestVerdict
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
-from etude.stats.intervals import Interval
+from etude.stats.intervals import Interval, t_quantile
 from etude.stats.sittings import Refused, SittingsRatio, given_between
 
 
@@ -69,7 +71,8 @@ def test_any_text_is_a_bound_or_refused(text: str) -> None:
 
 
 def compared(low: float, high: float, difference: Interval | None = None) -> Comparison:
-    ratio = Ratio((low * high) ** 0.5, low, high, 20, "paired", 0.95, 1.0)
+    error = math.log(high / low) / 2 / t_quantile(0.95, 19.0)
+    ratio = Ratio((low * high) ** 0.5, low, high, 20, "paired", 0.95, 1.0, error, 19.0)
     return Comparison(
         "a", "b", "elapsed", "s", 1.0, ratio, None, 0, None, None, 0.0, 0, 0.0, False, difference=difference
     )
@@ -87,6 +90,18 @@ def test_a_ratio_fails_only_when_its_whole_interval_is_beyond(
     low: float, high: float, fails: bool | None
 ) -> None:
     assert asked("elapsed > baseline * 1.05", compared(low, high)) == [fails]
+
+
+def test_of_many_comparisons_each_needs_a_wider_interval() -> None:
+    assert asked("elapsed > baseline", compared(1.001, 1.02)) == [True]
+    assert asked("elapsed > baseline", *[compared(1.001, 1.02)] * 20) == [None] * 20
+    told = answers(parse_bound("elapsed > baseline"), (), [compared(1.1, 1.2)] * 3, ())
+    assert "the ratio (one of 3, adjusted) lies in 1.0" in told[0].why
+
+
+def test_what_does_not_vary_cannot_be_told() -> None:
+    ratio = Ratio(1.1, 1.1, 1.1, 20, "unpaired", 0.95, 1.0, 0.0, 19.0)
+    assert asked("elapsed > baseline", replace(compared(1.0, 2.0), ratio=ratio)) == [None]
 
 
 def test_a_bound_from_below_is_the_mirror_image() -> None:

@@ -84,8 +84,8 @@ def test_an_unknown_noise_floor_says_how_many_pairs_there_are() -> None:
 
 
 def test_what_more_pairs_would_show_is_said_with_their_time() -> None:
-    assert said()[2:] == ["160 more pairs (14 s) would show 1.0 %."]
-    assert said(more=1, more_s=0.02)[2:] == ["1 more pair (20 ms) would show 1.0 %."]
+    assert said()[2:] == ["160 more pairs (14 s) would narrow it to ± 1.0 %."]
+    assert said(more=1, more_s=0.02)[2:] == ["1 more pair (20 ms) would narrow it to ± 1.0 %."]
     assert said(more=0)[2:] == []
 
 

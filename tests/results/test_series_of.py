@@ -103,7 +103,7 @@ def test_a_programs_own_metric_has_the_kind_of_its_unit() -> None:
     series = series_of_trials("a", trials_of(made), {})
     assert {name: c.kind for name, c in series.columns.items()} == {
         "speed": "rate",
-        "hits": "ratio",
+        "hits": "count",
         "cost": "cost",
     }
 

@@ -1,4 +1,4 @@
-"""`etude run --again DIR`: run an experiment's own record, then compare both."""
+"""`etude run --again DIR`, or a bundle: run an experiment's own record, then compare both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import os
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,27 +19,48 @@ if TYPE_CHECKING:
 
 def again(options: argparse.Namespace) -> int:
     """Repeat, show the new verdict, and say what is reproduced; 1 where something is not."""
+    from contextlib import nullcontext
+
+    from etude.results.bundle import opened
+    from etude.results.bundle_name import is_bundle
+
+    _check(options)
+    given = Path(options.again)
+    with opened(given) if is_bundle(given) else nullcontext((given,)) as found:
+        return _again(given, _only(given, found), options)
+
+
+def _only(given: Path, found: Sequence[Path]) -> Path:
+    from etude.errors import UsageError
+
+    if len(found) != 1:
+        names = ", ".join(f"results/{path.name}" for path in found)
+        raise UsageError(f"{given}: holds {len(found)} results; unpack it, and name one of {names}")
+    return found[0]
+
+
+def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
+    from etude.cli.terminal import Terminal
     from etude.report.again import repetition
     from etude.report.verdict import verdict
     from etude.results.reader import load_results
     from etude.stats.sittings import given_between
 
-    _check(options)
     known = None
     if options.between_sittings is not None:
         known = _stated(options.between_sittings, given_between)
-    first = Path(options.again)
     then = verdict(load_results(first))
     document: Mapping[str, Any] = then.subject.experiment or {}
     _check_record(first, document, then)
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
     notes = _notes(document, seed, options.seed is None)
+    aside = Terminal(sys.stderr)
     for note in notes:
-        print(note, file=sys.stderr)
+        aside.say(note)
     path = _repeat(first, document, seed, options)
     now = verdict(load_results(path))
     found = repetition(then, now, known=known, stored=_stored(then, path), notes=notes)
-    _show(found, first, path, now, options.json)
+    _show(found, given, path, now, options.json)
     return 1 if found.outcome == "not reproduced" else 0
 
 
@@ -154,22 +175,20 @@ def _show(found: Again, first: Path, path: Path, now: Verdict, json: bool) -> No
 
         print(codec.dumps(again_text.to_document(found, str(first), str(path)), ensure_ascii=False, indent=1))
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
+    from etude.cli.fitting import Column
     from etude.cli.show import show
+    from etude.cli.terminal import Terminal
 
     show(now)
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)
-    console.print(f"\nAgain: {first}")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(found.metric, overflow="fold")
-    for heading in again_text.HEADINGS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in again_text.rows(found):
-        table.add_row(*row)
-    console.print(table)
+    screen = Terminal()
+    screen.say()
+    screen.say_path("Again", str(first))
+    rows = list(again_text.rows(found))
+    columns = [
+        Column(heading, [row[place] for row in rows], rank)
+        for place, (heading, rank) in enumerate(zip(again_text.HEADINGS, (2, 1, 0, 0), strict=True), 1)
+    ]
+    screen.table(Column(found.metric, [row[0] for row in rows]), columns)
     for line in again_text.lines(found):
-        console.print(line, soft_wrap=True)
-    console.print(again_text.last_line(found), soft_wrap=True)
+        screen.say(line)
+    screen.say(again_text.last_line(found))

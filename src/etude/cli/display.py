@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from etude.cli.fitting import cells_of, shortened
+from etude.cli.terminal import USUAL_WIDTH, Terminal
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 
@@ -22,7 +24,8 @@ class Display:
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
-        self._terminal = stream.isatty()
+        self._screen = Terminal(stream)
+        self._terminal = self._screen.obeys
         self._tests: tuple[Named, ...] = ()
         self._shown_at = -float("inf") if self._terminal else clock()
         self._started = clock()
@@ -38,7 +41,7 @@ class Display:
         if event.what == "decision":
             self._why = event.detail
         elif event.what == "resumed":
-            print(f"resumed: {event.detail}", file=self._stream)
+            self._screen.say(f"resumed: {event.detail}")
         kept = any(ledger.kept(test.name) for test in self._tests)
         now = self._clock()
         if kept and not self._plain and self._terminal:
@@ -62,25 +65,26 @@ class Display:
         test = next(test for test in self._tests if ledger.kept(test.name))
         values = ledger.sample(test.name, "elapsed")
         self._plain = True
-        self._stream.write(
-            f"\r\x1b[K{test.name}: mean {quantity(sum(values) / len(values), 's')} ({len(values)} trial)"
-        )
-        self._stream.flush()
+        mean = f"mean {quantity(sum(values) / len(values), 's')} ({len(values)} trial)"
+        (name,) = shortened([self._screen.shown(test.name)], max(8, self._room(mean)))
+        self._screen.draw(f"{name}: {mean}")
 
     def _show(self, event: Event, ledger: Ledger) -> None:
         if not self._terminal:
-            print(self._line(event, ledger), file=self._stream, flush=True)
+            self._screen.say(self._line(event, ledger))
+            self._stream.flush()
             return
         if not any(ledger.kept(test.name) for test in self._tests):
-            self._stream.write(f"\r\x1b[K{self._doing(event)}")
-            self._stream.flush()
+            self._screen.draw(self._doing(event))
             return
         if self._live is None:
             from rich.console import Console
             from rich.live import Live
 
-            self._stream.write("\r\x1b[K")
-            console = Console(file=self._stream, highlight=False, markup=False, emoji=False)
+            self._screen.draw()
+            console = Console(
+                file=self._stream, width=self._screen.width, highlight=False, markup=False, emoji=False
+            )
             self._live = Live(console=console, auto_refresh=False, transient=True)
             self._live.start()
         self._live.update(self._table(event, ledger), refresh=True)
@@ -94,15 +98,25 @@ class Display:
         return f"{self._clock() - self._started:.0f} s: {states}{'; ' + self._why if self._why else ''}"
 
     def _table(self, event: Event, ledger: Ledger) -> Any:
-        from rich.console import Group
-        from rich.table import Table
+        from rich.text import Text
 
-        table = Table.grid(padding=(0, 2))
-        for test in self._tests:
-            table.add_row(test.name, _state(ledger, test, event))
+        states = [self._screen.shown(_state(ledger, test, event)) for test in self._tests]
+        room = max(8, self._room(max(states, key=len)))
+        names = shortened(
+            [self._screen.shown(test.name) for test in self._tests], room, self._screen.shown("…")
+        )
+        wide = max(map(cells_of, names))
+        lines = [
+            f"{name}{' ' * (wide - cells_of(name))}  {state}"
+            for name, state in zip(names, states, strict=True)
+        ]
         left = time_left(self._tests, ledger)
-        text = " · ".join(part for part in (self._doing(event), self._why, left) if part)
-        return Group(table, text)
+        last = " · ".join(part for part in (self._doing(event), self._why, left) if part)
+        return Text("\n".join(map(self._screen.one_line, [*lines, last])), no_wrap=True, overflow="crop")
+
+    def _room(self, beside: str) -> int:
+        """For a name beside that text; what is drawn over must not reach the last column."""
+        return (self._screen.width or USUAL_WIDTH) - cells_of(beside) - 3
 
 
 def _state(ledger: Ledger, test: Named, event: Event) -> str:

@@ -16,6 +16,9 @@ VERBS = {
     "bench": "compare commands at once: interleaved, until the ratio is known",
     "run": "run a script in the Auto-pilot language: --check, --list, --resume, --again",
     "stats": "tables and comparisons of stored results",
+    "report": "one self-contained page of results: verdict, charts, warnings, data (or Markdown, LaTeX)",
+    "plot": "figures of stored results: bars, lines, ratios, distributions, trials over time",
+    "bundle": "pack results for publication, with checksums: --verify",
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
 }

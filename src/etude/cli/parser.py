@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from typing import NoReturn
@@ -24,11 +25,26 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 def share(text: str) -> float:
-    """`0.02` or `2%`."""
+    """`0.02` or `2%`: above 0; from 1 on only with the sign, since 2 would be 200 %."""
     try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; expected such as 0.02 or 2%") from None
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; expected such as 0.02 or 2%")
+    if value >= 1.0 and not text.endswith("%"):
+        raise argparse.ArgumentTypeError(
+            f"{text} would be {100 * value:g} %; write {text}% or {value / 100:g}"
+        )
+    return value
+
+
+def share_below_half(text: str) -> float:
+    """A share of what is left out at either end."""
+    value = share(text)
+    if value >= 0.5:
+        raise argparse.ArgumentTypeError(f"{text}: nothing would be left; expected less than 50%")
+    return value
 
 
 def seconds(text: str) -> float:

@@ -102,22 +102,19 @@ def _read(path: str) -> tuple[Subject, Results | None]:
 
 
 def _show(plan: Planned, document: Any) -> None:
-    import sys
-
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
+    from etude.cli.fitting import Column
+    from etude.cli.terminal import Terminal
     from etude.report import plan_text
 
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)
-    console.print(plan_text.pilot_line(plan))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(plan_text.heading(plan), no_wrap=True)
-    for heading in plan_text.HEADINGS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in plan.rows:
-        table.add_row(*plan_text.cells(plan, row))
-    console.print(table)
+    screen = Terminal()
+    screen.say(plan_text.pilot_line(plan))
+    heads = (plan_text.heading(plan), *plan_text.HEADINGS)
+    rows = [plan_text.cells(plan, row) for row in plan.rows]
+    first, *columns = (Column(head, [row[place] for row in rows]) for place, head in enumerate(heads))
+    screen.table(first, columns)
     for line in plan_text.lines(plan, document):
-        console.print(line, soft_wrap=True)
+        what, _, command = line.partition(": ")
+        if what == "To do it" and command.startswith("etude bench "):
+            screen.say_command(what, command)
+        else:
+            screen.say(line)

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--again",
         metavar="DIR",
-        help="repeat an experiment of etude run or etude bench from its own record, and say whether its verdicts are "
-        "reproduced (exit code 1: one is not); takes no SCRIPT",
+        help="repeat an experiment of etude run or etude bench from its own record (a results directory, or a bundle), "
+        "and say whether its verdicts are reproduced (exit code 1: one is not); takes no SCRIPT",
     )
     add("--check", action="store_true", help="run nothing: parse, expand, and say what would run")
     add("--list", action="store_true", help="run nothing: the names of the tests, one a line")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from etude.cli.terminal import Terminal
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 
@@ -25,7 +25,8 @@ class ScriptDisplay:
         self, stream: TextIO, clock: Callable[[], float] = time.monotonic, say: Callable[[str], None] = print
     ) -> None:
         self._stream, self._clock, self._say = stream, clock, say
-        self._terminal = stream.isatty()
+        self._screen = Terminal(stream)
+        self._terminal = self._screen.obeys
         self._started = clock()
         self._shown_at = self._started
         self._number, self._why, self._doing = "", "", ""
@@ -72,9 +73,7 @@ class ScriptDisplay:
         parts += [self._doing if event.what == "hook" else self._why, self._left(now)]
         text = " · ".join(part for part in parts if part)
         if self._terminal:
-            width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"\r\x1b[K{text[:width]}")
-            self._stream.flush()
+            self._screen.draw(text)
             self._moving = True
         else:
             self._line(text)
@@ -91,12 +90,12 @@ class ScriptDisplay:
 
     def _line(self, text: str) -> None:
         self._clear()
-        print(text, file=self._stream, flush=True)
+        self._screen.say(text)
+        self._stream.flush()
 
     def _clear(self) -> None:
         if self._moving:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+            self._screen.draw()
             self._moving = False
 
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etude.cli.fitting import Column
+from etude.cli.terminal import Terminal
 from etude.report import export, text
 from etude.report.verdict import Verdict
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from etude.report.across import Across
 
-PLAIN_WIDTH = 160
-LAYOUTS = (
-    (126, ("mean", "± 95 %", "median", "min … max", "trials", "user", "system", "peak memory")),
-    (96, ("mean", "± 95 %", "median", "min … max", "trials")),
-    (0, ("mean", "± 95 %", "median", "trials")),
+COLUMNS = (
+    ("mean", 0),
+    ("± 95 %", 0),
+    ("median", 2),
+    ("min … max", 3),
+    ("trials", 1),
+    ("user", 4),
+    ("system", 4),
+    ("peak memory", 4),
 )
-"""Columns of the table, for terminals of at least so many characters."""
+"""Of the table; where it is too wide, those of the highest rank are left out first."""
 BESIDE = ("user", "system", "peak_memory")
 """Metrics that the table shows beside the one that is judged."""
 
@@ -39,22 +42,18 @@ def show(
     if json:
         print(export.to_json(verdict, across))
         return
-    from rich.console import Console
-
-    console = Console(
-        width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, markup=False, emoji=False
-    )
+    screen = Terminal()
     for warning in verdict.warnings:
-        console.print(f"! {warning}", style="yellow", markup=False)
-    console.print(_table(verdict, console.width))
+        screen.say(f"! {warning}", "yellow")
+    _table(verdict, screen)
     for line in _sentences(verdict):
-        console.print(line, markup=False)
+        screen.say(line)
     for comparison in across:
         from etude.report.details import across_lines
 
         for line in across_lines(comparison):
-            console.print(line, markup=False)
-    console.print(f"Results: {verdict.directory}", style="dim", markup=False)
+            screen.say(line)
+    screen.say_path("Results", str(verdict.directory), "dim")
 
 
 def _sentences(verdict: Verdict) -> list[str]:
@@ -70,23 +69,13 @@ def _sentences(verdict: Verdict) -> list[str]:
     ]
 
 
-def _table(verdict: Verdict, width: int) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    columns = next(columns for least, columns in LAYOUTS if width >= least)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(verdict.primary, overflow="fold")
-    for heading in columns:
-        table.add_column(heading, justify="right", no_wrap=True)
+def _table(verdict: Verdict, screen: Terminal) -> None:
+    rows = [_cells(test, verdict.primary) for test in verdict.tests]
+    columns = [Column(heading, [row.get(heading, "–") for row in rows], rank) for heading, rank in COLUMNS]
     ratios = {c.other: text.ratio_text(c.ratio) for c in verdict.comparisons}
     if ratios:
-        table.add_column("ratio", justify="right", no_wrap=True)
-    for test in verdict.tests:
-        cells = _cells(test, verdict.primary)
-        shown = [cells.get(heading, "–") for heading in columns]
-        table.add_row(test.test, *shown, *([ratios.get(test.test, "1")] if ratios else []))
-    return table
+        columns.append(Column("ratio", [ratios.get(test.test, "1") for test in verdict.tests]))
+    screen.table(Column(verdict.primary, [test.test for test in verdict.tests]), columns)
 
 
 def _cells(test: Any, primary: str) -> dict[str, str]:

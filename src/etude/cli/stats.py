@@ -1,8 +1,8 @@
 """Statistics of stored results, ours or another program's: summaries, comparisons, warnings, and answers for CI.
 
-FILE is a results directory, an Auto-pilot .res file, or what hyperfine, perf stat, fio, pytest-benchmark and others
-write (docs/reading-other-tools.md); FORMAT:FILE names the format. Of several files the first is the baseline. What each
-number means, and its formula: docs/statistics.md.
+FILE is a results directory, a bundle, an Auto-pilot .res file, or what hyperfine, perf stat, fio, pytest-benchmark and
+others write (docs/reading-other-tools.md); FORMAT:FILE names the format. Of several files the first is the baseline.
+What each number means, and its formula: docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from etude.report.judging import Judging
     from etude.report.subject import Subject
     from etude.report.verdict import Verdict
+    from etude.stats.predicate import Predicate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +51,12 @@ def _shown(group: argparse._ArgumentGroup) -> None:
     )
     add("--all", action="store_true", help="show all metrics, and a table for each of many tests")
     add(
+        "--wide",
+        action="store_true",
+        help="all columns, also on a narrow screen, and each sample as a line of bars in the order of its trials, "
+        "outliers marked",
+    )
+    add(
         "--confidence",
         type=kinds.percent_between,
         default=0.95,
@@ -65,7 +72,12 @@ def _shown(group: argparse._ArgumentGroup) -> None:
         help="with intervals, of all responses where trials carry histograms, else of the trials "
         "(default p50,p90,p99,p99.9)",
     )
-    add("--trim", type=kinds.share, metavar="SHARE", help="also the mean without that share at either end")
+    add(
+        "--trim",
+        type=kinds.share_below_half,
+        metavar="SHARE",
+        help="also the mean without that share at either end",
+    )
     add(
         "--mean",
         choices=("arithmetic", "harmonic", "geometric", "proportion"),
@@ -155,8 +167,8 @@ def run(options: argparse.Namespace) -> int:
     from etude.report.verdict import verdict
 
     judging = _judging(options)
-    bounds = _bounds(options)
-    sources = [_read(path, options) for path in options.files]
+    bounds, predicate = _bounds(options), _predicate(options)
+    sources = [source for path in options.files for source in _sources(path, options)]
     subjects = [source for source in sources if source is not None]
     verdicts = [verdict(subject, _metrics(subject, options), judging) for subject in subjects]
     across, without = _across(verdicts, options, judging)
@@ -165,7 +177,7 @@ def run(options: argparse.Namespace) -> int:
         display.json(verdicts, across)
     else:
         display.show(verdicts, across, without)
-    return max(answer(bounds, verdicts, across, aside=options.json), _judge(subjects, options))
+    return max(answer(bounds, verdicts, across, aside=options.json), _judge(subjects, predicate, options))
 
 
 def _judging(options: argparse.Namespace) -> Judging:
@@ -197,6 +209,28 @@ def _bounds(options: argparse.Namespace) -> list[Bound]:
     return [parse_bound(text) for text in options.fail_if]
 
 
+def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
+    """The file's tests; of a bundle those of each of its results."""
+    from pathlib import Path
+
+    from etude.results.bundle_name import is_bundle
+
+    place = Path(path)
+    if not is_bundle(place):
+        return [_read(path, options)]
+    from dataclasses import replace
+
+    from etude.results.bundle import opened
+
+    with opened(place) as found:
+        subjects = [(directory.name, _read(str(directory), options)) for directory in found]
+    several = len(subjects) > 1
+    return [
+        subject and replace(subject, label=f"{path}: {name}" if several else path)
+        for name, subject in subjects
+    ]
+
+
 def _read(path: str, options: argparse.Namespace) -> Subject | None:
     """The file's tests; None for one that holds summaries only, which are shown at once."""
     from etude.report.reading import read_subject
@@ -217,6 +251,11 @@ def _read(path: str, options: argparse.Namespace) -> Subject | None:
 def _metrics(subject: Subject, options: argparse.Namespace) -> list[str] | None:
     """The metrics to summarise; None for all."""
     if options.metric:
+        from etude.report.subject import column_of
+
+        for metric in options.metric:
+            if not any(metric in series.columns for series in subject.tests):
+                column_of(subject.tests[0], metric)
         return list(options.metric)
     if options.all or options.json:
         return None
@@ -258,23 +297,42 @@ def answer(
         return 0
     import sys
 
+    from etude.cli.terminal import Terminal
     from etude.report.failing import answers
 
+    screen = Terminal(sys.stderr if aside else None)
     tests = [test for verdict in verdicts[-1:] for test in verdict.tests]
     comparisons = [c for verdict in verdicts for c in verdict.comparisons]
     code = 0
     for bound in bounds:
         for found in answers(bound, tests, comparisons, across):
             said = {True: "yes", False: "no", None: "cannot be told"}[found.fails]
-            print(f"{bound.text}? {found.test}: {said}: {found.why}", file=sys.stderr if aside else None)
+            screen.say(f"{bound.text}? {found.test}: {said}: {found.why}")
             code = max(code, int(found.fails is True))
     return code
 
 
-def _judge(subjects: Sequence[Subject], options: argparse.Namespace) -> int:
-    """1 unless the predicate holds for every judged metric of every test."""
+def _predicate(options: argparse.Namespace) -> Predicate | None:
     if options.predicate is None:
+        return None
+    from etude.report.predicated import read_predicate
+
+    return read_predicate(options.predicate, options.confidence)
+
+
+def _judge(subjects: Sequence[Subject], predicate: Predicate | None, options: argparse.Namespace) -> int:
+    """1 unless the predicate holds for every judged metric of every test; says for which it does not."""
+    if predicate is None:
         return 0
+    import sys
+
     from etude.report.predicated import judge_subjects
 
-    return 0 if judge_subjects(subjects, options.predicate, options.metric, options.confidence) else 1
+    judgements = judge_subjects(subjects, predicate, options.metric)
+    for test, judgement in judgements:
+        if not judgement.holds:
+            print(
+                f"--predicate does not hold: {test}: {judgement.why}",
+                file=sys.stderr if options.json else None,
+            )
+    return 0 if judgements and all(judgement.holds for _, judgement in judgements) else 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
+from etude.cli.fitting import Column
+from etude.cli.sparkline import bar_lines
+from etude.cli.terminal import Terminal
 from etude.report import details, further, text
 from etude.report.judging import Judging
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict
@@ -16,19 +16,39 @@ from etude.report.verdict import MetricSummary, TestVerdict, Verdict
 if TYPE_CHECKING:
     from etude.report.across import Across
     from etude.report.summaries import Summaries, SummaryRow
+    from etude.results.series import Series
 
-PLAIN_WIDTH = 200
-"""Of tables where the output is no terminal; sentences are not broken there."""
 MANY = 8
 """More tests than this are shown a line each, unless all is asked for."""
 MOST_WARNINGS = 8
 FEWEST_FOR_QUARTILES = 4
-LAYOUTS = (
-    (150, ("n", "n_eff", "mean", "bar", "median", "of median", "quartiles", "min", "max", "deviation")),
-    (110, ("n", "mean", "bar", "median", "of median", "deviation")),
-    (0, ("n", "mean", "bar", "median")),
-)
-"""Columns of the table, for terminals of at least so many characters."""
+COLUMNS = {
+    "n": 1,
+    "n_eff": 5,
+    "mean": 0,
+    "bar": 0,
+    "median": 2,
+    "of median": 3,
+    "quartiles": 6,
+    "min": 7,
+    "max": 7,
+    "deviation": 4,
+}
+"""Of the table; where it is too wide, those of the highest rank are left out first."""
+SUMMARY_COLUMNS = {
+    "metric": 0,
+    "n": 1,
+    "mean": 0,
+    "interval": 0,
+    "median": 2,
+    "quartiles": 4,
+    "min": 5,
+    "max": 5,
+    "deviation": 3,
+    "error": 1,
+}
+MOST_BARS = 100
+"""Of a sparkline, however wide the screen."""
 
 
 class StatsDisplay:
@@ -37,7 +57,7 @@ class StatsDisplay:
     def __init__(self, options: argparse.Namespace, judging: Judging) -> None:
         self._options = options
         self._judging = judging
-        self._console = _console()
+        self._screen = Terminal()
 
     def json(self, verdicts: Sequence[Verdict], across: Sequence[Across]) -> None:
         """One document a verdict; what was compared across files stands in the last one."""
@@ -54,47 +74,55 @@ class StatsDisplay:
             self._verdict(verdict)
         for comparison in across:
             for line in details.across_lines(comparison):
-                self._line(line)
+                self._screen.say(line)
         for line in without:
-            self._line(line)
+            self._screen.say(line)
 
     def _verdict(self, verdict: Verdict) -> None:
-        self._line(verdict.subject.label, style="bold")
+        self._screen.say(verdict.subject.label, "bold")
         most = len(verdict.warnings) if self._options.all_warnings else MOST_WARNINGS
         for warning in verdict.warnings[:most]:
-            self._line(f"! {warning}", style="yellow")
+            self._screen.say(f"! {warning}", "yellow")
         if len(verdict.warnings) > most:
-            self._line(f"! and {len(verdict.warnings) - most} more: --all-warnings", style="yellow")
+            self._screen.say(f"! and {len(verdict.warnings) - most} more: --all-warnings", "yellow")
         if len(verdict.tests) > MANY and not self._options.all:
-            self._grid(verdict.primary, [(test.test, test.metric(verdict.primary)) for test in verdict.tests])
+            primary = [(test.test, test.metric(verdict.primary)) for test in verdict.tests]
+            self._grid(verdict.primary, primary)
+            if self._options.wide:
+                self._bars([(name, verdict.subject.test(name), m) for name, m in primary])
         else:
             for test in verdict.tests:
                 self._test(verdict, test)
+        if verdict.comparisons and len(verdict.tests) <= MANY:
+            self._screen.say()
         for comparison in verdict.comparisons:
             for line in text.comparison_lines(comparison):
-                self._line(line)
+                self._screen.say(line)
             for line in details.detail_lines(comparison):
-                self._line(f"  {line}")
+                self._screen.say(f"  {line}")
             for line in further.further_lines(verdict.subject, comparison, self._options.test):
-                self._line(f"  {line}")
+                self._screen.say(f"  {line}")
 
     def _test(self, verdict: Verdict, test: TestVerdict) -> None:
         aside = "".join(f", {count} set aside: {why}" for why, count in test.set_aside.items())
-        self._line(f"\n{test.test}: {text.counted(test.kept, 'trial')} kept{aside}")
+        self._screen.say()
+        self._screen.say(f"{test.test}: {text.counted(test.kept, 'trial')} kept{aside}")
         shown = [m for m in test.metrics if self._options.all or not _is_nothing(m)]
         self._grid("metric", [(m.metric, m) for m in shown if m.summary is not None])
+        if self._options.wide:
+            self._bars([(m.metric, verdict.subject.test(test.test), m) for m in shown])
         if test.spent is not None:
-            self._line(f"  {details.time_line(test.spent)}", style="dim")
+            self._screen.say(f"  {details.time_line(test.spent)}", "dim")
         for line in self._below(verdict, test):
-            self._line(f"  {line}")
+            self._screen.say(f"  {line}")
         hidden = len(verdict.subject.test(test.test).columns) - len(test.metrics)
         if hidden > 0 and not self._options.metric:
-            self._line(f"  {text.counted(hidden, 'more metric')}: --all", style="dim")
+            self._screen.say(f"  {text.counted(hidden, 'more metric')}: --all", "dim")
         for line in _without_value(test, self._options.all):
-            self._line(f"  {line}", style="dim")
+            self._screen.say(f"  {line}", "dim")
         precision = text.precision_line(test, verdict.asked)
         if precision is not None:
-            self._line(f"  {precision}")
+            self._screen.say(f"  {precision}")
 
     def _below(self, verdict: Verdict, test: TestVerdict) -> Iterator[str]:
         """Levels, the means that were asked for, and percentiles, of the primary metric or all that were named."""
@@ -109,18 +137,24 @@ class StatsDisplay:
 
     def _grid(self, what: str, rows: Sequence[tuple[str, MetricSummary | None]]) -> None:
         """A line for each, with what is known of it."""
-        headings = self._headings()
-        cells = [
-            (name, *(["–"] * len(headings) if m is None or m.summary is None else self._cells(m)))
-            for name, m in rows
+        cells = [["–"] * len(COLUMNS) if m is None or m.summary is None else self._cells(m) for _, m in rows]
+        columns = [
+            Column(heading, [row[place] for row in cells], rank)
+            for place, (heading, rank) in enumerate(zip(self._headings(), COLUMNS.values(), strict=True))
         ]
-        width = self._console.width if self._console.is_terminal else None
-        self._line("")
-        self._line("\n".join(text.grid((what, *headings), cells, width)))
-        self._line("")
+        self._screen.table(Column(what, [name for name, _ in rows]), columns, every=self._options.wide)
 
-    def _columns(self) -> tuple[str, ...]:
-        return next(columns for least, columns in LAYOUTS if self._console.width >= least)
+    def _bars(self, samples: Sequence[tuple[str, Series, MetricSummary | None]]) -> None:
+        """A sparkline of each sample, in the order of its trials."""
+        for name, series, m in samples:
+            if m is None or m.summary is None:
+                continue
+            width = min(MOST_BARS, (self._screen.width or MOST_BARS) - 2)
+            told, bars, marks = bar_lines(name, series, m, self._judging, width)
+            self._screen.say(f"  {told}", "dim")
+            for line in filter(None, (bars, marks)):
+                self._screen.say(f"  {line}")
+        self._screen.say()
 
     def _headings(self) -> list[str]:
         level = text.level_text(self._judging.confidence)
@@ -131,7 +165,7 @@ class StatsDisplay:
             "deviation": "± deviation",
         }
         names = {"bar": bars[self._options.error_bars], "of median": f"{level} of median"}
-        return [names.get(column, column) for column in self._columns()]
+        return [names.get(column, column) for column in COLUMNS]
 
     def _cells(self, m: MetricSummary) -> list[str]:
         s, unit = m.summary, m.unit
@@ -162,34 +196,23 @@ class StatsDisplay:
             "max": text.quantity(s.maximum, unit, like),
             "deviation": "–" if relative is None else text.percent(relative),
         }
-        return [cells[column] for column in self._columns()]
-
-    def _line(self, line: str, style: str | None = None) -> None:
-        self._console.print(line, style=style, markup=False, soft_wrap=not self._console.is_terminal)
+        return [cells[column] for column in COLUMNS]
 
 
 def show_summaries(found: Summaries, options: argparse.Namespace) -> None:
     """A file of which only summaries are known: what it states, and an interval where that can be computed."""
-    console = _console()
-    console.print(found.label, style="bold", markup=False)
+    screen = Terminal()
+    screen.say(found.label, "bold")
     for warning in found.warnings:
-        console.print(f"! {warning}", style="yellow", markup=False)
-    console.print("Only summaries: no trial can be looked at, so nothing is warned of.", style="dim")
-    level = text.level_text(options.confidence)
-    headings = (
-        "metric",
-        "n",
-        "mean",
-        f"{level} of mean",
-        "median",
-        "quartiles",
-        "min",
-        "max",
-        "deviation",
-        "error",
-    )
-    lines = text.grid(("test", *headings), [_summary_cells(row) for row in found.rows])
-    console.print("\n".join(["", *lines, ""]), soft_wrap=True)
+        screen.say(f"! {warning}", "yellow")
+    screen.say("Only summaries: no trial can be looked at, so nothing is warned of.", "dim")
+    interval = f"{text.level_text(options.confidence)} of mean"
+    names, *cells = zip(*map(_summary_cells, found.rows), strict=True)
+    columns = [
+        Column(interval if heading == "interval" else heading, column, rank)
+        for (heading, rank), column in zip(SUMMARY_COLUMNS.items(), cells, strict=True)
+    ]
+    screen.table(Column("test", names), columns, every=options.wide)
 
 
 def _summary_cells(row: SummaryRow) -> tuple[str, ...]:
@@ -215,11 +238,6 @@ def _summary_cells(row: SummaryRow) -> tuple[str, ...]:
         shown("deviation"),
         f"± {f['error']:.2g} %" if "error" in f else "–",
     )
-
-
-def _console() -> Console:
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 def _is_nothing(m: MetricSummary) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from etude.report.subject import Subject, subject_of
 from etude.results.reader import load_results
 from etude.results.series import Column, Floats, Series
 from etude.stats.compare import Ratio, unpaired_ratio
+from etude.stats.describe import describe
+from etude.stats.means import Kind
 from etude.stats.sittings import Between, Refused, SittingsRatio, between_sittings, compare_sittings
 
 MOST_STORED = 50
@@ -33,6 +35,8 @@ class Across:
     base_mean: float
     found: SittingsRatio | Ratio | Refused
     """Ratio: both have several sittings, and the interval is over those."""
+    note: str = ""
+    """What a reader should know of it."""
 
 
 def compare_across(
@@ -63,12 +67,40 @@ def compare_across(
             )
         before, after = old.sample(metric), new.sample(metric)
         if min(before.size, after.size) >= 2:
-            ratio = _ratio(old, new, metric, known, beside, confidence)
-            mean = float(before.mean())
+            alike = [
+                series
+                for subject in beside
+                for series in subject.tests
+                if series.test == old.test and same_command(base, old, subject, series)
+            ]
+            ratio = _ratio(old, new, metric, known, alike, confidence)
+            mean = describe(before, cast(Kind, column.kind)).mean
+            note = "" if same_command(base, old, other, new) else "their command lines differ"
             found.append(
-                Across(old.test, new.test, base.label, other.label, metric, column.unit, mean, ratio)
+                Across(old.test, new.test, base.label, other.label, metric, column.unit, mean, ratio, note)
             )
     return found
+
+
+def same_command(one: Subject, test: Series, other: Subject, its_test: Series) -> bool:
+    """Whether both tests are recorded to run the same; also where that is not recorded."""
+    made_of = [_recorded(one, test.test), _recorded(other, its_test.test)]
+    return None in made_of or made_of[0] == made_of[1]
+
+
+def _recorded(subject: Subject, test: str) -> Any:
+    """What `etude bench` ran, or the digest of a script."""
+    if subject.experiment is None:
+        return None
+    plan = subject.experiment.get("plan") or {}
+    if plan.get("kind") == "script":
+        return subject.experiment.get("digest")
+    found = [
+        (list(t.get("command") or ()), dict(t.get("environment") or {}))
+        for t in plan.get("tests") or ()
+        if t.get("name") == test
+    ]
+    return found[0] if found else None
 
 
 def _column(subject: Subject, series: Series, metric: str) -> Column:
@@ -142,7 +174,7 @@ def _ratio(
     new: Series,
     metric: str,
     known: Between | None,
-    stored: Sequence[Subject],
+    stored: Sequence[Series],
     confidence: float,
 ) -> SittingsRatio | Ratio | Refused:
     sides = [by_sitting(series, metric) for series in (old, new)]
@@ -155,15 +187,16 @@ def _ratio(
     return compare_sittings(old.sample(metric), new.sample(metric), between, confidence=confidence)
 
 
-def _more_sittings(series: Series, metric: str, stored: Sequence[Subject]) -> list[Floats]:
+def _more_sittings(series: Series, metric: str, stored: Sequence[Series]) -> list[Floats]:
     """Of the same test on the same machine."""
     machines = _machines(series)
-    found: list[Floats] = []
-    for subject in stored:
-        for candidate in subject.tests:
-            if candidate.test == series.test and _machines(candidate) == machines:
-                found += [part for part in by_sitting(candidate, metric) if bool(np.all(part > 0.0))]
-    return found
+    return [
+        part
+        for candidate in stored
+        if _machines(candidate) == machines
+        for part in by_sitting(candidate, metric)
+        if bool(np.all(part > 0.0))
+    ]
 
 
 def _machines(series: Series) -> set[Any]:

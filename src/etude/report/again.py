@@ -26,6 +26,9 @@ from etude.stats.sittings import Between, Refused, SittingsRatio
 Outcome = Literal["reproduced", "not reproduced", "undecided"]
 
 LEVEL = 0.05
+NOTHING_WITHIN = 0.05
+"""That there is no difference is reproduced where both intervals exclude a larger one than this."""
+
 SAME_WITHIN = 0.01
 """Ratios of one direction that certainly differ by less than this count as the same."""
 
@@ -190,13 +193,16 @@ def _judge(
     if was * is_now < 0:
         return "not reproduced", "the difference has the opposite direction"
     if was == is_now:
+        if not changed and was == 0:
+            bound = max(abs(limit - 1.0) for ratio in (then, now) for limit in (ratio.low, ratio.high))
+            if bound > NOTHING_WITHIN:
+                return (
+                    "undecided",
+                    f"neither sees a difference, but neither excludes one of {100 * bound:.2g} %",
+                )
+            return "reproduced", f"neither sees a difference, and both exclude one above {100 * bound:.2g} %"
         if not changed:
-            same = (
-                "neither sees a difference"
-                if was == 0
-                else "the same direction, the same size as far as can be seen"
-            )
-            return "reproduced", same
+            return "reproduced", "the same direction, the same size as far as can be seen"
         if 1.0 / (1.0 + same_within) <= change.low and change.high <= 1.0 + same_within:
             return "reproduced", f"the sizes differ, but by less than {100 * same_within:g} %"
         if was == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from etude.report.judging import Judging
 from etude.report.subject import Subject, column_of
 from etude.results.series import Floats, Series
 from etude.stats.compare import Ratio, more_pairs, noise_floor, paired_ratio, unpaired_ratio
+from etude.stats.describe import describe
 from etude.stats.equivalence import Equivalence, equivalent, equivalent_pairs
 from etude.stats.intervals import Interval
+from etude.stats.means import Kind, Mean
 from etude.stats.moments import interval_of_mean, mean_of
 from etude.stats.multiplicity import benjamini_hochberg, holm
 from etude.stats.ranks import Shift, mann_whitney, wilcoxon
@@ -61,8 +63,12 @@ class Comparison:
     """… which take about this long, seconds."""
     contention: bool
     """Both ran at once: a ratio under contention."""
+    which: Mean = "arithmetic"
+    """Which mean `base_mean` is: the one that fits the metric's kind."""
+    sittings: int = 1
+    """In how many the pairs, or trials, were made."""
     difference: Interval | None = None
-    """Of the means, other - base, in the metric's unit: paired, or Welch's."""
+    """Of the means, other - base, in the metric's unit: paired, or Welch's; None where values do not add up."""
     shift: Shift | None = None
     """other/base by ranks: Hodges and Lehmann's, with Wilcoxon's or Mann and Whitney's p."""
     equivalence: Equivalence | None = None
@@ -152,6 +158,7 @@ def _unpaired(
     base: Series, other: Series, metric: str, unit: str, values: tuple[Floats, Floats], judging: Judging
 ) -> Comparison:
     ratio = unpaired_ratio(*values, confidence=judging.confidence)
+    mean, which = _fitting(base, metric, values[0])
     difference = _or_none(lambda: welch(values[1], values[0], confidence=judging.confidence))
     margin = judging.same_within
     return Comparison(
@@ -159,7 +166,7 @@ def _unpaired(
         other.test,
         metric,
         unit,
-        mean_of(values[0]),
+        mean,
         ratio,
         floor=None,
         floor_pairs=0,
@@ -169,7 +176,11 @@ def _unpaired(
         more=0,
         more_s=0.0,
         contention=False,
-        difference=Interval(difference.low, difference.high) if difference else None,
+        which=which,
+        sittings=_sittings(base, other),
+        difference=Interval(difference.low, difference.high)
+        if difference and which == "arithmetic"
+        else None,
         shift=mann_whitney(values[1], values[0], confidence=judging.confidence, ratio=True),
         equivalence=_or_none(lambda: equivalent(*values, margin=margin)) if margin else None,
     )
@@ -189,6 +200,7 @@ def _paired(
     subtract = shell_cost(subject) if metric == "elapsed" else (0.0, 0.0)
     ratio = paired_ratio(*values, factor=factor, subtract=subtract, confidence=judging.confidence)
     again = _against_itself(subject, base, metric)
+    mean, which = _fitting(base, metric, values[0] - subtract[0])
     wanted = asked.precision
     missed = wanted is not None and ratio.half_width >= wanted
     finer = wanted if missed and wanted is not None else _round_down(ratio.half_width / FINER)
@@ -199,7 +211,7 @@ def _paired(
         other.test,
         metric,
         unit,
-        mean_of(values[0]) - subtract[0],
+        mean,
         ratio,
         noise_floor(*again, pairs=values[0].size, factor=factor),
         int(again[1].size),
@@ -209,12 +221,27 @@ def _paired(
         more,
         more * (mean_trial_s(base) + mean_trial_s(other)),
         asked.duet,
-        difference=interval_of_mean(values[1] - values[0], factor=factor, confidence=judging.confidence),
+        which=which,
+        sittings=_sittings(base, other),
+        difference=None
+        if which != "arithmetic"
+        else interval_of_mean(values[1] - values[0], factor=factor, confidence=judging.confidence),
         shift=wilcoxon(values[1], values[0], confidence=judging.confidence, ratio=True),
         equivalence=_or_none(lambda: equivalent_pairs(*values, margin=margin, factor=factor))
         if margin
         else None,
     )
+
+
+def _fitting(series: Series, metric: str, values: Floats) -> tuple[float, Mean]:
+    """The mean that fits the metric's kind; NaN where there is none."""
+    found = describe(values, cast(Kind, column_of(series, metric).kind))
+    return found.mean, found.which
+
+
+def _sittings(*tests: Series) -> int:
+    numbers = [series.sittings[series.kept] for series in tests if series.sittings is not None]
+    return len(np.unique(np.concatenate(numbers))) if numbers else 1
 
 
 def shell_cost(subject: Subject) -> tuple[float, float]:

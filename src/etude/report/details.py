@@ -19,8 +19,13 @@ MOST_METRICS = 6
 
 def detail_lines(c: Comparison) -> list[str]:
     """Below the sentences of one comparison: interval first, p second."""
-    lines = [_difference(c)]
-    if c.shift is not None:
+    lines = [_hypothesis(c)]
+    if c.difference is not None:
+        low, high = (
+            text.quantity(v, c.unit, c.difference.high or None) for v in (c.difference.low, c.difference.high)
+        )
+        lines.append(f"Difference of the means: {low} … {high} ({text.level_text(c.ratio.confidence)}).")
+    if c.shift is not None and c.ratio.p is not None:
         limits = (
             f"{text.span(c.shift.low, c.shift.high)}, "
             if c.shift.low is not None and c.shift.high is not None
@@ -54,8 +59,9 @@ def across_lines(a: Across) -> list[str]:
     if not (a.found.low > 1.0 or a.found.high < 1.0):
         head = f"{a.other} and the baseline {a.base} are not distinguishable in {a.metric}: ratio {ratio}"
     level = text.level_text(a.found.confidence)
+    note = f"; {a.note}" if a.note else ""
     return [
-        f"{head} ({level}: {limits}; {p_text(a.found.p)}; {_basis(a.found)}, {text.UNPAIRED}); "
+        f"{head} ({level}: {limits}; {p_text(a.found.p)}; {_basis(a.found)}, {text.UNPAIRED}{note}); "
         f"the baseline's {a.metric} is {text.quantity(a.base_mean, a.unit)} (mean)."
     ]
 
@@ -70,7 +76,7 @@ def time_line(spent: TimeSpent) -> str:
         return "where the time went: nothing is known of an elapsed time of 0"
     parts = [f"user {share(spent.user)}", f"system {share(spent.system)}"]
     if spent.cpus > 1.0:
-        parts.append(f"{spent.cpus:.2g} CPUs at work, so that waiting is not known")
+        parts.append(f"{spent.cpus:.1f} CPUs at work, so that waiting is not known")
     else:
         parts.append(f"waiting {share(max(0.0, spent.waiting))}")
     parts.append(_device(spent))
@@ -90,17 +96,13 @@ def p_text(p: float | None) -> str:
     return f"p = {p:.2g}".replace("0.", ".", 1) if p < 0.995 else "p = 1"
 
 
-def _difference(c: Comparison) -> str:
+def _hypothesis(c: Comparison) -> str:
+    if c.ratio.p is None:
+        return "H0 (a ratio of 1) cannot be tested: nothing varies."
     test = "paired t on log ratios" if c.ratio.method == "paired" else "Welch's t on logarithms"
     adjusted = "" if c.adjusted_p is None else f"; by Holm over all comparisons {p_text(c.adjusted_p)}"
     rejected = "rejected" if _rejected(c.ratio, c.adjusted_p) else "not rejected"
-    p = f"{p_text(c.ratio.p)} ({test}{adjusted}): no difference (H0) is {rejected}."
-    if c.difference is None:
-        return p
-    low, high = (
-        text.quantity(v, c.unit, c.difference.high or None) for v in (c.difference.low, c.difference.high)
-    )
-    return f"Difference of the means: {low} … {high}; {p}"
+    return f"H0 (a ratio of 1) is {rejected}: {p_text(c.ratio.p)} ({test}{adjusted})."
 
 
 def _rejected(ratio: Ratio, adjusted: float | None) -> bool:

@@ -102,9 +102,10 @@ def answers(
         found = [a for test in tests if (a := _of_value(bound, test)) is not None]
         reason = f"no test has an interval of the mean of {bound.metric}"
     else:
-        found = [_of_comparison(bound, c) for c in comparisons if c.metric == bound.metric]
+        judged = [c for c in comparisons if c.metric == bound.metric]
+        found = [_of_comparison(bound, c, len(judged)) for c in judged]
         found += [_of_across(bound, a) for a in across if a.metric == bound.metric]
-        reason = f"nothing is compared in {bound.metric}: name tests with --reference, or a stored --baseline"
+        reason = _nothing(bound, [c.metric for c in comparisons] + [a.metric for a in across])
     if not found:
         raise UsageError(f"--fail-if {bound.text!r}: {reason}")
     return found
@@ -118,9 +119,23 @@ def _of_value(bound: Bound, test: TestVerdict) -> Answer | None:
     return _judged(bound, test.test, m.summary.mean_interval, "its mean")
 
 
-def _of_comparison(bound: Bound, c: Comparison) -> Answer:
+def _nothing(bound: Bound, compared: Sequence[str]) -> str:
+    if compared:
+        return (
+            f"{compared[0]} is compared, not {bound.metric}: see etude stats --metric {bound.metric}, "
+            "which says why where there is no ratio"
+        )
+    return f"nothing is compared in {bound.metric}: name tests with --reference, or other results first"
+
+
+def _of_comparison(bound: Bound, c: Comparison, together: int) -> Answer:
+    """together: how many comparisons the bound is judged for; the interval is as wide as so many need (Bonferroni)."""
     if bound.of == "ratio":
-        return _judged(bound, f"{c.other} against {c.base}", Interval(c.ratio.low, c.ratio.high), "the ratio")
+        name = f"{c.other} against {c.base}"
+        if c.ratio.p is None:
+            return Answer(name, None, "nothing varies, so that the ratio has no interval")
+        what = "the ratio" if together == 1 else f"the ratio (one of {together}, adjusted)"
+        return _judged(bound, name, c.ratio.for_many(together), what)
     _check_unit(bound, c.unit)
     if c.difference is None:
         raise UsageError(

@@ -138,7 +138,7 @@ def _bootstrap(first: Floats, second: Floats, c: Comparison) -> str:
     found = bootstrap_ratio(first, second, confidence=c.ratio.confidence)
     return (
         f"Bootstrap ratio of medians ({found.resamples:,} resamples): {found.ratio:.4g} × "
-        f"({text.span(found.low, found.high)})"
+        f"({text.level_text(found.confidence)}: {text.span(found.low, found.high)})"
     )
 
 

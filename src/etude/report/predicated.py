@@ -12,27 +12,33 @@ from etude.report.subject import Subject
 from etude.results.series import Floats, Series
 from etude.stats.columns import metric_name
 from etude.stats.expression import ExpressionError
-from etude.stats.predicate import Predicate
+from etude.stats.predicate import Judgement, Predicate
+
+
+def read_predicate(expression: str, confidence: float) -> Predicate:
+    """The predicate. Raises UsageError where it cannot be read."""
+    try:
+        return Predicate(expression, confidence)
+    except ExpressionError as error:
+        raise UsageError(f"--predicate, column {error.column}: {error.message}") from None
 
 
 def judge_subjects(
-    subjects: Sequence[Subject], expression: str, metrics: Sequence[str], confidence: float
-) -> bool:
-    """Whether it holds for every one of these metrics (elapsed, user and system unless named) of every test.
+    subjects: Sequence[Subject], predicate: Predicate, metrics: Sequence[str]
+) -> list[tuple[str, Judgement]]:
+    """Of each test whether it holds for every one of these metrics (elapsed, user and system unless named).
 
     Raises:
-        UsageError: the expression cannot be read or evaluated, or a test lacks a metric.
+        UsageError: the expression cannot be evaluated, or a test lacks a metric.
     """
     try:
-        predicate = Predicate(expression, confidence)
-        judgements = [
-            predicate.judge(judged_samples(series, metrics))
+        return [
+            (series.test, predicate.judge(judged_samples(series, metrics)))
             for subject in subjects
             for series in subject.tests
         ]
     except ExpressionError as error:
         raise UsageError(f"--predicate, column {error.column}: {error.message}") from None
-    return bool(judgements) and all(judgement.holds for judgement in judgements)
 
 
 def judged_samples(series: Series, metrics: Sequence[str]) -> dict[str, list[float]]:

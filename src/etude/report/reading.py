@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,21 @@ def read_subject(
         from etude.report.summaries import summaries_of
 
         return summaries_of(table, confidence)
-    return subject_of_table(table)
+    found = subject_of_table(table)
+    return _of_experiment(found, place) if _is_ours(place) and place.is_dir() else found
+
+
+def _of_experiment(found: Subject, place: Path) -> Subject:
+    """Transformed rows of ours with what their experiment was asked for, as far as its tests are still there."""
+    results = Results(place, read_experiment(place), {}, ())
+    asked = asked_of(results)
+    names = [series.test for series in found.tests]
+    if not set(names) <= set(results.names()):
+        note = "the transforms made other tests: blocks, and what the stop rule costs, are not counted"
+        return replace(found, notes=(*found.notes, note))
+    primary = asked.primary if any(asked.primary in s.columns for s in found.tests) else found.asked.primary
+    groups = tuple(group for group in asked.groups if set(group) <= set(names))
+    return replace(found, asked=replace(asked, primary=primary, groups=groups), experiment=results.experiment)
 
 
 def _is_ours(place: Path) -> bool:

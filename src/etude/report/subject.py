@@ -96,8 +96,18 @@ def column_of(series: Series, metric: str) -> Column:
     return column
 
 
+_TIMES = frozenset(("time", "real", "wall", "duration", "latency", "runtime", "seconds"))
+
+
 def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
-    return max(metrics, key=lambda m: (sum(m in s.columns for s in tests), m == "elapsed"), default="elapsed")
+    """elapsed, else the metric that most tests have: one that is called a time, or has a unit, first."""
+
+    def rank(metric: str) -> tuple[bool, int, bool, bool]:
+        column = next((s.columns[metric] for s in tests if metric in s.columns), None)
+        having = sum(metric in s.columns for s in tests)
+        return metric == "elapsed", having, metric in _TIMES, column is not None and column.unit != "1"
+
+    return max(metrics, key=rank, default="elapsed")
 
 
 def _notes(results: Results) -> list[str]:

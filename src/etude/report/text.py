@@ -57,8 +57,8 @@ def rounded(value: float | None, unit: str, uncertainty: float | None, like: flo
 
 def digits(x: float, significant: int = 4) -> str:
     """Plain notation with that many significant digits, never fewer than the whole part needs."""
-    if x == 0 or not math.isfinite(x):
-        return f"{x:g}"
+    if x == 0 or not 1e-15 < abs(x) < 1e15:
+        return f"{x:.{significant}g}"
     exponent = int(f"{x:.{significant - 1}e}".partition("e")[2])  # of the rounded value: 9.9999 is 10.00
     return f"{x:,.{max(0, significant - 1 - exponent)}f}"
 
@@ -141,7 +141,10 @@ def comparison_lines(c: Comparison) -> list[str]:
             else "Nothing can be said yet of a difference"
         )
         first = f"{seen} between {c.other} and {c.base} (ratio {ratio_text(c.ratio)}, {basis}){_floor(c)}."
-    lines = [first, f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} (mean)."]
+    mean = "mean" if c.which == "arithmetic" else f"{c.which} mean"
+    lines = [first]
+    if not math.isnan(c.base_mean):
+        lines.append(f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} ({mean}).")
     asked = c.asked is not None and c.ratio.half_width >= c.asked
     if asked:
         lines.append(
@@ -149,20 +152,23 @@ def comparison_lines(c: Comparison) -> list[str]:
             f"{counted(c.more, 'more pair')} ({duration(c.more_s)}) would reach it."
         )
     elif c.more:
-        lines.append(f"{counted(c.more, 'more pair')} ({duration(c.more_s)}) would show {percent(c.finer)}.")
+        lines.append(
+            f"{counted(c.more, 'more pair')} ({duration(c.more_s)}) would narrow it to ± {percent(c.finer)}."
+        )
     return lines
 
 
 def _basis(c: Comparison) -> str:
     if c.ratio.method == "unpaired":
-        return f"{c.ratio.count} trials or more of each, {UNPAIRED}"
+        return f"at least {c.ratio.count} trials of each, {UNPAIRED}"
     order = "both at once: ratio under contention" if c.contention else "random order"
-    return f"{c.ratio.count} pairs, {order}, this sitting only"
+    where = "this sitting only" if c.sittings == 1 else f"these {c.sittings} sittings only"
+    return f"{c.ratio.count} pairs, {order}, {where}"
 
 
 def level_text(confidence: float) -> str:
     """`95 %`."""
-    return f"{100 * confidence:.4g} %"
+    return f"{100 * confidence:.7g} %"
 
 
 def _floor(c: Comparison) -> str:

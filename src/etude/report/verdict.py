@@ -81,6 +81,8 @@ class Verdict:
     comparisons: tuple[Comparison, ...]
     warnings: tuple[Warning, ...]
     """The most important first: whether the tests did the same work."""
+    every: tuple[Warning, ...] = ()
+    """The same before what many tests share became one line: each about one test, or about the whole."""
 
     @property
     def directory(self) -> Path:
@@ -116,8 +118,10 @@ def verdict(
     ]
     for series, test in zip(subject.tests, tests, strict=True):
         found += _warned(subject, series, test, primary, judging)
-    told = [each for each in ranked(found, len(tests)) if each.kind not in judging.silent]
-    return Verdict(subject, subject.asked, primary, tests, tuple(comparisons), tuple(told))
+    found = [each for each in found if each.kind not in judging.silent]
+    every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
+    told = ranked(found, len(tests))
+    return Verdict(subject, subject.asked, primary, tests, tuple(comparisons), tuple(told), tuple(every))
 
 
 def _read(results: Results, metrics: Sequence[str] | None) -> Sequence[str] | None:

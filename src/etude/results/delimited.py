@@ -11,6 +11,8 @@ from pathlib import Path
 
 from etude.errors import InputError
 
+MOST_COLUMNS = 10_000
+
 
 @dataclass(frozen=True)
 class Table:
@@ -39,7 +41,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     """
     file = Path(path)
     try:
-        text = file.read_bytes().decode("utf-8-sig", "replace")
+        text = file.read_bytes().decode("utf-8-sig", "backslashreplace")
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
@@ -48,6 +50,8 @@ def read_table(path: str | os.PathLike[str]) -> Table:
         rows = [tuple(map(str.strip, row)) for row in cells if row]
     except csv.Error as error:
         raise InputError(f"{file}: cannot be read as a table: {error}") from None
+    if rows and len(rows[0]) > MOST_COLUMNS:
+        raise InputError(f"{file}: has more than {MOST_COLUMNS} columns")
     if len(rows) < 2:
         raise InputError(f"{file}: holds no table: expected a line of names, then at least one row")
     header, *rest = rows

@@ -122,11 +122,20 @@ def _of_group(table: Table, frame: polars.DataFrame, varying: Sequence[str]) -> 
 
 
 def _joined(table: Table, frame: polars.DataFrame) -> polars.DataFrame:
-    """A row a trial. Where each trial has one row already, the frame itself."""
+    """A row a trial. Where each trial has one row already, the frame itself.
+
+    Rows of one worker in one trial are commands only where it says which; else the number was used again, for another
+    trial.
+    """
     by = ["sitting", "trial"] if "sitting" in frame.columns else ["trial"]
     if not frame.select(by).is_duplicated().any():
         return frame
     import polars as pl
+
+    commands = "command" in frame.columns and frame["command"].null_count() < frame.height
+    if not commands and frame.select([*by, "worker"]).is_duplicated().any():
+        number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("worker").alias("trial")
+        return _joined(table, frame.with_columns(number))
 
     rest = [c for c in frame.columns if c not in (*by, "worker", *table.metrics)]
     kinds = {metric: metric_kind(metric, table.units[metric]) for metric in table.metrics}

@@ -89,11 +89,13 @@ def unit_of(text: str) -> Unit | None:
 
 def kind_of(unit: str) -> str:
     """The kind of a metric of which no more is known than its base unit."""
-    if unit in ("%", "ratio"):
+    if unit == "ratio":
         return "ratio"
     if unit.endswith("/s"):
         return "rate"
-    return "count" if unit == "1" else "cost"
+    return (
+        "count" if unit in ("1", "%") else "cost"
+    )  # shares of a whole: neither better high nor low by themselves
 
 
 _BRACKETS = re.compile(r"(?P<name>.*\S)\s*[(\[]\s*(?P<unit>[^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
 
-from etude.stats.intervals import deviation, effective_count, t_quantile
+from etude.stats.intervals import Interval, deviation, effective_count, t_quantile
 from etude.stats.samples import check_confidence, check_positive, finite_sample
 from etude.stats.twosample import smallest_found
 
@@ -54,6 +54,17 @@ class Ratio:
         if not (self.standard_error > 0.0 and 0.0 < self.ratio < math.inf):
             return None
         return min(1.0, 2.0 * float(stdtr(self.degrees, -abs(math.log(self.ratio)) / self.standard_error)))
+
+    def for_many(self, together: int) -> Interval:
+        """Its interval where so many ratios are judged at once: at 1 - (1 - confidence)/together.
+
+        So that all of them hold together at `confidence` (Bonferroni's inequality).
+        """
+        if together == 1 or not 0.0 < self.standard_error < math.inf:
+            return Interval(self.low, self.high)
+        half = t_quantile(1.0 - (1.0 - self.confidence) / together, self.degrees) * self.standard_error
+        centre = math.log(self.ratio)
+        return Interval(_or_infinity(math.exp, centre - half), _or_infinity(math.exp, centre + half))
 
     def smallest_found(self, power: float = 0.8) -> float | None:
         """The smallest relative difference that so many trials of this spread find with that probability.

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 RESAMPLES = 9999
 
 MOST_AT_ONCE = 1 << 21
-"""Counts of resampled histograms that are held at once: 16 MiB."""
+"""Values or counts of resamples that are held at once: 16 MiB."""
 
 FEWEST_TRIALS = 10
 """Whole trials are drawn anew only from so many: from fewer the interval would be too narrow."""
@@ -77,6 +77,7 @@ def permutation(
         permutation_type="independent",
         vectorized=True,
         n_resamples=resamples,
+        batch=max(1, MOST_AT_ONCE // (a.size + b.size)),
         alternative="greater",
         rng=np.random.default_rng(seed),
     )
@@ -125,6 +126,7 @@ def bootstrap_ratio(
             method=method,
             confidence_level=confidence,
             n_resamples=resamples,
+            batch=max(1, MOST_AT_ONCE // (a.size + b.size)),
             rng=np.random.default_rng(seed),
         )
     low, high = (float(v) * scale for v in found.confidence_interval)

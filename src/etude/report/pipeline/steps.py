@@ -236,7 +236,10 @@ def _aggregate(relation: Relation, text: str) -> Relation:
     counted = {
         column(relation.frame, name): "1" for name, function in functions.items() if function == "count"
     }
-    frame = basic.aggregate(relation.frame, functions, by)
+    rows = relation.frame
+    if "kept" in rows.columns:  # what is set aside is in no figure
+        rows = rows.filter(rows["kept"])
+    frame = basic.aggregate(rows, functions, by)
     return replace(relation, frame=frame, units={**relation.units, **counted}, measured=False)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from etude.errors import InputError
@@ -67,8 +68,33 @@ def read(path: Path) -> Table:
     rows = Rows(path)
     if not data.endswith((b"\n", b"\r")):
         rows.warn("its last line is not ended: it may have been cut short")
-    add_cells(rows, cells)
-    return rows.table()
+    places = {name: column for name in ("sitting", "block") if (column := _whole(cells, name)) is not None}
+    add_cells(rows, _without(cells, places))
+    table = rows.table()
+    if not places:
+        return table
+    import polars
+
+    further = [polars.Series(name, column, dtype=polars.Int64) for name, column in places.items()]
+    return replace(table, frame=table.frame.with_columns(further))
+
+
+def _whole(cells: Cells, name: str) -> list[int] | None:
+    """A column of whole numbers; None where there is none of that name, or it holds something else."""
+    if cells.header.count(name) != 1:
+        return None
+    place = cells.header.index(name)
+    column = [row[place] for row in cells.rows]
+    return list(map(int, column)) if column and all(map(_WHOLE.fullmatch, column)) else None
+
+
+def _without(cells: Cells, names: Collection[str]) -> Cells:
+    places = [i for i, name in enumerate(cells.header) if name not in names]
+
+    def rest(row: Sequence[str]) -> tuple[str, ...]:
+        return tuple(row[i] for i in places)
+
+    return Cells(rest(cells.header), tuple(map(rest, cells.rows)))
 
 
 def add_cells(rows: Rows, cells: Cells) -> None:

@@ -55,7 +55,7 @@ def read_text(path: Path) -> str:
     data = read_bytes(path)
     if b"\0" in data:
         raise InputError(f"{path}: is no text: it holds a zero byte")
-    return data.decode("utf-8-sig", "replace")
+    return data.decode("utf-8-sig", "backslashreplace")
 
 
 def read_lines(path: Path) -> tuple[list[str], bool]:
@@ -86,7 +86,7 @@ def parse_json(path: Path, data: bytes) -> Any:
     import json
 
     try:
-        return json.loads(data.decode("utf-8-sig", "replace"))
+        return json.loads(data.decode("utf-8-sig", "backslashreplace"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is no whole JSON document: {_short(str(error))}") from None
 

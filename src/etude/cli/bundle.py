@@ -1,0 +1,131 @@
+"""Pack results for publication: with scripts, machine, verdict and checksums, so that others can verify and repeat.
+
+DIR is a results directory; several go into one bundle. The same input gives the same bytes. docs/bundle.md says what is
+in a bundle.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from etude.cli.terminal import Terminal
+    from etude.report.bundle import Contents
+
+MOST_LISTED = 10
+REFUSED = (".zip", ".7z", ".gz", ".zst", ".xz", ".bz2", ".txz", ".tbz2", ".rar")
+"""Endings of archives that are not written; anything else names a directory."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude bundle`."""
+    add = parser.add_argument
+    add("directories", nargs="*", metavar="DIR", help="results directories")
+    add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="FILE.tar.gz, FILE.tar.zst or FILE.tar; another name is that of a directory (default DIR-bundle.tar.gz)",
+    )
+    add("--no-logs", action="store_true", help="leave out what the programs printed (TEST/logs)")
+    add(
+        "--anonymous",
+        action="store_true",
+        help="replace host names by host-1 … and home directories by /home/user, everywhere alike",
+    )
+    add(
+        "--verify",
+        metavar="FILE",
+        help="pack nothing: check every file of this bundle, and that none is missing or was added (exit code 1: not "
+        "so)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Pack, or verify."""
+    from etude.cli.terminal import Terminal
+    from etude.errors import UsageError
+
+    screen = Terminal()
+    if options.verify is not None:
+        if options.directories or options.output or options.no_logs or options.anonymous:
+            raise UsageError("--verify packs nothing: leave out all else")
+        return _verify(Path(options.verify), screen)
+    if not options.directories:
+        raise UsageError("nothing to pack: name results directories, or a bundle with --verify")
+    _pack(options, screen)
+    return 0
+
+
+def _verify(path: Path, screen: Terminal) -> int:
+    from etude.results.bundle import verify
+
+    problems = verify(path)
+    for problem in problems:
+        screen.say(problem)
+    if problems:
+        screen.say(f"{path}: is not as it was packed ({len(problems)} found).")
+        return 1
+    screen.say(f"{path}: every file is as it was packed, none is missing and none was added.")
+    return 0
+
+
+def _pack(options: argparse.Namespace, screen: Terminal) -> None:
+    from contextlib import ExitStack
+
+    from etude.report.bundle import gather
+    from etude.results.bundle import unwritten, write_bundle
+
+    directories = [Path(directory) for directory in options.directories]
+    with ExitStack() as stack:
+        for directory in dict.fromkeys(directories):
+            stack.enter_context(unwritten(directory))
+        contents = gather(directories, logs=not options.no_logs, anonymous=options.anonymous)
+        target = _target(options.output, contents.root)
+        write_bundle(target, contents.root, contents.members, contents.time_s)
+    _tell(contents, options, screen)
+    if target.is_file():
+        screen.say_path("SHA-256", _digest(target))
+    screen.say_path("Bundle", str(target), "bold")
+
+
+def _target(output: str | None, root: str) -> Path:
+    from etude.errors import UsageError
+    from etude.results.bundle_name import SUFFIXES, suffix_of
+
+    target = Path(output or f"{root}.tar.gz")
+    if suffix_of(target) is None and target.name.endswith(REFUSED):
+        raise UsageError(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}, or a directory")
+    return target
+
+
+def _tell(contents: Contents, options: argparse.Namespace, screen: Terminal) -> None:
+    """What was left out, and what others will know."""
+    for path in contents.left_out[:MOST_LISTED]:
+        screen.say(f"Not packed: {path}: nothing that Étude publishes")
+    if len(contents.left_out) > MOST_LISTED:
+        screen.say(f"Not packed: {len(contents.left_out) - MOST_LISTED} files more")
+    identity = contents.identity
+    if not options.anonymous:
+        told = [f"host name {host}" for host in identity.hosts] + [f"home {home}" for home in identity.homes]
+        if told:
+            screen.say(f"It says whose machine this was: {', '.join(told)}; --anonymous replaces them.")
+        return
+    for host in identity.doubtful:
+        screen.say(
+            f"! The host name {host} is also part of other words: it was replaced only where a host is named as such; "
+            "look for it in commands and logs",
+            "yellow",
+        )
+    screen.say(
+        "Replaced: host names and home directories. Look for other names yourself: users, projects, disks."
+    )
+
+
+def _digest(path: Path) -> str:
+    import hashlib
+
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,145 @@
+"""What a figure shows, as plain data: drawn by `draw`, written with its scripts by `export`, compared in tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Scale = Literal["linear", "log"]
+Look = Literal["both", "line", "dots", "hollow", "steps", "crosses"]
+
+GREY = -1
+"""A colour that stands for no series."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value with its error bar; `low` and `high` are None where nothing is known of its spread."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of one series, in order of x."""
+
+    name: str
+    """In the key; empty: not there."""
+    points: tuple[Point, ...]
+    colour: int = 0
+    """Its place in the palette, or GREY."""
+    look: Look = "both"
+
+
+@dataclass(frozen=True)
+class Box:
+    """One rectangle around `x`, with an error bar at `bar_x` (`x` itself unless given)."""
+
+    x: float
+    width: float
+    bottom: float
+    top: float
+    low: float | None = None
+    high: float | None = None
+    bar_x: float | None = None
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Rectangles of one name; pale ones let their error bars end at their edge."""
+
+    name: str
+    boxes: tuple[Box, ...]
+    colour: int = 0
+    pale: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A filled outline, such as a violin."""
+
+    name: str
+    outline: tuple[tuple[float, float], ...]
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A threshold across the whole panel, at a value of this axis."""
+
+    at: float
+    label: str
+    axis: Literal["x", "y"] = "y"
+    side: Literal["left", "right"] = "right"
+    """Where the label of a horizontal one stands."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """A shaded stretch of the x axis: a block, or a boot."""
+
+    low: float
+    high: float
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point that is pointed at, with a word."""
+
+    x: float
+    y: float
+    label: str
+
+
+Layer = Curve | Bars | Shape | Line | Band | Mark
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis; `ticks` in place of numbers are positions with their names."""
+
+    label: str = ""
+    scale: Scale = "linear"
+    ticks: tuple[tuple[float, str], ...] | None = None
+    rotate: float = 0.0
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of those that stand below each other on a common x axis."""
+
+    y: Axis
+    layers: tuple[Layer, ...]
+    height: float = 1.0
+    """Beside that of the others."""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """All that is drawn, and what has to be said beside it."""
+
+    x: Axis
+    panels: tuple[Panel, ...]
+    title: str = ""
+    key: str = "best"
+    """Where the key stands, in Gnuplot's words: `top right`, `outside`, `off`."""
+    notes: tuple[str, ...] = ()
+    """What was left out, and what error bars are."""
+    kind: str = "lines"
+
+    def names(self) -> tuple[str, ...]:
+        """Of all that stands in the key, each once."""
+        found = (name_of(layer) for panel in self.panels for layer in panel.layers)
+        return tuple(dict.fromkeys(name for name in found if name))
+
+
+def name_of(layer: Layer) -> str:
+    """What it is called in the key; empty where it does not stand there."""
+    return layer.name if isinstance(layer, Curve | Bars | Shape) else ""

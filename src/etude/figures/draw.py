@@ -1,0 +1,283 @@
+"""Draws a figure's data by matplotlib: no window, nothing of the user's own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter, NullLocator
+
+from etude.figures import data, style
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+
+HALO = [withStroke(linewidth=1.5, foreground="white")]
+"""Around words that may stand on data."""
+
+TOGETHER = ("above", "outside", "below")
+"""Places of one key for all panels."""
+
+PLACES: dict[str, Any] = {
+    "best": "best",
+    "top right": "upper right",
+    "top left": "upper left",
+    "top center": "upper center",
+    "bottom right": "lower right",
+    "bottom left": "lower left",
+    "bottom center": "lower center",
+    "center right": "center right",
+    "center left": "center left",
+    "center center": "center",
+}
+
+
+def draw(figure: data.Figure, look: style.Style) -> Canvas:
+    """The figure on a canvas of its own, to be saved."""
+    heights = [panel.height for panel in figure.panels]
+    size = (look.width, look.height or _height(figure, look))
+    with matplotlib.style.context(["default", dict(style.settings(look))]):
+        canvas = Canvas(figsize=size, layout="constrained")
+        axes = canvas.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[
+            :, 0
+        ].tolist()
+        for panel, place in zip(figure.panels, axes, strict=True):
+            _panel(place, panel, figure, look)
+            _x_axis(place, figure.x, last=place is axes[-1])
+        if figure.title:
+            canvas.suptitle(plain(figure.title), fontsize=look.font * 1.1)
+        _keys(canvas, axes, figure)
+        return canvas
+
+
+def plain(text: str) -> str:
+    """The text as matplotlib shows it letter by letter: a dollar begins no formula."""
+    return text.replace("$", r"\$")
+
+
+def _height(figure: data.Figure, look: style.Style) -> float:
+    if len(figure.panels) > 2:
+        return look.width * (0.25 + 0.36 * len(figure.panels))
+    return look.width * (0.72 if len(figure.panels) == 1 else 1.15)
+
+
+def _panel(axes: Axes, panel: data.Panel, figure: data.Figure, look: style.Style) -> None:
+    axes.set_yscale(panel.y.scale)
+    axes.set_xscale(figure.x.scale)
+    for layer in panel.layers:
+        if isinstance(layer, data.Curve):
+            _curve(axes, layer)
+        elif isinstance(layer, data.Bars):
+            _bars(axes, layer)
+        elif isinstance(layer, data.Shape):
+            x, y = zip(*layer.outline, strict=True)
+            shade = style.colour(layer.colour)
+            axes.fill(x, y, facecolor=style.paler(shade), edgecolor=shade, linewidth=0.8)
+        elif isinstance(layer, data.Band):
+            axes.axvspan(layer.low, layer.high, color=style.BAND_COLOUR, linewidth=0, zorder=0)
+            if layer.label:
+                _band_label(axes, layer, look)
+        elif isinstance(layer, data.Mark):
+            _mark(axes, layer, look)
+    for line in (layer for layer in panel.layers if isinstance(layer, data.Line)):
+        _line(axes, line, look)
+    axes.set_ylabel(plain(panel.y.label))
+    axes.grid(axis="y", color="#dddddd", linewidth=0.4)
+    if (
+        any(isinstance(layer, data.Bars) and not layer.pale for layer in panel.layers)
+        and panel.y.scale == "linear"
+    ):
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _below_zero(panel) else 0.0)
+    if panel.y.low is not None:
+        axes.set_ylim(bottom=panel.y.low)
+    if panel.y.high is not None:
+        axes.set_ylim(top=panel.y.high)
+    if panel.title:
+        axes.set_title(plain(panel.title), loc="left", pad=2)
+
+
+def _below_zero(panel: data.Panel) -> bool:
+    boxes = [box for layer in panel.layers if isinstance(layer, data.Bars) for box in layer.boxes]
+    return any(min(box.top, box.bottom, box.low or 0.0) < 0 for box in boxes)
+
+
+def _curve(axes: Axes, curve: data.Curve) -> None:
+    options = _curve_options(curve)
+    if len(curve.points) == 1 and options["linestyle"] != "none":
+        options |= {"marker": _marker(curve)}
+    axes.plot([p.x for p in curve.points], [p.y for p in curve.points], **options)
+    _error_bars(axes, [(p.x, p.low, p.high) for p in curve.points], style.colour(curve.colour))
+
+
+def _curve_options(curve: data.Curve) -> dict[str, Any]:
+    """How a curve's line and marks look."""
+    dashes = style.DASHES[max(curve.colour, 0) // len(style.COLOURS) % len(style.DASHES)]
+    look: dict[data.Look, dict[str, Any]] = {
+        "steps": {"drawstyle": "steps-post", "linestyle": dashes},
+        "line": {"linestyle": dashes},
+        "both": {"marker": _marker(curve), "linestyle": dashes},
+        "crosses": {"marker": "x", "linestyle": "none"},
+        "hollow": {"marker": "o", "linestyle": "none", "markerfacecolor": "white", "zorder": 3},
+        "dots": {"marker": "o", "linestyle": "none", "markersize": 2.5},
+    }
+    return {"color": style.colour(curve.colour), **look[curve.look]}
+
+
+def _marker(curve: data.Curve) -> str:
+    return style.MARKERS[max(curve.colour, 0) % len(style.MARKERS)]
+
+
+def _bars(axes: Axes, bars: data.Bars) -> None:
+    shade = style.colour(bars.colour)
+    boxes = bars.boxes
+    hatch = "" if bars.pale else style.HATCHES[bars.colour % len(style.HATCHES)]
+    axes.bar(
+        [box.x for box in boxes],
+        [box.top - box.bottom for box in boxes],
+        [box.width for box in boxes],
+        [box.bottom for box in boxes],
+        facecolor=style.paler(shade, 0.65 if bars.pale else 0.25),
+        edgecolor=shade if bars.pale else "#222222",
+        hatch=hatch,
+        linewidth=0.8 if bars.pale else 0.5,
+        zorder=2.5 if bars.pale else 2,
+    )
+    ends = [(box.bar_x if box.bar_x is not None else box.x, box.low, box.high) for box in boxes]
+    _error_bars(axes, ends, shade if bars.pale else "#222222", zorder=2.2 if bars.pale else 4.0)
+
+
+def _error_bars(
+    axes: Axes, ends: Sequence[tuple[float, float | None, float | None]], shade: str, zorder: float = 2.4
+) -> None:
+    known = [(x, low, high) for x, low, high in ends if low is not None and high is not None]
+    if known:
+        x = [k[0] for k in known]
+        low, high = [k[1] for k in known], [k[2] for k in known]
+        axes.vlines(x, low, high, color=shade, linewidth=0.8, zorder=zorder)
+        for side in (low, high):
+            axes.plot(
+                x,
+                side,
+                linestyle="none",
+                marker="_",
+                markersize=4,
+                color=shade,
+                zorder=zorder,
+                markeredgewidth=0.8,
+            )
+
+
+def _line(axes: Axes, line: data.Line, look: style.Style) -> None:
+    common: dict[str, Any] = {
+        "color": style.LINE_COLOUR,
+        "linewidth": 0.7,
+        "linestyle": (0, (4, 2)),
+        "zorder": 1.5,
+    }
+    text: dict[str, Any] = {"fontsize": look.font * 0.8, "color": "#333333", "textcoords": "offset points"}
+    text |= {"zorder": 6, "path_effects": HALO}
+    if line.axis == "y":
+        axes.axhline(line.at, **common)
+        left = line.side == "left"
+        spot: dict[str, Any] = {"xy": (0 if left else 1, line.at), "xycoords": ("axes fraction", "data")}
+        spot |= {"xytext": (2 if left else -1, 1), "ha": line.side, "va": "bottom"}
+    else:
+        axes.axvline(line.at, **common)
+        spot = {"xy": (line.at, 1), "xycoords": ("data", "axes fraction"), "xytext": (1, -1), "va": "top"}
+        spot |= {"rotation": 90}
+    axes.annotate(plain(line.label), **text, **spot)
+
+
+def _band_label(axes: Axes, band: data.Band, look: style.Style) -> None:
+    options: dict[str, Any] = {
+        "xy": (band.low, 1),
+        "xycoords": ("data", "axes fraction"),
+        "xytext": (1, 1),
+        "va": "bottom",
+        "fontsize": look.font * 0.8,
+        "color": "#333333",
+        "textcoords": "offset points",
+    }
+    axes.annotate(plain(band.label), **options)
+
+
+def _mark(axes: Axes, mark: data.Mark, look: style.Style) -> None:
+    axes.plot(
+        [mark.x],
+        [mark.y],
+        marker="o",
+        markersize=6,
+        markerfacecolor="none",
+        markeredgecolor="black",
+        zorder=6,
+        path_effects=HALO,
+    )
+    axes.annotate(
+        plain(mark.label),
+        (mark.x, mark.y),
+        xytext=(0, 6),
+        ha="center",
+        textcoords="offset points",
+        fontsize=look.font * 0.8,
+        zorder=6,
+        path_effects=HALO,
+    )
+
+
+def _x_axis(axes: Axes, axis: data.Axis, *, last: bool) -> None:
+    if axis.ticks is not None:
+        axes.xaxis.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
+        axes.xaxis.set_major_formatter(FixedFormatter([plain(name) for _, name in axis.ticks]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    if axis.low is not None or axis.high is not None:
+        axes.set_xlim(axis.low, axis.high)
+    if not last:
+        return
+    axes.set_xlabel(plain(axis.label))
+    if axis.rotate:
+        for text in axes.get_xticklabels():
+            text.set(rotation=axis.rotate, ha="right" if axis.rotate > 0 else "left", rotation_mode="anchor")
+
+
+def _keys(canvas: Canvas, panels: Sequence[Axes], figure: data.Figure) -> None:
+    """A key in each panel that has names; outside: one for all below."""
+    if figure.key == "off":
+        return
+    seen: set[str] = set()
+    everything: list[tuple[Artist, str]] = []
+    for axes, panel in zip(panels, figure.panels, strict=True):
+        entries = []
+        for layer in panel.layers:
+            name = data.name_of(layer)
+            if name and name not in seen:
+                seen.add(name)
+                entries.append((_handle(layer), name))
+        everything += entries
+        if entries and figure.key not in TOGETHER:
+            axes.legend(*_key(entries), loc=PLACES.get(figure.key, "best"))
+    if everything and figure.key in TOGETHER:
+        place: Any = f"outside {'upper' if figure.key == 'above' else 'lower'} center"
+        options = {"loc": place, "ncols": min(4, len(everything)), "columnspacing": 1.2}
+        canvas.legend(*_key(everything), **options)
+
+
+def _key(entries: Sequence[tuple[Artist, str]]) -> tuple[Any, Any]:
+    """What stands in a key: its signs, and their names."""
+    return [handle for handle, _ in entries], [plain(name) for _, name in entries]
+
+
+def _handle(layer: data.Layer) -> Artist:
+    """What stands in the key for a layer."""
+    if isinstance(layer, data.Curve):
+        return Line2D([], [], **_curve_options(layer))
+    assert isinstance(layer, data.Bars | data.Shape)
+    shade = style.colour(layer.colour)
+    hatch = style.HATCHES[layer.colour % len(style.HATCHES)] if isinstance(layer, data.Bars) else ""
+    return Patch(facecolor=style.paler(shade, 0.25), edgecolor="#222222", hatch=hatch, linewidth=0.5)

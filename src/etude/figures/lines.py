@@ -1,0 +1,93 @@
+"""Lines: a metric over a parameter, one curve a series and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from etude.errors import InputError
+from etude.figures.common import (
+    Unit,
+    bars_note,
+    on_log_axis,
+    scaled,
+    thinned,
+    threshold_lines,
+    unit_for,
+    x_axis,
+    y_axis,
+)
+from etude.figures.data import Curve, Figure, Panel, Point
+from etude.figures.placing import Placed, Places, place
+from etude.figures.sources import Sample, chosen_metrics, shown_metric, summary_point
+from etude.figures.wish import Wish
+from etude.figures.words import check_count, label
+
+Series = dict[str, Places]
+"""Curves that belong together, by the name of their series; empty for one without."""
+
+
+def lines(samples: Sequence[Sample], wish: Wish) -> Figure:
+    """One curve for each series and metric over what varies."""
+    return lines_of({"": place(samples, wish.parameter)}, wish)
+
+
+def lines_of(series: Series, wish: Wish) -> Figure:
+    """One curve for each series, its own curves, and each metric, on one x axis."""
+    samples = [p.sample for places in series.values() for p in places.placed]
+    metrics = chosen_metrics(samples, wish)
+    first = next(iter(series.values()))
+    everything = replace(first, placed=tuple(p for places in series.values() for p in places.placed))
+    axis, x_unit = x_axis(everything, wish)
+    found: list[tuple[str, list[Point]]] = []
+    for prefix, places in series.items():
+        for name, placed in places.curves().items():
+            for metric in metrics:
+                shown = [
+                    prefix or name,
+                    shown_metric(metric, wish) if len(metrics) > 1 or not (prefix or name) else "",
+                ]
+                if prefix and len(places.curves()) > 1:
+                    shown.insert(1, name)
+                found.append((" ".join(filter(None, shown)), curve_points(placed, metric, wish, x_unit)))
+    layers, unit, notes = curves(found, samples[0].unit(metrics[0]), wish)
+    text = shown_metric(metrics[0], wish) if len(metrics) == 1 else "time" if unit.base == "s" else "value"
+    extra = (*threshold_lines(wish.thresholds, unit, "y"), *threshold_lines(wish.marks, x_unit, "x"))
+    return Figure(
+        axis,
+        (Panel(y_axis(text, unit, wish), (*layers, *extra)),),
+        label(wish.title, 120),
+        wish.key if len(layers) > 1 else "off",
+        tuple(notes + bars_note(wish, layers)),
+        "lines",
+    )
+
+
+def curve_points(placed: Sequence[Placed], metric: str, wish: Wish, x_unit: Unit) -> list[Point]:
+    """A point for each test that has a value; x in its unit, y in the base unit."""
+    found = (summary_point(p.sample, metric, wish, x=p.x / x_unit.divisor) for p in placed)
+    return [point for point in found if point is not None]
+
+
+def curves(
+    named: Sequence[tuple[str, list[Point]]], base: str, wish: Wish
+) -> tuple[tuple[Curve, ...], Unit, list[str]]:
+    """Curves in one unit that suits all, and what was left out.
+
+    Raises:
+        InputError: no point is left; UsageError: there are too many curves.
+    """
+    check_count(len(named), "curves")
+    if not any(points for _, points in named):
+        raise InputError("nothing to plot: no kept trial has a value of that metric")
+    unit = unit_for((p.y for _, points in named for p in points), base, wish)
+    found, notes = [], []
+    for colour, (name, points) in enumerate(named):
+        if not points:
+            notes.append(f"{label(name)}: has no value and is left out")
+            continue
+        kept, lost = on_log_axis([scaled(p, unit) for p in points], wish, label(name))
+        drawn, fewer = thinned(kept, label(name))
+        notes += lost + fewer
+        found.append(Curve(label(name), drawn, colour))
+    return tuple(found), unit, notes

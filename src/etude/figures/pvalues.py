@@ -1,0 +1,63 @@
+"""Two panels on one x axis: means with deviations, and below them how surely a t test tells the series apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from etude.errors import InputError
+from etude.figures.data import Axis, Curve, Figure, Layer, Line, Panel, Point
+from etude.figures.ratio import Upper
+from etude.figures.sources import Sample
+from etude.figures.wish import Wish
+from etude.figures.words import label
+from etude.results.series import Floats
+from etude.stats.twosample import student, welch
+
+LEVEL = 0.05
+SMALLEST = 1e-12
+"""Smaller p-values are drawn here: their size means nothing any more."""
+
+
+def pvalues(samples: Sequence[Sample], wish: Wish) -> Figure:
+    """Means with a deviation to either side above; below p of the t test, of all and of the first n trials."""
+    wish = replace(wish, bars=wish.bars or "deviation")
+    top = Upper(samples, wish, "pvalues")
+    method = "Student" if wish.pooled else "Welch"
+    base = {p.x: p.sample for p in top.placed[top.reference]}
+    layers: list[Layer] = [Line(LEVEL, f"p = {LEVEL:g}", side="left")]
+    notes, found = list(top.notes), 0
+    for name, placed in top.placed.items():
+        for count in (0, *wish.first) if name != top.reference else ():
+            pairs = [
+                (p.x, p.sample.values(top.metric), base[p.x].values(top.metric))
+                for p in placed
+                if p.x in base
+            ]
+            points = [point for x, a, b in pairs if (point := _p(x / top.x_unit.divisor, a, b, count, wish))]
+            found += len(points)
+            shown = [name] if len(top.placed) > 2 else []
+            shown.append(f"first {count} trials" if count else "all trials")
+            layers.append(Curve(label(" ".join(shown)), tuple(points), len(top.placed) + len(layers) - 1))
+    if not found:
+        raise InputError(
+            "nothing to plot: no x has two trials of both series, or none varies: there is no p-value"
+        )
+    if any(p.y <= SMALLEST for layer in layers if isinstance(layer, Curve) for p in layer.points):
+        notes.append(f"p-values below {SMALLEST:g} are drawn there")
+    notes.append(
+        f"p: {method}'s t test, two-sided; it supposes that values are normal, and says nothing of size"
+    )
+    low = Panel(Axis(f"p ({method})", "log", high=1.5), tuple(layers), 0.8)
+    return Figure(top.axis, (top.panel, low), label(wish.title, 120), wish.key, tuple(notes), "pvalues")
+
+
+def _p(x: float, first: Floats, second: Floats, count: int, wish: Wish) -> Point | None:
+    a, b = (values[:count] if count else values for values in (first, second))
+    if min(a.size, b.size) < max(2, count):
+        return None
+    try:
+        found = (student if wish.pooled else welch)(a, b)
+    except ValueError:
+        return None
+    return Point(x, max(found.p, SMALLEST))

@@ -1,0 +1,193 @@
+"""Trials over time: each value in the order in which it was made, what is warned of marked, blocks and boots shaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from etude.errors import InputError, UsageError
+from etude.figures.common import MOST_POINTS, Unit, scale, threshold_lines, unit_for, with_unit
+from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Panel, Point
+from etude.figures.sources import Sample, chosen_metrics, shown_metric, trial_values
+from etude.figures.wish import Wish
+from etude.figures.words import label
+from etude.report.subject import Subject
+from etude.report.verdict import Verdict, verdict
+from etude.results.series import Flags, Series, Whole
+from etude.stats.outliers import outlier_places
+
+MOST_PANELS = 6
+MOST_SHADED = 40
+"""More blocks than this would be stripes."""
+
+ALARM = 6
+"""Black: the colour of no test here, of which there are fewer."""
+
+LEVELS = ("warm-up", "late-level", "never-steady")
+
+_NAMED = re.compile(r"\(trials? ([\d, and]+?)(?: and \d+ more)?[,);]")
+
+
+def timeline(samples: Sequence[Sample], wish: Wish) -> Figure:
+    """A panel for each test on a common axis of blocks, or of trials where there are none.
+
+    Raises:
+        InputError: no test has values of single trials; UsageError: there are too many tests.
+    """
+    (metric, *others) = chosen_metrics(samples, wish)
+    if others:
+        raise UsageError("--kind timeline shows one metric; name one")
+    shown = [
+        (s, s.series)
+        for s in samples
+        if s.series is not None and np.isfinite(trial_values(s.series, metric)).any()
+    ]
+    if not shown:
+        raise InputError(f"{samples[0].file}: nothing to plot: no trial has a value of {metric}")
+    if len(shown) > MOST_PANELS:
+        raise UsageError(
+            f"{len(shown)} tests below each other cannot be read; choose at most {MOST_PANELS} with --test"
+        )
+    base = samples[0].unit(metric)
+    middles = (float(np.nanmedian(trial_values(series, metric))) for _, series in shown)
+    unit = unit_for(middles, base, wish)
+    verdicts = _verdicts(shown, metric)
+    notes: list[str] = []
+    panels = []
+    shared = len({sample.file for sample, _ in shown}) == 1 and _share_blocks([series for _, series in shown])
+    for colour, (sample, series) in enumerate(shown):
+        assert sample.subject is not None
+        judged = verdicts[id(sample.subject)]
+        layers = _layers(series, metric, unit, colour, judged, shared, wish, notes)
+        y = Axis(
+            label(wish.y_label if wish.y_label is not None else with_unit(shown_metric(metric, wish), unit)),
+            scale(wish, "y"),
+        )
+        panels.append(
+            Panel(y, (*layers, *threshold_lines(wish.thresholds, unit, "y")), 1.0, label(sample.name))
+        )
+        notes += [
+            f"{w.kind}: {w}" for w in judged.warnings if w.test == series.test and w.metric in ("", metric)
+        ]
+    word = "block" if shared else "trial"
+    axis = Axis(label(wish.x_label if wish.x_label is not None else f"{word}, in order of time"))
+    return Figure(
+        axis,
+        tuple(panels),
+        label(wish.title, 120),
+        "above" if wish.key == "best" else wish.key,
+        tuple(dict.fromkeys(notes)),
+        "timeline",
+    )
+
+
+def _share_blocks(found: Sequence[Series]) -> bool:
+    """Whether each block holds trials of several of the tests."""
+    numbers = [set(series.blocks.tolist()) if series.blocks is not None else set() for series in found]
+    return len(found) > 1 and all(numbers) and all(len(numbers[0] & each) * 2 > len(each) for each in numbers)
+
+
+def _verdicts(shown: Sequence[tuple[Sample, Series]], metric: str) -> dict[int, Verdict]:
+    subjects: dict[int, Subject] = {id(s.subject): s.subject for s, _ in shown if s.subject is not None}
+    return {key: verdict(subject, [metric]) for key, subject in subjects.items()}
+
+
+def _layers(
+    series: Series,
+    metric: str,
+    unit: Unit,
+    colour: int,
+    judged: Verdict,
+    shared: bool,
+    wish: Wish,
+    notes: list[str],
+) -> Iterator[Layer]:
+    values = trial_values(series, metric) / unit.divisor
+    places = _places(series) if shared else np.arange(1, series.trials.size + 1)
+    yield from _shades(series, places, shared)
+    there = np.isfinite(values) & ((values > 0) if "y" in wish.log else True)
+    failed = np.isin(series.trials, [f.trial for f in series.failures])
+    odd = _odd(series, metric, judged)
+    ends = _other_level(series, metric, judged) & ~odd
+    plain = there & series.kept & ~failed & ~odd & ~ends
+    step = max(1, -(-int(plain.sum()) // MOST_POINTS))
+    if step > 1:
+        notes.append(f"{label(series.test)}: one of {step} trials is drawn, and all that are warned of")
+        plain[np.delete(np.arange(plain.size), np.flatnonzero(plain)[::step])] = False
+    groups: tuple[tuple[str, Flags, int, str], ...] = (
+        ("kept", plain, colour, "dots"),
+        ("another level", there & ends & ~failed, colour, "hollow"),
+        ("set aside", there & ~series.kept & ~failed, GREY, "hollow"),
+        ("failed", there & failed, ALARM, "crosses"),
+        ("outlier", there & series.kept & odd & ~failed, ALARM, "hollow"),
+    )
+    for name, flags, hue, look in groups:
+        points = tuple(Point(float(x), float(y)) for x, y in zip(places[flags], values[flags], strict=True))
+        if points:
+            yield Curve("" if name == "kept" else name, points, hue, look)  # type: ignore[arg-type]
+
+
+def _odd(series: Series, metric: str, judged: Verdict) -> Flags:
+    """The outliers that are warned of: a warning names up to five, else all that the same test finds."""
+    odd = np.zeros(series.trials.size, dtype=np.bool_)
+    for warning in judged.warnings:
+        if warning.kind != "outliers" or (warning.test, warning.metric) != (series.test, metric):
+            continue
+        match = _NAMED.search(warning.text)
+        named = [int(n) for n in re.findall(r"\d+", match[1])] if match else []
+        if " more" in warning.text:
+            column = series.columns[metric]
+            named += series.places(metric)[
+                outlier_places(column.values[series.kept & np.isfinite(column.values)])
+            ].tolist()
+        odd |= np.isin(series.trials, named) & series.kept
+    return odd
+
+
+def _other_level(series: Series, metric: str, judged: Verdict) -> Flags:
+    """The first and last trials that a warning calls another level: it says how many."""
+    flags = np.zeros(series.trials.size, dtype=np.bool_)
+    kept = np.flatnonzero(series.kept & np.isfinite(trial_values(series, metric)))
+    for warning in judged.warnings:
+        if warning.kind in LEVELS and (warning.test, warning.metric) == (series.test, metric):
+            for end, count in re.findall(r"\b(first|last) ([\d,]+) trials?\b", warning.text):
+                number = int(count.replace(",", ""))
+                flags[kept[:number] if end == "first" else kept[-number:]] = True
+    return flags
+
+
+def _places(series: Series) -> Whole:
+    """Blocks one after the other, also over sittings."""
+    assert series.blocks is not None
+    if series.sittings is None or not series.sittings.size:
+        return series.blocks
+    found, ahead = series.blocks.copy(), 0
+    for sitting in dict.fromkeys(series.sittings.tolist()):
+        there = series.sittings == sitting
+        if int(series.blocks[there].min()) <= ahead:
+            found[there] += ahead
+        ahead = int(found[there].max())
+    return found
+
+
+def _shades(series: Series, places: Whole, shared: bool) -> Iterator[Band]:
+    """Every other boot or sitting, each named; where there is one only, every other block that tests share."""
+    for level, names in (("boot", series.labels.get("boot")), ("sitting", series.sittings)):
+        if names is None or len(set(map(str, names))) < 2:
+            continue
+        yield from _stretches(level, list(map(str, names)), places)
+        return
+    numbers = sorted(set(places.tolist()))
+    if shared and 1 < len(numbers) <= MOST_SHADED:
+        for number in numbers[1::2]:
+            yield Band(number - 0.5, number + 0.5)
+
+
+def _stretches(level: str, names: Sequence[str], places: Whole) -> Iterator[Band]:
+    starts = [n for n in range(len(names)) if n == 0 or names[n] != names[n - 1]]
+    for count, (start, end) in enumerate(zip(starts, [*starts[1:], len(names)], strict=True), 1):
+        span = places[start:end]
+        if count % 2 == 0:
+            yield Band(float(span.min()) - 0.5, float(span.max()) + 0.5, f"{level} {count}")

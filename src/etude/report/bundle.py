@@ -1,0 +1,241 @@
+"""What goes into a bundle for publication: results, scripts, machines, versions, verdicts, and what explains them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from etude import __version__
+from etude.errors import EtudeError, InputError
+from etude.report.bundle_text import Packed, readme
+from etude.report.subject import Subject
+from etude.results.anonymous import Anonymous, Identity, identity_of
+from etude.results.bundle import FORMAT, VERSION, Member, member_of
+from etude.results.bundle_name import INDEX
+from etude.results.reader import read_experiment
+from etude.results.writer import directory_name
+
+KNOWN = ("experiment.json", "system.log", "*.res", "*/results.jsonl", "*/blocks.jsonl", "*/hooks.log")
+"""What Étude writes into a results directory; a script's state is not published: it holds the environment."""
+LOGS = "*/logs/*"
+_PART = 1 << 20
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that is packed, and what whoever packs it must know."""
+
+    root: str
+    members: tuple[Member, ...]
+    time_s: int
+    """When the last sitting ended."""
+    left_out: tuple[str, ...]
+    """Files of the results directories that are not packed."""
+    identity: Identity
+
+
+def gather(directories: Sequence[Path], *, logs: bool = True, anonymous: bool = False) -> Contents:
+    """The members of a bundle of these results directories.
+
+    Raises:
+        InputError: one holds no results of Étude.
+    """
+    documents = [read_experiment(directory) for directory in directories]
+    identity = identity_of(documents, os.path.expanduser("~"))
+    mask = Anonymous(identity) if anonymous else None
+    names = _names(directories, mask)
+    members: list[Member] = []
+    left_out: list[str] = []
+    packed = []
+    for directory, name, document in zip(directories, names, documents, strict=True):
+        files, others = _files(directory, logs)
+        members += [_copy(directory / file, f"results/{name}/{file}", mask) for file in files]
+        left_out += [str(directory / other) for other in others]
+        scripts = _scripts(document, name)
+        machine = _machine(document, name)
+        verdict, sentences = _verdict(directory, name)
+        members += [_masked(member, mask) for member in (*scripts, *machine, *verdict)]
+        packed.append(Packed(name, document, tuple(m.name for m in scripts), tuple(sentences), len(files)))
+    time_s = max(map(_ended_s, documents))
+    own = [
+        member_of("versions.json", _json(_versions(names, documents))),
+        member_of(INDEX, _json(_index(names, documents, logs, anonymous, time_s))),
+        member_of("README.txt", readme(packed, names[0], time_s, logs=logs, anonymous=anonymous)),
+    ]
+    members += [_masked(member, mask) for member in own]
+    return Contents(f"{names[0]}-bundle", tuple(members), time_s, tuple(left_out), identity)
+
+
+def _names(directories: Sequence[Path], mask: Anonymous | None) -> list[str]:
+    names: list[str] = []
+    for directory in directories:
+        name = directory.resolve().name
+        names.append(directory_name(mask.text(name) if mask else name, names))
+    return names
+
+
+def _files(directory: Path, logs: bool) -> tuple[list[str], list[str]]:
+    """What is packed, and what is not: files that Étude does not know, and whatever is no plain file."""
+    known: set[str] = set()
+    for pattern in (*KNOWN, *((LOGS,) if logs else ())):
+        known |= {
+            str(path.relative_to(directory)) for path in directory.glob(pattern) if _is_plain(path, directory)
+        }
+    there = set()
+    for place, folders, names in os.walk(directory):
+        here = Path(place).relative_to(directory)
+        if not logs and here.name == "logs":
+            continue
+        there |= {
+            str(here / name) for name in (*names, *(f for f in folders if (Path(place) / f).is_symlink()))
+        }
+    return sorted(known), sorted(there - known)
+
+
+def _is_plain(path: Path, directory: Path) -> bool:
+    """Whether it is a file, and neither it nor a directory on the way is a link."""
+    steps = [path, *path.parents[: len(path.relative_to(directory).parts) - 1]]
+    return path.is_file() and not any(step.is_symlink() for step in steps)
+
+
+def _copy(path: Path, name: str, mask: Anonymous | None) -> Member:
+    if mask is None:
+        return Member(name, lambda: _parts(path))
+    return Member(mask.text(name), mask.reader(lambda: _lines(path)))
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with _opened(path) as file:
+        while part := file.read(_PART):
+            yield part
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with _opened(path) as file:
+        yield from file
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _masked(member: Member, mask: Anonymous | None) -> Member:
+    if mask is None:
+        return member
+    return Member(
+        mask.text(member.name), mask.reader(lambda: b"".join(member.read()).splitlines(keepends=True))
+    )
+
+
+def _scripts(document: Mapping[str, Any], name: str) -> list[Member]:
+    """A script and what it includes, as files: below its own directory as they lay there, all others in `library`."""
+    plan = document["plan"]
+    files = plan.get("text")
+    if plan.get("kind") != "script" or not isinstance(files, dict):
+        return []
+    place = ((document.get("machine") or {}).get("before") or {}).get("directory") or {}
+    main = str(plan.get("script"))
+    names = set(
+        re.findall(r"^\s*(?:OPT)?INCLUDE\s+(\S+)", "\n".join("\n".join(t) for t in files.values()), re.M)
+    )
+    members: dict[str, Member] = {}
+    for number, (file, lines) in enumerate(files.items()):
+        path = main if number == 0 else os.path.normpath(os.path.join(place.get("path") or "", file))
+        told = f"scripts/{name}/{_place(path, os.path.dirname(main), names)}"
+        stem, number = told, 2
+        while told in members:
+            told, number = f"{stem}-{number}", number + 1
+        members[told] = member_of(told, "".join(f"{line}\n" for line in lines))
+    return list(members.values())
+
+
+def _place(path: str, home: str, names: Iterable[str]) -> str:
+    """Where its INCLUDE finds a file: beside the script, or in `library` under the name that it is included by."""
+    below = os.path.relpath(path, home)
+    if not below.startswith(".."):
+        return below
+    fitting = [name for name in names if path.endswith(f"/{name}") and ".." not in name.split("/")]
+    return f"library/{max(fitting, key=len, default=os.path.basename(path))}"
+
+
+def _machine(document: Mapping[str, Any], name: str) -> list[Member]:
+    machine = document.get("machine") or {}
+    snapshots = {when: machine.get(when) for when in ("before", "after")}
+    snapshots |= {f"sitting-{s['sitting']}": s.get("machine") for s in document["sittings"]}
+    return [
+        member_of(f"machine/{name}/{when}.json", _json(found)) for when, found in snapshots.items() if found
+    ]
+
+
+def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
+    """The verdict as text and JSON; where there is none the text says why."""
+    from etude.report import details, text
+    from etude.report.export import to_json
+    from etude.report.judging import Judging
+    from etude.report.reading import read_subject
+    from etude.report.verdict import verdict
+
+    label = f"results/{name}"
+    try:
+        subject = read_subject(str(directory))
+        assert isinstance(subject, Subject)
+        notes = tuple(note.replace(str(directory), label) for note in subject.notes)
+        found = verdict(replace(subject, label=label, notes=notes), None, Judging(full=True))
+    except EtudeError as error:
+        why = f"There is no verdict: {error}".replace(str(directory), label)
+        return [member_of(f"verdicts/{name}.txt", f"{why}\n")], [why]
+    sentences = text.verdict_lines(found)
+    further = [line for c in found.comparisons for line in details.detail_lines(c)]
+    told = "".join(f"{line}\n" for line in (*sentences, *further))
+    return [
+        member_of(f"verdicts/{name}.txt", told),
+        member_of(f"verdicts/{name}.json", to_json(found) + "\n"),
+    ], sentences
+
+
+def _ended_s(document: Mapping[str, Any]) -> int:
+    """When the last sitting ended, or began if it is not known to have ended; 0 where there was none."""
+    times = [s.get("end") or s.get("start") for s in document["sittings"]]
+    return max((_seconds(time) for time in times if isinstance(time, str)), default=0)
+
+
+def _seconds(time: str) -> int:
+    try:
+        return max(0, int(datetime.fromisoformat(time).timestamp()))
+    except ValueError:
+        return 0
+
+
+def _versions(names: Sequence[str], documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    measured = {name: document.get("versions") or {} for name, document in zip(names, documents, strict=True)}
+    return {"packed_by": {"etude": __version__}, "measured_by": measured}
+
+
+def _index(
+    names: Sequence[str], documents: Sequence[Mapping[str, Any]], logs: bool, anonymous: bool, time_s: int
+) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "etude": __version__,
+        "time_s": time_s,
+        "logs": logs,
+        "anonymous": anonymous,
+        "results": [
+            {"name": name, "verb": document.get("verb"), "digest": document.get("digest")}
+            for name, document in zip(names, documents, strict=True)
+        ],
+    }
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"

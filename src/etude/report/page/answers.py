@@ -1,0 +1,352 @@
+"""The six questions that a reader has who sees nothing but the report, answered in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from etude.report import details, text
+from etude.report.comparisons import Comparison
+from etude.report.page.gather import Gathered
+from etude.report.summaries import Summaries
+from etude.report.verdict import TestVerdict, Verdict
+from etude.stats.sittings import Refused
+
+MOST_NAMED = 8
+"""Tests, comparisons or warnings that an answer names; the tables have them all."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question and what the results say to it."""
+
+    key: str
+    question: str
+    sentences: tuple[str, ...]
+
+
+QUESTIONS = {
+    "what": "What was compared?",
+    "where": "On what?",
+    "often": "How often?",
+    "real": "Is the difference real?",
+    "large": "How large is it?",
+    "against": "What speaks against it?",
+}
+
+
+def answers_of(found: Gathered) -> tuple[Answer, ...]:
+    """Every question, in their order; each has at least one sentence."""
+    makers = {
+        "what": _what,
+        "where": _where,
+        "often": _often,
+        "real": _real,
+        "large": _large,
+        "against": _against,
+    }
+    return tuple(
+        Answer(key, question, tuple(makers[key](found)) or ("Nothing is known of it.",))
+        for key, question in QUESTIONS.items()
+    )
+
+
+def headline(found: Gathered) -> tuple[str, ...]:
+    """The verdict in a few sentences, in the words of `etude stats`."""
+    comparisons = _comparisons(found)
+    told = [where + text.comparison_lines(c)[0] for where, c in comparisons[:MOST_NAMED]]
+    if len(comparisons) > MOST_NAMED:
+        differing = sum(_is_real(c) for _, c in comparisons)
+        told = [f"{differing} of {len(comparisons)} comparisons show a difference.", *told]
+        told.append(f"The other {len(comparisons) - MOST_NAMED} stand in the table of comparisons.")
+    told += [line for a in found.across[:MOST_NAMED] for line in details.across_lines(a)]
+    told += [f"Not compared: {reason}." for reason in found.without]
+    if told:
+        return tuple(told)
+    lines = [
+        f"{where}{text.test_line(test, v.primary)}." for where, v in _labelled(found) for test in v.tests
+    ]
+    if len(lines) > MOST_NAMED:
+        lines = [*lines[:MOST_NAMED], f"The other {len(lines) - MOST_NAMED} tests stand in the table below."]
+    if found.summaries and not lines:
+        return ("Only summaries were read; what they state stands in the tables, and cannot be checked.",)
+    return tuple(lines) or ("Nothing was measured: there is no trial in what was read.",)
+
+
+def _labelled(found: Gathered) -> list[tuple[str, Verdict]]:
+    """Each verdict, and how sentences about it begin where there are several."""
+    several = len(found.verdicts) > 1
+    return [(f"{verdict.subject.label}: " if several else "", verdict) for verdict in found.verdicts]
+
+
+def _comparisons(found: Gathered) -> list[tuple[str, Comparison]]:
+    return [(where, c) for where, verdict in _labelled(found) for c in verdict.comparisons]
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = list(names[:MOST_NAMED])
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    every = [*shown, *more]
+    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
+
+
+def _what(found: Gathered) -> Iterator[str]:
+    for where, verdict in _labelled(found):
+        names = [test.test for test in verdict.tests]
+        if not names:
+            yield f"{verdict.subject.label} holds no test."
+            continue
+        compared = dict.fromkeys(c.base for c in verdict.comparisons)
+        if compared:
+            others = list(dict.fromkeys(c.other for c in verdict.comparisons))
+            yield f"{where}{_some(others)} against {_some(list(compared))}, by {_metric(verdict)}."
+        else:
+            were = "was" if len(names) == 1 else "were"
+            yield f"{where}Nothing with anything else: {_some(names)} {were} measured, by {_metric(verdict)}."
+        for name in names[:MOST_NAMED]:
+            command = found.commands.get((verdict.subject.label, name))
+            if command and command != name:
+                yield f"{where}{name} runs: {command}"
+    for a in found.across:
+        yield f"{a.other} of {a.other_label} against {a.base} of {a.base_label}, by {a.metric}."
+    for summary in found.summaries:
+        rows = text.counted(len(summary.rows), "row")
+        yield f"{summary.label} holds only summaries, {rows}; no trial of it is known."
+
+
+def _metric(verdict: Verdict) -> str:
+    kind, unit = next(
+        ((m.kind, m.unit) for test in verdict.tests if (m := test.metric(verdict.primary)) is not None),
+        ("", ""),
+    )
+    meaning = {
+        "cost": "a cost: less is better",
+        "rate": "a rate: more is better",
+        "count": "a count",
+        "ratio": "a ratio",
+        "binary": "yes or no",
+    }.get(kind, "")
+    unit = "" if unit in ("", "1") else f", in {unit}"
+    return f"{verdict.primary} ({meaning}{unit})" if meaning else verdict.primary
+
+
+def _where(found: Gathered) -> Iterator[str]:
+    for where, verdict in _labelled(found):
+        yield where + machine_sentence(verdict.subject.experiment)
+    for summary in found.summaries:
+        yield f"{summary.label} does not say on what machine it was measured."
+    for label, differences in found.machines:
+        if differences:
+            yield (
+                f"The machine of {label} is not that of the first result: "
+                f"{text.counted(len(differences), 'difference')} (see Machine)."
+            )
+        else:
+            yield f"The machine of {label} does not differ from that of the first result in anything recorded."
+
+
+def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
+    """The machine in one line: processor, memory, system, file system."""
+    machine = ((experiment or {}).get("machine") or {}).get("before") or {}
+
+    def member(*path: str) -> Any:
+        value: Any = machine
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value
+
+    cpus, memory = member("cpu", "online"), member("memory", "total_bytes")
+    directory = [member("directory", "type"), member("directory", "device")]
+    parts = [
+        member("cpu", "model"),
+        text.counted(cpus, "CPU") if isinstance(cpus, int) else None,
+        f"{text.quantity(memory, 'B')} of memory" if isinstance(memory, int) else None,
+        member("system", "distribution"),
+        f"kernel {member('system', 'kernel_release')}" if member("system", "kernel_release") else None,
+        f"{directory[0]} on {directory[1]}" if all(directory) else None,
+        "a virtual machine" if member("virtualisation", "hypervisor_flag") else None,
+        f"host {member('system', 'hostname')}" if member("system", "hostname") else None,
+    ]
+    known = [str(part) for part in parts if part]
+    return f"{', '.join(known)}." if known else "The machine was not recorded in these results."
+
+
+def _often(found: Gathered) -> Iterator[str]:
+    for where, verdict in _labelled(found):
+        for line in _trials(verdict):
+            yield where + line
+        for c in verdict.comparisons[:1]:
+            yield where + _design(c, verdict)
+        yield from _sittings(verdict, where)
+    for summary in found.summaries:
+        yield from _stated(summary)
+
+
+def _stated(summary: Summaries) -> Iterator[str]:
+    counts = {row.test: row.figures.get("count") for row in summary.rows}
+    for test, count in list(counts.items())[:MOST_NAMED]:
+        said = "how often is not stated" if count is None else f"{count:g} times, as stated"
+        yield f"{summary.label}: {test}: {said}."
+
+
+def _trials(verdict: Verdict) -> Iterator[str]:
+    counts = dict.fromkeys((test.kept, test.made, test.inner) for test in verdict.tests)
+    if len(counts) == 1 and len(verdict.tests) > 1:
+        yield f"Each of {len(verdict.tests)} tests: {_count(verdict.tests[0])}."
+        return
+    for test in verdict.tests[:MOST_NAMED]:
+        yield f"{test.test}: {_count(test)}."
+    if len(verdict.tests) > MOST_NAMED:
+        yield f"The other {len(verdict.tests) - MOST_NAMED} tests stand in the table of tests."
+
+
+def _count(test: TestVerdict) -> str:
+    aside = "".join(f", {count} set aside: {why}" for why, count in test.set_aside.items())
+    inner = f", {test.inner} launches in each" if test.inner > 1 else ""
+    return f"{text.counted(test.kept, 'trial')} kept of {test.made} made{aside}{inner}"
+
+
+def _design(c: Comparison, verdict: Verdict) -> str:
+    if c.ratio.method == "paired":
+        order = "both at once" if verdict.asked.duet else "in random order"
+        return f"Compared in {c.ratio.count} pairs: one trial of each side by side, {order}."
+    return "The trials are not paired: they did not run side by side, and what drifted meanwhile is in the difference."
+
+
+def _sittings(verdict: Verdict, where: str) -> Iterator[str]:
+    sittings = (verdict.subject.experiment or {}).get("sittings") or ()
+    if not sittings:
+        yield f"{where}When, and in how many sittings, is not recorded."
+        return
+    count = len(sittings)
+    when = str(sittings[0].get("start") or "").replace("T", " ")[:16]
+    end = str(sittings[-1].get("end") or "").replace("T", " ")[:16]
+    dates = f", from {when} to {end} UTC" if when and end else f", begun {when} UTC" if when else ""
+    yield f"{where}In {'one sitting' if count == 1 else f'{count} sittings'}{dates}."
+
+
+def _is_real(c: Comparison) -> bool:
+    """Whether a difference is claimed: the interval excludes 1, also when all comparisons are counted."""
+    return c.differs and (c.adjusted_p is None or c.adjusted_p < 1.0 - c.ratio.confidence)
+
+
+def _real(found: Gathered) -> Iterator[str]:
+    comparisons = _comparisons(found)
+    for where, c in comparisons[:MOST_NAMED]:
+        yield where + _real_sentence(c)
+    if len(comparisons) > MOST_NAMED:
+        rest = comparisons[MOST_NAMED:]
+        yield f"Of the other {len(rest)} comparisons {sum(_is_real(c) for _, c in rest)} are real by the same rule."
+    for a in found.across[:MOST_NAMED]:
+        if isinstance(a.found, Refused):
+            yield f"{a.other} ({a.other_label}): it cannot be told: {a.found.reason}."
+        else:
+            excluded = a.found.low > 1.0 or a.found.high < 1.0
+            limits = text.span(a.found.low, a.found.high)
+            yield (
+                f"{a.other} ({a.other_label}): {'yes' if excluded else 'not shown'}: the interval of the ratio, "
+                f"{limits}, {'excludes' if excluded else 'holds'} 1; it counts what changes between sittings."
+            )
+    yield from (f"It cannot be told: {reason}." for reason in found.without)
+    if not comparisons and not found.across and not found.without:
+        yield (
+            "No two tests were compared, so that no difference is claimed. Tests that ran one after the other can be "
+            "compared with --reference, results of two sittings by naming both."
+        )
+
+
+def _real_sentence(c: Comparison) -> str:
+    limits, level = text.span(c.ratio.low, c.ratio.high), text.level_text(c.ratio.confidence)
+    p = details.p_text(c.ratio.p)
+    adjusted = (
+        f"; {details.p_text(c.adjusted_p)} counting all comparisons" if c.adjusted_p is not None else ""
+    )
+    who = f"{c.other} against {c.base}"
+    if c.differs and not _is_real(c):
+        return (
+            f"{who}: not shown: the {level} interval of the ratio, {limits}, excludes 1 by itself, but not when all "
+            f"comparisons are counted ({p}{adjusted})."
+        )
+    if not c.differs:
+        smallest = c.ratio.smallest_found()
+        seen = "" if smallest is None else f" A difference of {text.percent(smallest)} would mostly be found."
+        return (
+            f"{who}: not shown: the {level} interval of the ratio, {limits}, holds 1 ({p}{adjusted}).{seen}"
+        )
+    sentence = f"{who}: yes: the {level} interval of the ratio, {limits}, excludes 1 ({p}{adjusted})."
+    if c.floor is None:
+        return sentence
+    nearest = min(abs(c.ratio.low - 1.0), abs(c.ratio.high - 1.0))
+    than = "All of it is more" if nearest > c.floor else "Part of it is no more"
+    return f"{sentence} {than} than identical commands differ by on this machine (± {text.percent(c.floor)})."
+
+
+def _large(found: Gathered) -> Iterator[str]:
+    comparisons = _comparisons(found)
+    for where, c in comparisons[:MOST_NAMED]:
+        yield where + _size(c)
+    if len(comparisons) > MOST_NAMED:
+        ratios = sorted(c.ratio.ratio for _, c in comparisons)
+        yield f"All {len(comparisons)} ratios lie between {ratios[0]:.4g} and {ratios[-1]:.4g}: see the table."
+    for a in found.across[:MOST_NAMED]:
+        if not isinstance(a.found, Refused):
+            limits = text.span(a.found.low, a.found.high)
+            yield f"{a.other} ({a.other_label}): {a.found.ratio:.4g} × the baseline's {a.metric}, {limits}."
+    if not comparisons and not found.across:
+        yield "Nothing was compared. What each test takes stands in the table of tests."
+
+
+def _size(c: Comparison) -> str:
+    limits = text.span(c.ratio.low, c.ratio.high)
+    taken = text.takes(c.metric, c.other, text.ratio_text(c.ratio), c.base)
+    sentence = f"{taken}, somewhere in {limits}"
+    if c.difference is not None:
+        like = c.difference.high or None
+        low, high = (text.quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))
+        sentence += f"; the means differ by {low} … {high}"
+    same = ""
+    if c.equivalence is not None:
+        same = f" The same within {text.percent(c.equivalence.margin)}: {c.equivalence.verdict}."
+    return (
+        f"{sentence}; {c.base} takes {text.quantity(c.base_mean, c.unit)} on average.{same}"
+        if (c.metric == "elapsed")
+        else f"{sentence}; that of {c.base} is {text.quantity(c.base_mean, c.unit)} on average.{same}"
+    )
+
+
+def _against(found: Gathered) -> Iterator[str]:
+    warnings = [f"{where}{w}" for where, verdict in _labelled(found) for w in verdict.warnings]
+    yield from map(stopped, warnings[:MOST_NAMED])
+    if len(warnings) > MOST_NAMED:
+        yield f"{len(warnings) - MOST_NAMED} more warnings stand below."
+    if not warnings and found.verdicts:
+        yield "No warning was found in the trials; with few trials that means little."
+    yield from dict.fromkeys(line for verdict in found.verdicts for line in _limits(verdict))
+    if any(differences for _, differences in found.machines):
+        yield "The results come from machines, or versions, that are not alike (see Machine)."
+    if found.summaries:
+        yield "Of files with summaries only nothing can be checked."
+
+
+def stopped(text: str) -> str:
+    """A sentence with its full stop."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _limits(verdict: Verdict) -> Iterator[str]:
+    """What the design itself leaves open."""
+    sittings = (verdict.subject.experiment or {}).get("sittings") or ()
+    if len(sittings) < 2:
+        yield (
+            "All trials are of one sitting: another boot, build or day may differ by more than the interval says."
+            if sittings
+            else "It is not known in how many sittings this was measured."
+        )
+    comparisons = verdict.comparisons
+    if any(c.ratio.method == "unpaired" for c in comparisons):
+        yield f"A comparison is {text.UNPAIRED}."
+    if any(c.contention for c in comparisons):
+        yield "The compared commands ran at the same time: the ratio is one under contention."
+    if any(c.ratio.method == "paired" and c.floor is None for c in comparisons):
+        yield "How much identical commands differ on this machine (the noise floor) is not known."

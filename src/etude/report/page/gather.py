@@ -1,0 +1,140 @@
+"""All that a report tells of: the verdicts on results, how later ones compare with the first, and their machines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from etude.errors import EtudeError, InputError
+from etude.report.across import Across, compare_across, stored_beside
+from etude.report.judging import Judging
+from etude.report.machines import Difference, machine_differences
+from etude.report.reading import read_subject
+from etude.report.subject import Subject
+from etude.report.summaries import Summaries
+from etude.report.verdict import Verdict, verdict
+from etude.results.reader import read_measurements
+from etude.stats.sittings import given_between
+
+LARGE_BYTES = 4 << 20
+"""Of one test's lines: larger ones are not read a second time for the command."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What was read, in the order in which it was named; the first is the baseline of the others."""
+
+    verdicts: tuple[Verdict, ...]
+    across: tuple[Across, ...]
+    without: tuple[str, ...]
+    """Why some results are not compared with the first."""
+    summaries: tuple[Summaries, ...]
+    """Files that hold no trials."""
+    machines: tuple[tuple[str, tuple[Difference, ...]], ...]
+    """Of each later result of ours: its label, and what differs from the first one's machine."""
+    commands: Mapping[tuple[str, str], str]
+    """By label and test, where they are known: what was run."""
+    judging: Judging
+
+
+def gather(
+    paths: Sequence[str],
+    judging: Judging | None = None,
+    metric: str | None = None,
+    between_sittings: float | None = None,
+) -> Gathered:
+    """Read and judge results.
+
+    metric: judged instead of the primary one. between_sittings: how far sittings lie apart, a share, if it is known.
+
+    Raises:
+        InputError: a path cannot be read; UsageError: no such metric or test.
+    """
+    judging = judging or Judging(full=True)
+    subjects: list[Subject] = []
+    summaries: list[Summaries] = []
+    for path in paths:
+        found = read_subject(path, confidence=judging.confidence)
+        (summaries if isinstance(found, Summaries) else subjects).append(found)  # type: ignore[arg-type]
+    verdicts = [_judge(subject, metric, judging) for subject in subjects]
+    across, without = _across(verdicts, judging, between_sittings)
+    return Gathered(
+        tuple(verdicts),
+        tuple(across),
+        tuple(without),
+        tuple(summaries),
+        _machines(subjects),
+        {key: command for subject in subjects for key, command in _commands(subject)},
+        judging,
+    )
+
+
+def _judge(subject: Subject, metric: str | None, judging: Judging) -> Verdict:
+    """All metrics are summarised; `metric` is judged, where it is given."""
+    if metric is None:
+        return verdict(subject, None, judging)
+    known = dict.fromkeys(name for series in subject.tests for name in series.columns)
+    return verdict(subject, list(dict.fromkeys((metric, *known))), judging)
+
+
+def _across(
+    verdicts: Sequence[Verdict], judging: Judging, between: float | None
+) -> tuple[list[Across], list[str]]:
+    if len(verdicts) < 2:
+        return [], []
+    base, metric = verdicts[0].subject, verdicts[0].primary
+    known = None if between is None else given_between(100.0 * between)
+    stored = [] if known else stored_beside(base)
+    found: list[Across] = []
+    without: list[str] = []
+    for other in verdicts[1:]:
+        try:
+            found += compare_across(
+                base, other.subject, metric, known=known, stored=stored, confidence=judging.confidence
+            )
+        except (InputError, ValueError) as error:
+            without.append(f"{other.subject.label} is not compared with {base.label}: {error}")
+    return found, without
+
+
+def _machines(subjects: Sequence[Subject]) -> tuple[tuple[str, tuple[Difference, ...]], ...]:
+    ours = [subject for subject in subjects if (subject.experiment or {}).get("machine")]
+    if not ours:
+        return ()
+    first = ours[0].experiment or {}
+    return tuple((each.label, machine_differences(first, each.experiment or {})) for each in ours[1:])
+
+
+def _commands(subject: Subject) -> list[tuple[tuple[str, str], str]]:
+    """From the plan of `etude bench`; of a script's test the first command that was measured."""
+    experiment = subject.experiment or {}
+    planned = {
+        test.get("name"): test.get("command") for test in (experiment.get("plan") or {}).get("tests") or ()
+    }
+    found = []
+    for series in subject.tests:
+        words = planned.get(series.test) or _first_command(subject, series.test)
+        if words:
+            found.append(((subject.label, series.test), words if isinstance(words, str) else _shell(words)))
+    return found
+
+
+def _first_command(subject: Subject, test: str) -> Sequence[str]:
+    for entry in (subject.experiment or {}).get("tests") or ():
+        if entry.get("name") == test and entry.get("directory"):
+            file = Path(subject.label) / entry["directory"] / "results.jsonl"
+            try:
+                rows = read_measurements(file)[0] if file.stat().st_size < LARGE_BYTES else ()
+            except (OSError, EtudeError):
+                return ()
+            return rows[0].command if rows else ()
+    return ()
+
+
+def _shell(words: Sequence[str]) -> str:
+    """As one would type it; of what the shell was started for, that."""
+    if len(words) == 3 and tuple(words[:2]) == ("/bin/sh", "-c"):
+        return str(words[2])
+    return shlex.join(map(str, words))

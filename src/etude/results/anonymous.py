@@ -1,0 +1,121 @@
+"""What in results says whose they are: host names and home directories; and the same bytes without them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+NO_NAMES = frozenset(("", "localhost", "localhost.localdomain", "(none)"))
+"""Host names that say nothing."""
+SHORT = 4
+"""Names of fewer characters stand in too many words to be replaced wherever they stand."""
+HOME = b"/home/user"
+_HOMES = rb"(?<![\w.-])/(?:home|Users)/[^/\s\"'\\:;,<>()]+"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What was found of a machine and its user."""
+
+    hosts: tuple[str, ...]
+    homes: tuple[str, ...]
+    doubtful: tuple[str, ...] = ()
+    """Hosts that are also other words in the results: replaced only where a host is named as such."""
+
+
+def identity_of(documents: Iterable[Mapping[str, Any]], own_home: str | None = None) -> Identity:
+    """What these experiments say of where they ran. own_home: a further home directory, wherever it lies."""
+    hosts: dict[str, None] = {}
+    homes: dict[str, None] = {}
+    words: set[str] = set()
+    for document in documents:
+        for name, value in _members(document):
+            if name in ("host", "hostname") and isinstance(value, str) and value not in NO_NAMES:
+                hosts[value] = None
+            else:
+                words.add(name)
+                words.update(_told_by_machine(name, value))
+        text = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape")
+        homes |= dict.fromkeys(found.decode("utf-8", "replace") for found in re.findall(_HOMES, text))
+        if own_home not in (None, "", "/", "/root") and (own_home or "").encode() in text:
+            homes[own_home or ""] = None
+    doubtful = tuple(host for host in hosts if _is_doubtful(host, words))
+    return Identity(tuple(hosts), tuple(homes), doubtful)
+
+
+def _told_by_machine(name: str, value: Any) -> list[str]:
+    """Words of a snapshot that a host may also be called."""
+    return [value] if isinstance(value, str) and name.startswith(("distribution", "vendor", "model")) else []
+
+
+def _is_doubtful(host: str, words: Collection[str]) -> bool:
+    short = host.partition(".")[0]
+    return len(short) < SHORT or any(short in word for word in words)
+
+
+def _members(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            yield str(name), member
+            yield from _members(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _members(member)
+
+
+class Anonymous:
+    """Replaces hosts by host-1, host-2 … and home directories by /home/user, everywhere alike."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._hosts: dict[bytes, bytes] = {}
+        self._homes = {_bytes(home) for home in identity.homes}
+        self._named: dict[bytes, bytes] = {}
+        for number, host in enumerate(identity.hosts, 1):
+            new = f"host-{number}".encode()
+            self._named[_bytes(host)] = new
+            if host not in identity.doubtful:
+                self._hosts[_bytes(host)] = new
+                self._hosts.setdefault(_bytes(host.partition(".")[0]), new)
+        self._pattern = self._compiled()
+
+    def _compiled(self) -> re.Pattern[bytes]:
+        def any_of(words: Iterable[bytes]) -> bytes:
+            return b"|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+
+        parts = [b"(?P<home>" + _HOMES + b")"]
+        if self._homes:
+            parts.insert(0, b"(?P<own>(?:" + any_of(self._homes) + rb")(?![\w.-]))")
+        if self._named:
+            field = rb'"(?:host|hostname)":\s*"|^(?:\w+\.)*host(?:name)? = '
+            parts.append(b"(?P<field>" + field + b")(?P<named>" + any_of(self._named) + rb')(?="|\r?$)')
+        if self._hosts:
+            parts.append(b"(?P<host>" + any_of(self._hosts) + b")")
+        return re.compile(b"|".join(parts), re.MULTILINE)
+
+    def _replaced(self, match: re.Match[bytes]) -> bytes:
+        found = match.groupdict()
+        if found.get("named"):
+            return found["field"] + self._named[found["named"]]
+        if found.get("host"):
+            return self._hosts[found["host"]]
+        return HOME
+
+    def of(self, content: bytes) -> bytes:
+        """The same without names."""
+        return self._pattern.sub(self._replaced, content)
+
+    def text(self, text: str) -> str:
+        """The same without names."""
+        return self.of(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
+    def reader(self, lines: Callable[[], Iterable[bytes]]) -> Callable[[], Iterable[bytes]]:
+        """A reader of lines without names."""
+        return lambda: map(self.of, lines())
+
+
+def _bytes(name: str) -> bytes:
+    return os.fsencode(name)

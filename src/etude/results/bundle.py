@@ -1,0 +1,287 @@
+"""Bundles on disk: an archive or a directory with checksums, written reproducibly, verified, unpacked safely.
+
+docs/bundle.md describes the format. What goes into a bundle is decided in `etude.report.bundle`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import orjson
+
+from etude.errors import InputError, MachineRefuses
+from etude.results.bundle_name import INDEX, suffix_of
+from etude.results.checksums import SUMS, line_of, sums_of
+from etude.results.packing import Unreadable, compressed, each_file
+
+FORMAT, VERSION = "etude-bundle", 1
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of a bundle."""
+
+    name: str
+    """Its path below the bundle's directory, with `/`."""
+    read: Callable[[], Iterable[bytes]]
+    """Its content, anew at each call."""
+
+
+def member_of(name: str, text: str) -> Member:
+    """A file of that text."""
+    content = text.encode("utf-8", "surrogateescape")
+    return Member(name, lambda: [content])
+
+
+def write_bundle(target: Path, root: str, members: Sequence[Member], time_s: int) -> None:
+    """Write the members and their checksums: sorted, owned by nobody, all of that time. It appears whole or not at all.
+
+    target: a name that ends in .tar.gz, .tgz, .tar.zst or .tar, or a directory. root: the archive's directory.
+
+    Raises:
+        InputError: the target exists. MachineRefuses: it cannot be written, or a member changed meanwhile.
+    """
+    if os.path.lexists(target):
+        raise InputError(f"{target}: exists already; remove it, or name another with -o")
+    measured = [(member, *_measured(member)) for member in sorted(members, key=lambda m: m.name)]
+    sums = member_of(SUMS, "".join(line_of(digest, member.name) for member, digest, _ in measured))
+    files = sorted([*measured, (sums, *_measured(sums))], key=lambda entry: entry[0].name)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.new")
+    try:
+        if suffix_of(target) is None:
+            _write_directory(beside, files, time_s)
+        else:
+            _write_archive(beside, suffix_of(target) or "", root, files, time_s)
+        os.rename(beside, target)
+    except OSError as error:
+        raise _refused(target, error) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink() if not beside.is_dir() else shutil.rmtree(beside)
+
+
+def _measured(member: Member) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    for part in member.read():
+        digest.update(part)
+        size += len(part)
+    return digest.hexdigest(), size
+
+
+def _copied(member: Member, digest: str, file: IO[bytes]) -> None:
+    """Write the content, which must still be what was measured."""
+    found = hashlib.sha256()
+    for part in member.read():
+        found.update(part)
+        file.write(part)
+    if found.hexdigest() != digest:
+        raise _changed(member)
+
+
+def _changed(member: Member) -> MachineRefuses:
+    return MachineRefuses(f"{member.name}: changed while it was packed; wait until nothing writes there")
+
+
+def _write_archive(
+    path: Path, suffix: str, root: str, files: Sequence[tuple[Member, str, int]], time_s: int
+) -> None:
+    with open(path, "xb") as file:
+        with (
+            compressed(file, suffix) as stream,
+            tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            for member, digest, size in files:
+                info = tarfile.TarInfo(f"{root}/{member.name}")
+                info.size, info.mtime, info.mode = size, time_s, 0o644
+                content = _Content(member)
+                try:
+                    tar.addfile(info, cast(IO[bytes], content))
+                except OSError as error:
+                    if error.errno is not None:
+                        raise
+                    raise _changed(member) from None  # tarfile's own: fewer bytes than were announced
+                if not content.is_whole(digest):
+                    raise _changed(member)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+class _Content:
+    """A member's content as a file to read from, digested on the way."""
+
+    def __init__(self, member: Member) -> None:
+        self._parts = iter(member.read())
+        self._part = io.BytesIO()
+        self._digest = hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, fewer at the end only."""
+        found = self._part.read(size)
+        while len(found) < size:
+            part = next(self._parts, None)
+            if part is None:
+                break
+            self._digest.update(part)
+            self._part = io.BytesIO(part)
+            found += self._part.read(size - len(found))
+        return found
+
+    def is_whole(self, digest: str) -> bool:
+        """Whether all was read, and it is what was measured."""
+        return not self.read(1) and self._digest.hexdigest() == digest
+
+
+def _write_directory(path: Path, files: Sequence[tuple[Member, str, int]], time_s: int) -> None:
+    path.mkdir()
+    for member, digest, _ in files:
+        place = path / member.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with open(place, "xb") as file:
+            _copied(member, digest, file)
+            file.flush()
+            os.fsync(file.fileno())
+    for directory, _, names in os.walk(path, topdown=False):
+        for name in (*names, ""):
+            os.utime(os.path.join(directory, name), (time_s, time_s))
+
+
+def verify(path: Path, into: Path | None = None) -> list[str]:
+    """What differs from the checksums, a line each, the file's name first; nothing where all is as it was packed.
+
+    into: an empty directory into which the files are unpacked.
+
+    Raises:
+        InputError: it is no bundle. MachineRefuses: it cannot be unpacked there.
+    """
+    found: dict[str, str] = {}
+    problems: list[str] = []
+    sums = b""
+    has_index = False
+    try:
+        for file in each_file(path, into):
+            if file.problem:
+                problems.append(f"{file.name}: {file.problem}")
+                continue
+            if file.name in found:
+                problems.append(f"{file.name}: stands in it twice")
+            found[file.name] = file.digest
+            sums = file.content if file.name == SUMS else sums
+            has_index = has_index or file.name == INDEX
+    except Unreadable as error:
+        if SUMS not in found:
+            raise InputError(f"{path}: is no bundle: {error}") from None
+        problems.append(f"{path}: {error}")
+    except OSError as error:
+        raise _no_room(path, error, into) from error
+    if SUMS not in found:
+        raise InputError(f"{path}: is no bundle of Étude: it holds no {SUMS}")
+    expected, wrong = sums_of(sums)
+    if INDEX not in expected and not has_index:
+        raise InputError(f"{path}: is no bundle of Étude: it holds no {INDEX}")
+    del found[SUMS]
+    problems += wrong
+    problems += [f"{name}: is missing" for name in sorted(expected.keys() - found.keys())]
+    problems += [f"{name}: is not in {SUMS}" for name in sorted(found.keys() - expected.keys())]
+    problems += [
+        f"{name}: differs from its checksum"
+        for name in sorted(found.keys() & expected.keys())
+        if found[name] != expected[name]
+    ]
+    return sorted(problems)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Path, ...]]:
+    """The results directories of a bundle, verified, and unpacked into a private directory that goes away afterwards.
+
+    Raises:
+        InputError: it is none, or not as it was packed. MachineRefuses: there is no room to unpack it.
+    """
+    if path.is_dir():
+        _insist(path, verify(path))
+        yield _results(path, path)
+        return
+    with tempfile.TemporaryDirectory(prefix="etude-bundle-") as directory:
+        root = Path(directory)
+        _insist(path, verify(path, root))
+        yield _results(path, root)
+
+
+def _insist(path: Path, problems: Sequence[str]) -> None:
+    if problems:
+        more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+        raise InputError(
+            f"{path}: is not as it was packed: {'; '.join(problems[:MOST_NAMED])}{more} (etude bundle --verify)"
+        )
+
+
+def _results(path: Path, root: Path) -> tuple[Path, ...]:
+    try:
+        index: Any = orjson.loads((root / INDEX).read_bytes())
+        if index["format"] != FORMAT or type(index["version"]) is not int:
+            raise ValueError(f'expected "format": "{FORMAT}" and a version')
+        if index["version"] > VERSION:
+            raise InputError(
+                f"{path}: version {index['version']} of the bundle format; this Étude reads up to {VERSION}: "
+                "use a newer Étude"
+            )
+        names = [entry["name"] for entry in index["results"]]
+        if not all(
+            isinstance(name, str) and name not in ("", ".", "..") and "/" not in name for name in names
+        ):
+            raise ValueError("a result's name is none")
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: {INDEX} cannot be read: {error}") from None
+    return tuple(root / "results" / name for name in names)
+
+
+@contextmanager
+def unwritten(directory: Path) -> Iterator[None]:
+    """Make sure that no Étude is writing there meanwhile.
+
+    Raises:
+        InputError: there is no such directory. MachineRefuses: one is writing.
+    """
+    try:
+        file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise InputError(
+            f"{directory}: cannot be read: {error.strerror}; expected a results directory"
+        ) from None
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise MachineRefuses(
+                    f"{directory}: an Étude is writing here; wait until it has ended"
+                ) from None
+        yield
+    finally:
+        os.close(file)
+
+
+def _refused(target: Path, error: OSError) -> MachineRefuses:
+    return MachineRefuses(
+        f"{target}: cannot be written: {error.strerror or error}; nothing was left there: name another place with -o"
+    )
+
+
+def _no_room(path: Path, error: OSError, into: Path | None) -> MachineRefuses:
+    if into is None:
+        return MachineRefuses(f"{path}: cannot be read: {error.strerror or error}")
+    return MachineRefuses(
+        f"{path}: cannot be unpacked: {error.strerror or error}; TMPDIR names a directory with more room"
+    )

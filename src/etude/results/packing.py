@@ -1,0 +1,196 @@
+"""Archives as streams: compressing them, and reading what is in them without trusting it."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import os
+import stat
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from etude.errors import InputError, MachineRefuses
+from etude.results.checksums import SUMS
+
+MOST_SUMS_BYTES = 64 << 20
+_PART = 1 << 20
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+class Unreadable(Exception):
+    """An archive that is none, or is cut short."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of an archive or directory."""
+
+    name: str
+    """Below the bundle's directory; as it stands in the archive where it is unsafe."""
+    digest: str = ""
+    content: bytes = b""
+    """Of the list of checksums only."""
+    problem: str = ""
+    """Why it was not looked into."""
+
+
+@contextmanager
+def compressed(file: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
+    """A stream whose content is compressed into the file, without a name or a time of day.
+
+    Raises:
+        MachineRefuses: zstandard is not installed.
+    """
+    if suffix == ".tar":
+        yield file
+    elif suffix == ".tar.zst":
+        with _zstandard().ZstdCompressor(level=12).stream_writer(file, closefd=False) as stream:
+            yield stream
+    else:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=9, mtime=0) as stream:
+            yield cast(IO[bytes], stream)
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise MachineRefuses("the Python package zstandard is not installed; use .tar.gz") from None
+    return zstandard
+
+
+def each_file(path: Path, into: Path | None = None) -> Iterator[Found]:
+    """The files of a bundle, in their order; unpacked below `into`, if that is given.
+
+    Only plain files are looked into, and only below the bundle's own directory: whatever else there is has a problem.
+
+    Raises:
+        Unreadable: it is no archive, or ends too soon. InputError: there is nothing of that name.
+        OSError: a file cannot be read, or not be written below `into`.
+    """
+    if path.is_dir():
+        yield from _of_directory(path)
+        return
+    try:
+        file = open(path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    with file:
+        yield from _of_archive(_decompressed(file), into)
+
+
+def _of_directory(path: Path) -> Iterator[Found]:
+    for directory, directories, names in os.walk(path):
+        directories.sort()
+        here = os.path.relpath(directory, path)
+        links = [name for name in directories if os.path.islink(os.path.join(directory, name))]
+        for name in sorted([*names, *links]):
+            place = os.path.join(directory, name)
+            told = name if here == "." else f"{here}/{name}"
+            if not stat.S_ISREG(os.lstat(place).st_mode):
+                yield Found(told, problem="is no plain file")
+                continue
+            with open(place, "rb") as file:
+                yield _read(told, file, None)
+
+
+def _decompressed(file: IO[bytes]) -> IO[bytes]:
+    head = file.read(4)
+    file.seek(0)
+    if head.startswith(_GZIP):
+        return cast(IO[bytes], gzip.GzipFile(fileobj=file))
+    if head == _ZSTD:
+        return cast(IO[bytes], _zstandard().ZstdDecompressor().stream_reader(file, read_across_frames=True))
+    return file
+
+
+def _of_archive(stream: IO[bytes], into: Path | None) -> Iterator[Found]:
+    root: str | None = None
+    with _said_as_unreadable(), tarfile.open(fileobj=stream, mode="r|") as tar:
+        for info in tar:
+            name = info.name.removeprefix("./")
+            if info.isdir() and not _is_unsafe(name):
+                continue
+            top, _, below = name.partition("/")
+            problem = _problem(info, name, below, root)
+            if problem:
+                yield Found(info.name, problem=problem)
+                continue
+            root = top
+            content = tar.extractfile(info)
+            assert content is not None
+            if into is None:
+                yield _read(below, content, None)
+                continue
+            place = into / below
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with open(place, "xb") as file:
+                    yield _read(below, content, file)
+            except (FileExistsError, NotADirectoryError, IsADirectoryError):
+                yield Found(info.name, problem="stands in it twice")
+
+
+def _problem(info: tarfile.TarInfo, name: str, below: str, root: str | None) -> str:
+    if _is_unsafe(name):
+        return "has a name that leads out of the bundle"
+    if not info.isreg():
+        return "is no plain file"
+    check = getattr(tarfile, "data_filter", None)
+    if check is not None:
+        try:
+            check(info, "/nowhere")
+        except tarfile.FilterError as error:
+            return f"is not safe: {error}"
+    if not below or (root is not None and name.partition("/")[0] != root):
+        return "lies outside of the bundle's directory"
+    return ""
+
+
+def _is_unsafe(name: str) -> bool:
+    return (
+        name.startswith("/")
+        or "\0" in name
+        or any(part in ("", ".", "..") for part in name.rstrip("/").split("/"))
+    )
+
+
+@contextmanager
+def _said_as_unreadable() -> Iterator[None]:
+    broken: tuple[type[Exception], ...] = (
+        tarfile.TarError,
+        EOFError,
+        zlib.error,
+        gzip.BadGzipFile,
+        ValueError,
+        OverflowError,
+    )
+    try:
+        yield
+    except broken as error:
+        raise Unreadable(f"it cannot be read as an archive ({error or 'it ends too soon'})") from None
+    except Exception as error:
+        if type(error).__name__ == "ZstdError":
+            raise Unreadable(f"it cannot be read as an archive ({error})") from None
+        raise
+
+
+def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> Found:
+    """Digest a file, and copy it, if there is a target."""
+    digest, kept, size = hashlib.sha256(), [], 0
+    while part := source.read(_PART):
+        digest.update(part)
+        size += len(part)
+        if target is not None:
+            target.write(part)
+        if name == SUMS:
+            if size > MOST_SUMS_BYTES:
+                raise OSError(errno.EFBIG, f"{SUMS} is too large")
+            kept.append(part)
+    return Found(name, digest.hexdigest(), b"".join(kept))

@@ -1,0 +1,105 @@
+"""A figure of each kind, made from the data of tests: compared with pictures, and redrawn by its scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from builders import measurement, results_directory
+from etude.figures.bars import bars_of
+from etude.figures.data import Figure
+from etude.figures.kinds import make
+from etude.figures.sources import read_samples
+from etude.figures.style import Style
+from etude.figures.wish import Wish, threshold
+
+DATA = Path(__file__).parents[1] / "data"
+POSTMARK = DATA / "postmark"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A figure with its name."""
+
+    name: str
+    figure: Figure
+    style: Style
+
+
+def kept_results(directory: Path) -> Path:
+    """Two tests in blocks over two boots: a failed trial, one set aside, and an outlier."""
+    rows = {}
+    for place, test in enumerate(("old", "new")):
+        rows[test] = [
+            measurement(
+                test,
+                trial,
+                0.010 + 0.002 * place + 0.0001 * ((trial * 7) % 5) + (0.02 if trial == 9 and place else 0.0),
+                boot_id="first" if trial <= 8 else "second",
+                sitting=1 if trial <= 8 else 2,
+                exit_status=1 if trial == 5 and place else 0,
+                kept=not (trial == 1 or (trial == 5 and place)),
+                why="first run" if trial == 1 else "failed" if trial == 5 and place else None,
+            )
+            for trial in range(1, 17)
+        ]
+    sittings = [
+        {"sitting": n, "boot_id": boot, "host": "here", "start": "", "end": None}
+        for n, boot in ((1, "first"), (2, "second"))
+    ]
+    return results_directory(directory, rows, sittings=sittings, plan={"kind": "res"})
+
+
+def of(kind: str, *files: str, **wishes: object) -> Callable[[Path], Figure]:
+    def made(directory: Path) -> Figure:
+        wish = Wish(**wishes)  # type: ignore[arg-type]
+        return make(kind, read_samples([str(DATA / file) for file in files], wish), wish)
+
+    return made
+
+
+def of_kept_results(directory: Path) -> Figure:
+    wish = Wish(thresholds=(threshold("12ms=budget"),))
+    return make("timeline", read_samples([str(kept_results(directory / "kept"))], wish), wish)
+
+
+def cooling(directory: Path) -> Figure:
+    """Figure 6 of the Auto-pilot paper, in kind."""
+    wish = Wish(
+        metrics=("Elapsed", "User", "System"), plain_names=True, rotate=45.0, y_label="Time (seconds)"
+    )
+    samples = read_samples([str(DATA / "cooling.csv")], wish)
+    return bars_of([(sample.name, [sample]) for sample in samples], wish)
+
+
+ONE_EACH = tuple(f"postmark/{name}.res" for name in ("ext2:1", "ext4:1", "xfs:1"))
+THREADS = tuple(f"postmark/{fs}:{n}.res" for fs in ("ext4", "xfs") for n in (1, 2, 4))
+TIMES = ("elapsed", "system", "user")
+
+EXAMPLES: dict[str, Callable[[Path], Figure]] = {
+    "bars": of("bars", *ONE_EACH, metrics=TIMES),
+    "bars-beside": of(
+        "bars", *ONE_EACH, metrics=TIMES, stack=False, bar_gap=0.2, group_gap=2.0, key="top left"
+    ),
+    "cooling": cooling,
+    "lines": of("lines", *THREADS, thresholds=(threshold("300ms=budget"),), title="Postmark"),
+    "ratio": of("ratio", "linking.csv", log="xy", marks=(threshold("1MiB=L2"),)),
+    "pvalues": of("pvalues", "linking.csv", log="xy", first=(6,)),
+    "ecdf": of("ecdf", *ONE_EACH, thresholds=(threshold("100ms"),)),
+    "box": of("box", *ONE_EACH),
+    "violin": of("violin", *ONE_EACH, thresholds=(threshold("100ms"),)),
+    "histogram": of("histogram", *ONE_EACH[2:]),
+    "histograms": of("histogram", *ONE_EACH),
+    "percentiles": of("percentiles", *ONE_EACH),
+    "timeline": of_kept_results,
+    "before-after": of("before-after", *ONE_EACH[1:]),
+}
+
+
+@pytest.fixture(params=EXAMPLES)
+def example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
+    """Each of the figures in turn."""
+    return Example(request.param, EXAMPLES[request.param](tmp_path), Style(dots=100))
