@@ -464,3 +464,15 @@ def test_any_series_gets_warnings_that_are_one_line_each(values, kind, unit, pre
         assert "\n" not in str(warning)
         assert "nan" not in str(warning).split()
     assert [w.rank for w in told(made)] == sorted(w.rank for w in told(made))
+
+
+def test_a_warning_carries_all_trials_that_it_speaks_of() -> None:
+    values = np.random.default_rng(4).normal(1.0, 0.005, 120)
+    far = [4, 11, 19, 26, 33, 47, 52]
+    values[far] = 2.0
+    made = Series("a", np.arange(1, 121), np.ones(120, dtype=bool), {"elapsed": Column("s", "cost", values)})
+    (outliers,) = [
+        w for w in series_warnings(made, "elapsed", thresholds=Thresholds()) if w.kind == "outliers"
+    ]
+    assert "and 2 more" in outliers.text
+    assert outliers.trials == tuple(n + 1 for n in far)

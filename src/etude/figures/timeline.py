@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from etude.figures.words import label
 from etude.report.subject import Subject
 from etude.report.verdict import Verdict, verdict
 from etude.results.series import Flags, Series, Whole
-from etude.stats.outliers import outlier_places
 
 MOST_PANELS = 6
 MOST_SHADED = 40
@@ -26,8 +24,6 @@ ALARM = 6
 """Black: the colour of no test here, of which there are fewer."""
 
 LEVELS = ("warm-up", "late-level", "never-steady")
-
-_NAMED = re.compile(r"\(trials? ([\d, and]+?)(?: and \d+ more)?[,);]")
 
 
 def timeline(samples: Sequence[Sample], wish: Wish) -> Figure:
@@ -130,32 +126,25 @@ def _layers(
 
 
 def _odd(series: Series, metric: str, judged: Verdict) -> Flags:
-    """The outliers that are warned of: a warning names up to five, else all that the same test finds."""
-    odd = np.zeros(series.trials.size, dtype=np.bool_)
-    for warning in judged.warnings:
-        if warning.kind != "outliers" or (warning.test, warning.metric) != (series.test, metric):
-            continue
-        match = _NAMED.search(warning.text)
-        named = [int(n) for n in re.findall(r"\d+", match[1])] if match else []
-        if " more" in warning.text:
-            column = series.columns[metric]
-            named += series.places(metric)[
-                outlier_places(column.values[series.kept & np.isfinite(column.values)])
-            ].tolist()
-        odd |= np.isin(series.trials, named) & series.kept
-    return odd
+    """The outliers that are warned of."""
+    return _named(series, metric, judged, ("outliers",)) & series.kept
 
 
 def _other_level(series: Series, metric: str, judged: Verdict) -> Flags:
-    """The first and last trials that a warning calls another level: it says how many."""
-    flags = np.zeros(series.trials.size, dtype=np.bool_)
-    kept = np.flatnonzero(series.kept & np.isfinite(trial_values(series, metric)))
-    for warning in judged.warnings:
-        if warning.kind in LEVELS and (warning.test, warning.metric) == (series.test, metric):
-            for end, count in re.findall(r"\b(first|last) ([\d,]+) trials?\b", warning.text):
-                number = int(count.replace(",", ""))
-                flags[kept[:number] if end == "first" else kept[-number:]] = True
-    return flags
+    """The first and last trials that a warning calls another level."""
+    return _named(series, metric, judged, LEVELS) & series.kept
+
+
+def _named(series: Series, metric: str, judged: Verdict, kinds: Collection[str]) -> Flags:
+    """The trials that warnings of these kinds speak of."""
+    trials = [
+        trial
+        for warning in judged.every
+        if warning.kind in kinds and (warning.test, warning.metric) == (series.test, metric)
+        for trial in warning.trials
+    ]
+    found: Flags = np.isin(series.trials, trials)
+    return found
 
 
 def _places(series: Series) -> Whole:

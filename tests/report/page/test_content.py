@@ -11,10 +11,7 @@ import pages
 from etude.report.judging import Judging
 from etude.report.page import content_of, gather
 from etude.report.page.answers import QUESTIONS, Answer, answers_of
-from etude.report.page.flagged import trials_of
 from etude.report.page.gather import Gathered
-from etude.report.warnings.warning import warning
-from etude.results.series import Column, Series
 
 
 def answers(*paths: Path, **options: object) -> dict[str, str]:
@@ -162,28 +159,6 @@ def test_what_many_tests_share_is_still_said_of_each(tmp_path: Path) -> None:
     samples = {name: [0.01, 0.02, 0.03] for name in "ABCDEF"}
     content = content_of(gather([str(pages.results(tmp_path / "r", samples, compared=False))]))
     assert sorted(each.test for each in content.warnings if each.kind == "too-few") == list("ABCDEF")
-
-
-SERIES = Series(
-    "a", np.arange(1, 21), np.ones(20, dtype=bool), {"elapsed": Column("s", "cost", np.arange(20.0))}
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "trials"),
-    [
-        ("1 outlier among 20 trials by elapsed (trial 9, the farthest 3 % above the median); kept", (9,)),
-        ("(trials 4, 9 and 17, the farthest)", (4, 9, 17)),
-        ("(trials 4, 9, 10, 11, 12 and 3 more, the farthest)", (4, 9, 10, 11, 12)),
-        ("(trials 4, 9, 10, 11, 12 and 13 more, the farthest)", (4, 9, 10, 11, 12)),
-        ("elapsed of the first 2 trials lies 3 % above the others", (1, 2)),
-        ("elapsed of the first 1 trial and the last 2 trials lies", (1, 19, 20)),
-        ("elapsed rises by 3 % over its 20 trials", ()),
-        ("trial 400 is not one of them", ()),
-    ],
-)
-def test_the_trials_that_a_warning_names_are_found_in_its_words(text: str, trials: tuple[int, ...]) -> None:
-    assert trials_of(warning("outliers", "a", "elapsed", text, ""), SERIES) == trials
 
 
 def test_many_comparisons_are_counted_and_not_all_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from etude.report import details, text
@@ -15,6 +16,10 @@ from etude.stats.sittings import Refused
 
 MOST_NAMED = 8
 """Tests, comparisons or warnings that an answer names; the tables have them all."""
+
+
+BUSY = 0.25
+"""A load average of more than this for each CPU is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +228,20 @@ def _sittings(verdict: Verdict, where: str) -> Iterator[str]:
     when = str(sittings[0].get("start") or "").replace("T", " ")[:16]
     end = str(sittings[-1].get("end") or "").replace("T", " ")[:16]
     dates = f", from {when} to {end} UTC" if when and end else f", begun {when} UTC" if when else ""
+    spent = sum(_lasted(sitting) for sitting in sittings)
+    dates += f" ({text.duration(spent)})" if spent > 0.0 else ""
     yield f"{where}In {'one sitting' if count == 1 else f'{count} sittings'}{dates}."
+
+
+def _lasted(sitting: Mapping[str, Any]) -> float:
+    """Seconds from a sitting's start to its end; 0 where either is not known."""
+    try:
+        start, end = (
+            datetime.fromisoformat(str(sitting[name])[:26].rstrip("Z")) for name in ("start", "end")
+        )
+    except (KeyError, ValueError):
+        return 0.0
+    return max(0.0, (end - start).total_seconds())
 
 
 def _is_real(c: Comparison) -> bool:
@@ -300,7 +318,7 @@ def _large(found: Gathered) -> Iterator[str]:
 def _size(c: Comparison) -> str:
     limits = text.span(c.ratio.low, c.ratio.high)
     taken = text.takes(c.metric, c.other, text.ratio_text(c.ratio), c.base)
-    sentence = f"{taken}, somewhere in {limits}"
+    sentence = f"{taken}, somewhere in {limits} ({text.level_text(c.ratio.confidence)})"
     if c.difference is not None:
         like = c.difference.high or None
         low, high = (text.quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))
@@ -343,6 +361,10 @@ def _limits(verdict: Verdict) -> Iterator[str]:
             if sittings
             else "It is not known in how many sittings this was measured."
         )
+    machine = ((verdict.subject.experiment or {}).get("machine") or {}).get("before") or {}
+    load, cpus = (machine.get("load") or {}).get("load_1"), (machine.get("cpu") or {}).get("online")
+    if isinstance(load, float) and isinstance(cpus, int) and load > BUSY * cpus:
+        yield f"The machine was not idle when it began: a load of {load:g} on {text.counted(cpus, 'CPU')}."
     comparisons = verdict.comparisons
     if any(c.ratio.method == "unpaired" for c in comparisons):
         yield f"A comparison is {text.UNPAIRED}."

@@ -12,7 +12,6 @@ from etude import __version__
 from etude.report.page.answers import Answer, answers_of, headline
 from etude.report.page.expectations import Expectation, expectations_of
 from etude.report.page.explained import explanations
-from etude.report.page.flagged import trials_of
 from etude.report.page.gather import Gathered
 from etude.report.page.rawdata import anchor, raw_data, warning_anchor
 from etude.report.page.tables import (
@@ -140,7 +139,7 @@ def _warnings(verdict: Verdict, result: int) -> list[Warned]:
 
 
 def _warned(warning: Warning, result: int, number: int, places: Mapping[str, Any]) -> Warned:
-    place, series = places.get(warning.test, (None, None))
+    place, _ = places.get(warning.test, (None, None))
     return Warned(
         warning_anchor(result, number),
         warning.kind,
@@ -149,7 +148,7 @@ def _warned(warning: Warning, result: int, number: int, places: Mapping[str, Any
         warning.text,
         warning.advice,
         "" if place is None else anchor(result, place),
-        () if series is None else trials_of(warning, series),
+        warning.trials,
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from etude.report import text
-from etude.report.page.flagged import trials_of
 from etude.report.page.gather import Gathered
 from etude.report.usual import usual_metrics
 from etude.report.verdict import Verdict
@@ -112,7 +111,7 @@ def _flags(warnings: Sequence[Warning], series: Series) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for warning in warnings:
         if warning.test == series.test:
-            for trial in trials_of(warning, series):
+            for trial in warning.trials:
                 found.setdefault(str(trial), []).append(warning.kind)
     return found
 

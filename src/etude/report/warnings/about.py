@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,9 +42,9 @@ class About:
         """Of the values."""
         return int(self.values.size)
 
-    def warn(self, kind: str, text: str, advice: str) -> Warning:
-        """A warning about this metric."""
-        return warning(kind, self.test, self.metric, text, advice)
+    def warn(self, kind: str, text: str, advice: str, trials: Iterable[int] = ()) -> Warning:
+        """A warning about this metric, and these trials."""
+        return warning(kind, self.test, self.metric, text, advice, trials)
 
     def shown(self, value: float) -> str:
         """A value with its unit."""

@@ -110,21 +110,23 @@ def _never_steady(about: About, level: OtherLevel, left: Drift) -> Warning:
         f"{about.metric} never settles: without the {_ends(level.first, level.last)} it still {way} by "
         f"{size(left.change)} ({p_value(left.p)})"
     )
-    return about.warn(
-        "never-steady", text, "run it for longer before measuring; its mean depends on when that is"
-    )
+    advice = "run it for longer before measuring; its mean depends on when that is"
+    return about.warn("never-steady", text, advice, _at_the_ends(about, level.first, level.last))
 
 
 def other_ends(about: About, first: int, last: int, shift: float, method: str) -> Warning:
     """That so many of the first and last trials, not both none, are another level; shift: that of the first, if any."""
     text = f"{about.metric} of the {_ends(first, last)} lies {signed(shift)} the others: another level ({method})"
+    trials = _at_the_ends(about, first, last)
     if first:
         aside = counted(first, "trial")
-        return about.warn("warm-up", text, f"rerun with {aside} set aside; none was left out here")
-    trial = int(about.places[about.count - last])
-    return about.warn(
-        "late-level", text, f"find out what changed at trial {trial}, then rerun; none was left out here"
-    )
+        return about.warn("warm-up", text, f"rerun with {aside} set aside; none was left out here", trials)
+    advice = f"find out what changed at trial {trials[0]}, then rerun; none was left out here"
+    return about.warn("late-level", text, advice, trials)
+
+
+def _at_the_ends(about: About, first: int, last: int) -> list[int]:
+    return [int(n) for n in (*about.places[:first], *about.places[about.count - last :])]
 
 
 def _ends(first: int, last: int) -> str:

@@ -114,7 +114,7 @@ def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
     what = "1 outlier" if len(trials) == 1 else f"{len(trials)} outliers"
     text = f"{what} among {about.count} trials by {about.metric} ({named(trials)}{far}); kept"
     advice = "look at what ran beside them, and see whether median and mean agree"
-    return [about.warn("outliers", text, advice)], others
+    return [about.warn("outliers", text, advice, trials)], others
 
 
 def _at_one_end(places: NDArray[np.intp], n: int) -> tuple[int, int] | None:

@@ -51,13 +51,20 @@ def failed(series: Series) -> list[Warning]:
     if len(ways) == 1:
         text = f"{count} ({next(iter(ways))}; {named(trials)}), {fate}"
         return [
-            warning("failed", series.test, "", text, "see what they printed: a failed run is another work")
+            warning(
+                "failed", series.test, "", text, "see what they printed: a failed run is another work", trials
+            )
         ]
     how = ", ".join(f"{len(set(each))} × {how}" for how, each in ways.items())
     text = f"{count} in {len(ways)} ways ({how}; {named(trials)}), {fate}"
     return [
         warning(
-            "mixed-failures", series.test, "", text, "see what they printed: a failed run is another work"
+            "mixed-failures",
+            series.test,
+            "",
+            text,
+            "see what they printed: a failed run is another work",
+            trials,
         )
     ]
 
@@ -74,9 +81,9 @@ def set_aside(series: Series) -> list[Warning]:
     count = sum(map(len, reasons.values()))
     whys = "; ".join(f"{why}: {named(trials)}" for why, trials in reasons.items())
     text = f"{count} of {series.trials.size} trials {'was' if count == 1 else 'were'} not kept ({whys})"
-    return [
-        warning("set-aside", series.test, "", text, "find out whether the reason touches the others, too")
-    ]
+    advice = "find out whether the reason touches the others, too"
+    all_of_them = sorted(trial for trials in reasons.values() for trial in trials)
+    return [warning("set-aside", series.test, "", text, advice, all_of_them)]
 
 
 def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> list[Warning]:

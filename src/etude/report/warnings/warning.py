@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -22,6 +22,8 @@ class Warning:
     """What was found, with figures; no full stop."""
     advice: str
     """What to do, a short clause; empty where the text says it."""
+    trials: tuple[int, ...] = ()
+    """Numbers of the trials that it speaks of, all of them; empty where it is about none in particular."""
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.test, self.text, self.advice) if part)
@@ -83,6 +85,6 @@ RANKS: Mapping[str, int] = {
 }
 
 
-def warning(kind: str, test: str, metric: str, text: str, advice: str) -> Warning:
+def warning(kind: str, test: str, metric: str, text: str, advice: str, trials: Iterable[int] = ()) -> Warning:
     """A warning with the rank of its kind."""
-    return Warning(kind, RANKS[kind], test, metric, text, advice)
+    return Warning(kind, RANKS[kind], test, metric, text, advice, tuple(map(int, trials)))
