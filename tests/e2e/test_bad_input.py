@@ -117,7 +117,7 @@ def test_a_full_disk_keeps_every_whole_trial(tmp_path: Path, options: list[str])
         (["-P", "n=8..1", "echo {n}"], "never gets"),
         (["-P", "n=1,2", "true"], "{n}"),
         (["--precision", "wide", "true"], "2%"),
-        (["--precision", "7", "true"], "between 0 and 1"),
+        (["--precision", "7", "true"], "7 would be 700 %"),
         (["--time", "soon", "true"], "30"),
         (["--trials", "0", "true"], "at least 1"),
         (["--min-trials", "1", "true"], "at least 2"),
