@@ -11,18 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.plot import KINDS as NAMED_KINDS
-from etude.figures.kinds import KINDS
+from etude.figures import KINDS
 
 DATA = Path(__file__).parents[1] / "data"
 EXT4 = str(DATA / "postmark" / "ext4:*.res")
 LINKING = str(DATA / "linking.csv")
 
 Etude = Callable[..., int]
-
-
-def test_all_kinds_are_named() -> None:
-    assert NAMED_KINDS == KINDS
 
 
 def test_without_a_kind_a_number_that_varies_makes_lines(

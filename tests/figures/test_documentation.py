@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from etude.cli.plot import KINDS
+from etude.figures import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 from builders import measurement, results_directory
 from etude.errors import InputError
-from etude.report.across import Across, by_sitting, compare_across, stored_beside
+from etude.report.across import Across, by_sitting, compare_across, compare_with_first, stored_beside
 from etude.report.details import across_lines
 from etude.report.subject import Subject, subject_of
 from etude.results.model import Measurement
@@ -127,3 +127,16 @@ def test_stored_sittings_of_another_command_do_not_count_and_a_difference_is_sai
     )
     (line,) = across_lines(compared(old, new, known=given_between(3.0)))
     assert "their command lines differ" in line
+
+
+def test_what_cannot_be_compared_is_named_and_the_others_are_compared(tmp_path: Path) -> None:
+    base, good = (
+        subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("base", 1.0), ("good", 1.1))
+    )
+    zeros = [measurement("a", trial=n, elapsed_s=0.0) for n in range(1, 6)]
+    bad = subject(tmp_path / "bad", {"a": zeros})
+    found, without = compare_with_first([base, bad, good], "elapsed", between=0.02)
+    assert [(a.other_label, type(a.found)) for a in found] == [(good.label, SittingsRatio)]
+    ((label, reason),) = without
+    assert label == bad.label
+    assert "positive values" in reason

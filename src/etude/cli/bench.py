@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
+from etude.cli.bounds import answer, read_bounds
 
 if TYPE_CHECKING:
     from etude.report.across import Across
-    from etude.report.failing import Bound
     from etude.report.subject import Subject
     from etude.report.verdict import Verdict
 
@@ -200,7 +200,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.experiment.run import run as run_plan
 
     exports = [_export(text) for text in options.export]
-    bounds = _bounds(options)
+    bounds = read_bounds(options.fail_if)
     baseline = _baseline(options.baseline)
     display = Display(sys.stderr)
     try:
@@ -220,34 +220,26 @@ def run(options: argparse.Namespace) -> int:
         display.close()
 
     from etude.cli.show import BESIDE, show
-    from etude.cli.stats import answer
     from etude.report.verdict import verdict
 
     primary = outcome.results.experiment["plan"]["primary"]
     metrics = None if options.json or exports else (primary, *BESIDE)
     found = verdict(outcome.results, metrics)
-    across = _across(baseline, found, options.between_sittings)
-    show(found, json=options.json, exports=exports, across=across)
+    across, without = _across(baseline, found, options.between_sittings)
+    show(found, json=options.json, exports=exports, across=across, without=without)
     return answer(bounds, [found], across, aside=options.json)
 
 
-def _bounds(options: argparse.Namespace) -> list[Bound]:
-    if not options.fail_if:
-        return []
-    from etude.report.failing import parse_bound
-
-    return [parse_bound(text) for text in options.fail_if]
-
-
-def _across(baseline: Subject | None, found: Verdict, between: float | None) -> list[Across]:
+def _across(
+    baseline: Subject | None, found: Verdict, between: float | None
+) -> tuple[list[Across], list[str]]:
+    """The tests against those of the baseline, and why they are not compared."""
     if baseline is None:
-        return []
-    from etude.report.across import compare_across, stored_beside
-    from etude.stats.sittings import given_between
+        return [], []
+    from etude.report.across import compare_with_first
 
-    known = None if between is None else given_between(100.0 * between)
-    stored = [] if known else stored_beside(baseline)
-    return compare_across(baseline, found.subject, found.primary, known=known, stored=stored)
+    across, without = compare_with_first([baseline, found.subject], found.primary, between=between)
+    return across, [f"Not compared: {reason}" for _, reason in without]
 
 
 def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from etude import __version__
+from etude.cli.entry import complain, run_program
 from etude.errors import EtudeError, UsageError
 from etude.report.getstats.options import USAGE, GetstatsOptions, parse_getstats
 
@@ -16,20 +16,8 @@ if TYPE_CHECKING:
 
 
 def entry() -> None:
-    """The program itself: `main` with streams that take any text."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    try:
-        code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + 13
-    except OSError as error:
-        code = _complain(f"standard output cannot be written: {error.strerror}", 5)
-    except KeyboardInterrupt:
-        code = _complain("ended by SIGINT", 130)
-    sys.exit(code)
+    """The program itself."""
+    run_program("getstats", main)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         return _run(options)
     except EtudeError as error:
-        return _complain(str(error), error.exit_code)
+        return complain("getstats", str(error), error.exit_code)
 
 
 def _run(options: GetstatsOptions) -> int:
@@ -124,11 +112,6 @@ def _tables(sources: Sequence[Source], options: GetstatsOptions) -> str:
             raise UsageError("--twosamplet compares later files with the first one; name two or more")
         return comparison(files, options)
     return (as_csv if options.csv else table)(files, options.confidence, options.settings)
-
-
-def _complain(line: str, code: int) -> int:
-    print(f"getstats: {' '.join(line.split())}", file=sys.stderr)
-    return code
 
 
 if __name__ == "__main__":

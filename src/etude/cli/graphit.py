@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from etude import __version__
+from etude.cli.entry import complain, run_program
 from etude.errors import EtudeError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -49,20 +50,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def entry() -> None:
-    """The program itself: `main` with streams that take any text."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    try:
-        code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + 13
-    except OSError as error:
-        code = _complain(f"standard output cannot be written: {error.strerror}", 5)
-    except KeyboardInterrupt:
-        code = _complain("ended by SIGINT", 130)
-    sys.exit(code)
+    """The program itself."""
+    run_program("graphit", main)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         return _run(options)
     except EtudeError as error:
-        return _complain(str(error), error.exit_code)
+        return complain("graphit", str(error), error.exit_code)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -241,11 +230,6 @@ def _one(name: str, samples: list[Sample]) -> list[Sample]:
             f"{name}: a bar is one test, but there are {len(samples)}: {known}; name one file, or its test"
         )
     return samples
-
-
-def _complain(line: str, code: int) -> int:
-    print(f"graphit: {' '.join(line.split())}", file=sys.stderr)
-    return code
 
 
 if __name__ == "__main__":

@@ -12,24 +12,11 @@ from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
 from etude.cli.figure_options import font_size, key_place, number, picture_size
+from etude.figures import KINDS
 
 if TYPE_CHECKING:
     from etude.figures.sources import Sample
     from etude.figures.wish import Threshold, Wish
-
-KINDS = (
-    "bars",
-    "lines",
-    "ratio",
-    "pvalues",
-    "ecdf",
-    "box",
-    "violin",
-    "histogram",
-    "percentiles",
-    "timeline",
-    "before-after",
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

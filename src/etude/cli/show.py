@@ -35,8 +35,10 @@ def show(
     json: bool = False,
     exports: Sequence[tuple[str, Path | None]] = (),
     across: Sequence[Across] = (),
+    without: Sequence[str] = (),
 ) -> None:
-    """Print a verdict and its comparisons with a stored baseline, write its exports, say where the results are."""
+    """Print a verdict and its comparisons with a stored baseline, or why there are none; write its exports, say where
+    the results are."""
     for form, path in exports:
         export.write(verdict, form, path or verdict.directory / f"summary.{export.SUFFIX[form]}")
     if json:
@@ -53,6 +55,8 @@ def show(
 
         for line in across_lines(comparison):
             screen.say(line)
+    for line in without:
+        screen.say(line)
     screen.say_path("Results", str(verdict.directory), "dim")
 
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
+from etude.cli.bounds import answer, read_bounds
 
 if TYPE_CHECKING:
     from etude.report.across import Across
-    from etude.report.failing import Bound
     from etude.report.judging import Judging
     from etude.report.subject import Subject
     from etude.report.verdict import Verdict
@@ -167,7 +167,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.report.verdict import verdict
 
     judging = _judging(options)
-    bounds, predicate = _bounds(options), _predicate(options)
+    bounds, predicate = read_bounds(options.fail_if), _predicate(options)
     sources = [source for path in options.files for source in _sources(path, options)]
     subjects = [source for source in sources if source is not None]
     verdicts = [verdict(subject, _metrics(subject, options), judging) for subject in subjects]
@@ -199,14 +199,6 @@ def _judging(options: argparse.Namespace) -> Judging:
         secondary=tuple(options.metric[1:]) if options.metric else None,
         full=True,
     )
-
-
-def _bounds(options: argparse.Namespace) -> list[Bound]:
-    if not options.fail_if:
-        return []
-    from etude.report.failing import parse_bound
-
-    return [parse_bound(text) for text in options.fail_if]
 
 
 def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
@@ -270,46 +262,15 @@ def _across(
     """The later files against the first, and why some are not compared."""
     if len(verdicts) < 2:
         return [], []
-    from etude.errors import InputError
-    from etude.report.across import compare_across, stored_beside
-    from etude.stats.sittings import given_between
+    from etude.report.across import compare_with_first
 
-    base, metric = verdicts[0].subject, verdicts[0].primary
-    known = None if options.between_sittings is None else given_between(100.0 * options.between_sittings)
-    stored = [] if known else stored_beside(base)
-    found: list[Across] = []
-    without: list[str] = []
-    for other in verdicts[1:]:
-        try:
-            found += compare_across(
-                base, other.subject, metric, known=known, stored=stored, confidence=judging.confidence
-            )
-        except (InputError, ValueError) as error:
-            without.append(f"Not compared: {error}")
-    return found, without
-
-
-def answer(
-    bounds: Sequence[Bound], verdicts: Sequence[Verdict], across: Sequence[Across], *, aside: bool
-) -> int:
-    """Say of each bound whether it is broken, by the interval; 1 where one is, else 0. aside: on standard error."""
-    if not bounds:
-        return 0
-    import sys
-
-    from etude.cli.terminal import Terminal
-    from etude.report.failing import answers
-
-    screen = Terminal(sys.stderr if aside else None)
-    tests = [test for verdict in verdicts[-1:] for test in verdict.tests]
-    comparisons = [c for verdict in verdicts for c in verdict.comparisons]
-    code = 0
-    for bound in bounds:
-        for found in answers(bound, tests, comparisons, across):
-            said = {True: "yes", False: "no", None: "cannot be told"}[found.fails]
-            screen.say(f"{bound.text}? {found.test}: {said}: {found.why}")
-            code = max(code, int(found.fails is True))
-    return code
+    found, without = compare_with_first(
+        [verdict.subject for verdict in verdicts],
+        verdicts[0].primary,
+        between=options.between_sittings,
+        confidence=judging.confidence,
+    )
+    return found, [f"Not compared: {reason}" for _, reason in without]
 
 
 def _predicate(options: argparse.Namespace) -> Predicate | None:

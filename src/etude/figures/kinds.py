@@ -16,20 +16,6 @@ from etude.figures.sources import Sample
 from etude.figures.timeline import timeline
 from etude.figures.wish import Wish
 
-KINDS = (
-    "bars",
-    "lines",
-    "ratio",
-    "pvalues",
-    "ecdf",
-    "box",
-    "violin",
-    "histogram",
-    "percentiles",
-    "timeline",
-    "before-after",
-)
-
 _DIRECT: dict[str, Callable[[Sequence[Sample], Wish], Figure]] = {
     "bars": bars,
     "lines": lines,

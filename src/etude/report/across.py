@@ -16,7 +16,14 @@ from etude.results.series import Column, Floats, Series
 from etude.stats.compare import Ratio, unpaired_ratio
 from etude.stats.describe import describe
 from etude.stats.means import Kind
-from etude.stats.sittings import Between, Refused, SittingsRatio, between_sittings, compare_sittings
+from etude.stats.sittings import (
+    Between,
+    Refused,
+    SittingsRatio,
+    between_sittings,
+    compare_sittings,
+    given_between,
+)
 
 MOST_STORED = 50
 """Directories beside a result that are looked at for further sittings of its tests, the newest first."""
@@ -110,6 +117,26 @@ def _column(subject: Subject, series: Series, metric: str) -> Column:
             f"{subject.label}: test {series.test} has no {metric}; it has {', '.join(series.columns)}"
         )
     return column
+
+
+def compare_with_first(
+    subjects: Sequence[Subject], metric: str, *, between: float | None = None, confidence: float = 0.95
+) -> tuple[list[Across], list[tuple[str, str]]]:
+    """The later ones of two or more results against the first; and of each that is not compared its label and why.
+
+    between: the relative spread between sittings as somebody states it (0.03); else it is looked for beside the first.
+    """
+    base, *others = subjects
+    known = None if between is None else given_between(100.0 * between)
+    stored = [] if known else stored_beside(base)
+    found: list[Across] = []
+    without: list[tuple[str, str]] = []
+    for other in others:
+        try:
+            found += compare_across(base, other, metric, known=known, stored=stored, confidence=confidence)
+        except (InputError, ValueError) as error:
+            without.append((other.label, str(error)))
+    return found, without
 
 
 def tests_in_common(base: Subject, other: Subject) -> list[tuple[Series, Series]]:

@@ -21,6 +21,7 @@ from etude.report.verdict import Verdict
 from etude.stats.compare import Ratio
 from etude.stats.intervals import t_quantile
 from etude.stats.multiplicity import holm
+from etude.stats.samples import exponential
 from etude.stats.sittings import Between, Refused, SittingsRatio
 
 Outcome = Literal["reproduced", "not reproduced", "undecided"]
@@ -178,7 +179,7 @@ def change_of(then: Ratio, now: Ratio) -> Change | None:
     error = math.sqrt(total)
     half = t_quantile(0.95, degrees) * error
     p = min(1.0, 2.0 * float(stdtr(degrees, -abs(centre) / error)))
-    return Change(math.exp(centre), _exp(centre - half), _exp(centre + half), p)
+    return Change(math.exp(centre), exponential(centre - half), exponential(centre + half), p)
 
 
 def _judge(
@@ -254,7 +255,3 @@ def _decided(level: LevelAgain, p: float) -> LevelAgain:
     outcome: Outcome = "not reproduced" if p < LEVEL else "reproduced"
     words = "another level" if p < LEVEL else "not distinguishable"
     return replace(level, adjusted_p=p, outcome=outcome, reason=f"{words}; {level.reason}")
-
-
-def _exp(value: float) -> float:
-    return math.exp(value) if value < 700.0 else math.inf

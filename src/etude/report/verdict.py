@@ -74,7 +74,6 @@ class Verdict:
     """All that an experiment's results say."""
 
     subject: Subject
-    asked: Asked
     primary: str
     """The metric that is judged."""
     tests: tuple[TestVerdict, ...]
@@ -83,6 +82,11 @@ class Verdict:
     """The most important first: whether the tests did the same work."""
     every: tuple[Warning, ...] = ()
     """The same before what many tests share became one line: each about one test, or about the whole."""
+
+    @property
+    def asked(self) -> Asked:
+        """What the experiment was asked for."""
+        return self.subject.asked
 
     @property
     def directory(self) -> Path:
@@ -121,7 +125,7 @@ def verdict(
     found = [each for each in found if each.kind not in judging.silent]
     every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
     told = ranked(found, len(tests))
-    return Verdict(subject, subject.asked, primary, tests, tuple(comparisons), tuple(told), tuple(every))
+    return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every))
 
 
 def _read(results: Results, metrics: Sequence[str] | None) -> Sequence[str] | None:

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from etude.stats.intervals import t_quantile
 from etude.stats.moments import Moments, Sample, moments_of
-from etude.stats.samples import check_positive, finite_sample
+from etude.stats.samples import check_positive, exponential, positive_logarithms
 from etude.stats.twosample import ratio_of_means, welch_degrees
 
 MARGIN = 0.02
@@ -45,7 +44,7 @@ def equivalent_pairs(
     Raises ValueError for values at or below zero, unequal lengths, and where the ratio does not vary at all.
     Source: two one-sided t tests (Schuirmann 1987), ratio of geometric means.
     """
-    lower, upper = _logs(base), _logs(other)
+    lower, upper = positive_logarithms(base), positive_logarithms(other)
     if lower.size != upper.size:
         raise ValueError(f"pairs need equally many values, not {lower.size} and {upper.size}")
     found = moments_of(upper - lower)
@@ -60,7 +59,7 @@ def equivalent(
 
     Errors as for `equivalent_pairs`. Drift between the samples is not controlled. Source: two one-sided Welch tests.
     """
-    lower, upper = moments_of(_logs(base)), moments_of(_logs(other))
+    lower, upper = moments_of(positive_logarithms(base)), moments_of(positive_logarithms(other))
     error = math.hypot(lower.standard_error, upper.standard_error)
     centre = upper.mean - lower.mean
     return _on_logs(centre, error, welch_degrees(upper, lower), margin, level, 1.0, "unpaired")
@@ -93,13 +92,6 @@ def _one_sided(a: Moments, b: Moments, bound: float) -> float:
     return float(stdtr(welch_degrees(b, scaled), (b.mean - scaled.mean) / error))
 
 
-def _logs(x: ArrayLike) -> NDArray[np.float64]:
-    values = finite_sample(x)
-    if bool(np.any(values <= 0.0)):
-        raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}")
-    return np.log(values)
-
-
 def _on_logs(
     centre: float,
     error: float,
@@ -115,7 +107,7 @@ def _on_logs(
         raise ValueError("the ratio does not vary: there is no spread to judge it by")
     p = float(stdtr(degrees, (abs(centre) - math.log1p(margin)) / error))
     half = t_quantile(1.0 - 2.0 * level, degrees) * error
-    low, ratio, high = (_exp(v) for v in (centre - half, centre, centre + half))
+    low, ratio, high = (exponential(v) for v in (centre - half, centre, centre + half))
     return _judged(ratio, low, high, p, margin, level, method)
 
 
@@ -140,10 +132,3 @@ def _check(margin: float, level: float) -> None:
     check_positive("margin", margin)
     if not 0.0 < level < 0.5:
         raise ValueError(f"level must be between 0 and 0.5, not {level}")
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from etude.stats.intervals import Interval, t_quantile
 from etude.stats.means import FITTING, Kind
 from etude.stats.moments import deviation_of, interval_of_mean, mean_of
-from etude.stats.samples import check_confidence, finite_sample
+from etude.stats.samples import check_confidence, exponential, finite_sample
 
 LEVELS = ("trial", "sitting", "boot", "build", "machine")
 """From the innermost to the outermost."""
@@ -112,17 +112,10 @@ def split_by_kind(
     )
     limits = inner.interval
     if which == "geometric":
-        interval = limits and Interval(_exp(limits.low), _exp(limits.high))
-        return replace(found, mean=_exp(inner.mean), interval=interval)
+        interval = limits and Interval(exponential(limits.low), exponential(limits.high))
+        return replace(found, mean=exponential(inner.mean), interval=interval)
     interval = limits and Interval(scale / limits.high, scale / limits.low if limits.low > 0.0 else math.inf)
     return replace(found, mean=scale / inner.mean, interval=interval)
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
 
 
 def group_means(values: Floats, groups: NDArray[np.intp]) -> Floats:

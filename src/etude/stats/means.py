@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from etude.stats.intervals import Interval
 from etude.stats.moments import interval_of_mean, mean_of
-from etude.stats.samples import check_confidence, finite_sample
+from etude.stats.samples import check_confidence, exponential, finite_sample
 
 Kind = Literal["cost", "rate", "ratio", "count", "binary"]
 """cost: seconds, bytes, joules a trial; rate: something a second; ratio: to a reference; count: how often; binary:
@@ -122,7 +122,9 @@ def _plain(
     if which == "geometric":
         logs = np.log(values)
         interval = interval_of_mean(logs, confidence=confidence, factor=factor)
-        return _exp(mean_of(logs)), interval and Interval(_exp(interval.low), _exp(interval.high))
+        return exponential(mean_of(logs)), interval and Interval(
+            exponential(interval.low), exponential(interval.high)
+        )
     times = float(values.min()) / values  # of one unit of work, the slowest taking 1
     interval = interval_of_mean(times, confidence=confidence, factor=factor)
     scale = float(values.min())
@@ -165,10 +167,3 @@ def _weighted(
 def _check_above_zero(values: NDArray[np.float64]) -> None:
     if bool(np.any(values <= 0.0)):
         raise ValueError(f"this mean needs values above zero: the smallest is {values.min():g}")
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf

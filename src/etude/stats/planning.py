@@ -17,7 +17,7 @@ from scipy.special import chdtri, nctdtr
 
 from etude.stats.intervals import effective_count, t_quantile
 from etude.stats.moments import deviation_of
-from etude.stats.samples import check_confidence, check_positive, finite_sample
+from etude.stats.samples import check_confidence, check_positive, finite_sample, positive_logarithms
 from etude.stats.twosample import smallest_found
 
 MOST = 10**7
@@ -57,7 +57,7 @@ class Plan:
 
 def noise_of_pairs(base: ArrayLike, other: ArrayLike, *, seconds_per_trial: float) -> Noise:
     """From a pilot in blocks, shapes (n,), n >= 5, positive. Raises ValueError otherwise, or where no ratio varies."""
-    lower, upper = _logs(base), _logs(other)
+    lower, upper = positive_logarithms(base), positive_logarithms(other)
     if lower.size != upper.size:
         raise ValueError(f"pairs need equally many values, not {lower.size} and {upper.size}")
     return _noise([upper - lower], "paired", seconds_per_trial)
@@ -65,7 +65,7 @@ def noise_of_pairs(base: ArrayLike, other: ArrayLike, *, seconds_per_trial: floa
 
 def noise_of_trials(*samples: ArrayLike, seconds_per_trial: float) -> Noise:
     """From one or two pilots that did not run in blocks, at least 5 values each; pooled, the other being alike."""
-    return _noise([_logs(x) for x in samples], "unpaired", seconds_per_trial)
+    return _noise([positive_logarithms(x) for x in samples], "unpaired", seconds_per_trial)
 
 
 def plan_for_effect(
@@ -187,13 +187,6 @@ def _fewest(enough: Callable[[int], bool]) -> int | None:
 
 def _hours(count: int, noise: Noise) -> float:
     return 2.0 * count * noise.seconds_per_trial / 3600.0
-
-
-def _logs(x: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    values = finite_sample(x)
-    if bool(np.any(values <= 0.0)):
-        raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}")
-    return np.log(values)
 
 
 def _check_pilot(size: int) -> None:

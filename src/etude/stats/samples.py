@@ -36,3 +36,19 @@ def check_positive(name: str, value: float) -> None:
     """Raise ValueError unless `value` is a finite number above zero."""
     if not (math.isfinite(value) and value > 0.0):
         raise ValueError(f"{name} must be a number above 0, not {value}")
+
+
+def positive_logarithms(x: ArrayLike) -> NDArray[np.float64]:
+    """The natural logarithms of a sample that ratios are to be formed of. ValueError for values at or below zero."""
+    values = finite_sample(x)
+    if bool(np.any(values <= 0.0)):
+        raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}")
+    return np.log(values)
+
+
+def exponential(value: float) -> float:
+    """e to the value; infinite where that is too large for a number."""
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf

@@ -16,7 +16,7 @@ from scipy.special import stdtr
 
 from etude.stats.intervals import t_quantile
 from etude.stats.moments import deviation_of, moments_of
-from etude.stats.samples import check_confidence, finite_sample
+from etude.stats.samples import check_confidence, exponential, positive_logarithms
 
 FEWEST = 3
 """Stored sittings from which the spread between sittings is taken."""
@@ -113,7 +113,7 @@ def compare_sittings(
         )
     degrees = 1.0 / max(math.fsum((part / total) ** 2 / d for part, d in parts), 1e-9)
     half = t_quantile(confidence, degrees) * math.sqrt(total)
-    low, ratio, high = (_exp(v) for v in (centre - half, centre, centre + half))
+    low, ratio, high = (exponential(v) for v in (centre - half, centre, centre + half))
     p = min(1.0, 2.0 * float(stdtr(degrees, -abs(centre) / math.sqrt(total))))
     return SittingsRatio(ratio, low, high, p, between, (parts[0][0] + parts[1][0]) / total, confidence)
 
@@ -128,16 +128,7 @@ def _refused(have: int) -> Refused:
 
 
 def _logs(x: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    values = finite_sample(x)
-    if values.size == 0:
+    logs = positive_logarithms(x)
+    if logs.size == 0:
         raise ValueError("a sitting without values says nothing")
-    if bool(np.any(values <= 0.0)):
-        raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}")
-    return np.log(values)
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
+    return logs

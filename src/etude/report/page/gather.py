@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.errors import EtudeError, InputError
-from etude.report.across import Across, compare_across, stored_beside
+from etude.errors import EtudeError
+from etude.report.across import Across, compare_with_first
 from etude.report.judging import Judging
 from etude.report.machines import Difference, machine_differences
 from etude.report.reading import read_subject
@@ -16,7 +16,6 @@ from etude.report.subject import Subject
 from etude.report.summaries import Summaries
 from etude.report.verdict import Verdict, verdict
 from etude.results.reader import read_measurements
-from etude.stats.sittings import given_between
 
 LARGE_BYTES = 4 << 20
 """Of one test's lines: larger ones are not read a second time for the command."""
@@ -84,19 +83,11 @@ def _across(
 ) -> tuple[list[Across], list[str]]:
     if len(verdicts) < 2:
         return [], []
-    base, metric = verdicts[0].subject, verdicts[0].primary
-    known = None if between is None else given_between(100.0 * between)
-    stored = [] if known else stored_beside(base)
-    found: list[Across] = []
-    without: list[str] = []
-    for other in verdicts[1:]:
-        try:
-            found += compare_across(
-                base, other.subject, metric, known=known, stored=stored, confidence=judging.confidence
-            )
-        except (InputError, ValueError) as error:
-            without.append(f"{other.subject.label} is not compared with {base.label}: {error}")
-    return found, without
+    subjects = [verdict.subject for verdict in verdicts]
+    found, without = compare_with_first(
+        subjects, verdicts[0].primary, between=between, confidence=judging.confidence
+    )
+    return found, [f"{label} is not compared with {subjects[0].label}: {reason}" for label, reason in without]
 
 
 def _machines(subjects: Sequence[Subject]) -> tuple[tuple[str, tuple[Difference, ...]], ...]:
