@@ -24,7 +24,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo test test-packages test-rust test-python lint format bench docs picture wheel constraints clean
+.PHONY: help setup demo io-lab test test-packages test-rust test-python lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -55,11 +55,15 @@ bench: $(SETUP_STAMP) ## what Étude itself costs, beside its peers
 docs: $(SETUP_STAMP) ## manual pages from the command line's own help, into docs/man
 	$(BIN)/python packaging/man_pages.py docs/man
 
+io-lab: $(SETUP_STAMP) ## the I/O lab: throughput over buffer sizes, static against dynamic, three figures
+	@mkdir -p build/io-lab
+	@$(BIN)/etude io lab build/io-lab -o build/io-lab/$$(date -u +%Y%m%dT%H%M%S) --format png
+
 picture: $(SETUP_STAMP) $(DEMO)/text ## the README's picture and transcript, from a real run on this machine
 	@cd $(DEMO) && PATH="$(CURDIR)/$(BIN):$$PATH" python ../../packaging/terminal_picture.py ../../docs/images/bench.svg 100 -- \
 		etude bench --precision 1% -n 'gzip -1' 'gzip -1 -c text' -n 'gzip -5' 'gzip -5 -c text'
 
-wheel: $(REQUIREMENTS_STAMP) ## one wheel with both programs, into dist
+wheel: $(REQUIREMENTS_STAMP) ## one wheel with all programs, into dist
 	@rm -rf dist build/bdist.* build/lib build/lib.* build/scripts-*
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
 	$(BIN)/python packaging/check_wheel.py dist/*.whl

@@ -1,10 +1,15 @@
-"""Refuses a wheel that would not run elsewhere: wrong tag, or without the engine's programs or the shipped scripts."""
+"""Refuses a wheel that would not run elsewhere, or not wholly.
 
+Its tag or the linking of a program is wrong, or one of the engine's programs or of the shipped scripts is missing.
+"""
+
+import struct
 import sys
 import zipfile
 from pathlib import Path
 
-PROGRAMS = ("etude-engine", "aptime")
+PROGRAMS = ("etude-engine", "aptime", "io-static", "io-dynamic")
+STATIC = ("etude-engine", "aptime", "io-static")
 PAGE = ("page.html.j2", "page.css", "charts.js")
 SHIPPED = ("lib/common.inc", "lib/fs-setup.sh", "postmark/figure1.ap")
 
@@ -26,6 +31,10 @@ def faults(wheel: Path) -> list[str]:
                 found.append(f"{program} is missing")
             elif not scripts[program].external_attr >> 16 & 0o111:
                 found.append(f"{program} cannot be executed")
+            elif loads_libraries(archive.read(scripts[program])) == (program in STATIC):
+                found.append(
+                    f"{program} is not linked {'statically' if program in STATIC else 'dynamically'}"
+                )
         names = archive.namelist()
         for name in SHIPPED:
             if not any(entry.endswith(f"share/etude/examples/{name}") for entry in names):
@@ -37,6 +46,17 @@ def faults(wheel: Path) -> list[str]:
         ]
         found += [f"{name} does not belong there" for name in archive.namelist() if name.endswith(".so")]
     return found
+
+
+def loads_libraries(program: bytes) -> bool:
+    """Whether an ELF program of 64 bits names an interpreter (elf(5): PT_INTERP), as all that load libraries do."""
+    if program[:5] != b"\x7fELF\x02":
+        return False
+    order = "<" if program[5] == 1 else ">"
+    (offset,) = struct.unpack_from(f"{order}Q", program, 32)
+    size, count = struct.unpack_from(f"{order}HH", program, 54)
+    kinds = [struct.unpack_from(f"{order}I", program, offset + size * index)[0] for index in range(count)]
+    return 3 in kinds
 
 
 if __name__ == "__main__":

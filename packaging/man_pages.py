@@ -3,7 +3,9 @@
 import argparse
 import os
 import re
+import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -13,12 +15,17 @@ from argparse_manpage.manpage import Manpage
 REQUEST = re.compile(r"\.(TP|SH|UE|nf|fi|RE)$|\.(TH|SH|SS|B|UR|RS) ")
 
 
-def write_pages(parser: argparse.ArgumentParser, version: str, directory: Path) -> list[Path]:
-    """Writes etude.1, etude-VERB.1 … into `directory`, and removes pages of verbs that are no more."""
+def write_pages(
+    parser: argparse.ArgumentParser, version: str, directory: Path, more: Mapping[str, str] | None = None
+) -> list[Path]:
+    """Writes etude.1, etude-VERB.1 … into `directory`, and removes pages of verbs that are no more.
+
+    `more`: texts of further pages by name, of verbs that the parser does not know.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     summary = (parser.description or parser.prog).strip().splitlines()[0].rstrip(".")
     summary = summary.removeprefix(f"Étude {version}: ")
-    pages = pages_of(parser, summary, version)
+    pages = pages_of(parser, summary, version) | dict(more or {})
     for old in directory.glob(f"{parser.prog}*.1"):
         if old.stem not in pages:
             old.unlink()
@@ -53,6 +60,14 @@ def page(parser: argparse.ArgumentParser, summary: str, version: str) -> str:
     return without_stray_requests(str(manual)).replace(".SH COMMENTS\n", ".SH NOTES\n")
 
 
+def help_of(verb: str) -> str:
+    """What `etude-engine VERB --help` prints, a program with options of its own."""
+    from etude.program import engine_path
+
+    done = subprocess.run([engine_path(), verb, "--help"], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def text_page(name: str, summary: str, text: str, version: str) -> str:
     """The page of a program whose help is a text as it stands, not a parser's."""
     body = text.strip("\n").replace("\\", "\\e").replace("-", "\\-")
@@ -71,17 +86,22 @@ def without_stray_requests(text: str) -> str:
 
 if __name__ == "__main__":
     from etude.cli.graphit import USAGE as GRAPHIT
-    from etude.cli.main import build_parser
+    from etude.cli.main import ENGINE_VERBS, build_parser
     from etude.report.getstats.options import USAGE
 
     os.environ["COLUMNS"] = "100"  # the same pages, whatever terminal they are made on
     directory, release = Path(sys.argv[1]), metadata.version("etude")
-    paths = write_pages(build_parser(), release, directory)
-    paths.append(directory / "getstats.1")
-    text = text_page("getstats", "the tables of Auto-pilot's Getstats", USAGE, release)
-    paths[-1].write_text(text, encoding="utf-8")
-    paths.append(directory / "graphit.1")
-    text = text_page("graphit", "the graphs of Auto-pilot's Graphit", GRAPHIT, release)
-    paths[-1].write_text(text, encoding="utf-8")
+    benchmarks = {
+        f"etude-{verb}": text_page(f"etude-{verb}", summary, help_of(verb), release)
+        for verb, summary in ENGINE_VERBS.items()
+    }
+    paths = write_pages(build_parser(), release, directory, benchmarks)
+    texts = {
+        "getstats": ("the tables of Auto-pilot's Getstats", USAGE),
+        "graphit": ("the graphs of Auto-pilot's Graphit", GRAPHIT),
+    }
+    for name, (summary, text) in texts.items():
+        paths.append(directory / f"{name}.1")
+        paths[-1].write_text(text_page(name, summary, text, release), encoding="utf-8")
     for path in paths:
         print(path)

@@ -71,3 +71,10 @@ def test_a_line_of_the_journal_is_a_measurement(line: dict[str, Any]) -> None:
 
 def test_the_protocol_is_that_of_the_examples() -> None:
     assert {hello["hello"]["protocol"] for hello in of_kind("hello")} == {PROTOCOL}
+
+
+@pytest.mark.parametrize("hello", of_kind("hello"))
+def test_the_tlbs_of_a_hello_are_kinds_and_sizes(hello: dict[str, Any]) -> None:
+    for tlb in hello["hello"]["tlb"]:
+        assert tlb["kind"] in ("data", "instruction", "unified", "load", "store")
+        assert all(type(tlb[name]) is int and tlb[name] > 0 for name in ("level", "page_bytes", "entries"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections import Counter
 from collections.abc import Callable
@@ -282,3 +283,23 @@ def test_a_second_run_into_one_directory_is_refused_even_if_it_came_too_early(
     with pytest.raises(InputError, match="holds results already"):
         run(PLANS["one"](), directory=tmp_path, make_engine=world().make_engine)
     assert (tmp_path / "experiment.json").read_text() == "{}"
+
+
+def test_what_the_engine_told_of_the_tlbs_is_kept_and_older_results_are_read_without(tmp_path: Path) -> None:
+    tlb = [{"kind": "data", "level": 1, "page_bytes": 4096, "entries": 72}]
+
+    def telling(watch: Any) -> Any:
+        engine = world().make_engine(watch)
+        engine.hello = {**engine.hello, "tlb": tlb}
+        return engine
+
+    plan, file = PLANS["one"](), tmp_path / "experiment.json"
+    assert run(plan, directory=tmp_path, make_engine=telling).results.experiment["machine"]["tlb"] == tlb
+    document = json.loads(file.read_text())
+    del document["machine"]["tlb"]
+    document["sittings"][-1]["how_ended"] = None
+    file.write_text(json.dumps(document))
+    assert verdict(load_results(tmp_path)).warnings is not None
+    results = tmp_path / "a" / "results.jsonl"
+    results.write_text("".join(results.read_text().splitlines(keepends=True)[:-1]))
+    assert resume(tmp_path, make_engine=telling).results.experiment["machine"]["tlb"] == tlb

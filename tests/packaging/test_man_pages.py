@@ -39,6 +39,19 @@ def test_there_is_a_page_for_the_whole_and_one_a_verb(tmp_path: Path, tool: Tool
     assert r"etude\-bench \- compare commands" in bench
 
 
+def test_verbs_beyond_the_parser_have_the_page_that_is_given(tmp_path: Path, tool: Tool) -> None:
+    for _ in range(2):  # the second time they are there already
+        tool("man_pages").write_pages(parser(), "1.2.3", tmp_path, {"etude-io": "a page\n"})
+    assert (tmp_path / "etude-io.1").read_text() == "a page\n"
+    assert (tmp_path / "etude-bench.1").exists()
+
+
+def test_the_page_of_a_benchmark_is_its_own_help(tool: Tool) -> None:
+    said = tool("man_pages").help_of("io")
+    assert "create|read|write|describe" in said
+    assert "--touch" in said
+
+
 def test_pages_of_verbs_that_are_gone_are_removed_and_others_left(tmp_path: Path, tool: Tool) -> None:
     for name in ("etude-gone.1", "aptime.1"):
         (tmp_path / name).write_text("")

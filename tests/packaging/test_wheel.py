@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
@@ -79,6 +80,16 @@ def test_an_editable_installation_has_its_programs_in_release_too(wheel: Path) -
     assert installed.stat().st_size < 1.5 * program.file_size
 
 
+@pytest.mark.parametrize("program", ["io-static", "io-dynamic"])
+def test_the_io_benchmark_runs_however_it_is_linked(
+    bare: dict[str, str], tmp_path: Path, program: str
+) -> None:
+    path = shutil.which(program, path=bare["PATH"])
+    assert path is not None
+    run(path, "create", "-t", "1M", tmp_path / "file", env=bare)
+    assert run(path, "read", "-B", "-t", "1M", tmp_path / "file", env=bare).endswith(" KBytes/sec\n")
+
+
 @pytest.mark.parametrize("program", ["etude", "etude-engine"])
 def test_its_programs_run_without_cargo_or_a_compiler(
     bare: dict[str, str], wheel: Path, program: str
@@ -108,17 +119,31 @@ def test_it_writes_a_report(bare: dict[str, str], tmp_path: Path) -> None:
     assert "Bokeh" in (tmp_path / "results" / "report.html").read_text()
 
 
+def elf(*kinds: int) -> bytes:
+    """An ELF header of 64 bits and program headers of these kinds, as elf(5) has them."""
+    head = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 62, 1, 0, 64, 0, 0, 64, 56, len(kinds), 0, 0, 0
+    )
+    return head + b"".join(struct.pack("<IIQQQQQQ", kind, 0, 0, 0, 0, 0, 0, 0) for kind in kinds)
+
+
 def test_a_wheel_for_any_platform_is_refused(tmp_path: Path, tool: Tool) -> None:
     wrong = tmp_path / "etude-0.1.0-cp311-cp311-any.whl"
     with zipfile.ZipFile(wrong, "w") as archive:
         archive.writestr("etude/x.so", "")
         archive.writestr("etude-0.1.0.data/scripts/etude-engine", "")
+        for name, segments in (("io-static", (1, 3)), ("io-dynamic", (1, 2))):
+            executable = zipfile.ZipInfo(f"etude-0.1.0.data/scripts/{name}")
+            executable.external_attr = 0o755 << 16
+            archive.writestr(executable, elf(*segments))
     faults = "\n".join(tool("check_wheel").faults(wrong))
     for said in (
         "cp311-cp311",
         "platform any",
         "etude-engine cannot be executed",
         "aptime is missing",
+        "io-static is not linked statically",
+        "io-dynamic is not linked dynamically",
         "x.so",
     ):
         assert said in faults

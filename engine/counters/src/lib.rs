@@ -3,8 +3,13 @@
 //! Each event is opened once, on the launcher itself: inherited by what it starts, and enabled there on exec. The
 //! launcher never executes anything, so that its own work is not counted. A trial's count is the difference of two
 //! readings; the kernel adds a child's count to its parent's before the parent can reap it.
+//!
+//! [`Around`] counts otherwise: what this thread itself does, and what it starts, between two points of it.
 
+mod around;
 mod event;
+
+pub use around::{Around, SETS};
 
 use std::fs::File;
 
@@ -113,14 +118,16 @@ impl Counters {
             let value = raw.and_then(Raw::scaled).map(|count| count * event.scale);
             result.counts.push(Count { name: event.name, unit: event.unit, value });
         }
-        if scaled {
-            result.notes.push("counters scaled, multiplexed");
-        }
-        if self.user_only {
-            result.notes.push("some counters count user mode only (kernel.perf_event_paranoid)");
-        }
+        result.notes = notes(scaled, self.user_only);
         result
     }
+}
+
+/// What a reader should know of counts that were scaled, or are of user mode alone.
+fn notes(scaled: bool, user_only: bool) -> Vec<&'static str> {
+    let multiplexed = scaled.then_some("counters scaled, multiplexed");
+    let user = user_only.then_some("some counters count user mode only (kernel.perf_event_paranoid)");
+    multiplexed.into_iter().chain(user).collect()
 }
 
 impl Raw {

@@ -6,7 +6,6 @@ mod alone;
 mod barrier;
 mod capture;
 pub mod child;
-pub mod clock;
 pub mod day;
 mod files;
 mod futex;
@@ -24,6 +23,7 @@ mod tree;
 mod trial;
 mod watch;
 
+pub use etude_clock as clock;
 pub use outcome::{Orphans, Outcome, Status, Usage, WorkerOutcome};
 pub use prepare::{Options, Prepared, explain};
 pub use trial::Launcher;

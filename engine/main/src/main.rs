@@ -1,5 +1,6 @@
 //! `etude-engine`: launches and measures.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -10,6 +11,13 @@ use etude_cgroup::Wanted;
 use etude_columns::Reading;
 
 fn main() -> ExitCode {
+    // The lab's programs have options and exit statuses of their own.
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next().as_deref().and_then(OsStr::to_str) {
+        Some("io") => return ExitCode::from(etude_io::main("etude io", arguments)),
+        Some("ipc") => return ExitCode::from(etude_ipc::main("etude ipc", arguments)),
+        _ => {}
+    }
     let matches = command().get_matches();
     match matches.subcommand() {
         Some(("serve", options)) => serve(options),
@@ -34,6 +42,8 @@ fn command() -> Command {
         .subcommand_required(true)
         .subcommand(serve)
         .subcommand(columns_command())
+        .subcommand(Command::new("io").about("The lab's benchmark of files; io --help"))
+        .subcommand(Command::new("ipc").about("The lab's benchmark of pipes and sockets; ipc --help"))
         .subcommand(etude_engine::measure_options(Command::new("measure")))
 }
 

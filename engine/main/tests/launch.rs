@@ -262,3 +262,16 @@ fn workers_do_not_survive_a_killed_engine() {
     engine.process.kill().expect("killed");
     eventually("the workers have gone", || found.iter().all(|&pid| !lives(pid)));
 }
+
+#[test]
+fn the_hello_lists_tlbs_as_far_as_this_machine_tells_them() {
+    let engine = Engine::start();
+    let tlbs = engine.hello["tlb"].as_array().expect("a list, empty where they are not known");
+    for tlb in tlbs {
+        let kind = tlb["kind"].as_str().expect("a kind");
+        assert!(["data", "instruction", "unified", "load", "store"].contains(&kind), "{tlb}");
+        let number = |name: &str| tlb[name].as_u64().unwrap_or_default();
+        assert!(number("level") >= 1 && number("entries") >= 1, "{tlb}");
+        assert!(number("page_bytes").is_power_of_two() && number("page_bytes") >= 4096, "{tlb}");
+    }
+}

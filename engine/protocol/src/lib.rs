@@ -8,7 +8,7 @@ mod request;
 mod row;
 
 pub use metrics::{Metric, Metrics, Value};
-pub use reply::{CgroupFace, Hello, Reply};
+pub use reply::{CgroupFace, Hello, Reply, TlbFace};
 pub use request::{Accept, Barrier, Counting, Launch, Leftovers, Repeat, Request, Stdio, Worker, parse};
 pub use row::{Captured, Line, Row};
 

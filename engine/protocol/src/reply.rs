@@ -71,6 +71,22 @@ pub struct Hello {
     pub cgroup: CgroupFace,
     /// For each counter: null if it can be counted, else why not.
     pub counters: BTreeMap<String, Option<String>>,
+    /// The TLBs of its CPU; none where they are not known.
+    #[serde(default)]
+    pub tlb: Vec<TlbFace>,
+}
+
+/// One translation lookaside buffer, for pages of one size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlbFace {
+    /// `data`, `instruction`, `unified`, `load` or `store`.
+    pub kind: String,
+    /// 1 is asked first.
+    pub level: u8,
+    /// Size of the pages, B.
+    pub page_bytes: u64,
+    /// How many pages it holds.
+    pub entries: u32,
 }
 
 /// What control groups offer here.

@@ -1,7 +1,8 @@
 //! The first line.
 
 use etude_launch::{clock, sys};
-use etude_protocol::{CgroupFace, Hello, PROTOCOL};
+use etude_micro::tlb;
+use etude_protocol::{CgroupFace, Hello, PROTOCOL, TlbFace};
 
 use crate::meters::Meters;
 
@@ -23,5 +24,11 @@ pub(crate) fn hello(engine: &str, meters: &Meters) -> Hello {
             .into_iter()
             .map(|(name, why)| (name.to_owned(), why))
             .collect(),
+        tlb: tlb::tlbs().into_iter().map(face).collect(),
     }
+}
+
+fn face(tlb: tlb::Tlb) -> TlbFace {
+    let tlb::Tlb { kind, level, page_bytes, entries } = tlb;
+    TlbFace { kind: kind.to_owned(), level, page_bytes, entries }
 }

@@ -16,7 +16,7 @@ from etude.errors import EtudeError, InputError, Interrupted
 from etude.experiment.bench import EngineLike, Sitting
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.ledger import Ledger
-from etude.results.model import METRICS, signal_name
+from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
 from etude.results.writer import ResultsWriter, directory_name, refused, replace_json
 from etude.testbed import snapshot
@@ -72,7 +72,8 @@ def sit(
         if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
     ]
     resumed = bool(document["sittings"])  # the document is first written together with a sitting
-    measured = load_results(path).measurements if resumed else dict.fromkeys(directories, ())
+    measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
+    measured |= load_results(path).measurements if resumed else {}
     writer = ResultsWriter(path, directories)
     ledger = Ledger(measured)
     with SignalWatch() as watch, _engine(make_engine, watch) as engine:
@@ -175,6 +176,7 @@ def _engine(make_engine: EngineMaker, watch: SignalWatch) -> Iterator[EngineLike
 def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) -> Sitting:
     sitting = Sitting(len(document["sittings"]) + 1, os.uname().nodename, boot_id())
     document["versions"]["engine"] = engine.hello["engine"]
+    document["machine"].setdefault("tlb", list(engine.hello.get("tlb", ())))
     document["sittings"].append(
         {
             "sitting": sitting.number,

@@ -171,6 +171,8 @@ def memory(root: Path) -> Part:
         "swap_total_bytes": swap_total,
         "swap_used_bytes": None if swap_total is None or swap_free is None else swap_total - swap_free,
         "swappiness": tree.read_int(root, "proc/sys/vm/swappiness"),
+        "page_bytes": os.sysconf("SC_PAGE_SIZE") if root == Path("/") else None,
+        "huge_page_bytes": sizes.get("Hugepagesize"),
         "huge_pages": tree.read_chosen(root, "sys/kernel/mm/transparent_hugepage/enabled"),
         "huge_pages_defrag": tree.read_chosen(root, "sys/kernel/mm/transparent_hugepage/defrag"),
         "dirty_ratio": tree.read_int(root, "proc/sys/vm/dirty_ratio"),

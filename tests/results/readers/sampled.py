@@ -27,6 +27,7 @@ MODULES = {
     "go": "go",
     "google-benchmark": "google_benchmark",
     "hyperfine": "hyperfine",
+    "io-lab": "io_lab",
     "perf": "perf_stat",
     "pgbench": "pgbench",
     "postmark": "postmark",

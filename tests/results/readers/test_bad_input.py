@@ -90,7 +90,7 @@ NAMES_IN_JSON = (
     "parameters value unit stats data params fullname name group result_columns result samples commit_hash jobs "
     "jobname read write clat_ns percentile error entries Suite benches commit id tool context run_type run_name "
     "real_time time_unit iterations aggregate_name counter-value event interval test trial worker kept metrics "
-    "exit_status signal"
+    "exit_status signal benchmark_configuration benchmark_samples bandwidth counters reason mode"
 )
 KEYS = NAMES_IN_JSON.split()
 JSON = st.recursive(
@@ -104,6 +104,7 @@ BY_JSON = [
     "github-action-benchmark",
     "google-benchmark",
     "hyperfine",
+    "io-lab",
     "pyperf",
     "pytest-benchmark",
 ]

@@ -1,0 +1,109 @@
+"""What `io -j` and `ipc -j` print (docs/formats.md), and the programs of the L41 labs of 2020 and later before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+from etude.results.readers.rows import Quantity, Rows
+from etude.results.readers.source import members, number, number_in, read_text, text_of
+from etude.results.table import Table
+from etude.results.units import ONE, SECOND, Unit
+
+NAME = "io-lab"
+
+_KBYTES_PER_SECOND = Unit("B/s", 1024)
+"""The programs' KByte is 1024 bytes."""
+
+_METRICS: Mapping[str, tuple[str, Unit]] = {
+    "bandwidth": ("bandwidth", _KBYTES_PER_SECOND),
+    "time": ("time", SECOND),
+    "utime": ("user", SECOND),
+    "stime": ("system", SECOND),
+    "nvcsw": ("voluntary_switches", ONE),
+    "nivcsw": ("involuntary_switches", ONE),
+    "inblock": ("blocks_in", ONE),
+    "oublock": ("blocks_out", ONE),
+}
+_NO_PARAMETERS = ("blockcount", "iterations", "seed", "counters", "cooled_by")
+"""What is the same for a curve's other points, follows from the rest, or says nothing of what was measured."""
+
+
+def detect(path: Path, head: bytes) -> bool:
+    return head.lstrip().startswith(b"{") and b'"benchmark_samples"' in head
+
+
+def read(path: Path) -> Table:
+    rows = Rows(path)
+    for document in _documents(path, rows):
+        samples = document.get("benchmark_samples")
+        if not isinstance(samples, list):
+            raise InputError(
+                f"{path}: is not what io -j or ipc -j prints: expected a list of benchmark_samples"
+            )
+        asked = members(document.get("benchmark_configuration"))
+        for sample in samples:
+            metrics = dict(_metrics(rows, members(sample)))
+            if metrics:
+                rows.add(_test(rows, asked), metrics, parameters=_parameters(asked))
+            else:
+                rows.warn("a sample without a number is left out")
+    return rows.table()
+
+
+def _documents(path: Path, rows: Rows) -> Iterator[dict[str, Any]]:
+    """Each run's document, in a file that several were appended to."""
+    import json
+
+    text = read_text(path)
+    decoder, place, found = json.JSONDecoder(), 0, False
+    while match := re.compile(r"\S").search(text, place):
+        try:
+            document, place = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError) as error:
+            reason = " ".join(str(error).split())[:80]
+            if not found:
+                raise InputError(f"{path}: is no whole JSON document: {reason}") from None
+            rows.warn(f"a run is cut short and left out: {reason}")
+            return
+        if not isinstance(document, dict):
+            raise InputError(f"{path}: is not what io -j or ipc -j prints: expected JSON objects")
+        found = True
+        yield document
+
+
+def _test(rows: Rows, asked: Mapping[str, Any]) -> str:
+    """`read` of io, `2proc pipe` of ipc."""
+    names = [asked[name] for name in ("operation", "mode", "ipctype") if isinstance(asked.get(name), str)]
+    return " ".join(names) or rows.test
+
+
+def _parameters(asked: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: text_of(value)
+        for name, value in asked.items()
+        if value is not None and name not in _NO_PARAMETERS and not isinstance(value, dict)
+    }
+
+
+def _metrics(rows: Rows, sample: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
+    """The lab's programs have counters among the members, ours in one of their own with reasons for those that lack."""
+    for name, value in sample.items():
+        metric, unit = _METRICS.get(name, (name, ONE))
+        if name in _METRICS or number(value) is not None:
+            yield metric, Quantity(_number(value), unit)
+    for name, entry in members(sample.get("counters")).items():
+        count = members(entry).get("count")
+        if number(count) is None:
+            rows.warn(
+                f"{name} was not counted: {text_of(members(entry).get('reason', 'no reason is given'))}"
+            )
+        elif name not in sample:
+            yield name, Quantity(number(count), ONE)
+
+
+def _number(value: Any) -> float | None:
+    return number_in(value) if isinstance(value, str) else number(value)
