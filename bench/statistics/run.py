@@ -27,6 +27,7 @@ from numpy.random import Generator
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: calibrate_tables
 
 import any_warning
+import curves
 import families
 import fixed_counts
 import levels_and_sittings
@@ -72,6 +73,8 @@ SECTIONS: tuple[tuple[Section, int], ...] = (
     (warnings_raised.shapes, 1),
     (levels_and_sittings.levels, 1),
     (levels_and_sittings.sittings, 1),
+    (curves.bends, 1),
+    (curves.level_crossings, 1),
 )
 """What is simulated, and how many times as often as was asked for: the rules are vectorised, the others are not."""
 

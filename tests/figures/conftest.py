@@ -78,6 +78,7 @@ def cooling(directory: Path) -> Figure:
 ONE_EACH = tuple(f"postmark/{name}.res" for name in ("ext2:1", "ext4:1", "xfs:1"))
 THREADS = tuple(f"postmark/{fs}:{n}.res" for fs in ("ext4", "xfs") for n in (1, 2, 4))
 TIMES = ("elapsed", "system", "user")
+MARKS = ("4KiB=page", "32KiB=L1", "288KiB=TLB", "1MiB=L2", "2MiB=huge page", "12MiB=L2 TLB", "32MiB=L3")
 
 EXAMPLES: dict[str, Callable[[Path], Figure]] = {
     "bars": of("bars", *ONE_EACH, metrics=TIMES),
@@ -86,6 +87,14 @@ EXAMPLES: dict[str, Callable[[Path], Figure]] = {
     ),
     "cooling": cooling,
     "lines": of("lines", *THREADS, thresholds=(threshold("300ms=budget"),), title="Postmark"),
+    "marks": of(
+        "lines",
+        "buffers.csv",
+        log="x",
+        bars="quartiles",
+        thresholds=(threshold("4GiB/s=disk"),),
+        marks=tuple(map(threshold, MARKS)),
+    ),
     "ratio": of("ratio", "linking.csv", log="xy", marks=(threshold("1MiB=L2"),)),
     "pvalues": of("pvalues", "linking.csv", log="xy", first=(6,)),
     "ecdf": of("ecdf", *ONE_EACH, thresholds=(threshold("100ms"),)),

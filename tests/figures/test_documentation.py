@@ -33,7 +33,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where all commands ran, each having printed what the page says."""
     directory = tmp_path_factory.mktemp("figures")
     data = ROOT / "tests" / "data"
-    for path in (*(data / "postmark").iterdir(), data / "cooling.csv", data / "linking.csv"):
+    tables = [data / f"{name}.csv" for name in ("cooling", "linking", "buffers")]
+    for path in (*(data / "postmark").iterdir(), *tables):
         shutil.copy(path, directory)
     for block in BLOCKS:
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:

@@ -39,7 +39,7 @@ def hostile() -> Figure:
         Line(2.5, e),
         Line(1.5, f, "x"),
         Band(1, 2, g),
-        Mark(1, 2, h),
+        Mark(1, 2, h, 0.9, 1.3),
     )
     axis = Axis(i, ticks=((1.0, a), (2.0, j)), rotate=30)
     return Figure(
@@ -113,3 +113,10 @@ def test_the_data_file_holds_all_numbers(tmp_path: Path) -> None:
     rows = [line.split() for line in parts[0].splitlines() if not line.startswith("#")]
     assert rows == [["1", "2", "1.5", "2.5"], ["2", "3", "NaN", "NaN"]]
     assert "# x bottom top width low high bar_x" in parts[2]
+    assert parts[7].splitlines()[-2:] == ["# x y low high", "1 2 0.9 1.3"]
+
+
+def test_the_interval_of_a_mark_is_in_both_scripts(tmp_path: Path) -> None:
+    export(hostile(), str(tmp_path), "it")
+    assert "from 0.9, 2 to 1.3, 2 heads" in (tmp_path / "it.gnuplot").read_text(encoding="utf-8")
+    assert "axes.plot([0.9, 1.3], [2, 2]" in (tmp_path / "it.py").read_text(encoding="utf-8")

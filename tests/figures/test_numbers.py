@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from etude.figures.data import Bars, Curve, Figure, Line, Mark, Point
 from etude.figures.kinds import make, usual_kind
 from etude.figures.ratio import crossings
 from etude.figures.sources import read_samples, summary_point
-from etude.figures.wish import Wish
+from etude.figures.wish import Wish, number_with_unit, threshold
 from etude.report.reading import read_subject
 from etude.report.subject import Subject
 from etude.report.verdict import verdict
+from etude.results.series import Floats
+from etude.stats.crossings import crossing
 from etude.stats.intervals import t_quantile
 from etude.stats.twosample import student
 
@@ -87,6 +90,71 @@ def test_ratios_are_of_medians_and_crossings_are_marked() -> None:
     marks = [layer for layer in figure.panels[1].layers if isinstance(layer, Mark)]
     assert sorted(mark.y for mark in marks) == [1.01, 1.05]
     assert {layer.at for layer in figure.panels[1].layers if isinstance(layer, Line)} == {1.0, 1.01, 1.05}
+
+
+def linking(metric: str = "elapsed") -> tuple[list[float], list[Floats], list[Floats]]:
+    """Sizes in bytes, with the trials of static and of dynamic at each."""
+    found = {
+        binary: sorted(
+            (number_with_unit(s.parameters["size"])[0], s.values(metric))  # type: ignore[index]
+            for s in read_samples([str(DATA / "linking.csv")], Wish())
+            if s.parameters["binary"] == binary
+        )
+        for binary in ("static", "dynamic")
+    }
+    return [x for x, _ in found["static"]], *(
+        [values for _, values in found[b]] for b in ("static", "dynamic")
+    )  # type: ignore[return-value]
+
+
+def test_a_crossing_has_the_interval_of_trials_drawn_anew() -> None:
+    figure = drawn("ratio", "linking.csv", log="xy", confidence=0.9)
+    marks = {mark.y: mark for mark in figure.panels[1].layers if isinstance(mark, Mark)}
+    for level, mark in marks.items():
+        expected = crossing(*linking(), level, confidence=0.9)
+        assert expected.interval is not None
+        assert (mark.low, mark.high) == (expected.interval.low, expected.interval.high)
+        assert mark.x == pytest.approx(expected.at)
+    assert any(
+        re.fullmatch(r"dynamic crosses \+5 % at 6.33 MiB \([56](\.\d+)?–[67](\.\d+)? MiB, 90 %\)", n)
+        for n in figure.notes
+    )
+
+
+def test_ratios_of_means_have_no_interval_of_medians() -> None:
+    figure = drawn("ratio", "linking.csv", log="xy", bars="interval")
+    marks = [mark for mark in figure.panels[1].layers if isinstance(mark, Mark)]
+    assert marks
+    assert all(mark.low is None for mark in marks)
+
+
+def test_a_level_that_is_not_crossed_is_named_with_the_reason(tmp_path: Path) -> None:
+    rows = [
+        f"{n}KiB,{binary},{times * elapsed}\n"
+        for n in (1, 2)
+        for binary, times in (("old", 1.0), ("new", 1.2))
+        for elapsed in (1.0, 1.1, 1.2, 1.3)
+    ]
+    path = table(tmp_path, "size,binary,elapsed\n" + "".join(rows))
+    figure = drawn("ratio", path, log="x", parameter="size")
+    assert "new does not cross +5 %: above it everywhere" in figure.notes
+    assert not [mark for mark in figure.panels[1].layers if isinstance(mark, Mark)]
+
+
+def test_a_mark_beyond_the_points_is_named_and_not_drawn() -> None:
+    marks = tuple(map(threshold, ("4KiB=page", "32MiB=L3", "4=tiny")))
+    for kind, file in (("lines", "buffers.csv"), ("ratio", "buffers.csv")):
+        figure = drawn(kind, file, log="x", marks=marks)
+        upright = [line for line in figure.panels[0].layers if isinstance(line, Line) and line.axis == "x"]
+        assert [line.label for line in upright] == ["page"]
+        assert "L3, at 32 MiB, lies outside the x axis and is not drawn" in figure.notes
+        assert "tiny, at 4 B, lies outside the x axis and is not drawn" in figure.notes
+
+
+def test_first_trials_that_are_not_there_are_no_line(tmp_path: Path) -> None:
+    figure = drawn("pvalues", "linking.csv", log="xy", first=(6, 500))
+    assert [curve.name for curve in curves(figure, 1)] == ["all trials", "first 6 trials"]
+    assert "no x has 500 trials of both dynamic and static: these are not drawn" in figure.notes
 
 
 def test_a_crossing_lies_on_the_line_that_is_drawn() -> None:

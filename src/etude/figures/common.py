@@ -120,6 +120,30 @@ def threshold_lines(thresholds: Sequence[Threshold], unit: Unit, axis: Literal["
     return tuple(found)
 
 
+def mark_lines(
+    marks: Sequence[Threshold], unit: Unit, layers: Iterable[Layer]
+) -> tuple[tuple[Line, ...], list[str]]:
+    """Upright lines at those that lie among the points of the curves, and a word on each that does not.
+
+    Raises UsageError for one of another unit.
+    """
+    lines = threshold_lines(marks, unit, "x")
+    x = [point.x for layer in layers if isinstance(layer, Curve) for point in layer.points]
+    if min(x) == max(x):
+        return lines, []
+    drawn = tuple(line for line in lines if min(x) <= line.at <= max(x))
+    beyond = [line for line in lines if line not in drawn]
+    return drawn, [
+        f"{line.label}, at {_amount(line.at, unit)}, lies outside the x axis and is not drawn"
+        for line in beyond
+    ]
+
+
+def _amount(value: float, unit: Unit) -> str:
+    divisor, name = scale_of(abs(value), unit.base) if not unit.name else (1.0, unit.name)
+    return f"{value / divisor:.4g} {name}".strip()
+
+
 def bars_note(wish: Wish, layers: Iterable[Layer]) -> list[str]:
     """What error bars are, and how many values have none."""
     points: list[Point | Box] = []

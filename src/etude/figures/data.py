@@ -93,6 +93,9 @@ class Mark:
     x: float
     y: float
     label: str
+    low: float | None = None
+    high: float | None = None
+    """Ends of the interval of x, drawn as a bar across; None where none is known."""
 
 
 Layer = Curve | Bars | Shape | Line | Band | Mark

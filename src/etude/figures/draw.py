@@ -10,16 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter, NullLocator
 
 from etude.figures import data, style
+from etude.figures.thresholds import HALO, draw_line, place_names, plain
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
-
-HALO = [withStroke(linewidth=1.5, foreground="white")]
-"""Around words that may stand on data."""
 
 TOGETHER = ("above", "outside", "below")
 """Places of one key for all panels."""
@@ -53,12 +50,8 @@ def draw(figure: data.Figure, look: style.Style) -> Canvas:
         if figure.title:
             canvas.suptitle(plain(figure.title), fontsize=look.font * 1.1)
         _keys(canvas, axes, figure)
+        place_names(canvas, list(zip(axes, figure.panels, strict=True)), look)
         return canvas
-
-
-def plain(text: str) -> str:
-    """The text as matplotlib shows it letter by letter: a dollar begins no formula."""
-    return text.replace("$", r"\$")
 
 
 def _height(figure: data.Figure, look: style.Style) -> float:
@@ -84,9 +77,9 @@ def _panel(axes: Axes, panel: data.Panel, figure: data.Figure, look: style.Style
             if layer.label:
                 _band_label(axes, layer, look)
         elif isinstance(layer, data.Mark):
-            _mark(axes, layer, look)
+            _mark(axes, layer)
     for line in (layer for layer in panel.layers if isinstance(layer, data.Line)):
-        _line(axes, line, look)
+        draw_line(axes, line)
     axes.set_ylabel(plain(panel.y.label))
     axes.grid(axis="y", color="#dddddd", linewidth=0.4)
     if (
@@ -173,27 +166,6 @@ def _error_bars(
             )
 
 
-def _line(axes: Axes, line: data.Line, look: style.Style) -> None:
-    common: dict[str, Any] = {
-        "color": style.LINE_COLOUR,
-        "linewidth": 0.7,
-        "linestyle": (0, (4, 2)),
-        "zorder": 1.5,
-    }
-    text: dict[str, Any] = {"fontsize": look.font * 0.8, "color": "#333333", "textcoords": "offset points"}
-    text |= {"zorder": 6, "path_effects": HALO}
-    if line.axis == "y":
-        axes.axhline(line.at, **common)
-        left = line.side == "left"
-        spot: dict[str, Any] = {"xy": (0 if left else 1, line.at), "xycoords": ("axes fraction", "data")}
-        spot |= {"xytext": (2 if left else -1, 1), "ha": line.side, "va": "bottom"}
-    else:
-        axes.axvline(line.at, **common)
-        spot = {"xy": (line.at, 1), "xycoords": ("data", "axes fraction"), "xytext": (1, -1), "va": "top"}
-        spot |= {"rotation": 90}
-    axes.annotate(plain(line.label), **text, **spot)
-
-
 def _band_label(axes: Axes, band: data.Band, look: style.Style) -> None:
     options: dict[str, Any] = {
         "xy": (band.low, 1),
@@ -207,7 +179,10 @@ def _band_label(axes: Axes, band: data.Band, look: style.Style) -> None:
     axes.annotate(plain(band.label), **options)
 
 
-def _mark(axes: Axes, mark: data.Mark, look: style.Style) -> None:
+def _mark(axes: Axes, mark: data.Mark) -> None:
+    if mark.low is not None and mark.high is not None:
+        bar: dict[str, Any] = {"color": "black", "linewidth": 0.9, "marker": "|", "markersize": 5}
+        axes.plot([mark.low, mark.high], [mark.y, mark.y], zorder=5, path_effects=HALO, **bar)
     axes.plot(
         [mark.x],
         [mark.y],
@@ -215,16 +190,6 @@ def _mark(axes: Axes, mark: data.Mark, look: style.Style) -> None:
         markersize=6,
         markerfacecolor="none",
         markeredgecolor="black",
-        zorder=6,
-        path_effects=HALO,
-    )
-    axes.annotate(
-        plain(mark.label),
-        (mark.x, mark.y),
-        xytext=(0, 6),
-        ha="center",
-        textcoords="offset points",
-        fontsize=look.font * 0.8,
         zorder=6,
         path_effects=HALO,
     )

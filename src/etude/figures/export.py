@@ -19,7 +19,7 @@ COLUMNS = {
     Shape: "x y",
     Line: "at",
     Band: "low high",
-    Mark: "x y",
+    Mark: "x y low high",
 }
 
 
@@ -83,7 +83,7 @@ def _rows(layer: Layer) -> Iterator[Row]:
     elif isinstance(layer, Band):
         yield layer.low, layer.high
     else:
-        yield layer.x, layer.y
+        yield layer.x, layer.y, layer.low, layer.high
 
 
 def data_file(figure: Figure, found: Sequence[Block]) -> str:

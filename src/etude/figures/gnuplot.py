@@ -15,6 +15,9 @@ POINTS = (7, 5, 9, 13, 11, 2, 3, 1)
 """Gnuplot's marks, in the order of ours."""
 
 THRESHOLD = f"dashtype 2 linecolor rgb '{LINE_COLOUR}'"
+SLANT = 40
+"""Degrees of the names above a panel: neighbours do not lie on each other."""
+
 WHISKERS = "with vectors heads size graph 0.006,90 nofilled"
 
 KEY_WORDS = {"best": "top right", "above": "above", "outside": "below", "below": "below"}
@@ -96,6 +99,8 @@ def _panel(panel: Panel, found: Sequence[Block]) -> Iterator[str]:
     yield "unset label"
     if panel.title:
         yield f"set title {quoted(panel.title)}"
+    if any(isinstance(block.layer, Line) and block.layer.axis == "x" for block in found):
+        yield "set tmargin 8; set rmargin 10"  # for the names of upright lines, which Gnuplot gives no room
     yield from _beside(found)
     drawn = [part for block in found for part in _parts(block)]
     if not drawn:  # thresholds alone: an empty panel keeps its place
@@ -117,6 +122,9 @@ def _beside(found: Sequence[Block]) -> Iterator[str]:
             if layer.label:
                 yield f"set label {quoted(layer.label)} at {layer.low:.12g}, graph 1.04"
         elif isinstance(layer, Mark):
+            if layer.low is not None and layer.high is not None:
+                ends = f"from {layer.low:.12g}, {layer.y:.12g} to {layer.high:.12g}, {layer.y:.12g}"
+                yield f"set arrow {ends} heads size graph 0.01,90 front linecolor rgb 'black'"
             yield f"set label {quoted(layer.label)} at {layer.x:.12g}, {layer.y:.12g} point pointtype 6 offset 0.7,0.7"
 
 
@@ -125,7 +133,7 @@ def _threshold(line: Line) -> Iterator[str]:
     at = f"{line.at:.12g}"
     if line.axis == "x":
         yield f"set arrow from {at}, graph 0 to {at}, graph 1 nohead {THRESHOLD}"
-        place = f"{at}, graph 0.97 offset 0.4,0"
+        place = f"{at}, graph 1.02 rotate by {SLANT}"
     else:
         place = f"graph {0.01 if line.side == 'left' else 0.99}, first {at} {line.side} offset 0,0.4"
     if line.label:

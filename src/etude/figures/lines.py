@@ -9,6 +9,7 @@ from etude.errors import InputError
 from etude.figures.common import (
     Unit,
     bars_note,
+    mark_lines,
     on_log_axis,
     scaled,
     thinned,
@@ -52,13 +53,14 @@ def lines_of(series: Series, wish: Wish) -> Figure:
                 found.append((" ".join(filter(None, shown)), curve_points(placed, metric, wish, x_unit)))
     layers, unit, notes = curves(found, samples[0].unit(metrics[0]), wish)
     text = shown_metric(metrics[0], wish) if len(metrics) == 1 else "time" if unit.base == "s" else "value"
-    extra = (*threshold_lines(wish.thresholds, unit, "y"), *threshold_lines(wish.marks, x_unit, "x"))
+    marks, outside = mark_lines(wish.marks, x_unit, layers)
+    extra = (*threshold_lines(wish.thresholds, unit, "y"), *marks)
     return Figure(
         axis,
         (Panel(y_axis(text, unit, wish), (*layers, *extra)),),
         label(wish.title, 120),
         wish.key if len(layers) > 1 else "off",
-        tuple(notes + bars_note(wish, layers)),
+        tuple(notes + bars_note(wish, layers) + outside),
         "lines",
     )
 

@@ -35,6 +35,11 @@ def pvalues(samples: Sequence[Sample], wish: Wish) -> Figure:
                 if p.x in base
             ]
             points = [point for x, a, b in pairs if (point := _p(x / top.x_unit.divisor, a, b, count, wish))]
+            if count and not points:
+                notes.append(
+                    f"no x has {count} trials of both {name} and {top.reference}: these are not drawn"
+                )
+                continue
             found += len(points)
             shown = [name] if len(top.placed) > 2 else []
             shown.append(f"first {count} trials" if count else "all trials")

@@ -118,7 +118,8 @@ def _layer(block: Block) -> Iterator[str]:
         if layer.axis == "x":
             across, at = (
                 "v",
-                f"({layer.at!r}, 1), xycoords=('data', 'axes fraction'), va='top', rotation=90",
+                f"({layer.at!r}, 1), xycoords=('data', 'axes fraction'), xytext=(1, 2), "
+                "textcoords='offset points', rotation=40",
             )
         yield f"axes.ax{across}line({layer.at!r}, color={LINE_COLOUR!r}, linewidth=0.7, linestyle='--')"
         yield f"axes.annotate(label({layer.label!r}), {at}, fontsize='small')"
@@ -130,6 +131,9 @@ def _layer(block: Block) -> Iterator[str]:
     elif isinstance(layer, Mark):
         ring = "marker='o', markersize=8, markerfacecolor='none', color='black'"
         yield f"axes.plot([{layer.x!r}], [{layer.y!r}], {ring})"
+        if layer.low is not None and layer.high is not None:
+            ends = f"[{layer.low!r}, {layer.high!r}], [{layer.y!r}, {layer.y!r}]"
+            yield f"axes.plot({ends}, marker='|', color='black', linewidth=1)"
         yield (
             f"axes.annotate(label({layer.label!r}), ({layer.x!r}, {layer.y!r}), xytext=(6, 8), "
             "textcoords='offset points', fontsize='small')"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from etude.errors import UsageError
-from etude.figures.common import Unit, bars_note, threshold_lines, x_axis, y_axis
+from etude.figures.common import Unit, bars_note, mark_lines, threshold_lines, x_axis, y_axis
 from etude.figures.data import Axis, Curve, Figure, Layer, Line, Mark, Panel, Point
 from etude.figures.lines import curve_points, curves
 from etude.figures.placing import Placed, place
@@ -15,6 +15,13 @@ from etude.figures.sources import Sample, chosen_metrics, shown_metric
 from etude.figures.wish import Wish
 from etude.figures.words import label
 from etude.report.text import scale_of
+from etude.results.series import Floats
+from etude.stats.crossings import Crossing, crossing
+
+Pair = tuple[float, Floats, Floats]
+
+MEDIANS = ("quartiles", "min-max")
+"""Error bars that stand around medians: intervals of crossings are of these."""
 
 LEVELS = (1.01, 1.05)
 BELOW = (0.95, 0.99)
@@ -39,12 +46,42 @@ def ratio(samples: Sequence[Sample], wish: Wish) -> Figure:
         if not points:
             raise UsageError(f"{name}: has no x in common with {top.reference}: there is no ratio")
         layers.append(Curve("", tuple(points), top.colours[name]))
+        pairs = top.pairs(name) if wish.bars in MEDIANS else []
         for level in levels:
-            for x in crossings(points, level, log="x" in wish.log):
-                layers.append(Mark(x, level, top.shown_x(x)))
-                notes.append(f"{name} crosses {_percent(level)} at {top.shown_x(x)}")
+            marks, said = _level_marks(name, points, level, pairs, top, wish)
+            layers += marks
+            notes += said
     low = Panel(Axis(label(f"ratio to {top.reference}", 32)), tuple(layers), 0.8)
     return Figure(top.axis, (top.panel, low), label(wish.title, 120), wish.key, tuple(notes), "ratio")
+
+
+def _level_marks(
+    name: str, points: Sequence[Point], level: float, pairs: Sequence[Pair], top: Upper, wish: Wish
+) -> tuple[list[Mark], list[str]]:
+    """Where the drawn line crosses the level, and with what interval it does so for the last time."""
+    log = "x" in wish.log
+    places = list(crossings(points, level, log=log))
+    found = _crossing(pairs, level, log, wish) if pairs else None
+    if not places:
+        why = found.why if found is not None else None
+        return [], [f"{name} does not cross {_percent(level)}: {why}"] if why else []
+    marks = [Mark(x, level, top.shown_x(x)) for x in places]
+    said = [f"{name} crosses {_percent(level)} at {mark.label}" for mark in marks]
+    if found is not None and found.interval is not None:
+        low, high = (end / top.x_unit.divisor for end in (found.interval.low, found.interval.high))
+        marks[-1] = replace(marks[-1], low=low, high=high)
+        said[-1] += f" ({top.shown_range(low, high)}, {100 * wish.confidence:g} %)"
+    elif found is not None and found.why:
+        said[-1] += f" ({found.why})"
+    return marks, said
+
+
+def _crossing(pairs: Sequence[Pair], level: float, log: bool, wish: Wish) -> Crossing | None:
+    x, base, other = zip(*pairs, strict=True)
+    try:
+        return crossing(x, base, other, level, log=log, confidence=wish.confidence)
+    except ValueError:
+        return None  # one point, or values at zero: the line is drawn, and nothing more is known
 
 
 def _level_lines(levels: Sequence[float], ratios: Sequence[float]) -> list[Line]:
@@ -78,9 +115,16 @@ class Upper:
         self.reference = _reference(list(self.points), wish)
         self.colours = {name: n for n, name in enumerate(self.points)}
         found, unit, notes = curves(list(self.points.items()), samples[0].unit(metric), wish)
-        lines = (*threshold_lines(wish.thresholds, unit, "y"), *threshold_lines(wish.marks, self._unit, "x"))
+        marks, outside = mark_lines(wish.marks, self._unit, found)
+        lines = (*threshold_lines(wish.thresholds, unit, "y"), *marks)
         self.panel = Panel(y_axis(shown_metric(metric, wish), unit, wish), (*found, *lines), 1.2)
-        self.notes = [*notes, *bars_note(wish, found)]
+        self.notes = [*notes, *bars_note(wish, found), *outside]
+
+    def pairs(self, name: str) -> list[Pair]:
+        """x with the trials of the reference and of that series, where both have some."""
+        base = {p.x: p.sample.values(self.metric) for p in self.placed[self.reference]}
+        found = [(p.x, base[p.x], p.sample.values(self.metric)) for p in self.placed[name] if p.x in base]
+        return [pair for pair in found if pair[1].size and pair[2].size]
 
     @property
     def x_unit(self) -> Unit:
@@ -89,10 +133,20 @@ class Upper:
 
     def shown_x(self, x: float) -> str:
         """A place on the x axis in words."""
+        return " ".join(filter(None, self._number_and_unit(x)))
+
+    def shown_range(self, low: float, high: float) -> str:
+        """Two of them; a unit that both have is said once."""
+        ends = self._number_and_unit(low), self._number_and_unit(high)
+        if ends[0][1] == ends[1][1]:
+            return f"{ends[0][0]}–{self.shown_x(high)}"
+        return f"{self.shown_x(low)} to {self.shown_x(high)}"
+
+    def _number_and_unit(self, x: float) -> tuple[str, str]:
         if self._unit.base == "B" and not self._unit.name:
             divisor, name = scale_of(x, "B")
-            return f"{x / divisor:.3g} {name}"
-        return f"{x:.3g} {self._unit.name}".strip()
+            return f"{x / divisor:.3g}", name
+        return f"{x:.3g}", self._unit.name
 
 
 def _reference(names: Sequence[str], wish: Wish) -> str:

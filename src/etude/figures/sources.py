@@ -102,12 +102,21 @@ def _read(path: str, wish: Wish) -> list[Sample]:
     found = read_subject(path, metrics=wish.metrics or None, confidence=wish.confidence)
     if isinstance(found, Summaries):
         samples = _of_summaries(path, found)
-    else:
-        samples = [
-            Sample(series.test, path, series.parameters, found, series)
-            for series in found.tests
-            if series.trials.size
-        ]
+        return _or_refuse(path, samples)
+    return samples_of(found, path)
+
+
+def samples_of(subject: Subject, path: str) -> list[Sample]:
+    """The tests of one file. Raises InputError where none has a trial."""
+    found = [
+        Sample(series.test, path, series.parameters, subject, series)
+        for series in subject.tests
+        if series.trials.size
+    ]
+    return _or_refuse(path, found)
+
+
+def _or_refuse(path: str, samples: list[Sample]) -> list[Sample]:
     if not samples:
         raise InputError(f"{path}: nothing to plot: it holds no test with a trial")
     return samples

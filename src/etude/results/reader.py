@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import orjson
 from etude.errors import InputError
 from etude.results.check import check_experiment, check_measurement
 from etude.results.model import Measurement, from_line
+from etude.results.units import SIZE
 
 if TYPE_CHECKING:
     import polars
@@ -40,17 +42,38 @@ class Results:
         return tuple(t["name"] for t in self.experiment["tests"] if t["role"] == role)
 
     def frame(self) -> polars.DataFrame:
-        """One row a measurement, one column a member and a metric (values only; units in `experiment`)."""
+        """One row a measurement; one column a member, a parameter and a metric (values only; units in `experiment`).
+
+        A parameter that is a size everywhere, such as `16KiB`, stands there in bytes, too: as `NAME_bytes`.
+        """
         import polars
 
+        parameters = _parameters(self.experiment["tests"])
         return polars.DataFrame(
-            [_flat(m) for name in self.measurements for m in self.measurements[name]],
+            [_flat(m, parameters[name]) for name in self.measurements for m in self.measurements[name]],
             infer_schema_length=None,
         )
 
 
-def _flat(m: Measurement) -> dict[str, Any]:
-    row = {name: getattr(m, name) for name in _PLAIN}
+def _parameters(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Of each test; those that are sizes in bytes, too."""
+    known = {test["name"]: dict(test.get("parameters") or {}) for test in tests}
+    for name in dict.fromkeys(name for found in known.values() for name in found):
+        sizes = {test: _bytes(found[name]) for test, found in known.items() if name in found}
+        if None not in sizes.values():
+            for test, size in sizes.items():
+                known[test][f"{name}_bytes"] = size
+    return known
+
+
+def _bytes(text: str) -> float | None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]+)", text)
+    unit = SIZE.get(match[2]) if match else None
+    return unit.of(float(match[1])) if match and unit else None
+
+
+def _flat(m: Measurement, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    row = dict(parameters) | {name: getattr(m, name) for name in _PLAIN}
     row["command"] = list(m.command)
     return row | {name: None if value[0] is None else float(value[0]) for name, value in m.metrics.items()}
 

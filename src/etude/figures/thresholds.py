@@ -1,0 +1,233 @@
+"""Lines across a panel, and names: of upright ones in rows above it, of level ones and marks where no curve runs.
+
+Where names stand is known only once the axes have their place: `place_names` is asked when all else is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
+from numpy.typing import NDArray
+
+from etude.figures import data, style
+
+HALO = [withStroke(linewidth=1.5, foreground="white")]
+"""Around words that may stand on data."""
+
+GAP = 2.0
+"""Points between a line and its name."""
+
+DASHED: dict[str, Any] = {"color": style.LINE_COLOUR, "linewidth": 0.7, "linestyle": (0, (4, 2))}
+
+
+@dataclass(frozen=True)
+class Span:
+    """An upright line's place, and the width of its name."""
+
+    at: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a name begins, and in which row from 0 upwards."""
+
+    begin: float
+    row: int
+
+
+def draw_line(axes: Axes, line: data.Line) -> None:
+    """The line itself."""
+    across = axes.axhline if line.axis == "y" else axes.axvline
+    across(line.at, zorder=1.5, **DASHED)
+
+
+def place_names(canvas: Canvas, panels: Sequence[tuple[Axes, data.Panel]], look: style.Style) -> None:
+    """Writes the names of all lines and marks. The layout is made twice: names above take height."""
+    named = [
+        layer for _, panel in panels for layer in panel.layers if isinstance(layer, data.Line | data.Mark)
+    ]
+    if not any(layer.label for layer in named):
+        return
+    canvas.draw_without_rendering()
+    for axes, panel in panels:
+        upright = [layer for layer in _lines(panel) if layer.axis == "x"]
+        if upright:
+            _name_above(axes, sorted(upright, key=lambda line: line.at), look, panel.title)
+    canvas.draw_without_rendering()
+    for axes, panel in panels:
+        for line in _lines(panel):
+            if line.axis == "y":
+                _name_level(axes, line, look)
+        for layer in panel.layers:
+            if isinstance(layer, data.Mark):
+                _name_mark(axes, layer, look)
+
+
+def _lines(panel: data.Panel) -> list[data.Line]:
+    """Those that have a name."""
+    return [layer for layer in panel.layers if isinstance(layer, data.Line) and layer.label]
+
+
+def spots(spans: Sequence[Span], right: float) -> list[Spot]:
+    """For each of the lines, given from left to right, where its name stands, in as few rows as that takes.
+
+    A name stands right of its leader, which goes up from the panel through the rows below; from some line on, left of
+    it, so that none reaches beyond `right`, if that can be. No name lies on another, nor on the leader of another.
+    """
+    best, cost = None, (0, 0)
+    for turn in range(len(spans), -1, -1):
+        begins = [span.at if n < turn else span.at - span.width for n, span in enumerate(spans)]
+        found = _stacked(spans, begins)
+        if found is not None:
+            beyond = sum(spot.begin + span.width > right for spot, span in zip(found, spans, strict=True))
+            now = (beyond, max((spot.row for spot in found), default=0))
+            if best is None or now < cost:
+                best, cost = found, now
+    assert best is not None  # to the right of their leaders all have room in a row of their own
+    return best
+
+
+def _stacked(spans: Sequence[Span], begins: Sequence[float]) -> list[Spot] | None:
+    """Each as low as can be above all that are in its way; None where some are in each other's."""
+    above: dict[int, set[int]] = {n: set() for n in range(len(spans))}
+    for i, j in product(above, above):
+        end, other_end = begins[i] + spans[i].width, begins[j] + spans[j].width
+        same = spans[i].at == spans[j].at and begins[i] == begins[j]
+        if i != j and begins[i] < spans[j].at < end:
+            above[i].add(j)  # the leader of j ends below the name of i
+        elif (
+            i < j
+            and begins[i] < other_end
+            and begins[j] < end
+            and (same or not begins[j] < spans[i].at < other_end)
+        ):
+            above[i].add(j)
+    rows: dict[int, int] = {}
+    while len(rows) < len(spans):
+        free = [n for n in above if n not in rows and above[n] <= rows.keys()]
+        if not free:
+            return None
+        rows |= {n: 1 + max((rows[m] for m in above[n]), default=-1) for n in free}
+    return [Spot(begin, rows[n]) for n, begin in enumerate(begins)]
+
+
+def _words(look: style.Style) -> dict[str, Any]:
+    return {
+        "fontsize": look.font * 0.8,
+        "color": "#333333",
+        "xytext": (0, 0),
+        "textcoords": "offset points",
+        "path_effects": HALO,
+        "zorder": 6,
+    }
+
+
+def _name_above(axes: Axes, lines: Sequence[data.Line], look: style.Style, title: str) -> None:
+    """Names in rows above the panel, each beside a leader that goes on where its line ends."""
+    points = 72.0 / axes.figure.dpi
+    coordinates = ("data", "axes fraction")
+    names = [
+        axes.annotate(plain(line.label), (line.at, 1), xycoords=coordinates, va="bottom", **_words(look))
+        for line in lines
+    ]
+    spans = [
+        Span(
+            axes.transData.transform((line.at, 1.0))[0] * points,
+            name.get_window_extent().width * points + 2 * GAP,
+        )
+        for line, name in zip(lines, names, strict=True)
+    ]
+    height = look.font * 0.8 * 1.25
+    found = spots(spans, axes.bbox.x1 * points)
+    for line, name, span, spot in zip(lines, names, spans, found, strict=True):
+        left = spot.begin < span.at
+        name.set(ha="right" if left else "left", position=(-GAP if left else GAP, 1.0 + height * spot.row))
+        leader = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0, **DASHED}
+        top = 1.0 + height * (spot.row + 0.8)
+        spot_above: dict[str, Any] = {"xytext": (0, top), "textcoords": "offset points", "arrowprops": leader}
+        axes.annotate("", (line.at, 1), xycoords=coordinates, **spot_above)
+    if title:
+        axes.set_title(plain(title), loc="left", pad=3 + height * (1 + max(spot.row for spot in found)))
+
+
+def _name_level(axes: Axes, line: data.Line, look: style.Style) -> None:
+    """On the line or below it, at one end or further in."""
+    place: dict[str, Any] = {"xy": (0, line.at), "xycoords": ("axes fraction", "data")}
+    _name_where_free(axes, axes.annotate(plain(line.label), **place, **_words(look)), _places(line.side), 0.0)
+
+
+def _name_mark(axes: Axes, mark: data.Mark, look: style.Style) -> None:
+    """Above the mark, below it, or beside."""
+    words = _words(look) | {"color": "black"}
+    _name_where_free(axes, axes.annotate(plain(mark.label), (mark.x, mark.y), **words), AROUND, 1.5)
+
+
+def _name_where_free(axes: Axes, name: Annotation, places: Iterable[dict[str, Any]], away: float) -> None:
+    """Moves the name to the first of the places on which, and so many points beside which, least lies."""
+    pad = away * axes.figure.dpi / 72.0
+    drawn = _drawn(axes)
+    taken = [text.get_window_extent() for text in axes.texts if text is not name and text.get_text()]
+
+    def cost(place: dict[str, Any]) -> int:
+        _put(name, place)
+        box = name.get_window_extent().padded(pad)
+        covered = (box.x0 < drawn[:, 0]) & (drawn[:, 0] < box.x1)
+        covered &= (box.y0 < drawn[:, 1]) & (drawn[:, 1] < box.y1)
+        clashes = sum(name.get_window_extent().overlaps(other) for other in taken)
+        outside = box.x0 < axes.bbox.x0 - 3 or box.x1 > axes.bbox.x1 + 3 or box.y0 < axes.bbox.y0 - 1
+        return int(covered.sum()) + 1000 * clashes + 5000 * int(outside)
+
+    _put(name, min(places, key=cost))
+
+
+def _places(side: str) -> Iterator[dict[str, Any]]:
+    """Where a level line's name could stand, the usual place first."""
+    ends = (0.0, 1.0, 0.2, 0.8, 0.4, 0.6)
+    for at in ends if side == "left" else (1.0 - end for end in ends):
+        for va, dy in (("bottom", 1), ("top", -1)):
+            ha, dx = ("left", 2) if at == 0.0 else ("right", -1) if at == 1.0 else ("center", 0)
+            yield {"x": at, "ha": ha, "va": va, "position": (dx, dy)}
+
+
+AROUND: tuple[dict[str, Any], ...] = tuple(
+    {"ha": ha, "va": va, "position": (dx, dy if dx == 0 else dy * 0.7)}
+    for va, dy in (("bottom", 6), ("top", -6), ("bottom", 12))
+    for ha, dx in (("center", 0), ("left", 5), ("right", -5))
+)
+"""Where the word of a mark could stand, the usual place first."""
+
+
+def _put(name: Annotation, place: dict[str, Any]) -> None:
+    if "x" in place:
+        name.xy = (place["x"], name.xy[1])
+    name.set(ha=place["ha"], va=place["va"], position=place["position"])
+
+
+def _drawn(axes: Axes) -> NDArray[np.float64]:
+    """Points of all lines that are drawn, some pixels from each to the next, shape (points, 2)."""
+    found = [np.empty((0, 2))]
+    for line in axes.lines:
+        with np.errstate(all="ignore"):
+            corners = line.get_transform().transform(np.asarray(line.get_xydata(), dtype=np.float64))
+        corners = corners[np.isfinite(corners).all(axis=1)]
+        found.append(corners)
+        if line.get_linestyle() in ("None", "none", "", " "):
+            continue
+        for a, b in pairwise(corners):
+            steps = min(1000, int(np.hypot(*(b - a)) / 3) + 1)
+            found.append(a + (b - a) * np.linspace(0, 1, steps, endpoint=False)[:, None])
+    return np.concatenate(found)
+
+
+def plain(text: str) -> str:
+    """The text as matplotlib shows it letter by letter: a dollar begins no formula."""
+    return text.replace("$", r"\$")

@@ -1,0 +1,153 @@
+"""From which size on two tests differ by less than a share: where their ratio comes to stay within it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from etude.stats.intervals import Interval
+from etude.stats.resampling import resampled_medians
+from etude.stats.samples import check_confidence, check_positive, finite_sample, positive_logarithms
+
+DRAWS = 999
+
+FEWEST_TRIALS = 4
+"""Of either test at each x; from fewer no interval is drawn."""
+
+_SMALLEST = 5e-324
+_LARGEST = 1e300  # a ratio beyond is no number any more
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The x, in its unit, beyond which a ratio stays on the other side of a level."""
+
+    at: float | None
+    """None where there is none in the range of x."""
+    interval: Interval | None
+    """None also where one end of it lies outside that range."""
+    share: float | None
+    """Of the draws that have a crossing; None where nothing was drawn."""
+    why: str | None
+    """Why there is no crossing, or no interval."""
+
+
+def crossing(
+    x: ArrayLike,
+    base: Sequence[ArrayLike],
+    other: Sequence[ArrayLike],
+    level: float,
+    *,
+    log: bool = True,
+    confidence: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Crossing:
+    """The x beyond which the ratio of medians, other to base, stays below `level` (as 1.05); above it for one below 1.
+
+    x: shape (n,), rising, 2 or more, above 0 where `log`. base, other: for each x the trials of both, positive.
+    Between the last x that lies beyond the level and the next, the ratio is interpolated: along log x, or along x.
+    Interval: percentiles of the crossings of medians of trials that were drawn anew at each x; a draw without one
+    counts as one before the first x, or behind the last.
+    Raises ValueError for x that do not rise and samples that are not positive.
+    Source: percentile bootstrap (Efron 1979); what it covers is in docs/statistics.md.
+    """
+    check_confidence(confidence)
+    check_positive("level", level)
+    places, samples = _checked(x, base, other, log, draws)
+    middles = np.array([[np.median(values) for values in samples]])
+    beyond = _beyond(middles, level)
+    at = float(_crossings(places, beyond, log)[0])
+    none = None if math.isfinite(at) else _why_none(at, beyond[0], level, places)
+    found = None if none else at
+    fewest = min(values.size for values in samples)
+    if fewest < FEWEST_TRIALS:
+        few = f"an interval needs {FEWEST_TRIALS} or more trials of either at each x, not {fewest}"
+        return Crossing(found, None, None, none or few)
+    drawn = resampled_medians(samples, draws, np.random.default_rng(seed))
+    all_found = _crossings(places, _beyond(drawn, level), log)
+    share = float(np.mean(np.isfinite(all_found)))
+    if none is not None:
+        return Crossing(None, None, share, none)
+    tail = (1.0 - confidence) / 2.0
+    low, high = (float(v) for v in np.quantile(all_found, (tail, 1.0 - tail), method="inverted_cdf"))
+    if math.isfinite(low) and math.isfinite(high):
+        return Crossing(found, Interval(min(low, at), max(high, at)), share, None)
+    return Crossing(found, None, share, _why_open(low, high, places))
+
+
+def _checked(
+    x: ArrayLike, base: Sequence[ArrayLike], other: Sequence[ArrayLike], log: bool, draws: int
+) -> tuple[Floats, list[Floats]]:
+    """x, and the samples of the base and then of the other."""
+    places = finite_sample(x)
+    if not places.size == len(base) == len(other):
+        raise ValueError(f"each x has two samples: x {places.size}, base {len(base)}, other {len(other)}")
+    if places.size < 2:
+        raise ValueError(f"a crossing lies between two x: give two or more, not {places.size}")
+    if bool(np.any(places[1:] <= places[:-1])):
+        raise ValueError("x must rise, each value once")
+    if log and places[0] <= 0.0:
+        raise ValueError(f"x must be above 0 to be interpolated along its logarithm, not {places[0]:g}")
+    if draws < 1:
+        raise ValueError(f"draws must be 1 or more, not {draws}")
+    samples = [finite_sample(values) for values in (*base, *other)]
+    for n, values in enumerate(samples):
+        if values.size == 0:
+            raise ValueError(f"at x {places[n % places.size]:g} a test has no values")
+        positive_logarithms(values)
+    return places, [np.maximum(values / 4.0, _SMALLEST) for values in samples]  # so that none overflows a sum
+
+
+def _beyond(middles: Floats, level: float) -> Floats:
+    """How far each ratio lies beyond the level; below 0 where it is within. Shape (rows, x)."""
+    count = middles.shape[1] // 2
+    with np.errstate(over="ignore"):
+        ratios = np.minimum(middles[:, count:] / middles[:, :count], _LARGEST)
+    return ratios - level if level >= 1.0 else level - ratios
+
+
+def _crossings(places: Floats, beyond: Floats, log: bool) -> Floats:
+    """Of each row: behind its last x that is beyond; -inf where none is, inf where the last one is."""
+    outside = beyond >= 0.0
+    count = places.size
+    last = count - 1 - np.argmax(outside[:, ::-1], axis=1)
+    inside = outside.any(axis=1) & (last < count - 1)
+    first = np.where(inside, last, 0)
+    rows = np.arange(beyond.shape[0])
+    before, after = beyond[rows, first], beyond[rows, first + 1]  # 0 or more, and below 0
+    part = np.divide(before, before - after, out=np.zeros_like(before), where=inside)
+    if log:
+        scale = np.log(places)
+        found = np.exp(scale[first] + part * (scale[first + 1] - scale[first]))
+    else:
+        found = places[first] * (1.0 - part) + places[first + 1] * part
+    none = np.where(outside.any(axis=1), np.inf, -np.inf)
+    crossings: Floats = np.where(inside, np.clip(found, places[first], places[first + 1]), none)
+    return crossings
+
+
+def _why_none(at: float, beyond: Floats, level: float, places: Floats) -> str:
+    within, outside = ("below", "above") if level >= 1.0 else ("above", "below")
+    if at < 0.0:
+        return f"{within} it from the first size on"
+    if bool(np.all(beyond >= 0.0)):
+        return f"{outside} it everywhere"
+    return f"{outside} it at the last size, {places[-1]:g}"
+
+
+def _why_open(low: float, high: float, places: Floats) -> str:
+    if not (math.isfinite(low) or math.isfinite(high)):
+        return "the interval is wider than the range of sizes"
+    end, place = (
+        ("begins before the first", places[0])
+        if math.isfinite(high)
+        else ("ends beyond the last", places[-1])
+    )
+    return f"the interval {end} size, {place:g}"
