@@ -75,13 +75,13 @@ def wall_s(command: Sequence[str], **options: object) -> float:
     return time.perf_counter() - start
 
 
-def peer(name: str) -> str:
-    """A peer program in C, compiled."""
+def peer(name: str, *flags: str) -> str:
+    """A peer program in C, compiled, with these flags of the compiler besides -O2."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    program = BUILD / name
+    program = BUILD / "".join([name, *flags])
     source = ROOT / "bench" / "peers" / f"{name}.c"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run(["cc", "-O2", "-o", str(program), str(source)], check=True)
+        subprocess.run(["cc", "-O2", *flags, "-o", str(program), str(source)], check=True)
     return str(program)
 
 

@@ -2,8 +2,8 @@
 
 python bench/run.py [--quick] [--all] [PART …]
 
-Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening; reading-large if named, or
-with --all.
+Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io; reading-large if named,
+or with --all.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 
 from barrier import barrier
+from io_lab import io_lab
 from launching import launching, reported
 from opening import opening
 from reading import reading, reading_large, small
@@ -35,6 +36,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "reading": (reading, 5, 2),
     "small": (small, 15, 3),
     "opening": (opening, 9, 2),
+    "io": (io_lab, 15, 2),
     "reading-large": (reading_large, 2, 1),
 }
 LARGE = {"reading-large"}
