@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from etude.api import bench, run
+    from etude import io
+    from etude.api import bench, plot, run
     from etude.experiment.plan import Plan
     from etude.experiment.test import Test
     from etude.results.reader import load_results
@@ -22,16 +23,19 @@ _PUBLIC = {
     "Test": "etude.experiment.test",
     "bench": "etude.api",
     "load_results": "etude.results.reader",
+    "plot": "etude.api",
     "run": "etude.api",
 }
 
-__all__ = ["Plan", "Test", "__version__", "bench", "load_results", "run"]
+__all__ = ["Plan", "Test", "__version__", "bench", "io", "load_results", "plot", "run"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name at its first use: `import etude` alone costs nothing."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'etude' has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "io":
+        return import_module("etude.io")
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'etude' has no attribute {name!r}")
     return getattr(import_module(_PUBLIC[name]), name)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from etude.experiment.ask import make_plan
 from etude.experiment.plan import Plan
 from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
+from etude.figures.plot import Plot
+from etude.figures.style import Style
 from etude.report.verdict import Verdict, verdict
+from etude.results.reader import Results
 
-__all__ = ["Outcome", "Plan", "Test", "bench", "make_plan", "run"]
+__all__ = ["Outcome", "Plan", "Plot", "Test", "bench", "make_plan", "plot", "run"]
 
 
 def bench(
@@ -26,3 +30,39 @@ def bench(
         etude.errors.EtudeError: as its classes say; what was measured is on disk.
     """
     return verdict(run(make_plan(commands, **options), directory, verb="bench").results)
+
+
+def plot(
+    source: Results | str | os.PathLike[str],
+    kind: str | None = None,
+    *,
+    size: tuple[float, float | None] | None = None,
+    font: float | None = None,
+    **wish: Any,
+) -> Plot:
+    """A figure of results, or of any file that `etude stats` reads: it shows itself in a notebook, and can be saved.
+
+    `kind` is one of `etude.figures.KINDS` (default: lines where a number varies over the tests, else bars); `size` is
+    width and height in inches; `wish` holds members of `etude.figures.wish.Wish`, such as `metrics=("user",)`,
+    `bars="quartiles"` and `log="x"`.
+
+    Raises:
+        InputError: there is nothing to plot; UsageError: what is asked does not fit.
+    """
+    from etude.figures.kinds import make, usual_kind
+    from etude.figures.sources import read_samples, samples_of
+    from etude.figures.wish import Wish
+    from etude.report.subject import subject_of
+
+    asked = Wish(**wish)
+    if isinstance(source, Results):
+        samples = samples_of(subject_of(source), str(source.directory))
+    else:
+        samples = read_samples([os.fspath(source)], asked)
+    return Plot(make(kind or usual_kind(samples, asked), samples, asked), _style(size, font))
+
+
+def _style(size: tuple[float, float | None] | None, font: float | None) -> Style:
+    width, height = size or (None, None)
+    usual = Style()
+    return replace(usual, width=width or usual.width, height=height, font=font or usual.font)

@@ -1,4 +1,4 @@
-"""Where `etude-engine` is: what runs while something is measured, and what reads many results."""
+"""Where the engine's programs are: what runs while something is measured, and what reads many results."""
 
 from __future__ import annotations
 
@@ -21,6 +21,22 @@ def engine_path() -> str:
         path = os.path.join(directory, "etude-engine")
         if os.access(path, os.X_OK):
             return path
-    raise MachineRefuses(
-        "etude-engine: not found beside this Python or on PATH; reinstall Étude (pip install etude)"
+    raise _missing("etude-engine")
+
+
+def beside_engine(name: str) -> str:
+    """Another program of the engine, such as `io-static`: it is installed beside `etude-engine`.
+
+    Raises:
+        MachineRefuses: it is not there.
+    """
+    path = os.path.join(os.path.dirname(engine_path()), name)
+    if not os.access(path, os.X_OK):
+        raise _missing(name)
+    return path
+
+
+def _missing(name: str) -> MachineRefuses:
+    return MachineRefuses(
+        f"{name}: not found beside this Python or on PATH; reinstall Étude (pip install etude)"
     )

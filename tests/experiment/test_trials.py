@@ -39,7 +39,24 @@ def test_a_metric_is_the_first_group_of_its_pattern(tmp_path: Path) -> None:
     test = Test("a", ("a",), metrics=(MetricPattern("rate", r"rate (\d+) of (\d+)", "B/s"),))
     found, _ = results(tmp_path, {"a": printing(*["x\nrate 12 of 99\n"] * 4)}, test)
     assert values(found) == [[12.0, "B/s"]] * 4
-    assert found.experiment["metrics"]["rate"] == {"unit": "B/s", "kind": "cost"}
+    assert found.experiment["metrics"]["rate"] == {"unit": "B/s", "kind": "rate"}
+
+
+def test_a_metric_is_kept_in_the_base_of_its_unit(tmp_path: Path) -> None:
+    test = Test("a", ("a",), metrics=(MetricPattern("rate", r"(\S+) KBytes/sec", "KiB/s"),))
+    found, _ = results(tmp_path, {"a": printing(*["2.50 KBytes/sec\n"] * 4)}, test)
+    assert values(found) == [[2560.0, "B/s"]] * 4
+    assert found.experiment["metrics"]["rate"] == {"unit": "B/s", "kind": "rate"}
+
+
+def test_programs_that_print_a_measurement_are_not_expected_to_print_the_same(tmp_path: Path) -> None:
+    from etude.report.verdict import verdict
+
+    rates = (MetricPattern("rate", r"rate (\d+)", "B/s"),)
+    tests = [Test(name, (name,), metrics=rates) for name in "ab"]
+    outputs = {"a": {"stdout": "rate 12"}, "b": {"stdout": "rate 345"}}
+    found, _ = results(tmp_path, outputs, *tests)
+    assert not [w for w in verdict(found).warnings if "same work" in str(w)]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,16 @@ VERBS = {
     "bundle": "pack results for publication, with checksums: --verify",
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
+    "io sweep": "the I/O benchmark at one size after another: results, reading, figures",
+    "io explain": "read a sweep again: where it bends and why, where a difference becomes small",
+    "io lab": "both sweeps of the I/O lab, with their reading and the three figures",
 }
+
+ENGINE_VERBS = {
+    "io": "one run of the I/O benchmark: create, read, write or describe a file (docs/io.md)",
+    "ipc": "one run of the IPC benchmark: pipe, local or TCP socket (docs/ipc.md)",
+}
+"""What `etude-engine` does itself, with its own options and sysexits."""
 
 EXIT_CODES = """\
 exit codes:
@@ -73,14 +82,30 @@ def main(argv: list[str] | None = None) -> int:
     if arguments[0] in ("-V", "--version"):
         print(f"etude {__version__}")
         return 0
-    if arguments[0] not in VERBS:
-        return _complain(f"no verb {arguments[0]!r}; there are {', '.join(VERBS)}: see etude --help", 2)
-    return _run(arguments[0], arguments[1:])
+    for words in (2, 1):
+        verb = " ".join(arguments[:words])
+        if verb in VERBS:
+            return _run(verb, arguments[words:])
+    if verb in ENGINE_VERBS:
+        return _hand_over(arguments)
+    known = ", ".join((*VERBS, *ENGINE_VERBS))
+    return _complain(f"no verb {verb!r}; there are {known}: see etude --help", 2)
+
+
+def _hand_over(arguments: list[str]) -> int:
+    """Become the engine's program; returns only where that cannot be."""
+    from etude.errors import EtudeError
+    from etude.program import engine_path
+
+    try:
+        os.execv(engine_path(), ["etude", *arguments])
+    except EtudeError as error:
+        return _complain(str(error), error.exit_code)
 
 
 def overview() -> str:
     """What `etude --help` prints."""
-    verbs = "".join(f"  etude {name:<8} {text}\n" for name, text in VERBS.items())
+    verbs = "".join(f"  etude {name:<10} {text}\n" for name, text in (VERBS | ENGINE_VERBS).items())
     return f"""\
 Étude {__version__}: runs programs again and again until their numbers can be trusted.
 
@@ -111,6 +136,8 @@ def build_parser() -> argparse.ArgumentParser:
         _module(verb).add_arguments(
             verbs.add_parser(verb, help=text, description=_description(verb), epilog=EXIT_CODES)
         )
+    for verb, text in ENGINE_VERBS.items():
+        verbs.add_parser(verb, help=text)
     return parser
 
 
@@ -121,7 +148,7 @@ def _description(verb: str) -> str:
 def _module(verb: str):  # type: ignore[no-untyped-def]  # each verb's module: add_arguments, run
     from importlib import import_module
 
-    return import_module(f"etude.cli.{verb}")
+    return import_module(f"etude.cli.{verb.replace(' ', '_')}")
 
 
 def _run(verb: str, arguments: list[str]) -> int:

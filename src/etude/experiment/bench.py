@@ -51,6 +51,7 @@ class Event:
     tests: tuple[Named, ...]
     detail: str = ""
     done: int = 0
+    """Trials within the engine so far (progress); kept trials that each test needs at least (group)."""
 
 
 @dataclass

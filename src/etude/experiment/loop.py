@@ -64,7 +64,7 @@ def run_groups(bench: Bench) -> list[Decision]:
 
 def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
     _heed(bench)
-    bench.tell("group", *tests)
+    bench.tell("group", *tests, done=bench.plan.rule.minimum)
     with ExitStack() as undo:  # each clean-up runs, whichever other fails
         for test in tests:
             undo.callback(end_hooks, bench, test)

@@ -1,10 +1,10 @@
-"""Running a plan from its directory's creation to its last line, and going on with one that was interrupted."""
+"""Running a plan from its directory's creation to its last line; going on with one, or with more tests."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,9 @@ from etude.experiment.sitting import (
     new_document,
     sit,
 )
+from etude.experiment.test import MetricPattern, Test
 from etude.results.reader import Results, load_results, read_experiment
+from etude.results.units import Unit, kind_of, unit_of
 from etude.results.writer import directory_name, sole_writer
 
 if TYPE_CHECKING:
@@ -82,11 +84,40 @@ def resume(
         return _sit(plan, path, document, observe, make_engine)
 
 
+def extend(
+    directory: str | os.PathLike[str],
+    tests: Sequence[Test],
+    *,
+    observe: Observer = silent,
+    make_engine: EngineMaker = Engine,
+) -> Outcome:
+    """Give a complete experiment more tests, and run what they lack in a new sitting; the stop rule stays.
+
+    Raises:
+        EtudeError: as `run`; UsageError for a name that is taken.
+    """
+    path = Path(directory)
+    with sole_writer(path):
+        document = read_experiment(path)
+        plan = from_document(document["plan"], str(path / "experiment.json"))
+        plan = replace(plan, tests=(*plan.tests, *tests))
+        document["plan"], document["digest"] = to_document(plan), digest(plan)
+        document["tests"] += _entries(tests, [entry["directory"] for entry in document["tests"]])
+        return _sit(plan, path, document, observe, make_engine)
+
+
 def _new_document(plan: Plan, verb: str, command_line: Sequence[str]) -> dict[str, Any]:
-    tests: list[dict[str, Any]] = []
-    for test in (*plan.tests, *loop.added_tests(plan)):
-        name = directory_name(test.name, [t["directory"] for t in tests])
-        tests.append(
+    tests = _entries((*plan.tests, *loop.added_tests(plan)), ())
+    own = {p.name: _own_metric(p) for test in plan.tests for p in test.metrics}
+    return new_document(plan.name, verb, command_line, to_document(plan), digest(plan), tests, own)
+
+
+def _entries(tests: Sequence[Test], taken: Sequence[str]) -> list[dict[str, Any]]:
+    """What experiment.json says of tests, each with a directory of its own."""
+    found: list[dict[str, Any]] = []
+    for test in tests:
+        name = directory_name(test.name, [*taken, *(entry["directory"] for entry in found)])
+        found.append(
             {
                 "name": test.name,
                 "directory": name,
@@ -95,8 +126,12 @@ def _new_document(plan: Plan, verb: str, command_line: Sequence[str]) -> dict[st
                 "workers": test.workers,
             }
         )
-    own = {p.name: {"unit": p.unit, "kind": "cost"} for test in plan.tests for p in test.metrics}
-    return new_document(plan.name, verb, command_line, to_document(plan), digest(plan), tests, own)
+    return found
+
+
+def _own_metric(pattern: MetricPattern) -> dict[str, str]:
+    unit = (unit_of(pattern.unit) or Unit(pattern.unit)).base
+    return {"unit": unit, "kind": kind_of(unit)}
 
 
 def _sit(
@@ -114,5 +149,6 @@ def _sit(
         decisions.extend(loop.run_groups(bench))
         return [decision.why for decision in decisions]
 
-    ledger = sit(path, document, make_engine, work, "etude bench --resume")
+    verb = document["verb"] if " " in document["verb"] else "bench"
+    ledger = sit(path, document, make_engine, work, f"etude {verb} --resume")
     return Outcome(Results(path, document, ledger.measurements(), ()), tuple(decisions))

@@ -20,6 +20,7 @@ from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
 from etude.results.model import Measurement, MetricValue, from_line, metric_kind
 from etude.results.reader import read_measurements
+from etude.results.units import Unit, unit_of
 
 CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096
@@ -206,7 +207,9 @@ def _metrics(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def printed_metric(regex: str, unit: str, text: str) -> MetricValue | list[Any]:
-    """The number that a pattern finds in what a program printed, or why there is none."""
+    """The number that a pattern finds in what a program printed, in the base of its unit, or why there is none."""
+    known = unit_of(unit) or Unit(unit)
+    unit = known.base
     match = re.search(regex, text, re.MULTILINE)
     if match is None:
         return [None, unit, "the pattern matched nothing in the output"]
@@ -217,7 +220,7 @@ def printed_metric(regex: str, unit: str, text: str) -> MetricValue | list[Any]:
         value = math.nan
     if not math.isfinite(value):
         return [None, unit, f"the pattern matched {found!r}, which is not a number"]
-    return [value, unit]
+    return [known.of(value), unit]
 
 
 def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> None:

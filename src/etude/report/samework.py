@@ -10,11 +10,19 @@ from etude.results.samples import Trial
 
 
 def differences(results: Results, trials: Mapping[str, Sequence[Trial]]) -> list[str]:
-    """What speaks against the same work, most important first: endings, then output of the set-aside first run."""
+    """What speaks against the same work, most important first: endings, then output of the set-aside first run.
+
+    A program whose output is read for a metric prints a measurement: it is never the same, and is not compared.
+    """
     names = results.names()
     each = results.experiment["plan"]["check_output"] == "each"
     found = [line for name in names for line in _within(name, trials[name], each)]
-    firsts = {name: first for name in names if (first := _first_output(trials[name])) is not None}
+    measuring = {test["name"] for test in results.experiment["plan"]["tests"] if test.get("metrics")}
+    firsts = {
+        name: first
+        for name in names
+        if name not in measuring and (first := _first_output(trials[name])) is not None
+    }
     reference = next(iter(firsts), None)
     for name in list(firsts)[1:]:
         assert reference is not None

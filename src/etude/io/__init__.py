@@ -1,0 +1,36 @@
+"""The I/O lab: sweeps of the micro-benchmark `etude io` over sizes, what they say, and their figures.
+
+>>> import etude
+>>> results = etude.io.sweep("/mnt/disk", buffers="8..16M")   # doctest: +SKIP
+>>> print(etude.io.explain(results))                          # doctest: +SKIP
+>>> etude.io.figures(results)["throughput"]                   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from etude.io.readings import Reading, explain
+from etude.io.sweeps import Sweep, sweep
+
+if TYPE_CHECKING:
+    from etude.figures.plot import Plot
+    from etude.results.reader import Results
+
+__all__ = ["Reading", "Sweep", "explain", "figures", "sweep"]
+
+
+def figures(results: Results, **style: Any) -> dict[str, Plot]:
+    """The figures of a sweep by name: `throughput`, or `linking` and `significance`.
+
+    `style`: members of `etude.figures.style.Style`, such as `width=6.0`, in inches.
+
+    Raises:
+        InputError: the results are not those of a sweep.
+    """
+    from etude.figures.plot import Plot
+    from etude.figures.style import Style
+    from etude.io.pictures import figures_of
+    from etude.report.subject import subject_of
+
+    return {name: Plot(data, Style(**style)) for name, data in figures_of(subject_of(results)).items()}

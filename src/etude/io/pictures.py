@@ -1,0 +1,81 @@
+"""The three figures of the lab notes, of a sweep's own results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from etude.errors import InputError
+from etude.figures.data import Figure
+from etude.figures.kinds import make
+from etude.figures.sources import Sample
+from etude.figures.wish import Threshold, Wish
+from etude.io.landmarks import landmarks
+from etude.io.points import Swept, swept_of, values_of
+from etude.io.sweeps import BANDWIDTH, STORAGE
+from etude.report.subject import Subject
+from etude.report.text import quantity
+
+THROUGHPUT, LINKING, SIGNIFICANCE = "throughput", "linking", "significance"
+
+
+def figures_of(subject: Subject, *, title: str = "") -> Mapping[str, Figure]:
+    """By name: of a sweep over buffers `throughput` (Figure 1 of the notes), of one over totals `linking` (Figure 2)
+    and `significance` (Figure 3); these compare with the first curve.
+
+    Raises:
+        InputError: the results are not those of a sweep.
+    """
+    swept = swept_of(subject)
+    samples = [
+        Sample(series.test, subject.label, series.parameters, subject, series)
+        for series in subject.tests
+        if series.parameters["curve"] != STORAGE and values_of(series, swept.metric).size
+    ]
+    if swept.over == "buffer":
+        return {THROUGHPUT: _throughput(samples, swept, title)}
+    if len(swept.curves) < 2:
+        wish = Wish(("elapsed",), bars="quartiles", log="xy", parameter="total", title=title)
+        return {LINKING: make("lines", samples, wish)}
+    found = {LINKING: make("ratio", samples, _over_totals(swept, title))}
+    with suppress(InputError):  # of a sweep that was interrupted: no size has two trials of both
+        found[SIGNIFICANCE] = make("pvalues", samples, _over_totals(swept, title, first=(10,)))
+    return found
+
+
+def _throughput(samples: Sequence[Sample], swept: Swept, title: str) -> Figure:
+    marks = tuple(Threshold(mark.bytes, "B", str(mark)) for mark in landmarks(swept.experiment))
+    wish = Wish(
+        (BANDWIDTH.name,),
+        bars="quartiles",
+        log="x",
+        parameter="buffer",
+        thresholds=_storage(swept),
+        marks=marks,
+        title=title,
+        x_label="buffer size",
+        key="center left",
+    )
+    return make("lines", samples, wish)
+
+
+def _storage(swept: Swept) -> tuple[Threshold, ...]:
+    if swept.storage is None:
+        return ()
+    rate = float(np.median(swept.storage))
+    return (Threshold(rate, "B/s", f"storage (O_DIRECT), {quantity(rate, 'B/s')}"),)
+
+
+def _over_totals(swept: Swept, title: str, first: tuple[int, ...] = ()) -> Wish:
+    fewest = min(values.size for curve in swept.curves for values in curve.samples)
+    return Wish(
+        ("elapsed",),
+        log="xy",
+        parameter="total",
+        reference=swept.curves[0].name,
+        first=tuple(count for count in first if count < fewest),
+        title=title,
+        x_label="file size",
+    )

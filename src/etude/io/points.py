@@ -1,0 +1,118 @@
+"""What a sweep measured, by curve: a sample at each size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from etude.errors import InputError
+from etude.figures.wish import number_with_unit
+from etude.io.sweeps import BANDWIDTH, STORAGE
+from etude.report.subject import Subject
+from etude.results.series import Floats, Series
+
+Over = Literal["buffer", "total"]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """One curve. `samples[n]` are the kept trials at `sizes[n]`, in order."""
+
+    name: str
+    sizes: Floats
+    """Bytes, rising, shape (sizes,)."""
+    samples: tuple[Floats, ...]
+    """Bandwidth in B/s, or elapsed in s."""
+
+    @property
+    def medians(self) -> Floats:
+        """Shape (sizes,)."""
+        return np.array([float(np.median(values)) for values in self.samples])
+
+    @property
+    def quartiles(self) -> tuple[Floats, Floats]:
+        """The lower and the upper ones, each of shape (sizes,)."""
+        low, high = np.array([np.quantile(values, (0.25, 0.75)) for values in self.samples]).T
+        return low, high
+
+    def at(self, size: float) -> Floats:
+        """The sample at a size that is there."""
+        return self.samples[int(np.flatnonzero(self.sizes == size)[0])]
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """A whole sweep."""
+
+    over: Over
+    metric: str
+    curves: tuple[Points, ...]
+    fixed: int | None
+    """The size that did not vary, bytes: of a sweep over buffers the total, else the buffer."""
+    storage: Floats | None
+    """Bandwidth around the page cache, B/s."""
+    experiment: Mapping[str, Any]
+
+    @property
+    def writes(self) -> bool:
+        """Whether files were written, so that buffers were only read."""
+        tests = (self.experiment.get("plan") or {}).get("tests") or ()
+        return any("write" in test["command"] for test in tests)
+
+    def curve(self, name: str) -> Points | None:
+        """That of the name, if there is one."""
+        return next((each for each in self.curves if each.name == name), None)
+
+
+def swept_of(subject: Subject) -> Swept:
+    """The curves of a sweep's results.
+
+    Raises:
+        InputError: they are not those of a sweep.
+    """
+    over = _over(subject)
+    metric = BANDWIDTH.name if over == "buffer" else "elapsed"
+    found: dict[str, dict[float, Floats]] = {}
+    for series in subject.tests:
+        place = number_with_unit(series.parameters.get(over, ""))
+        values = values_of(series, metric)
+        if place is not None and values.size:
+            found.setdefault(series.parameters["curve"], {})[place[0]] = values
+    storage = found.pop(STORAGE, None)
+    curves = tuple(
+        Points(name, np.array(sorted(points)), tuple(points[size] for size in sorted(points)))
+        for name, points in found.items()
+    )
+    if not curves:
+        raise InputError(f"{subject.label}: no trial of this sweep has a value of {metric}")
+    around = None if storage is None else next(iter(storage.values()))
+    return Swept(over, metric, curves, _fixed(subject, over), around, subject.experiment or {})
+
+
+def values_of(series: Series, metric: str) -> Floats:
+    """The kept trials; empty where there are none yet."""
+    return series.sample(metric) if metric in series.columns else np.empty(0)
+
+
+def _over(subject: Subject) -> Over:
+    for over in ("buffer", "total"):
+        if subject.tests and all({over, "curve"} <= set(series.parameters) for series in subject.tests):
+            return over
+    raise InputError(
+        f"{subject.label}: is no sweep: its tests lack the parameters that etude io sweep gives them"
+    )
+
+
+def _fixed(subject: Subject, over: Over) -> int | None:
+    """Of the test with the largest size, since a smaller total makes the buffer smaller, too."""
+    plan = (subject.experiment or {}).get("plan") or {}
+    option = "-t" if over == "buffer" else "-b"
+    found = [
+        int(words[words.index(option) + 1])
+        for test in plan.get("tests") or ()
+        if option in (words := list(test["command"]))
+    ]
+    return max(found, default=None)

@@ -1,0 +1,302 @@
+"""A sweep: the micro-benchmark at one size after another, as an ordinary experiment.
+
+One test for each curve and size; trials in randomised blocks, the first run of each set aside (L41 Lab 1 notes,
+"I/O buffer size" and "Static vs. dynamic linking").
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from etude.engine import Engine
+from etude.errors import InputError, MachineRefuses, UsageError
+from etude.experiment.plan import Plan, RuleSpec
+from etude.experiment.run import Observer, extend, resume, run, silent
+from etude.experiment.sitting import EngineMaker
+from etude.experiment.test import MetricPattern, Test
+from etude.io.curves import Curve, curve, words
+from etude.io.sizes import shown, sizes
+from etude.program import engine_path
+from etude.results.reader import Results, read_experiment
+
+BANDWIDTH = MetricPattern("bandwidth", r"([0-9.]+) KBytes/sec", "KiB/s")
+STORAGE = "storage"
+"""The curve of the reference: what the device gives without the page cache, at one size."""
+STORAGE_BUFFER = 1 << 20
+BUFFERS, TOTALS = "8..16M", "1..128M"
+BUFFER, TOTAL = 2 << 20, 16 << 20
+"""Of the sweep over totals and of that over buffers: those of the lab notes."""
+MOST_TESTS = 1000
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is swept. One of `buffers` and `totals` holds several sizes, in bytes; the other one.
+
+    Over buffers `bandwidth` is judged, the rate of the loop alone; over totals `elapsed`, the whole program.
+    """
+
+    where: str
+    """A directory, in which the data file is made and from which it is removed; or a file that is there, to be read."""
+    buffers: tuple[int, ...]
+    totals: tuple[int, ...]
+    curves: tuple[Curve, ...]
+    trials: int
+    operation: str = "read"
+    cpu: int | None = None
+    program: str = "io-static"
+    storage: bool = True
+    """Over buffers: also measure O_DIRECT at 1 MiB, where the file system has it."""
+
+    def __post_init__(self) -> None:
+        if len(self.buffers) > 1 and len(self.totals) > 1:
+            raise UsageError("a sweep is over buffer sizes or over total sizes: give one value of the other")
+        if self.operation not in ("read", "write"):
+            raise UsageError(f"operation {self.operation!r}: expected read or write")
+        if self.operation == "write" and os.path.isfile(self.where):
+            raise UsageError(
+                f"{self.where}: a sweep does not write to a file that is there; name a directory"
+            )
+        if self.cpu is not None and self.cpu < 0:
+            raise UsageError(f"CPU {self.cpu}: they are numbered from 0")
+        if self.trials < 2:
+            raise UsageError(f"{self.trials} trials: a sweep needs at least 2 of each size for its spread")
+        names = [chosen.name for chosen in self.curves]
+        if len(set(names)) < len(names) or STORAGE in names:
+            raise UsageError(f"curves {', '.join(names)}: each needs a name of its own, other than {STORAGE}")
+        if len(names) * len(self.buffers) * len(self.totals) > MOST_TESTS:
+            raise UsageError(f"more than {MOST_TESTS} sizes and curves; take fewer")
+
+    @property
+    def over(self) -> str:
+        """What varies: `buffer` or `total`."""
+        return "total" if len(self.totals) > 1 else "buffer"
+
+
+def sweep(
+    where: str | os.PathLike[str] = ".",
+    *,
+    buffers: str | Sequence[int] | None = None,
+    totals: str | Sequence[int] | None = None,
+    curves: Sequence[str] | None = None,
+    trials: int | None = None,
+    refine: int = 0,
+    seed: int | None = None,
+    directory: str | os.PathLike[str] | None = None,
+    observe: Observer = silent,
+    command_line: Sequence[str] = (),
+    **options: object,
+) -> Results:
+    """Run the micro-benchmark over sizes; the results are those of an ordinary experiment.
+
+    `buffers` and `totals` are sizes in bytes, or text such as `8..16M`; by default buffers of 8 B to 16 MiB of a file
+    of 16 MiB are swept, untouched, touched and on huge pages, ten times each; over totals static against dynamic
+    linking, twenty times. `refine`: so many sizes more where a curve bends. Other options as `Sweep`.
+
+    Raises:
+        EtudeError: as `etude.experiment.run.run`.
+    """
+    if refine < 0:
+        raise UsageError(f"refine {refine}: expected how many more sizes there may be, 0 or more")
+    what = make_sweep(where, buffers=buffers, totals=totals, curves=curves, trials=trials, **options)
+    plan = make_plan(what, seed)
+    results = run(plan, directory, observe=observe, command_line=command_line, verb="io sweep").results
+    return refined(results, what, refine, observe=observe) if refine else results
+
+
+def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = silent) -> Results:
+    """Go on with a sweep that was interrupted, in a new sitting.
+
+    Raises:
+        InputError: the directory is that of no sweep; EtudeError: as `etude.experiment.run.resume`.
+    """
+    tests = read_experiment(Path(directory)).get("tests") or ()
+    if not all("curve" in (test.get("parameters") or {}) for test in tests):
+        raise InputError(
+            f"{directory}: is no sweep: go on with it by etude bench --resume or etude run --resume"
+        )
+    return resume(directory, observe=observe).results
+
+
+def make_sweep(
+    where: str | os.PathLike[str],
+    *,
+    buffers: str | Sequence[int] | None = None,
+    totals: str | Sequence[int] | None = None,
+    curves: Sequence[str] | None = None,
+    trials: int | None = None,
+    **options: object,
+) -> Sweep:
+    """A sweep with the usual values for what is not said. Raises UsageError for what cannot be meant."""
+    of_totals = _sizes(totals or ()) if totals else ()
+    over_totals = len(of_totals) > 1
+    of_buffers = _sizes(buffers) if buffers else (BUFFER,) if over_totals else sizes(BUFFERS)
+    if curves is None:
+        curves = ("static", "dynamic") if over_totals else ("untouched", "touched", "huge")
+    if trials is None:
+        trials = 20 if over_totals else 10
+    return Sweep(
+        os.path.abspath(os.fspath(where)),
+        of_buffers,
+        of_totals or (TOTAL,),
+        tuple(map(curve, curves)),
+        trials,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def _sizes(given: str | Sequence[int]) -> tuple[int, ...]:
+    return sizes(given) if isinstance(given, str) else tuple(sorted({int(value) for value in given}))
+
+
+def make_plan(what: Sweep, seed: int | None = None) -> Plan:
+    """The experiment of a sweep.
+
+    Raises:
+        InputError: the file is too short.
+        MachineRefuses: a program or the directory is missing, or there is too little room.
+    """
+    _check_place(what)
+    tests = [
+        make_test(what, chosen, buffer, total)
+        for chosen in what.curves
+        for total in what.totals
+        for buffer in what.buffers
+    ]
+    if what.over == "buffer" and what.storage and _has_direct(what.where):
+        tests.append(
+            make_test(
+                what, Curve(STORAGE, ("-d", "--touch")), min(STORAGE_BUFFER, *what.totals), *what.totals
+            )
+        )
+    return Plan(
+        name=f"io-{what.operation}-{what.over}s",
+        tests=tuple(tests),
+        rule=RuleSpec("fixed-count", {"count": what.trials}),
+        seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
+        again_every=0,
+        primary="elapsed" if what.over == "total" else BANDWIDTH.name,
+    )
+
+
+def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
+    """The test of one curve at one size. The buffer is never larger than the total."""
+    buffer = min(buffer, total)
+    place, made = _data_file(what.where, total)
+    varies, value = ("total", total) if what.over == "total" else ("buffer", buffer)
+    command = [*words(chosen, what.program), what.operation, "-B", "-b", str(buffer), "-t", str(total)]
+    command += ["--tail"] * (total % buffer != 0)
+    command += ["-q"] if varies == "total" else ["--cool", _cooling(what, chosen)]
+    command += [*chosen.options, place]
+    return Test(
+        f"{varies}={shown(value)} {chosen.name}",
+        tuple(command),
+        setup=_make_file(place, total) if made else None,
+        cleanup=f"rm -f {shlex.quote(place)}" if made else None,
+        cpus=None if what.cpu is None else (what.cpu,),
+        metrics=() if varies == "total" else (BANDWIDTH,),
+        parameters={varies: shown(value), "curve": chosen.name},
+    )
+
+
+def _cooling(what: Sweep, chosen: Curve) -> str:
+    """A file is read from the page cache; what goes around it must not find it there."""
+    return "drop" if "-d" in chosen.options else "warm" if what.operation == "read" else "none"
+
+
+def _data_file(where: str, total: int) -> tuple[str, bool]:
+    """The data file, and whether the sweep makes it: one for each total, below a directory."""
+    if os.path.isdir(where):
+        return os.path.join(where, f"etude-io-{os.getpid()}-{shown(total)}"), True
+    return where, False
+
+
+def _make_file(path: str, total: int) -> str:
+    """A shell line that makes the file unless an earlier test has, and lets it reach the device."""
+    file = shlex.quote(path)
+    buffer = min(total, 1 << 20)
+    tail = " --tail" if total % buffer else ""
+    create = f"{shlex.quote(engine_path())} io create -b {buffer} -t {total}{tail} {file} > /dev/null"
+    return f'[ "$(stat -c %s {file} 2> /dev/null)" = {total} ] || {{ {create} && sync {file}; }}'
+
+
+def _check_place(what: Sweep) -> None:
+    needed = sum(what.totals)
+    try:
+        if os.path.isdir(what.where):
+            if not os.access(what.where, os.W_OK | os.X_OK):
+                raise MachineRefuses(
+                    f"{what.where}: no file can be made there: name another directory, or a file to read"
+                )
+            found = os.statvfs(what.where)
+            if found.f_bavail * found.f_frsize < needed + (1 << 20):
+                raise MachineRefuses(
+                    f"{what.where}: {shown(needed)} are needed for the data; there is less room: name another place"
+                )
+        elif (length := _length(what.where)) < max(what.totals):
+            raise InputError(
+                f"{what.where}: is {length} bytes long, less than {shown(max(what.totals))}; "
+                f"make a longer one with etude io create, or take smaller totals"
+            )
+    except OSError as error:
+        raise MachineRefuses(
+            f"{what.where}: {error.strerror}; name a directory for the data, or a file to read"
+        ) from None
+
+
+def _length(path: str) -> int:
+    """Of a file or a block device, bytes."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.lseek(file, 0, os.SEEK_END)
+    finally:
+        os.close(file)
+
+
+def _has_direct(where: str) -> bool:
+    """Whether a file there can be opened around the page cache."""
+    path = Path(where)
+    made = path / f"etude-io-{os.getpid()}-direct" if path.is_dir() else None
+    flags = os.O_RDWR | os.O_CREAT if made else os.O_RDONLY
+    has = True
+    try:
+        os.close(os.open(made or path, flags | os.O_DIRECT, 0o600))
+    except OSError:
+        has = False  # some file systems have made the file all the same
+    if made:
+        with suppress(OSError):
+            made.unlink()
+    return has
+
+
+def refined(
+    results: Results,
+    what: Sweep,
+    count: int,
+    *,
+    observe: Observer = silent,
+    make_engine: EngineMaker = Engine,
+) -> Results:
+    """The results with up to `count` more sizes where a curve bends most, measured in a sitting of their own.
+
+    Raises:
+        EtudeError: as `etude.experiment.run.extend`.
+    """
+    from etude.io.refine import bends
+
+    more = bends(results, what, count)
+    if not more:
+        return results
+    fresh = [
+        make_test(what, chosen, *((size, total) if what.over == "buffer" else (what.buffers[0], size)))
+        for chosen in what.curves
+        for total in what.totals[:1]
+        for size in more
+    ]
+    return extend(results.directory, fresh, observe=observe, make_engine=make_engine).results

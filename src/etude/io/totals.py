@@ -1,0 +1,94 @@
+"""The reading of a sweep over total sizes: static against dynamic linking (L41 Lab 1 notes, Figures 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from etude.io.landmarks import size_text
+from etude.io.points import Points, Swept
+from etude.report.text import percent, quantity
+from etude.stats import crossings
+from etude.stats.twosample import student
+
+LEVELS = (1.05, 1.01)
+FIRST = 10
+ALPHA = 0.05
+
+CAVEATS = (
+    "on axes that are both logarithmic, two curves seem to become one long before they are: read the ratio below",
+    "a small p says that a difference is there, not that it is large: look at the ratio beside it",
+    "Student's t test supposes values that are spread evenly around their mean, which times seldom are",
+    "the time is that of the whole program, from its start to its end; the program prepares nothing and prints nothing",
+)
+
+
+def findings(swept: Swept) -> Iterator[str]:
+    """Sentences, the most important first: every other curve against the first."""
+    base, *others = swept.curves
+    for other in others:
+        common = np.intersect1d(base.sizes, other.sizes)
+        if common.size:
+            yield from _ratios(base, other, common)
+            yield from _significance(base, other, common)
+    if not others:
+        yield f"{base.name}: a single curve has nothing to be compared with."
+
+
+def _ratios(base: Points, other: Points, common: np.ndarray) -> Iterator[str]:
+    for size in (common[0], common[-1]):
+        a, b = _pair(base, other, size)
+        yield (
+            f"{size_text(size)}: {base.name} {quantity(a, 's')}, {other.name} {quantity(b, 's')}, which is "
+            f"{b / a:.3f} times that."
+        )
+    pairs = [_pair(base, other, size) for size in common]
+    difference = float(np.median([b - a for a, b in pairs]))
+    yield (
+        f"{other.name} takes {quantity(abs(difference), 's')} {'more' if difference > 0 else 'less'} than {base.name} "
+        f"(median of the differences over all sizes), however much is read."
+    )
+    for level in LEVELS if common.size > 1 else ():
+        yield _crossing(base, other, common, level)
+
+
+def _pair(base: Points, other: Points, size: float) -> tuple[float, float]:
+    return float(np.median(base.at(size))), float(np.median(other.at(size)))
+
+
+def _crossing(base: Points, other: Points, common: np.ndarray, level: float) -> str:
+    found = crossings.crossing(
+        common, [base.at(size) for size in common], [other.at(size) for size in common], level
+    )
+    name = f"The difference falls below {100 * (level - 1):.0f} %"
+    if found.at is None:
+        why, comma, _ = (found.why or "").partition(",")  # what follows it is the last size, in bytes
+        return f"{name}: {why}{f', {size_text(common[-1])}' if comma else ''}."
+    within = ""
+    if found.interval is not None:
+        within = f" (95 %: {size_text(found.interval.low)} to {size_text(found.interval.high)})"
+    return f"{name} at {size_text(found.at)}{within}."
+
+
+def _significance(base: Points, other: Points, common: Sequence[float] | np.ndarray) -> Iterator[str]:
+    """What a t test says of the first trials and of all of them, beside the size of the difference."""
+    fewest = min(sample.size for curve in (base, other) for sample in curve.samples)
+    for count in (FIRST, None) if fewest > FIRST else (None,):
+        tested = {}
+        for size in common:
+            a, b = base.at(size)[:count], other.at(size)[:count]
+            if min(a.size, b.size) >= 2:
+                with suppress(ValueError):  # none of them varies
+                    tested[float(size)] = student(a, b).p
+        if not tested:
+            continue
+        below = [size for size, p in tested.items() if p < ALPHA]
+        name = f"the first {count} trials" if count else "all trials"
+        text = f"By {name} p is below {ALPHA:g} at {len(below)} of {len(tested)} sizes"
+        if below:
+            first, second = _pair(base, other, below[-1])
+            text += f"; the largest is {size_text(below[-1])}, where the medians differ by "
+            text += percent(abs(second / first - 1))
+        yield f"{text}."

@@ -1,0 +1,64 @@
+"""Sizes of a machine, and which of them another size is nearest to."""
+
+from __future__ import annotations
+
+import pytest
+
+from etude.io.landmarks import Landmark, landmarks, nearest, size_text
+
+CACHES = [
+    {"level": 1, "type": "Data", "size_bytes": 32 << 10},
+    {"level": 1, "type": "Instruction", "size_bytes": 64 << 10},
+    {"level": 2, "type": "Unified", "size_bytes": 1 << 20},
+]
+TLB = [
+    {"kind": "data", "level": 1, "page_bytes": 4096, "entries": 72},
+    {"kind": "data", "level": 1, "page_bytes": 2 << 20, "entries": 72},
+    {"kind": "instruction", "level": 1, "page_bytes": 4096, "entries": 64},
+    {"kind": "unified", "level": 2, "page_bytes": 4096, "entries": 3072},
+]
+
+
+def machine(**memory: object) -> dict[str, object]:
+    return {"machine": {"before": {"cpu": {"caches": CACHES}, "memory": memory}, "tlb": TLB}}
+
+
+def test_caches_of_data_pages_and_what_a_tlb_of_data_reaches_are_landmarks() -> None:
+    memory = {"page_bytes": 4096, "huge_page_bytes": 2 << 20, "huge_pages": "madvise"}
+    found = [(mark.name, mark.bytes) for mark in landmarks(machine(**memory))]
+    assert found == [
+        ("page", 4096),
+        ("L1", 32 << 10),
+        ("L1 TLB reach", 288 << 10),
+        ("L2", 1 << 20),
+        ("huge page", 2 << 20),
+        ("L2 TLB reach", 12 << 20),
+    ]
+
+
+@pytest.mark.parametrize("experiment", [{}, {"machine": None}, {"machine": {"before": {"kernel": "none"}}}])
+def test_a_machine_of_which_nothing_is_known_has_none(experiment: dict[str, object]) -> None:
+    assert landmarks(experiment) == ()
+    assert nearest(4096, ()) == "no size of this machine is known"
+
+
+def test_huge_pages_that_are_switched_off_are_no_landmark() -> None:
+    found = landmarks(machine(huge_page_bytes=2 << 20, huge_pages="never"))
+    assert "huge page" not in [mark.name for mark in found]
+
+
+def test_the_nearest_is_named_with_how_many_times_it_a_size_is() -> None:
+    known = (Landmark("L1", 32 << 10), Landmark("L2", 1 << 20))
+    assert nearest(32 << 10, known) == "at L1 (32 KiB)"
+    assert nearest(36 << 10, known) == "at L1 (32 KiB)"
+    assert nearest(16 << 10, known) == "0.5 × L1 (32 KiB)"
+    assert nearest(2 << 20, known) == "2 × L2 (1 MiB)"
+    assert nearest(100, known) == "near no cache, TLB or page size of this machine"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(1, "1 B"), (4096, "4 KiB"), (5793, "5.66 KiB"), (1023, "1,023 B"), (300 << 10, "300 KiB")],
+)
+def test_a_size_is_told_in_three_digits(size: float, text: str) -> None:
+    assert size_text(size) == text
