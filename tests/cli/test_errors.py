@@ -88,7 +88,11 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["nosuch"], 2, f"no verb 'nosuch'; there are {', '.join((*VERBS, *ENGINE_VERBS))}: see etude --help"),
+        (
+            ["nosuch"],
+            2,
+            f"no verb 'nosuch'; there are {', '.join((*VERBS, *ENGINE_VERBS))}: see etude --help",
+        ),
         (["--nosuch"], 2, "no verb '--nosuch'"),
         (["stats"], 2, "the following arguments are required: FILE"),
         (["stats", "nowhere"], 3, "nowhere: cannot be read: No such file or directory"),

@@ -52,6 +52,10 @@ def test_the_nearest_is_named_with_how_many_times_it_a_size_is() -> None:
     assert nearest(32 << 10, known) == "at L1 (32 KiB)"
     assert nearest(36 << 10, known) == "at L1 (32 KiB)"
     assert nearest(16 << 10, known) == "0.5 × L1 (32 KiB)"
+    assert (
+        nearest(3 << 19, (*known, Landmark("huge page", 2 << 20)))
+        == "between L2 (1 MiB) and huge page (2 MiB)"
+    )
     assert nearest(2 << 20, known) == "2 × L2 (1 MiB)"
     assert nearest(100, known) == "near no cache, TLB or page size of this machine"
 

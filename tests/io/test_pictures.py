@@ -62,7 +62,7 @@ def test_a_single_curve_over_totals_is_drawn_alone(laboratory: Any, tmp_path: Pa
     assert list(draw(subject, tmp_path, "svg")) == ["linking"]
 
 
-@pytest.mark.parametrize("lines", [(1, 2), (0, 1, 2), (0, 1, 3)])
+@pytest.mark.parametrize("lines", [(2,), (1, 2), (0, 1, 2), (0, 1, 3), (0, 3, 3, 3)])
 @pytest.mark.parametrize("options", [{"buffers": "512..8K"}, {"totals": "1..16"}])
 def test_an_interrupted_sweep_is_read_and_drawn_as_far_as_it_came(
     laboratory: Any, tmp_path: Path, options: dict[str, str], lines: tuple[int, ...]

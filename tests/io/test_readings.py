@@ -54,6 +54,8 @@ def test_the_knee_is_where_the_rate_falls_and_is_named_after_the_cache_there(lab
     falling = [match for match in knees if 0.9 * 2**20 < size(match[1]) < 2.1 * 2**20]
     assert falling, found
     assert any("L2 (1 MiB)" in match.string or "huge page (2 MiB)" in match.string for match in falling)
+    calls = [match for match in knees if "where a call's own cost no longer dominates (" in match.string]
+    assert [400 < size(match[1]) < 1600 for match in calls] == [True], "CALL_S * PEAK is 800 B"
     steep = sentence(found, r"steep steps from 1 MiB to 2 MiB \((\S+) times\)\.")
     assert float(steep[1]) == pytest.approx(0.25, rel=0.05)
 
@@ -116,7 +118,7 @@ def test_static_and_dynamic_cross_five_and_one_per_cent_where_the_machine_has_it
 
 def test_a_difference_that_stays_is_told_with_the_last_size(laboratory: Any) -> None:
     found = etude.io.explain(laboratory.sweep(totals="1..64K", trials=3)).findings
-    assert sentence(found, r"falls below 5 %: above it everywhere\.")
+    assert sentence(found, r"does not fall below 5 % up to 64 KiB\.")
     base, other = (
         points(name, [2.0**20, 2.0**21, 2.0**22], lambda size, factor=factor: factor(size))
         for name, factor in (
@@ -125,7 +127,7 @@ def test_a_difference_that_stays_is_told_with_the_last_size(laboratory: Any) -> 
         )
     )
     found = reading_of(swept(base, other, over="total")).findings
-    assert sentence(found, r"falls below 5 %: above it at the last size, 4 MiB\.")
+    assert sentence(found, r"does not fall below 5 % up to 4 MiB\.")
 
 
 def test_p_values_stand_beside_the_size_of_the_difference(laboratory: Any) -> None:
@@ -163,7 +165,7 @@ def test_equal_programs_differ_at_no_size_or_few() -> None:
     ]
     found = reading_of(swept(*curves, over="total")).findings
     assert int(sentence(found, r"By all trials p is below 0\.05 at (\d+) of 20")[1]) <= 3
-    assert sentence(found, r"falls below 5 %: below it from the first size on\.")
+    assert sentence(found, r"is below 5 % from 1 B on\.")
 
 
 def test_one_size_and_one_curve_are_read_without_a_complaint(laboratory: Any) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from etude.io.landmarks import landmarks, nearest, size_text
+from etude.io.landmarks import Landmark, landmarks, nearest, size_text
 from etude.io.points import Points, Swept
 from etude.report.text import percent, quantity
 from etude.results.series import Floats
@@ -111,9 +111,17 @@ def _knees(curve: Points, swept: Swept) -> Iterator[str]:
             within = f" (95 %: {low} to {high})"
         before, after = (_times(slope.value) for slope in found.slopes[number : number + 2])
         yield (
-            f"{curve.name}: bends at {size_text(at)}{within}, {nearest(at, known)}: "
+            f"{curve.name}: bends at {size_text(at)}{within}, {_where(at, curve, known)}: "
             f"twice the buffer is {before} the rate before, {after} after."
         )
+
+
+def _where(at: float, curve: Points, known: Sequence[Landmark]) -> str:
+    """What lies at a bend: the size from which a call's own cost no longer dominates, or else a landmark."""
+    half = _reaches(curve, float(curve.medians.max()) / 2)
+    if half is not None and 0.5 < at / half < 2.0:
+        return f"where a call's own cost no longer dominates ({nearest(at, known)})"
+    return nearest(at, known)
 
 
 def _times(slope: float) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from etude.report.text import digits, scale_of
 
-NEAR = 1.25
-"""A knee further than 2 to this power from every landmark is near none."""
+AT, NEAR = 0.25, 1.25
+"""Powers of 2: a knee that is closer to a landmark is at it; one that is further from every landmark is near none."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,17 @@ def _huge(memory: Mapping[str, Any]) -> int | None:
 
 
 def nearest(size: float, known: Sequence[Landmark]) -> str:
-    """Which landmark a size is nearest to, on a logarithmic scale, and how many times it that is."""
+    """Which landmark a size is nearest to, on a logarithmic scale, or which two it lies between."""
     if not known:
         return "no size of this machine is known"
-    best = min(known, key=lambda each: abs(math.log2(size / each.bytes)))
-    away = size / best.bytes
-    if abs(math.log2(away)) > NEAR:
+    away = {each: math.log2(size / each.bytes) for each in known}
+    best = min(known, key=lambda each: abs(away[each]))
+    if abs(away[best]) < AT:
+        return f"at {best}"
+    below = [each for each in known if 0.0 <= away[each] < 1.0]
+    above = [each for each in known if -1.0 < away[each] <= 0.0]
+    if below and above:
+        return f"between {below[-1]} and {above[0]}"
+    if abs(away[best]) > NEAR:
         return "near no cache, TLB or page size of this machine"
-    return f"at {best}" if abs(math.log2(away)) < 0.25 else f"{away:.2g} × {best}"
+    return f"{2 ** away[best]:.2g} × {best}"

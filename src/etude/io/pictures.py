@@ -36,7 +36,8 @@ def figures_of(subject: Subject, *, title: str = "") -> Mapping[str, Figure]:
     ]
     if swept.over == "buffer":
         return {THROUGHPUT: _throughput(samples, swept, title)}
-    if len(swept.curves) < 2:
+    base, *others = swept.curves
+    if not others or not all(np.intersect1d(base.sizes, other.sizes).size for other in others):
         wish = Wish(("elapsed",), bars="quartiles", log="xy", parameter="total", title=title)
         return {LINKING: make("lines", samples, wish)}
     found = {LINKING: make("ratio", samples, _over_totals(swept, title))}

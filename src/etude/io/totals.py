@@ -33,6 +33,8 @@ def findings(swept: Swept) -> Iterator[str]:
         if common.size:
             yield from _ratios(base, other, common)
             yield from _significance(base, other, common)
+        else:
+            yield f"{base.name} and {other.name}: no size has trials of both."
     if not others:
         yield f"{base.name}: a single curve has nothing to be compared with."
 
@@ -62,14 +64,16 @@ def _crossing(base: Points, other: Points, common: np.ndarray, level: float) -> 
     found = crossings.crossing(
         common, [base.at(size) for size in common], [other.at(size) for size in common], level
     )
-    name = f"The difference falls below {100 * (level - 1):.0f} %"
+    share = f"{100 * (level - 1):.0f} %"
     if found.at is None:
-        why, comma, _ = (found.why or "").partition(",")  # what follows it is the last size, in bytes
-        return f"{name}: {why}{f', {size_text(common[-1])}' if comma else ''}."
+        first, last = _pair(base, other, common[-1])
+        if last >= level * first:
+            return f"The difference does not fall below {share} up to {size_text(common[-1])}."
+        return f"The difference is below {share} from {size_text(common[0])} on."
     within = ""
     if found.interval is not None:
         within = f" (95 %: {size_text(found.interval.low)} to {size_text(found.interval.high)})"
-    return f"{name} at {size_text(found.at)}{within}."
+    return f"The difference falls below {share} at {size_text(found.at)}{within}."
 
 
 def _significance(base: Points, other: Points, common: Sequence[float] | np.ndarray) -> Iterator[str]:
