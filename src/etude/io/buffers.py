@@ -18,6 +18,9 @@ LARGE_CALL = 4096
 SURE = 0.5
 """A knee that fewer bootstrap samples than this share find again is not named."""
 PARTED = 1.05
+RISING, AROUND = 1.3, 8.0
+"""Where twice the buffer still brings so many times the rate, the cost of calls is being shared; it matters up to so
+many times, and from so small a part on, of the size at which half of the best rate is reached."""
 MOST_NAMED = 3
 
 OF_FRESH_PAGES = (
@@ -109,23 +112,19 @@ def _knees(curve: Points, swept: Swept) -> Iterator[str]:
         if knee.interval is not None:
             low, high = (size_text(float(np.exp2(end))) for end in (knee.interval.low, knee.interval.high))
             within = f" (95 %: {low} to {high})"
-        before, after = (_times(slope.value) for slope in found.slopes[number : number + 2])
+        before, after = (2**slope.value for slope in found.slopes[number : number + 2])
         yield (
-            f"{curve.name}: bends at {size_text(at)}{within}, {_where(at, curve, known)}: "
-            f"twice the buffer is {before} the rate before, {after} after."
+            f"{curve.name}: bends at {size_text(at)}{within}, {_where(at, before, curve, known)}: "
+            f"twice the buffer is {before:.2f} times the rate before, {after:.2f} times after."
         )
 
 
-def _where(at: float, curve: Points, known: Sequence[Landmark]) -> str:
-    """What lies at a bend: the size from which a call's own cost no longer dominates, or else a landmark."""
+def _where(at: float, before: float, curve: Points, known: Sequence[Landmark]) -> str:
+    """What lies at a bend: the stretch in which copying comes to cost as much as the calls, or else a landmark."""
     half = _reaches(curve, float(curve.medians.max()) / 2)
-    if half is not None and 0.5 < at / half < 2.0:
-        return f"where a call's own cost no longer dominates ({nearest(at, known)})"
+    if half is not None and before > RISING and 1 / AROUND < at / half < AROUND:
+        return f"as copying comes to cost as much as calling, around {size_text(half)} ({nearest(at, known)})"
     return nearest(at, known)
-
-
-def _times(slope: float) -> str:
-    return f"{2**slope:.2f} times"
 
 
 def _jumps(curve: Points) -> Iterator[str]:
@@ -166,15 +165,16 @@ def _parting(swept: Swept) -> Iterator[str]:
         found = crossings.crossing(common, [other.at(size) for size in common], slower, 1.0)
         largest = float(common[-1])
         times = float(np.median(other.at(largest)) / np.median(plain.at(largest)))
-        yield f"{other.name} is {times:.2f} times as fast as untouched at {size_text(largest)}; {_from(found, times)}."
+        yield f"{other.name} is {times:.2f} times as fast as untouched at {size_text(largest)}{_from(found, times)}."
     if plain is not None and len(swept.curves) > 1:
         yield OF_PAGES_READ if swept.writes else OF_FRESH_PAGES
 
 
 def _from(found: crossings.Crossing, times: float) -> str:
+    """Since which size it is quicker by more than 5 %; nothing where it is not."""
     if found.at is None:
-        return "more than 5 % at every size" if times > PARTED else "that is not above 5 %"
-    text = f"more than 5 % from {size_text(found.at)} on"
+        return "; more than 5 % at every size" if times > PARTED else ""
+    text = f"; more than 5 % from {size_text(found.at)} on"
     if found.interval is None:
         return text
     return f"{text} (95 %: {size_text(found.interval.low)} to {size_text(found.interval.high)})"
