@@ -6,6 +6,7 @@ What they do to files and rows is what docs/formats.md says of `etude-engine ser
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,22 @@ from typing import Any
 from etude.engine import Launch, Repeated
 from etude.errors import MachineRefuses
 from etude.experiment.interrupts import SignalWatch
+
+
+class Screen(io.StringIO):
+    """A stream that keeps what was written, and when in its world's time."""
+
+    def __init__(self, tty: bool, world: World) -> None:
+        super().__init__()
+        self.tty, self.world = tty, world
+        self.times: list[tuple[float, str]] = []
+
+    def isatty(self) -> bool:
+        return self.tty
+
+    def write(self, text: str) -> int:
+        self.times.append((self.world.elapsed_s, text))
+        return super().write(text)
 
 
 @dataclass

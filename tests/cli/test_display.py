@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from etude.api import make_plan, run
 from etude.cli.display import LINE_EVERY_S, Display
 from etude.experiment.run import resume
-from fakes import World, around
+from fakes import Screen, World, around
 
 
 @pytest.fixture(autouse=True)
@@ -21,26 +20,10 @@ def _able_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
 
 
-class Terminal(io.StringIO):
-    """A terminal that keeps what was written, and when."""
-
-    def __init__(self, tty: bool, world: World) -> None:
-        super().__init__()
-        self.tty, self.world = tty, world
-        self.times: list[tuple[float, str]] = []
-
-    def isatty(self) -> bool:
-        return self.tty
-
-    def write(self, text: str) -> int:
-        self.times.append((self.world.elapsed_s, text))
-        return super().write(text)
-
-
-def shown(directory: Path, tty: bool, times: dict[str, Any], **options: Any) -> Terminal:
+def shown(directory: Path, tty: bool, times: dict[str, Any], **options: Any) -> Screen:
     """What a display shows of an experiment whose clock is the time that its commands took."""
     world = World(times)
-    terminal = Terminal(tty, world)
+    terminal = Screen(tty, world)
     display = Display(terminal, clock=lambda: world.elapsed_s)
     plan = make_plan(options.pop("commands", ["a", "b"]), **{"seed": 1, "trials": 20, **options})
     run(plan, directory=directory, observe=display.observe, make_engine=world.make_engine)
@@ -118,7 +101,7 @@ def test_that_it_was_resumed_is_said(tmp_path: Path) -> None:
     with pytest.raises(MachineRefuses):
         run(make_plan(["a"], seed=1), directory=tmp_path, make_engine=World(before=die).make_engine)
     world = World()
-    terminal = Terminal(False, world)
+    terminal = Screen(False, world)
     display = Display(terminal, clock=lambda: world.elapsed_s)
     resume(tmp_path, observe=display.observe, make_engine=world.make_engine)
     assert terminal.getvalue().startswith("resumed: 4 measurements on disk\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
 from pathlib import Path
@@ -12,28 +11,12 @@ import pytest
 from etude.api import make_plan, run
 from etude.cli.sweep_display import LINE_EVERY_S, SweepDisplay
 from etude.experiment.run import resume
-from fakes import World
+from fakes import Screen, World
 
 
 @pytest.fixture(autouse=True)
 def _able_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-
-
-class Screen(io.StringIO):
-    """A stream that keeps what was written, and when."""
-
-    def __init__(self, tty: bool, world: World) -> None:
-        super().__init__()
-        self.tty, self.world = tty, world
-        self.times: list[tuple[float, str]] = []
-
-    def isatty(self) -> bool:
-        return self.tty
-
-    def write(self, text: str) -> int:
-        self.times.append((self.world.elapsed_s, text))
-        return super().write(text)
 
 
 def shown(directory: Path, tty: bool, *, each_s: float = 1.0, trials: int = 10) -> Screen:

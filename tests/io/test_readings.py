@@ -54,7 +54,9 @@ def test_the_knee_is_where_the_rate_falls_and_is_named_after_the_cache_there(lab
     falling = [match for match in knees if 0.9 * 2**20 < size(match[1]) < 2.1 * 2**20]
     assert falling, found
     assert any("L2 (1 MiB)" in match.string or "huge page (2 MiB)" in match.string for match in falling)
-    calls = [re.search(r"comes to cost as much as calling, around (\S+ \S+) \(", match.string) for match in knees]
+    calls = [
+        re.search(r"comes to cost as much as calling, around (\S+ \S+) \(", match.string) for match in knees
+    ]
     around = {match[1] for match in calls if match}
     assert [600 < size(text) < 1000 for text in around] == [True], "CALL_S * PEAK is 800 B"
     steep = sentence(found, r"steep steps from 1 MiB to 2 MiB \((\S+) times\)\.")

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import items, members, number, read_text, text_of, whole
+from etude.results.readers.source import documents, items, members, number, text_of, whole
 from etude.results.table import Table
 from etude.results.units import (
     BYTE,
@@ -51,9 +50,9 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Table:
-    text = read_text(path)
     rows = Rows(path)
-    for run, document in enumerate(_documents(path, text, rows), 1):
+    wrong = 'what fio writes: expected a document with "fio version"'
+    for run, document in enumerate(documents(path, r'\{\s*"fio version"\s*:', wrong, rows.warn), 1):
         jobs = items(document.get("jobs")) or items(document.get("client_stats"))
         seen: Counter[str] = Counter()
         for job in map(members, jobs):
@@ -62,26 +61,6 @@ def read(path: Path) -> Table:
                 _job(rows, run, name, seen[name], job, members(document.get("global options")))
                 seen[name] += 1
     return rows.table()
-
-
-def _documents(path: Path, text: str, rows: Rows) -> Iterator[dict[str, Any]]:
-    """Each run's document, in a file that several were appended to."""
-    import json
-
-    decoder, found, place = json.JSONDecoder(), False, 0
-    while match := re.compile(r'\{\s*"fio version"\s*:').search(text, place):
-        try:
-            document, place = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError) as error:
-            reason = " ".join(str(error).split())[:80]
-            if not found:
-                raise InputError(f"{path}: is no whole JSON document: {reason}") from None
-            rows.warn(f"a run is cut short and left out: {reason}")
-            return
-        found = True
-        yield members(document)
-    if not found:
-        raise InputError(f'{path}: is not what fio writes: expected a document with "fio version"')
 
 
 def _job(rows: Rows, run: int, name: str, worker: int, job: dict[str, Any], common: dict[str, Any]) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import members, number, number_in, read_text, text_of
+from etude.results.readers.source import documents, members, number, number_in, text_of
 from etude.results.table import Table
 from etude.results.units import ONE, SECOND, Unit
 
@@ -38,7 +37,7 @@ def detect(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> Table:
     rows = Rows(path)
-    for document in _documents(path, rows):
+    for document in documents(path, r"\S", "what io -j or ipc -j prints: expected JSON objects", rows.warn):
         samples = document.get("benchmark_samples")
         if not isinstance(samples, list):
             raise InputError(
@@ -52,27 +51,6 @@ def read(path: Path) -> Table:
             else:
                 rows.warn("a sample without a number is left out")
     return rows.table()
-
-
-def _documents(path: Path, rows: Rows) -> Iterator[dict[str, Any]]:
-    """Each run's document, in a file that several were appended to."""
-    import json
-
-    text = read_text(path)
-    decoder, place, found = json.JSONDecoder(), 0, False
-    while match := re.compile(r"\S").search(text, place):
-        try:
-            document, place = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError) as error:
-            reason = " ".join(str(error).split())[:80]
-            if not found:
-                raise InputError(f"{path}: is no whole JSON document: {reason}") from None
-            rows.warn(f"a run is cut short and left out: {reason}")
-            return
-        if not isinstance(document, dict):
-            raise InputError(f"{path}: is not what io -j or ipc -j prints: expected JSON objects")
-        found = True
-        yield document
 
 
 def _test(rows: Rows, asked: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,34 @@ def parse_json(path: Path, data: bytes) -> Any:
         return json.loads(data.decode("utf-8-sig", "backslashreplace"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is no whole JSON document: {_short(str(error))}") from None
+
+
+def documents(path: Path, begins: str, wrong: str, warn: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Each JSON object of a file to which the outputs of several runs were appended. `begins`: a pattern of their first
+    characters; what stands between is skipped. A last one that is cut short is left out, with a warning.
+
+    Raises:
+        InputError: not even the first is whole; `wrong` says what the file is not, where it holds something else.
+    """
+    import json
+
+    text = read_text(path)
+    decoder, found, place = json.JSONDecoder(), False, 0
+    while match := re.compile(begins).search(text, place):
+        try:
+            document, place = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError) as error:
+            reason = _short(str(error))
+            if not found:
+                raise InputError(f"{path}: is no whole JSON document: {reason}") from None
+            warn(f"a run is cut short and left out: {reason}")
+            return
+        if not isinstance(document, dict):
+            break
+        found = True
+        yield document
+    if not found or match is not None:
+        raise InputError(f"{path}: is not {wrong}")
 
 
 def _short(reason: str) -> str:
