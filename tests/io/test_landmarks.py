@@ -62,7 +62,7 @@ def test_the_nearest_is_named_with_how_many_times_it_a_size_is() -> None:
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(1, "1 B"), (4096, "4 KiB"), (5793, "5.66 KiB"), (1023, "1,023 B"), (300 << 10, "300 KiB")],
+    [(1, "1 B"), (4096, "4 KiB"), (5793, "5.66 KiB"), (1016, "0.992 KiB"), (300 << 10, "300 KiB")],
 )
 def test_a_size_is_told_in_three_digits(size: float, text: str) -> None:
     assert size_text(size) == text

@@ -14,6 +14,12 @@ from etude.io.lab import draw
 from etude.report.subject import subject_of
 
 
+def etude_sweep(laboratory: Any, **options: Any) -> Any:
+    from etude.io.sweeps import make_sweep
+
+    return make_sweep(laboratory.directory, trials=2, **options)
+
+
 def layers(plot: Any, kind: type, panel: int = 0) -> list[Any]:
     return [layer for layer in plot.data.panels[panel].layers if isinstance(layer, kind)]
 
@@ -32,6 +38,10 @@ def test_throughput_has_quartiles_this_machine_and_its_storage(laboratory: Any) 
         "huge page (2 MiB)": "x",
     }.items() <= marks.items()
     assert [axis for name, axis in marks.items() if name.startswith("storage (O_DIRECT)")] == ["y"]
+    assert "L3 (32 MiB)" not in marks
+    (wide,) = etude.io.figures(laboratory.run(etude_sweep(laboratory, buffers="512..16M"), "wide")).values()
+    assert "L3 (32 MiB)" in [line.label for line in layers(wide, Line)]
+    assert wide.data.x.high > 32 << 20
     assert found.data.x.scale == "log"
     assert found.data.panels[0].y.scale == "linear"
 

@@ -133,6 +133,29 @@ def test_a_difference_that_stays_is_told_with_the_last_size(laboratory: Any) -> 
     assert sentence(found, r"does not fall below 5 % up to 4 MiB\.")
 
 
+def test_a_second_curve_that_is_quicker_is_read_by_how_much_the_first_is_slower() -> None:
+    curves = [
+        points(
+            name,
+            [2.0**10, 2.0**15, 2.0**20],
+            lambda size, plus=plus: [plus + size * 1e-6 + n * 1e-6 for n in range(5)],
+        )
+        for name, plus in (("dynamic", 0.010), ("static", 0.005))
+    ]
+    found = reading_of(swept(*curves, over="total")).findings
+    assert sentence(found, r"static takes 5\.000 ms less than dynamic, however much is read")
+    assert sentence(found, r"falls below 5 % at (\S+ KiB)")
+
+
+def test_a_difference_that_grows_is_told_as_a_range() -> None:
+    curves = [
+        points(name, [2.0**10, 2.0**20], lambda size, factor=factor: [0.001 + size * factor] * 5)
+        for name, factor in (("a", 1e-6), ("b", 2e-6))
+    ]
+    found = reading_of(swept(*curves, over="total")).findings
+    assert sentence(found, r"b takes 1\.024 ms more to 1\.049 s more than a, by size")
+
+
 def test_p_values_stand_beside_the_size_of_the_difference(laboratory: Any) -> None:
     found = etude.io.explain(laboratory.sweep(totals="1..1M", trials=12)).findings
     for which in ("the first 10 trials", "all trials"):
@@ -206,7 +229,7 @@ def points(name: str, sizes: list[float], formula: Any) -> Points:
 
 
 def swept(*curves: Points, over: Over = "buffer", storage: Any = None) -> Swept:
-    return Swept(over, "bandwidth" if over == "buffer" else "elapsed", curves, None, storage, {})
+    return Swept(over, "bandwidth" if over == "buffer" else "elapsed", curves, storage, {})
 
 
 def etude_sweep(laboratory: Any, **options: Any) -> Any:

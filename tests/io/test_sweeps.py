@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,27 @@ def test_the_data_are_made_once_and_removed(laboratory: Any) -> None:
     assert first.cleanup == f"rm -f {first.command[-1]}"
 
 
+def test_what_goes_around_the_page_cache_has_a_file_of_its_own_and_cools_nothing(laboratory: Any) -> None:
+    plan = make_plan(make_sweep(laboratory.directory, buffers="4K", curves=["touched", "direct"]), seed=1)
+    touched, direct, storage = plan.tests
+    assert direct.command[-1] == storage.command[-1] != touched.command[-1]
+    ways = [test.command[test.command.index("--cool") + 1] for test in plan.tests]
+    assert ways == ["warm", "none", "none"]
+
+
+def test_sizes_that_cannot_go_around_the_page_cache_have_no_storage_beside_them(laboratory: Any) -> None:
+    plan = make_plan(
+        make_sweep(laboratory.directory, buffers="8..64", totals="1000", curves=["touched"]), seed=1
+    )
+    assert [test.parameters["curve"] for test in plan.tests] == ["touched"] * 4
+
+
+def test_buffers_above_the_total_are_that_total_once(laboratory: Any) -> None:
+    what = make_sweep(laboratory.directory, buffers="512..8K", totals="1K", curves=["touched"], storage=False)
+    assert [test.parameters["buffer"] for test in make_plan(what, seed=1).tests] == ["512B", "1KiB"]
+    assert make_sweep(laboratory.directory, buffers=4096).buffers == (4096,)
+
+
 def test_a_file_that_is_there_is_only_read(laboratory: Any) -> None:
     file = laboratory.directory / "data"
     file.write_bytes(bytes(1 << 20))
@@ -96,9 +118,15 @@ def test_a_file_that_is_there_is_only_read(laboratory: Any) -> None:
         ({"curves": ["nosuch"]}, UsageError, "expected NAME=OPTIONS, or one of untouched"),
         ({"curves": ["a='--touch"]}, UsageError, "No closing quotation"),
         ({"trials": 1}, UsageError, "at least 2"),
+        ({"curves": []}, UsageError, "at least one"),
+        ({"curves": ["x=-b 1M"]}, UsageError, "-b is for the sweep to say"),
+        ({"curves": ["x=--touch -n3"]}, UsageError, "-n3 is for the sweep to say"),
+        ({"buffers": [0, 4096]}, UsageError, "from 1"),
+        ({"where": "pipe"}, InputError, "can be read again and again"),
+        ({"where": "pipe", "operation": "write"}, UsageError, "writes only to a file that it has made"),
         ({"operation": "erase"}, UsageError, "expected read or write"),
         ({"where": "short"}, InputError, "is 5 bytes long, less than 16MiB; make a longer one"),
-        ({"where": "short", "operation": "write"}, UsageError, "does not write to a file that is there"),
+        ({"where": "short", "operation": "write"}, UsageError, "writes only to a file that it has made"),
         ({"where": "nosuch"}, MachineRefuses, "No such file or directory; name a directory"),
         ({"totals": "1T"}, MachineRefuses, "1TiB are needed for the data"),
     ],
@@ -107,6 +135,7 @@ def test_what_cannot_be_meant_is_one_line(
     laboratory: Any, options: dict[str, Any], error: type[EtudeError], text: str
 ) -> None:
     (laboratory.directory / "short").write_text("short")
+    os.mkfifo(laboratory.directory / "pipe")
     where = laboratory.directory / options.pop("where", ".")
     with pytest.raises(error, match=text) as raised:
         make_plan(make_sweep(where, **options), seed=1)

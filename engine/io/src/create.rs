@@ -19,6 +19,14 @@ pub fn create(options: &Options) -> Result<(), Fail> {
     let mut buffer = Buffer::map(options.blocks.size, None)?;
     fill(buffer.as_mut_slice());
     let file = file::create(&options.path)?;
+    if let Some(free) = file::free_bytes(&file).filter(|free| *free < options.blocks.total()) {
+        let _ = fs::remove_file(&options.path);
+        let (path, total) = (options.path.display(), options.blocks.total());
+        let line = format!(
+            "{path}: {total} bytes are wanted, and {free} are free there; choose fewer with -t, or another place"
+        );
+        return Err(Fail::new(IOERR, line));
+    }
     if let Err(error) = write(&file, buffer.as_mut_slice(), options.blocks.total()) {
         let _ = file.set_len(0);
         let _ = fs::remove_file(&options.path);

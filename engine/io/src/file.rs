@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -132,4 +133,12 @@ pub fn create(path: &Path) -> Result<File, Fail> {
         }
         _ => Fail::call(CANTCREAT, format!("create {shown}"), &error),
     })
+}
+/// Bytes that this user may still write to the file system; None where it does not say.
+pub fn free_bytes(file: &File) -> Option<u64> {
+    // SAFETY: plain numbers, filled by the call.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: an open file, and a valid place for the answer.
+    let told = unsafe { libc::fstatvfs(file.as_raw_fd(), &mut found) } == 0 && found.f_blocks > 0;
+    told.then(|| found.f_bavail * found.f_frsize)
 }

@@ -160,7 +160,9 @@ pub fn explain(path: &CString, cwd: Option<&CString>, stage: Stage, errno: i32) 
         }
         (Stage::Exec, _) => format!("{path}: {system}"),
         (Stage::Cpus, _) => {
-            format!("cpus: none of them can be had: {system}; see hello's cpus for those that can")
+            format!(
+                "cpus: none of them can be had: {system}; nproc --all and taskset -cp $$ tell which there are"
+            )
         }
         (Stage::Directory, _) => {
             format!("cwd: {}: {system}", cwd.map_or_else(Default::default, |cwd| cwd.to_string_lossy()))

@@ -34,8 +34,11 @@ impl Buffer {
         if bytes > LARGE_BYTES && bytes > physical_bytes() {
             return Err(refused(format!("this machine has {} bytes of memory", physical_bytes())));
         }
+        // Whole huge pages, wherever the mapping begins: a part of one is made of small pages.
         let slack = if huge == Some(true) { HUGE_BYTES } else { 0 };
-        let wanted = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(slack));
+        let whole =
+            usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_next_multiple_of(slack.max(1)));
+        let wanted = whole.and_then(|bytes| bytes.checked_add(slack));
         let mapped_bytes = wanted.ok_or_else(|| refused("it is larger than the address space".to_owned()))?;
         let mapped = map(mapped_bytes).map_err(|error| refused(crate::exit::said(&error)))?;
         let skipped = if slack == 0 { 0 } else { mapped.align_offset(HUGE_BYTES) };

@@ -19,7 +19,18 @@ FORMAT, VERSION = "etude-io", 1
 
 
 def show(studied: Sequence[Studied], *, json: bool = False) -> None:
-    """Print each sweep, as tables and sentences or as one JSON document."""
+    """Print each sweep, as tables and sentences or as one JSON document.
+
+    Raises:
+        MachineRefuses: figures could not be drawn; all that is known has been printed.
+    """
+    _print(studied, json)
+    for each in studied:
+        if each.undrawn is not None:
+            raise each.undrawn
+
+
+def _print(studied: Sequence[Studied], json: bool) -> None:
     if json:
         from json import dumps
 

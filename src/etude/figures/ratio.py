@@ -63,7 +63,7 @@ def _level_marks(
     places = list(crossings(points, level, log=log))
     found = _crossing(pairs, level, log, wish) if pairs else None
     if not places:
-        why = found.why if found is not None else None
+        why = _told(found.why, points, top) if found is not None and found.why else None
         return [], [f"{name} does not cross {_percent(level)}: {why}"] if why else []
     marks = [Mark(x, level, top.shown_x(x)) for x in places]
     said = [f"{name} crosses {_percent(level)} at {mark.label}" for mark in marks]
@@ -74,6 +74,12 @@ def _level_marks(
     elif found is not None and found.why:
         said[-1] += f" ({found.why})"
     return marks, said
+
+
+def _told(why: str, points: Sequence[Point], top: Upper) -> str:
+    """The reason with the last size as the axis tells it."""
+    said, comma, _ = why.partition(", ")
+    return f"{said}, {top.shown_x(points[-1].x)}" if comma else said
 
 
 def _crossing(pairs: Sequence[Pair], level: float, log: bool, wish: Wish) -> Crossing | None:

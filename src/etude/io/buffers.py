@@ -13,6 +13,8 @@ from etude.results.series import Floats
 from etude.stats import crossings, segmented
 
 NEAR_PEAK = 0.95
+LEAST_CALL_S = 1e-10
+"""No call of any machine costs less: what is found to has been lost in the copying."""
 LARGE_CALL = 4096
 """Calls of up to so many bytes tell what a call costs whatever it transfers."""
 SURE = 0.5
@@ -66,7 +68,7 @@ def _shape(curve: Points) -> Iterator[str]:
     small = sizes <= LARGE_CALL
     if np.count_nonzero(small) >= 3:
         call, half = _call_cost(sizes[small], medians[small]), _reaches(curve, medians[best] / 2)
-        if call > 0:
+        if call > LEAST_CALL_S:
             text = f"{curve.name}: a call costs {quantity(call, 's')} whatever it transfers"
             yield text + (f"; half of the best rate is reached at {size_text(half)}." if half else ".")
 

@@ -36,6 +36,22 @@ KNOWN = {
 """By name. untouched: as the lab's program has it; touched: every page of the buffer is written to beforehand."""
 
 
+_SHORT = ("-b", "-t", "-n", "-q", "-v", "-j", "-c", "-r", "-w", "-B")
+_LONG = (
+    "--buffer",
+    "--total",
+    "--iterations",
+    "--quiet",
+    "--verbose",
+    "--json",
+    "--bare",
+    "--tail",
+    "--cool",
+)
+THE_SWEEPS = frozenset((*_SHORT, *_LONG))
+"""Options that say what is measured, or what is printed of it."""
+
+
 def curve(text: str) -> Curve:
     """A known curve by its name, or `NAME=OPTIONS` with options of `etude io`.
 
@@ -50,9 +66,13 @@ def curve(text: str) -> Curve:
     if not name.strip():
         raise UsageError(f"curve {text!r}: expected a name before =")
     try:
-        return Curve(name.strip(), tuple(shlex.split(options)))
+        words = tuple(shlex.split(options))
     except ValueError as error:
         raise UsageError(f"curve {text!r}: {error}") from None
+    for word in words:
+        if word in THE_SWEEPS or (not word.startswith("--") and word[:2] in THE_SWEEPS):
+            raise UsageError(f"curve {text!r}: {word} is for the sweep to say, not for a curve")
+    return Curve(name.strip(), words)
 
 
 def words(chosen: Curve, program: str) -> list[str]:

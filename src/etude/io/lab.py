@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from etude.errors import MachineRefuses
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.io.pictures import figures_of
@@ -23,16 +24,22 @@ class Studied:
     results: Results
     reading: Reading
     figures: Mapping[str, Path]
+    undrawn: MachineRefuses | None = None
+    """Why there are no figures."""
 
 
 def study(results: Results, where: str | os.PathLike[str] | None = None, suffix: str = "pdf") -> Studied:
     """Read a sweep and draw its figures into a directory (its own, unless another is given).
 
     Raises:
-        InputError: it is none; MachineRefuses: a figure cannot be written.
+        InputError: it is none.
     """
     subject = subject_of(results)
-    return Studied(results, explain(subject), draw(subject, Path(where or results.directory), suffix))
+    reading = explain(subject)
+    try:
+        return Studied(results, reading, draw(subject, Path(where or results.directory), suffix))
+    except MachineRefuses as error:
+        return Studied(results, reading, {}, error)
 
 
 def draw(subject: Subject, where: Path, suffix: str = "pdf", style: Style | None = None) -> dict[str, Path]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from etude.report.text import digits, scale_of
+from etude.report.text import scale_of
 
 AT, NEAR = 0.25, 1.25
 """Powers of 2: a knee that is closer to a landmark is at it; one that is further from every landmark is near none."""
@@ -26,8 +26,8 @@ class Landmark:
 
 def size_text(size: float) -> str:
     """`32 KiB`, with at most three digits that say something."""
-    divisor, name = scale_of(size, "B")
-    return f"{size / divisor:.3g} {name}" if size / divisor < 1000 else f"{digits(size / divisor, 3)} {name}"
+    divisor, name = scale_of(size * 1024 / 1000, "B")  # 1,000 KiB and more are told in MiB
+    return f"{size / divisor:.3g} {name}"
 
 
 def landmarks(experiment: Mapping[str, Any]) -> tuple[Landmark, ...]:

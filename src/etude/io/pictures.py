@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
 from etude.errors import InputError
-from etude.figures.data import Figure
+from etude.figures.data import Figure, Line
 from etude.figures.kinds import make
 from etude.figures.sources import Sample
 from etude.figures.wish import Threshold, Wish
@@ -18,6 +19,8 @@ from etude.io.sweeps import BANDWIDTH, STORAGE
 from etude.report.subject import Subject
 from etude.report.text import quantity
 
+BESIDE, EDGE = 2.0, 1.3
+"""A size of this machine that is up to so many times the largest buffer is drawn, too, so far from the edge."""
 THROUGHPUT, LINKING, SIGNIFICANCE = "throughput", "linking", "significance"
 
 
@@ -47,7 +50,10 @@ def figures_of(subject: Subject, *, title: str = "") -> Mapping[str, Figure]:
 
 
 def _throughput(samples: Sequence[Sample], swept: Swept, title: str) -> Figure:
-    marks = tuple(Threshold(mark.bytes, "B", str(mark)) for mark in landmarks(swept.experiment))
+    last = max(float(curve.sizes[-1]) for curve in swept.curves)
+    known = landmarks(swept.experiment)
+    beside = [mark for mark in known if last < mark.bytes <= BESIDE * last]
+    marks = tuple(Threshold(mark.bytes, "B", str(mark)) for mark in known if mark not in beside)
     wish = Wish(
         (BANDWIDTH.name,),
         bars="quartiles",
@@ -59,7 +65,16 @@ def _throughput(samples: Sequence[Sample], swept: Swept, title: str) -> Figure:
         x_label="buffer size",
         key="center left",
     )
-    return make("lines", samples, wish)
+    return _widened(make("lines", samples, wish), [Line(mark.bytes, str(mark), "x") for mark in beside])
+
+
+def _widened(figure: Figure, lines: Sequence[Line]) -> Figure:
+    """With lines behind the last point, and room for them."""
+    if not lines:
+        return figure
+    (panel,) = figure.panels
+    panel = replace(panel, layers=(*panel.layers, *lines))
+    return replace(figure, x=replace(figure.x, high=EDGE * max(line.at for line in lines)), panels=(panel,))
 
 
 def _storage(swept: Swept) -> tuple[Threshold, ...]:

@@ -50,8 +50,6 @@ class Swept:
     over: Over
     metric: str
     curves: tuple[Points, ...]
-    fixed: int | None
-    """The size that did not vary, bytes: of a sweep over buffers the total, else the buffer."""
     storage: Floats | None
     """Bandwidth around the page cache, B/s."""
     experiment: Mapping[str, Any]
@@ -89,7 +87,7 @@ def swept_of(subject: Subject) -> Swept:
     if not curves:
         raise InputError(f"{subject.label}: no trial of this sweep has a value of {metric}")
     around = None if storage is None else next(iter(storage.values()))
-    return Swept(over, metric, curves, _fixed(subject, over), around, subject.experiment or {})
+    return Swept(over, metric, curves, around, subject.experiment or {})
 
 
 def values_of(series: Series, metric: str) -> Floats:
@@ -104,15 +102,3 @@ def _over(subject: Subject) -> Over:
     raise InputError(
         f"{subject.label}: is no sweep: its tests lack the parameters that etude io sweep gives them"
     )
-
-
-def _fixed(subject: Subject, over: Over) -> int | None:
-    """Of the test with the largest size, since a smaller total makes the buffer smaller, too."""
-    plan = (subject.experiment or {}).get("plan") or {}
-    option = "-t" if over == "buffer" else "-b"
-    found = [
-        int(words[words.index(option) + 1])
-        for test in plan.get("tests") or ()
-        if option in (words := list(test["command"]))
-    ]
-    return max(found, default=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import shlex
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,11 +25,15 @@ from etude.io.curves import Curve, curve, words
 from etude.io.sizes import shown, sizes
 from etude.program import engine_path
 from etude.results.reader import Results, read_experiment
+from etude.testbed import snapshot
 
 BANDWIDTH = MetricPattern("bandwidth", r"([0-9.]+) KBytes/sec", "KiB/s")
 STORAGE = "storage"
 """The curve of the reference: what the device gives without the page cache, at one size."""
 STORAGE_BUFFER = 1 << 20
+DIRECT = "-d"
+PAGE = 4096
+"""What transfers around the page cache are usually aligned to, bytes."""
 BUFFERS, TOTALS = "8..16M", "1..128M"
 BUFFER, TOTAL = 2 << 20, 16 << 20
 """Of the sweep over totals and of that over buffers: those of the lab notes."""
@@ -59,15 +64,17 @@ class Sweep:
             raise UsageError("a sweep is over buffer sizes or over total sizes: give one value of the other")
         if self.operation not in ("read", "write"):
             raise UsageError(f"operation {self.operation!r}: expected read or write")
-        if self.operation == "write" and os.path.isfile(self.where):
+        if self.operation == "write" and not os.path.isdir(self.where):
             raise UsageError(
-                f"{self.where}: a sweep does not write to a file that is there; name a directory"
+                f"{self.where}: a sweep writes only to a file that it has made; name a directory"
             )
         if self.cpu is not None and self.cpu < 0:
             raise UsageError(f"CPU {self.cpu}: they are numbered from 0")
         if self.trials < 2:
             raise UsageError(f"{self.trials} trials: a sweep needs at least 2 of each size for its spread")
         names = [chosen.name for chosen in self.curves]
+        if not names:
+            raise UsageError("no curve to sweep: give at least one")
         if len(set(names)) < len(names) or STORAGE in names:
             raise UsageError(f"curves {', '.join(names)}: each needs a name of its own, other than {STORAGE}")
         if len(names) * len(self.buffers) * len(self.totals) > MOST_TESTS:
@@ -82,8 +89,8 @@ class Sweep:
 def sweep(
     where: str | os.PathLike[str] = ".",
     *,
-    buffers: str | Sequence[int] | None = None,
-    totals: str | Sequence[int] | None = None,
+    buffers: str | int | Sequence[int] | None = None,
+    totals: str | int | Sequence[int] | None = None,
     curves: Sequence[str] | None = None,
     trials: int | None = None,
     refine: int = 0,
@@ -127,32 +134,47 @@ def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = silen
 def make_sweep(
     where: str | os.PathLike[str],
     *,
-    buffers: str | Sequence[int] | None = None,
-    totals: str | Sequence[int] | None = None,
+    buffers: str | int | Sequence[int] | None = None,
+    totals: str | int | Sequence[int] | None = None,
     curves: Sequence[str] | None = None,
     trials: int | None = None,
     **options: object,
 ) -> Sweep:
     """A sweep with the usual values for what is not said. Raises UsageError for what cannot be meant."""
-    of_totals = _sizes(totals or ()) if totals else ()
+    of_totals = _sizes(totals) if totals else ()
     over_totals = len(of_totals) > 1
+    of_totals = of_totals or (TOTAL,)
     of_buffers = _sizes(buffers) if buffers else (BUFFER,) if over_totals else sizes(BUFFERS)
+    if not over_totals:
+        of_buffers = tuple(sorted({min(buffer, *of_totals) for buffer in of_buffers}))
     if curves is None:
-        curves = ("static", "dynamic") if over_totals else ("untouched", "touched", "huge")
+        curves = ("static", "dynamic") if over_totals else _usual_curves()
     if trials is None:
         trials = 20 if over_totals else 10
     return Sweep(
         os.path.abspath(os.fspath(where)),
         of_buffers,
-        of_totals or (TOTAL,),
+        of_totals,
         tuple(map(curve, curves)),
         trials,
         **options,  # type: ignore[arg-type]
     )
 
 
-def _sizes(given: str | Sequence[int]) -> tuple[int, ...]:
-    return sizes(given) if isinstance(given, str) else tuple(sorted({int(value) for value in given}))
+def _usual_curves() -> tuple[str, ...]:
+    """Huge pages only where the kernel gives them when asked."""
+    memory = snapshot.memory(Path("/"))
+    huge = memory["huge_page_bytes"] is not None and memory["huge_pages"] in ("always", "madvise")
+    return ("untouched", "touched", "huge") if huge else ("untouched", "touched")
+
+
+def _sizes(given: str | int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(given, str):
+        return sizes(given)
+    found = tuple(sorted({int(value) for value in ((given,) if isinstance(given, int) else given)}))
+    if not found or found[0] < 1:
+        raise UsageError(f"sizes {given!r}: expected numbers of bytes from 1")
+    return found
 
 
 def make_plan(what: Sweep, seed: int | None = None) -> Plan:
@@ -169,12 +191,9 @@ def make_plan(what: Sweep, seed: int | None = None) -> Plan:
         for total in what.totals
         for buffer in what.buffers
     ]
-    if what.over == "buffer" and what.storage and _has_direct(what.where):
-        tests.append(
-            make_test(
-                what, Curve(STORAGE, ("-d", "--touch")), min(STORAGE_BUFFER, *what.totals), *what.totals
-            )
-        )
+    if _measures_storage(what):
+        storage = Curve(STORAGE, (DIRECT, "--touch"))
+        tests.append(make_test(what, storage, min(STORAGE_BUFFER, *what.totals), *what.totals))
     return Plan(
         name=f"io-{what.operation}-{what.over}s",
         tests=tuple(tests),
@@ -185,14 +204,24 @@ def make_plan(what: Sweep, seed: int | None = None) -> Plan:
     )
 
 
+def _measures_storage(what: Sweep) -> bool:
+    """Whether a sweep has the reference: asked for, and possible with these sizes on that file system."""
+    (total, *more) = what.totals
+    return (
+        what.over == "buffer" and not more and what.storage and total % PAGE == 0 and _has_direct(what.where)
+    )
+
+
 def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
     """The test of one curve at one size. The buffer is never larger than the total."""
     buffer = min(buffer, total)
-    place, made = _data_file(what.where, total)
+    direct = DIRECT in chosen.options
+    place, made = _data_file(what.where, total, direct)
     varies, value = ("total", total) if what.over == "total" else ("buffer", buffer)
     command = [*words(chosen, what.program), what.operation, "-B", "-b", str(buffer), "-t", str(total)]
     command += ["--tail"] * (total % buffer != 0)
-    command += ["-q"] if varies == "total" else ["--cool", _cooling(what, chosen)]
+    warm = what.operation == "read" and not direct
+    command += ["-q"] if varies == "total" else ["--cool", "warm" if warm else "none"]
     command += [*chosen.options, place]
     return Test(
         f"{varies}={shown(value)} {chosen.name}",
@@ -205,15 +234,14 @@ def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
     )
 
 
-def _cooling(what: Sweep, chosen: Curve) -> str:
-    """A file is read from the page cache; what goes around it must not find it there."""
-    return "drop" if "-d" in chosen.options else "warm" if what.operation == "read" else "none"
+def _data_file(where: str, total: int, direct: bool) -> tuple[str, bool]:
+    """The data file, and whether the sweep makes it: one for each total, below a directory.
 
-
-def _data_file(where: str, total: int) -> tuple[str, bool]:
-    """The data file, and whether the sweep makes it: one for each total, below a directory."""
+    What goes around the page cache has a file of its own: it would change how the other lies in the cache.
+    """
     if os.path.isdir(where):
-        return os.path.join(where, f"etude-io-{os.getpid()}-{shown(total)}"), True
+        name = f"etude-io-{os.getpid()}-{shown(total)}{'-direct' if direct else ''}"
+        return os.path.join(where, name), True
     return where, False
 
 
@@ -252,6 +280,9 @@ def _check_place(what: Sweep) -> None:
 
 def _length(path: str) -> int:
     """Of a file or a block device, bytes."""
+    kind = os.stat(path).st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISBLK(kind)):
+        raise InputError(f"{path}: is no file that can be read again and again; name a file or a directory")
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.lseek(file, 0, os.SEEK_END)

@@ -46,12 +46,7 @@ def _ratios(base: Points, other: Points, common: np.ndarray) -> Iterator[str]:
             f"{size_text(size)}: {base.name} {quantity(a, 's')}, {other.name} {quantity(b, 's')}, which is "
             f"{b / a:.3f} times that."
         )
-    pairs = [_pair(base, other, size) for size in common]
-    difference = float(np.median([b - a for a, b in pairs]))
-    yield (
-        f"{other.name} takes {quantity(abs(difference), 's')} {'more' if difference > 0 else 'less'} than {base.name} "
-        f"(median of the differences over all sizes), however much is read."
-    )
+    yield _difference(base, other, common)
     for level in LEVELS if common.size > 1 else ():
         yield _crossing(base, other, common, level)
 
@@ -60,14 +55,35 @@ def _pair(base: Points, other: Points, size: float) -> tuple[float, float]:
     return float(np.median(base.at(size))), float(np.median(other.at(size)))
 
 
+def _difference(base: Points, other: Points, common: np.ndarray) -> str:
+    """What the other takes more: one number where it is the same at every size, as far as these trials tell."""
+    differences, low, high = [], [], []
+    for size in common:
+        a, b = base.at(size), other.at(size)
+        differences.append(float(np.median(b) - np.median(a)))
+        low.append(float(np.quantile(b, 0.25) - np.quantile(a, 0.75)))
+        high.append(float(np.quantile(b, 0.75) - np.quantile(a, 0.25)))
+    middle = float(np.median(differences))
+    if max(low) <= middle <= min(high):
+        return f"{other.name} takes {_more(middle)} than {base.name}, however much is read, by these trials."
+    least, most = _more(min(differences)), _more(max(differences))
+    return f"{other.name} takes {least} to {most} than {base.name}, by size; the median is {_more(middle)}."
+
+
+def _more(seconds: float) -> str:
+    return f"{quantity(abs(seconds), 's')} {'more' if seconds >= 0 else 'less'}"
+
+
 def _crossing(base: Points, other: Points, common: np.ndarray, level: float) -> str:
-    found = crossings.crossing(
-        common, [base.at(size) for size in common], [other.at(size) for size in common], level
-    )
+    """From where on the slower of the two, at the smallest size, is slower by less than a share."""
+    first, second = _pair(base, other, common[0])
+    quick, slow = (base, other) if second >= first else (other, base)
+    quicks, slows = [quick.at(size) for size in common], [slow.at(size) for size in common]
+    found = crossings.crossing(common, quicks, slows, level)
     share = f"{100 * (level - 1):.0f} %"
     if found.at is None:
-        first, last = _pair(base, other, common[-1])
-        if last >= level * first:
+        least, most = _pair(quick, slow, common[-1])
+        if most >= level * least:
             return f"The difference does not fall below {share} up to {size_text(common[-1])}."
         return f"The difference is below {share} from {size_text(common[0])} on."
     within = ""
