@@ -1,9 +1,13 @@
 //! The command lines of the engine's programs.
 
+mod tracing;
+
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use etude_measure::{BARRIER, Request};
+
+pub use tracing::{record, trace};
 
 /// Adds the options of a measured command.
 pub fn measure_options(command: Command) -> Command {

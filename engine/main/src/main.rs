@@ -16,6 +16,8 @@ fn main() -> ExitCode {
     match arguments.next().as_deref().and_then(OsStr::to_str) {
         Some("io") => return ExitCode::from(etude_io::main("etude io", arguments)),
         Some("ipc") => return ExitCode::from(etude_ipc::main("etude ipc", arguments)),
+        Some("record") => return ExitCode::from(etude_engine::record(arguments)),
+        Some("trace") => return ExitCode::from(etude_engine::trace(arguments)),
         _ => {}
     }
     let matches = command().get_matches();
@@ -44,6 +46,8 @@ fn command() -> Command {
         .subcommand(columns_command())
         .subcommand(Command::new("io").about("The lab's benchmark of files; io --help"))
         .subcommand(Command::new("ipc").about("The lab's benchmark of pipes and sockets; ipc --help"))
+        .subcommand(Command::new("record").about("Record a program's I/O; record --help"))
+        .subcommand(Command::new("trace").about("What stands in such a record; trace --help"))
         .subcommand(etude_engine::measure_options(Command::new("measure")))
 }
 

@@ -1,0 +1,251 @@
+//! `etude record [-o FILE] [options] -- COMMAND`.
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use lexopt::prelude::*;
+
+use crate::record::{Recording, create, record, resolve};
+use crate::rewrite::clock::counter_is_sound;
+use crate::rewrite::hook::Clock;
+use crate::sink::Summary;
+
+const HELP: &str = "\
+Record a program's I/O: each call, when, with which result, per thread of every process that it starts.
+
+usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
+
+  -o, --output FILE    the trace (default NAME-UTCTIME.trace); it must not be there yet
+      --clock CLOCK    auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
+      --full WAY       when a thread is quicker than the recorder: wait (default), or drop and count
+      --technique HOW  rewrite (default): by jumps in the program's own code, some 20 to 50 ns a call; ptrace: each call
+                       stops its thread, some 20 µs a call, for code that cannot be rewritten
+  -q, --quiet          say nothing but what is wrong
+  -h, --help
+
+The program runs as it would otherwise, with its own input, output and exit status; what there is to say of the trace
+goes to standard error when it has ended. More: docs/recording.md.
+
+exit status: the program's; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could not be recorded,
+and was not started
+";
+
+struct Options {
+    output: Option<PathBuf>,
+    clock: Option<Clock>,
+    drop_when_full: bool,
+    stops: bool,
+    quiet: bool,
+    command: Vec<OsString>,
+}
+
+/// Runs the verb; its exit status.
+pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
+    match options(arguments) {
+        Ok(Some(options)) => run(options),
+        Ok(None) => {
+            print!("{HELP}");
+            0
+        }
+        Err(error) => complain(&format!("{error}; see etude record --help"), 2),
+    }
+}
+
+fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
+    let mut found = Options {
+        output: None,
+        clock: None,
+        drop_when_full: false,
+        stops: false,
+        quiet: false,
+        command: Vec::new(),
+    };
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('o') | Long("output") => found.output = Some(parser.value()?.into()),
+            Long("clock") => found.clock = clock(&parser.value()?.string()?)?,
+            Long("full") => {
+                found.drop_when_full = match parser.value()?.string()?.as_str() {
+                    "wait" => false,
+                    "drop" => true,
+                    other => return Err(format!("--full {other}: expected wait or drop").into()),
+                }
+            }
+            Long("technique") => {
+                found.stops = match parser.value()?.string()?.as_str() {
+                    "rewrite" => false,
+                    "ptrace" => true,
+                    other => return Err(format!("--technique {other}: expected rewrite or ptrace").into()),
+                }
+            }
+            Short('q') | Long("quiet") => found.quiet = true,
+            Short('h') | Long("help") => return Ok(None),
+            Value(program) => {
+                found.command.push(program);
+                found.command.extend(parser.raw_args()?);
+            }
+            _ => return Err(argument.unexpected()),
+        }
+    }
+    if found.command.is_empty() {
+        return Err("nothing to record: give a command".into());
+    }
+    Ok(Some(found))
+}
+
+fn clock(text: &str) -> Result<Option<Clock>, lexopt::Error> {
+    match text {
+        "auto" => Ok(None),
+        "tsc" => Ok(Some(Clock::Tsc)),
+        "vdso" => Ok(Some(Clock::Vdso)),
+        other => Err(format!("--clock {other}: expected auto, tsc or vdso").into()),
+    }
+}
+
+fn run(options: Options) -> u8 {
+    let program = &options.command[0];
+    let name = program.to_string_lossy();
+    let path = match resolve(program) {
+        Ok(path) => path,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return complain(&format!("{name}: not found; give the path of a program"), 127);
+        }
+        Err(_) => return complain(&format!("{name}: cannot be executed; see its permissions"), 126),
+    };
+    if let Some(why) = privileged(&path) {
+        return complain(&format!("{name}: {why}: traced, it would run without them; record it as root"), 5);
+    }
+    let output = options.output.clone().unwrap_or_else(|| default_output(&path));
+    let file = match create(&output) {
+        Ok(file) => file,
+        Err(error) => {
+            return complain(
+                &format!("{}: cannot be made: {error}; name another with -o", output.display()),
+                5,
+            );
+        }
+    };
+    let words = options.command.iter().map(|word| CString::new(word.as_bytes()));
+    let Ok(argv) = words.collect::<Result<Vec<_>, _>>() else {
+        return complain("an argument has a zero byte in it", 2);
+    };
+    let clock = options.clock.unwrap_or(if counter_is_sound().is_ok() { Clock::Tsc } else { Clock::Vdso });
+    match record(
+        &Recording { argv, clock, drop_when_full: options.drop_when_full, stops: options.stops },
+        file,
+    ) {
+        Ok(outcome) => {
+            tell(&outcome.summary, &output.display().to_string(), options.quiet);
+            status(outcome.status)
+        }
+        Err(error) => {
+            let _ = std::fs::remove_file(&output);
+            complain(
+                &format!(
+                    "{name}: cannot be recorded here: {error}; is ptrace allowed (containers may forbid it)?"
+                ),
+                5,
+            )
+        }
+    }
+}
+
+/// Whether the program gets rights from its file that the kernel takes from a traced one.
+fn privileged(path: &std::path::Path) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt;
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } == 0 {
+        return None;
+    }
+    let mode = std::fs::metadata(path).ok()?.mode();
+    if mode & (libc::S_ISUID | libc::S_ISGID) != 0 {
+        return Some("has the rights of another user (setuid or setgid)");
+    }
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: texts that end with a zero byte; nothing is written to a place of no length.
+    let length =
+        unsafe { libc::getxattr(name.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
+    (length > 0).then_some("has rights of its own (capabilities of the file)")
+}
+
+fn default_output(path: &std::path::Path) -> PathBuf {
+    let name = path.file_name().map_or("program".into(), |name| name.to_string_lossy());
+    let time: String =
+        crate::rewrite::clock::now().chars().filter(|c| c.is_ascii_alphanumeric()).take(15).collect();
+    PathBuf::from(format!("{name}-{time}Z.trace"))
+}
+
+fn status(status: i32) -> u8 {
+    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) as u8 } else { 128 + libc::WTERMSIG(status) as u8 }
+}
+
+fn complain(line: &str, code: u8) -> u8 {
+    eprintln!("etude record: {line}");
+    code
+}
+
+fn tell(summary: &Summary, output: &str, quiet: bool) {
+    if let Some(why) = &summary.cut {
+        eprintln!("etude record: {output}: the trace ends early: {why}; the program ran on unrecorded");
+    }
+    if summary.dropped > 0 {
+        eprintln!(
+            "etude record: {} calls are not in the trace: they found no room, or a signal handler jumped out of them",
+            summary.dropped
+        );
+    }
+    for why in &summary.unrecorded {
+        eprintln!("etude record: not recorded: {why}");
+    }
+    completeness(summary, quiet);
+    for (path, count) in summary.left.iter().filter(|_| !quiet) {
+        eprintln!(
+            "etude record: {path}: {count} places that make calls could not be changed: the trace lists them"
+        );
+    }
+    if !quiet {
+        let each = summary.bytes as f64 / summary.events.max(1) as f64;
+        let (events, bytes, processes) = (summary.events, summary.bytes, summary.processes);
+        eprintln!(
+            "etude record: {output}: {events} calls of {processes} processes, {bytes} bytes ({each:.2} a call)"
+        );
+    }
+}
+
+fn completeness(summary: &Summary, quiet: bool) {
+    let (mut reads, mut writes, mut kernel_reads, mut kernel_writes, mut unknown) = (0, 0, 0, 0, 0);
+    for each in &summary.compared {
+        match each.kernel {
+            Some(kernel) => {
+                kernel_reads += kernel.reads;
+                kernel_writes += kernel.writes;
+                reads += each.recorded.reads;
+                writes += each.recorded.writes;
+            }
+            None => unknown += 1,
+        }
+        if !each.complete()
+            && let Some(kernel) = each.kernel
+        {
+            eprintln!(
+                "etude record: incomplete: thread {} of process {}: {} of {} reads, {} of {} writes",
+                each.thread,
+                each.process,
+                each.recorded.reads,
+                kernel.reads,
+                each.recorded.writes,
+                kernel.writes
+            );
+        }
+    }
+    if unknown > 0 {
+        eprintln!("etude record: {unknown} threads ended before the kernel's counts of them could be read");
+    }
+    if !quiet {
+        eprintln!(
+            "etude record: {reads} of {kernel_reads} reads and {writes} of {kernel_writes} writes that the kernel counted"
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! One recording, from the file's creation to its last frame.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use etude_calls::{Call, Processor};
+use etude_sites::Cache;
+use etude_trace::{Clock as StoredClock, Header, Writer};
+
+use crate::rewrite::clock::Calibration;
+use crate::rewrite::cost;
+use crate::rewrite::hook::{Clock, Entry};
+use crate::rewrite::image::Way;
+use crate::rewrite::layout::RINGS;
+use crate::rewrite::ring::Segment;
+use crate::rewrite::tracer::{Rings, Tracer};
+use crate::sink::{self, Summary, text_arguments};
+
+/// How often the rings are emptied: they hold 4096 calls.
+const EVERY: Duration = Duration::from_millis(1);
+
+/// What is to be recorded, and how.
+pub struct Recording {
+    pub argv: Vec<CString>,
+    pub clock: Clock,
+    pub drop_when_full: bool,
+    /// By ptrace and seccomp, where code cannot be rewritten.
+    pub stops: bool,
+}
+
+/// How the program ended (as `waitpid` tells), and what there is to say of the trace.
+pub struct Outcome {
+    pub status: i32,
+    pub summary: Summary,
+}
+
+/// Runs the program to its end, and writes the trace.
+///
+/// # Errors
+/// The program could not be started, or not be traced.
+pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
+    let segment = Arc::new(Segment::new()?);
+    let mut calibration = Calibration::new(recording.clock);
+    let own = (!recording.stops).then(|| cost::measure(recording.clock, &segment, RINGS - 1)).transpose()?;
+    calibration.again();
+    let header = header(recording, &calibration, own);
+    let writer = Writer::create(file, &header)?;
+    let rings = Arc::new(Mutex::new(Rings::new(sink::File::new(writer, calibration))));
+    let over = Arc::new(AtomicBool::new(false));
+    let drainer = std::thread::spawn({
+        let (segment, rings, over) = (segment.clone(), rings.clone(), over.clone());
+        move || {
+            while !over.load(Ordering::Relaxed) {
+                rings.lock().expect("no thread panics").drain(&segment);
+                std::thread::sleep(EVERY);
+            }
+        }
+    });
+    let (clock, stops) = (recording.clock, recording.stops);
+    let way = Way { clock, entry, texts, stops, cache: Cache::of_user() };
+    let status = Tracer::new(segment, rings.clone(), way, recording.drop_when_full).run(&recording.argv);
+    over.store(true, Ordering::Relaxed);
+    let _ = drainer.join();
+    let rings = Arc::into_inner(rings).expect("the drainer is gone").into_inner().expect("no thread panics");
+    let summary = rings.into_sink().finish(Vec::new());
+    Ok(Outcome { status: status?, summary })
+}
+
+/// Which arguments of a call are texts, by its number.
+fn texts(number: u32) -> Vec<u8> {
+    let call = Call::from_number(Processor::X86_64, number.into());
+    call.map_or(Vec::new(), |call| text_arguments(call).to_vec())
+}
+
+/// Which entry of the hook a call takes.
+pub fn entry(number: u32) -> Entry {
+    const MMAP: u32 = 9;
+    const MPROTECT: u32 = 10;
+    const PKEY_MPROTECT: u32 = 329;
+    const PRCTL: u32 = 157;
+    const SECCOMP: u32 = 317;
+    let Some(call) = Call::from_number(Processor::X86_64, number.into()) else {
+        return match number {
+            PKEY_MPROTECT => Entry::Map,
+            PRCTL | SECCOMP => Entry::Quiet,
+            _ => Entry::Raw,
+        };
+    };
+    match (number, &text_arguments(call)[..]) {
+        (MMAP | MPROTECT, _) => Entry::Map,
+        (_, [0]) => Entry::Path1,
+        (_, [1]) => Entry::Path2,
+        (_, [0, 1]) => Entry::Path12,
+        (_, [1, 3]) => Entry::Path24,
+        (_, [0, 2]) => Entry::Path13,
+        _ if call.row().arguments.len() > 4 => Entry::Wide,
+        _ => Entry::Plain,
+    }
+}
+
+fn header(recording: &Recording, calibration: &Calibration, own: Option<cost::Cost>) -> Header {
+    let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let costs = own.map(|own| [("*", own.plain_ns), ("openat", own.path_ns)]);
+    Header {
+        argv: recording.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        cwd: std::env::current_dir().map_or(String::new(), |path| path.to_string_lossy().into_owned()),
+        start: calibration.start(),
+        host: text("/proc/sys/kernel/hostname"),
+        kernel: text("/proc/sys/kernel/osrelease"),
+        processor: Processor::X86_64.name().to_owned(),
+        technique: if recording.stops { "ptrace" } else { "rewrite" }.to_owned(),
+        clock: StoredClock {
+            kind: if recording.clock == Clock::Tsc { "tsc" } else { "monotonic" }.to_owned(),
+            ns_per_tick: calibration.rate(),
+            calibration_error_ns: None,
+        },
+        own_cost_ns: costs.into_iter().flatten().map(|(name, cost)| (name.to_owned(), cost)).collect(),
+        ..Header::default()
+    }
+}
+
+/// Makes a new file for a trace.
+///
+/// # Errors
+/// It is there already, or cannot be made.
+pub fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// The path of a program as the shell would find it.
+///
+/// # Errors
+/// It is nowhere (`NotFound`), or cannot be executed (`PermissionDenied`).
+pub fn resolve(program: &std::ffi::OsStr) -> io::Result<PathBuf> {
+    let candidates: Vec<PathBuf> = if program.as_bytes().contains(&b'/') {
+        vec![PathBuf::from(program)]
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        std::env::split_paths(&path).map(|directory| directory.join(program)).collect()
+    };
+    let mut refused = io::ErrorKind::NotFound;
+    for path in candidates {
+        let Ok(found) = std::fs::metadata(&path) else { continue };
+        let text = CString::new(path.as_os_str().as_bytes())?;
+        // SAFETY: a text that ends with a zero byte.
+        if found.is_file() && unsafe { libc::access(text.as_ptr(), libc::X_OK) } == 0 {
+            return Ok(path);
+        }
+        refused = io::ErrorKind::PermissionDenied;
+    }
+    Err(refused.into())
+}

@@ -1,0 +1,135 @@
+//! From the ticks of a clock to nanoseconds since the trace began.
+
+use std::time::{Duration, Instant};
+
+use crate::rewrite::hook::Clock;
+
+/// Before so much time has gone by, the counter's rate is not known well enough.
+const LEAST: Duration = Duration::from_millis(10);
+
+/// Whether stamps of the time stamp counter can be trusted here, or why not.
+pub fn counter_is_sound() -> Result<(), String> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err("no time stamp counter on this processor".to_owned());
+    }
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    if source.trim() == "tsc" {
+        return Ok(()); // the kernel trusts it itself, and watches it
+    }
+    Err(format!(
+        "the kernel's clock source is {}, not tsc",
+        if source.is_empty() { "unknown" } else { source.trim() }
+    ))
+}
+
+/// One clock, read beside `CLOCK_MONOTONIC`.
+pub struct Calibration {
+    clock: Clock,
+    began: Instant,
+    first: (u64, u64),
+    last: (u64, u64),
+}
+
+impl Calibration {
+    pub fn new(clock: Clock) -> Calibration {
+        let first = pair(clock);
+        Calibration { clock, began: Instant::now(), first, last: first }
+    }
+
+    /// Reads both clocks anew: the longer ago the beginning, the better the rate is known.
+    pub fn again(&mut self) {
+        self.last = pair(self.clock);
+    }
+
+    /// Waits until the rate is known well enough.
+    pub fn settle(&mut self) {
+        if self.last.1 - self.first.1 < LEAST.as_nanos() as u64 {
+            std::thread::sleep(LEAST.saturating_sub(self.began.elapsed()));
+            self.again();
+        }
+    }
+
+    /// Time of day at the beginning, UTC, RFC 3339.
+    pub fn start(&self) -> String {
+        let ago = monotonic_ns() - self.first.1;
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: a valid place for the answer.
+        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut now) };
+        let ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 - ago;
+        day_and_time(ns)
+    }
+
+    /// Now, in nanoseconds since the beginning.
+    pub fn now_ns(&self) -> u64 {
+        monotonic_ns() - self.first.1
+    }
+
+    /// Nanoseconds of a tick.
+    pub fn rate(&self) -> f64 {
+        match self.clock {
+            Clock::Vdso => 1.0,
+            Clock::Tsc => (self.last.1 - self.first.1) as f64 / (self.last.0 - self.first.0).max(1) as f64,
+        }
+    }
+
+    /// Nanoseconds since the beginning; 0 for what was before.
+    pub fn ns(&self, ticks: u64) -> u64 {
+        (ticks.saturating_sub(self.first.0) as f64 * self.rate()) as u64
+    }
+}
+
+/// Ticks and nanoseconds of the same instant: of some readings the one between whose ends least time went by.
+fn pair(clock: Clock) -> (u64, u64) {
+    let reading = || {
+        let before = ticks(clock);
+        let ns = monotonic_ns();
+        let after = ticks(clock);
+        (after - before, before + (after - before) / 2, ns)
+    };
+    let (_, at, ns) = (0..8).map(|_| reading()).min().expect("eight readings");
+    (at, ns)
+}
+
+/// The clock, now.
+pub fn ticks(clock: Clock) -> u64 {
+    match clock {
+        // SAFETY: every x86-64 processor has the instruction.
+        Clock::Tsc => unsafe { std::arch::x86_64::_rdtsc() },
+        Clock::Vdso => monotonic_ns(),
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// `2026-01-31T12:00:00.000000000Z` from nanoseconds since the epoch.
+fn day_and_time(ns: u64) -> String {
+    let seconds = (ns / 1_000_000_000) as libc::time_t;
+    // SAFETY: a plain structure, filled by the C library.
+    let day = unsafe {
+        let mut day: libc::tm = std::mem::zeroed();
+        libc::gmtime_r(&seconds, &mut day);
+        day
+    };
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z",
+        day.tm_year + 1900,
+        day.tm_mon + 1,
+        day.tm_mday,
+        day.tm_hour,
+        day.tm_min,
+        day.tm_sec,
+        ns % 1_000_000_000
+    )
+}
+
+/// Time of day, UTC, RFC 3339.
+pub fn now() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    day_and_time(since.as_nanos() as u64)
+}

@@ -1,0 +1,517 @@
+//! The code that runs inside the recorded program.
+//!
+//! Position-independent assembly that is copied into each recorded image. It makes no system call of its own, takes no
+//! lock, uses 160 bytes of stack below the red zone of 128, and changes no register but those that a system call may change
+//! (rax, rcx, r11, flags). `%gs` points to the thread's ring (`layout`); of a program that sets it itself nothing is
+//! read there, for it may point to nothing: `rdgsbase` tells.
+//!
+//! It is entered from a trampoline with the call's number in rax, its arguments where the kernel expects them, and in
+//! rcx the address at which the program goes on; the two bytes before that address are a `syscall` instruction, so
+//! that a call that is not to be recorded is made by going there.
+
+use std::arch::global_asm;
+
+use crate::rewrite::layout::{
+    DATA, DROPPED, HEAD, HEADER, MAGIC, MARGIN, MODE, OWNER, OWNER_DIED, RING, RINGS, SLOT, TAIL,
+};
+
+/// What is recorded of a call, and so by which entry it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Entry {
+    /// Not recorded.
+    Raw = 0,
+    /// Result and the first four arguments.
+    Plain = 1,
+    /// All six arguments.
+    Wide = 2,
+    /// As Wide; then the launcher is told if code was mapped.
+    Map = 3,
+    /// A path in the first argument.
+    Path1 = 4,
+    /// A path in the second.
+    Path2 = 5,
+    /// Paths in the first and second.
+    Path12 = 6,
+    /// In the second and fourth.
+    Path24 = 7,
+    /// In the first and third.
+    Path13 = 8,
+    /// Not recorded; but the thread never again, if it forbids itself to read the clock (seccomp's strict mode does).
+    Quiet = 9,
+}
+
+impl Entry {
+    /// In the order of their numbers.
+    pub const ALL: [Entry; 10] = {
+        use Entry::*;
+        [Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet]
+    };
+}
+
+// Frame: 0 return, 8 rdx, 16 rax (number), 24 t0, 32 result, 40 and 48 texts, 56 word, 64 r8.
+macro_rules! hook {
+    ($prefix:literal, $stamp:literal) => {
+        global_asm!(
+            ".section .rodata.etude_hook,\"a\",@progbits",
+            ".balign 64",
+            concat!(".globl ", $prefix, "begin"),
+            concat!($prefix, "begin:"),
+            // the vdso's clock_gettime, filled in for each image
+            ".quad 0",
+            // where the rings are
+            concat!($prefix, "rings:"),
+            ".quad 0",
+            concat!($prefix, "entries:"),
+            concat!(".long ", $prefix, "raw - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "plain - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "wide - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "map - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "path1 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "path2 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "path12 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "path24 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "path13 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "quiet - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "any - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "trap - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "remote - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "made - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "long_made - ", $prefix, "begin"),
+            // which entry each number takes, where only rax knows it
+            concat!($prefix, "kinds:"),
+            ".fill 512, 1, 0",
+            ".balign 16",
+            concat!($prefix, "any:"),
+            "cmp $511, %rax",
+            concat!("ja ", $prefix, "raw"),
+            concat!("lea ", $prefix, "kinds(%rip), %r11"),
+            "movzbl (%r11,%rax), %r11d",
+            "test %r11d, %r11d",
+            concat!("jz ", $prefix, "raw"),
+            "lea -288(%rsp), %rsp",
+            "mov %rdx, 8(%rsp)",
+            concat!("lea ", $prefix, "entries(%rip), %rdx"),
+            "movslq (%rdx,%r11,4), %r11",
+            concat!("lea ", $prefix, "begin(%rip), %rdx"),
+            "add %rdx, %r11",
+            "mov 8(%rsp), %rdx",
+            "lea 288(%rsp), %rsp",
+            "jmp *%r11",
+            concat!($prefix, "remote:"), // for calls that the launcher makes in this thread
+            "syscall",
+            "int3",
+            concat!($prefix, "raw:"),
+            "sub $2, %rcx",
+            "jmp *%rcx",
+            // --- prctl 157: PR_SET_SECCOMP 22 strict 1, PR_SET_TSC 26 fault 2; seccomp 317: strict 0
+            concat!($prefix, "quiet:"),
+            "cmp $157, %eax",
+            "jne 3f",
+            "cmp $26, %edi",
+            "je 2f",
+            "cmp $22, %edi",
+            concat!("jne ", $prefix, "raw"),
+            "cmp $1, %esi",
+            concat!("jne ", $prefix, "raw"),
+            "jmp 4f",
+            "2:",
+            "cmp $2, %esi",
+            concat!("jne ", $prefix, "raw"),
+            "jmp 4f",
+            "3:",
+            "test %edi, %edi",
+            concat!("jne ", $prefix, "raw"),
+            "4:",
+            "rdgsbase %r11",
+            concat!("sub ", $prefix, "rings(%rip), %r11"),
+            "cmp ${length}, %r11",
+            concat!("jae ", $prefix, "raw"),
+            "movl $0, %gs:0",
+            concat!("jmp ", $prefix, "raw"),
+            ".balign 16",
+            // --- one slot
+            concat!($prefix, "plain:"),
+            "rdgsbase %r11",
+            concat!("sub ", $prefix, "rings(%rip), %r11"),
+            "cmp ${length}, %r11",
+            concat!("jae ", $prefix, "raw"),
+            "cmpl ${magic}, %gs:0",
+            concat!("jne ", $prefix, "raw"),
+            "lea -288(%rsp), %rsp",
+            "mov %rcx, (%rsp)",
+            "mov %rdx, 8(%rsp)",
+            "mov %rax, 16(%rsp)",
+            $stamp,
+            "mov %rax, 24(%rsp)",
+            "mov 16(%rsp), %rax",
+            "mov 8(%rsp), %rdx",
+            "syscall",
+            concat!($prefix, "made:"),
+            "mov %rax, 32(%rsp)",
+            $stamp,
+            "mov %rax, %rdx",
+            "2:",
+            "mov %gs:{head}, %rcx",
+            "sub %gs:{tail}, %rcx",
+            "cmp ${full}, %rcx",
+            "jae 7f",
+            "3:",
+            "mov ${slot}, %ecx",
+            "xadd %rcx, %gs:{head}", // one instruction: a signal sees it done or not
+            "mov %rcx, %r11",
+            "and ${mask}, %r11d",
+            "mov %rdx, %gs:{data}+16(%r11)",
+            "mov 24(%rsp), %rax",
+            "mov %rax, %gs:{data}+8(%r11)",
+            "mov 8(%rsp), %rdx",
+            "mov 32(%rsp), %rax",
+            "mov %rax, %gs:{data}+24(%r11)",
+            "mov %rdi, %gs:{data}+32(%r11)",
+            "mov %rsi, %gs:{data}+40(%r11)",
+            "mov %rdx, %gs:{data}+48(%r11)",
+            "mov %r10, %gs:{data}+56(%r11)",
+            "shl $10, %rcx",
+            "or 16(%rsp), %rcx",
+            "mov %rcx, %gs:{data}(%r11)", // last: now it is there
+            "4:",
+            "mov (%rsp), %rcx",
+            "lea 288(%rsp), %rsp",
+            "jmp *%rcx",
+            // full: wait for the consumer, or drop
+            "7:",
+            "cmpl $0, %gs:{mode}",
+            "jne 8f",
+            "mov $0x4000000, %r11d",
+            "5:",
+            "testl ${died}, %gs:{owner}",
+            "jnz 8f",
+            "pause",
+            "mov %gs:{head}, %rcx",
+            "sub %gs:{tail}, %rcx",
+            "cmp ${full}, %rcx",
+            "jb 3b",
+            "dec %r11d",
+            "jnz 5b",
+            "movl $1, %gs:{mode}", // nobody reads any more
+            "8:",
+            "incq %gs:{dropped}",
+            "mov 8(%rsp), %rdx",
+            "mov 32(%rsp), %rax",
+            "jmp 4b",
+            ".balign 16",
+            // --- several slots: all arguments, and up to two texts
+            concat!($prefix, "path1:"),
+            "lea -288(%rsp), %rsp",
+            "mov %rdi, 40(%rsp)",
+            "movq $0, 48(%rsp)",
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "path2:"),
+            "lea -288(%rsp), %rsp",
+            "mov %rsi, 40(%rsp)",
+            "movq $0, 48(%rsp)",
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "path12:"),
+            "lea -288(%rsp), %rsp",
+            "mov %rdi, 40(%rsp)",
+            "mov %rsi, 48(%rsp)",
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "path24:"),
+            "lea -288(%rsp), %rsp",
+            "mov %rsi, 40(%rsp)",
+            "mov %r10, 48(%rsp)",
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "path13:"),
+            "lea -288(%rsp), %rsp",
+            "mov %rdi, 40(%rsp)",
+            "mov %rdx, 48(%rsp)",
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "wide:"),
+            concat!($prefix, "map:"),
+            "lea -288(%rsp), %rsp",
+            "movq $0, 40(%rsp)",
+            "movq $0, 48(%rsp)",
+            concat!($prefix, "long:"),
+            "rdgsbase %r11",
+            concat!("sub ", $prefix, "rings(%rip), %r11"),
+            "cmp ${length}, %r11",
+            "jae 9f",
+            "cmpl ${magic}, %gs:0",
+            "jne 9f",
+            "mov %rcx, (%rsp)",
+            "mov %rdx, 8(%rsp)",
+            "mov %rax, 16(%rsp)",
+            $stamp,
+            "mov %rax, 24(%rsp)",
+            "mov 16(%rsp), %rax",
+            "mov 8(%rsp), %rdx",
+            "syscall",
+            concat!($prefix, "long_made:"),
+            "mov %rax, 32(%rsp)",
+            $stamp,
+            "mov %rax, 64(%rsp)", // t1
+            "cmpq $-14, 32(%rsp)", // EFAULT: the texts cannot be read
+            "je 3f",
+            "cmpq $-38, 32(%rsp)", // ENOSYS: nobody has read them
+            "jne 2f",
+            "3:",
+            "movq $0, 40(%rsp)",
+            "movq $0, 48(%rsp)",
+            "2:",
+            // slots: 2 for the arguments, more for texts; lengths are taken with their final zero
+            "xor %ecx, %ecx",
+            "mov 40(%rsp), %rdx",
+            "test %rdx, %rdx",
+            "jz 3f",
+            "2:",
+            "movzbl (%rdx), %eax",
+            "inc %rdx",
+            "inc %ecx",
+            "test %eax, %eax",
+            "jz 3f",
+            "cmp $1900, %ecx",
+            "jb 2b",
+            "3:",
+            "mov %ecx, 72(%rsp)",
+            "xor %r11d, %r11d",
+            "mov 48(%rsp), %rdx",
+            "test %rdx, %rdx",
+            "jz 3f",
+            "2:",
+            "movzbl (%rdx), %eax",
+            "inc %rdx",
+            "inc %r11d",
+            "test %eax, %eax",
+            "jz 3f",
+            "cmp $1900, %r11d",
+            "jb 2b",
+            "3:",
+            "mov %r11d, 76(%rsp)",
+            "lea 24+63(%rcx,%r11), %ecx", // r8, r9, both lengths, texts
+            "shr $6, %ecx",
+            "mov %ecx, 80(%rsp)", // further slots
+            "mov %gs:{head}, %rdx",
+            "sub %gs:{tail}, %rdx",
+            "cmp ${full}, %rdx",
+            "jae 7f",
+            "3:",
+            "mov 80(%rsp), %ecx",
+            "inc %ecx",
+            "shl $6, %ecx",
+            "xadd %rcx, %gs:{head}",
+            "mov %rcx, 56(%rsp)",
+            "mov %rcx, %r11",
+            "and ${mask}, %r11d",
+            "mov 24(%rsp), %rax",
+            "mov %rax, %gs:{data}+8(%r11)",
+            "mov 64(%rsp), %rax",
+            "mov %rax, %gs:{data}+16(%r11)",
+            "mov 32(%rsp), %rax",
+            "mov %rax, %gs:{data}+24(%r11)",
+            "mov %rdi, %gs:{data}+32(%r11)",
+            "mov %rsi, %gs:{data}+40(%r11)",
+            "mov 8(%rsp), %rax",
+            "mov %rax, %gs:{data}+48(%r11)",
+            "mov %r10, %gs:{data}+56(%r11)",
+            "add ${slot}, %rcx",
+            "mov %rcx, %r11",
+            "and ${mask}, %r11d",
+            "mov %r8, %gs:{data}(%r11)",
+            "mov %r9, %gs:{data}+8(%r11)",
+            "mov 72(%rsp), %rax",
+            "mov %rax, %gs:{data}+16(%r11)",
+            "add $24, %rcx",
+            // rcx: where the next byte goes; rdx: from where
+            "mov 40(%rsp), %rdx",
+            "mov 72(%rsp), %eax",
+            "mov %eax, 84(%rsp)",
+            "2:",
+            "cmpl $0, 84(%rsp)",
+            "je 3f",
+            "movzbl (%rdx), %eax",
+            "mov %rcx, %r11",
+            "and ${mask}, %r11d",
+            "mov %al, %gs:{data}(%r11)",
+            "inc %rcx",
+            "inc %rdx",
+            "decl 84(%rsp)",
+            "jmp 2b",
+            "3:",
+            "mov 48(%rsp), %rdx",
+            "2:",
+            "cmpl $0, 76(%rsp)",
+            "je 3f",
+            "movzbl (%rdx), %eax",
+            "mov %rcx, %r11",
+            "and ${mask}, %r11d",
+            "mov %al, %gs:{data}(%r11)",
+            "inc %rcx",
+            "inc %rdx",
+            "decl 76(%rsp)",
+            "jmp 2b",
+            "3:",
+            "mov 56(%rsp), %rcx",
+            "mov %rcx, %r11",
+            "and ${mask}, %r11d",
+            "shl $10, %rcx",
+            "mov 80(%rsp), %eax",
+            "shl $10, %eax",
+            "or %rax, %rcx",
+            "or 16(%rsp), %rcx",
+            "mov %rcx, %gs:{data}(%r11)",
+            "4:",
+            // was code mapped? mmap 9, mprotect 10, pkey_mprotect 329, remap never makes code
+            "mov 16(%rsp), %rax",
+            "mov 8(%rsp), %rdx",
+            "test $4, %dl",
+            "jz 6f",
+            "cmp $9, %eax",
+            "je 5f",
+            "cmp $10, %eax",
+            "je 5f",
+            "cmp $329, %eax",
+            "jne 6f",
+            "5:",
+            "cmpq $-4096, 32(%rsp)",
+            "ja 6f",
+            "testl ${died}, %gs:{owner}", // nobody would hear of it, and the trap be a signal that kills
+            "jnz 6f",
+            concat!($prefix, "trap:"),
+            "int3",
+            "6:",
+            "mov 32(%rsp), %rax",
+            "mov (%rsp), %rcx",
+            "lea 288(%rsp), %rsp",
+            "jmp *%rcx",
+            "7:",
+            "cmpl $0, %gs:{mode}",
+            "jne 8f",
+            "mov $0x4000000, %r11d",
+            "5:",
+            "testl ${died}, %gs:{owner}",
+            "jnz 8f",
+            "pause",
+            "mov %gs:{head}, %rdx",
+            "sub %gs:{tail}, %rdx",
+            "cmp ${full}, %rdx",
+            "jb 3b",
+            "dec %r11d",
+            "jnz 5b",
+            "movl $1, %gs:{mode}",
+            "8:",
+            "incq %gs:{dropped}",
+            "jmp 4b",
+            "9:",
+            "lea 288(%rsp), %rsp",
+            "sub $2, %rcx",
+            "jmp *%rcx",
+            concat!(".globl ", $prefix, "end"),
+            concat!($prefix, "end:"),
+            ".text",
+            magic = const MAGIC,
+            length = const RINGS * RING,
+            owner = const OWNER,
+            died = const OWNER_DIED,
+            head = const HEAD,
+            tail = const TAIL,
+            mode = const MODE,
+            dropped = const DROPPED,
+            data = const HEADER,
+            slot = const SLOT,
+            mask = const DATA - 1,
+            full = const DATA - MARGIN,
+            options(att_syntax)
+        );
+    };
+}
+
+// A stamp goes to rax; rcx, rdx and r11 are lost, nothing else.
+hook!("etude_tsc_", "rdtsc\n shl $32, %rdx\n or %rdx, %rax");
+// By the vdso: CLOCK_MONOTONIC in ns. It is a C function: what it may change is kept, the stack is aligned. The 64 bytes
+// from 88(%rsp) on are free; rbx keeps the stack pointer, and is itself kept.
+hook!(
+    "etude_vdso_",
+    "mov %rbx, 88(%rsp)\n mov %rsp, %rbx\n mov %rdi, 96(%rsp)\n mov %rsi, 104(%rsp)\n mov %r8, 112(%rsp)\n \
+     mov %r9, 120(%rsp)\n mov %r10, 128(%rsp)\n lea 136(%rsp), %rsi\n mov $1, %edi\n and $-16, %rsp\n \
+     lea etude_vdso_begin(%rip), %rax\n call *(%rax)\n mov %rbx, %rsp\n mov 88(%rsp), %rbx\n mov 96(%rsp), %rdi\n \
+     mov 104(%rsp), %rsi\n mov 112(%rsp), %r8\n mov 120(%rsp), %r9\n mov 128(%rsp), %r10\n \
+     imul $1000000000, 136(%rsp), %rax\n add 144(%rsp), %rax"
+);
+
+unsafe extern "C" {
+    static etude_tsc_begin: u8;
+    static etude_tsc_end: u8;
+    static etude_vdso_begin: u8;
+    static etude_vdso_end: u8;
+}
+
+/// Which clock stamps the calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// The processor's time stamp counter.
+    Tsc,
+    /// `clock_gettime` of the vdso.
+    Vdso,
+}
+
+/// The code for a clock: to be copied with `kinds` filled in.
+pub struct Code {
+    bytes: Vec<u8>,
+}
+
+const ENTRIES: usize = 16;
+const KINDS: usize = ENTRIES + 15 * 4;
+
+impl Code {
+    /// `kind`: the entry of each call number. `rings`: where the segment is in the image; `vdso`: its `clock_gettime`.
+    pub fn new(clock: Clock, kind: impl Fn(u32) -> Entry, rings: u64, vdso: u64) -> Code {
+        let (begin, end) = match clock {
+            Clock::Tsc => (&raw const etude_tsc_begin, &raw const etude_tsc_end),
+            Clock::Vdso => (&raw const etude_vdso_begin, &raw const etude_vdso_end),
+        };
+        // SAFETY: both labels are in one section of this program, in this order.
+        let mut bytes =
+            unsafe { std::slice::from_raw_parts(begin, end.offset_from(begin) as usize).to_vec() };
+        bytes[..8].copy_from_slice(&vdso.to_le_bytes());
+        bytes[8..16].copy_from_slice(&rings.to_le_bytes());
+        for number in 0..512 {
+            bytes[KINDS + number] = kind(number as u32) as u8;
+        }
+        Code { bytes }
+    }
+
+    /// To be copied to a page of the image.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where an entry is, from the beginning.
+    pub fn entry(&self, entry: Entry) -> u64 {
+        self.offset(entry as usize)
+    }
+
+    /// The entry that looks at rax.
+    pub fn any(&self) -> u64 {
+        self.offset(10)
+    }
+
+    /// The instruction that tells the launcher of mapped code.
+    pub fn trap(&self) -> u64 {
+        self.offset(11)
+    }
+
+    /// An instruction that makes a system call, for the launcher.
+    pub fn remote(&self) -> u64 {
+        self.offset(12)
+    }
+
+    /// Behind the program's own calls: a thread that ends within one ends there.
+    pub fn made(&self) -> [u64; 2] {
+        [self.offset(13), self.offset(14)]
+    }
+
+    fn offset(&self, index: usize) -> u64 {
+        let at = ENTRIES + 4 * index;
+        u64::from(u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes")))
+    }
+}

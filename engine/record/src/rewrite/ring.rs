@@ -1,0 +1,213 @@
+//! The shared segment of rings, as the launcher sees it.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::rewrite::layout::{
+    DATA, DROPPED, HEAD, HEADER, LIST, LOST, MAGIC, MODE, OWNER, RING, RINGS, SLOT, TAIL,
+};
+
+/// One call as it stands in a ring; times are the clock's own ticks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raw {
+    pub number: u32,
+    pub begun: u64,
+    pub ended: u64,
+    pub result: i64,
+    pub arguments: [u64; 6],
+    /// What arguments point at, where they are texts that could be read.
+    pub texts: [Option<Vec<u8>>; 2],
+}
+
+/// Memory for all rings, sparse until it is written.
+pub struct Segment {
+    file: OwnedFd,
+    at: *mut u8,
+    /// The thread that made it, and the beginning of its list of robust futexes: the last ring that joined it.
+    owner: u32,
+    list: &'static AtomicU64,
+}
+
+// SAFETY: the launcher's threads share it through atomics alone.
+unsafe impl Send for Segment {}
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    pub const LENGTH: usize = RINGS * RING;
+
+    pub fn new() -> io::Result<Segment> {
+        // SAFETY: plain system calls; the mapping is of the length that the file has.
+        unsafe {
+            let fd = libc::memfd_create(c"etude-record".as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let file = OwnedFd::from_raw_fd(fd);
+            if libc::ftruncate(fd, Self::LENGTH as libc::off_t) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let both = libc::PROT_READ | libc::PROT_WRITE;
+            let at = libc::mmap(std::ptr::null_mut(), Self::LENGTH, both, libc::MAP_SHARED, fd, 0);
+            if at == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let (owner, list) = (libc::gettid() as u32, robust_list()?);
+            Ok(Segment { file, at: at.cast(), owner, list })
+        }
+    }
+
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Where a ring is in this process.
+    pub fn address(&self, index: usize) -> u64 {
+        self.at as u64 + (index * RING) as u64
+    }
+
+    pub fn ring(&self, index: usize) -> Ring<'_> {
+        assert!(index < RINGS);
+        Ring { segment: self, base: index * RING }
+    }
+}
+
+/// A new, empty list of robust futexes of this thread; it takes the place of the C library's, which knows only its
+/// own robust mutexes, of which there are none here.
+fn robust_list() -> io::Result<&'static AtomicU64> {
+    // As the kernel's struct robust_list_head: first entry, from an entry to its futex, an entry that is in the making.
+    let head: &'static [AtomicU64; 3] = Box::leak(Box::default());
+    let address = head.as_ptr() as u64;
+    head[0].store(address, Ordering::Relaxed); // empty: the list is a circle
+    head[1].store((OWNER as u64).wrapping_sub(LIST as u64), Ordering::Relaxed);
+    // SAFETY: the head is never freed; its entries are in the segment, which is never unmapped.
+    match unsafe { libc::syscall(libc::SYS_set_robust_list, address, size_of_val(head)) } {
+        0 => Ok(&head[0]),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// One of them.
+pub struct Ring<'a> {
+    segment: &'a Segment,
+    base: usize,
+}
+
+impl Ring<'_> {
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        debug_assert!(offset.is_multiple_of(8) && offset + 8 <= RING);
+        // SAFETY: within the segment, aligned, and shared as an atomic by both sides.
+        unsafe { &*self.segment.at.add(self.base + offset).cast::<AtomicU64>() }
+    }
+
+    fn half(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: as `word`.
+        unsafe { &*self.segment.at.add(self.base + offset).cast::<AtomicU32>() }
+    }
+
+    /// Makes it ready for a new thread. Places go on from where they were: an old record is never taken for a new one.
+    pub fn begin(&self, drop_when_full: bool) {
+        self.half(MODE).store(drop_when_full.into(), Ordering::Relaxed);
+        self.word(DROPPED).store(0, Ordering::Relaxed);
+        self.word(LOST).store(0, Ordering::Relaxed);
+        if self.word(LIST).load(Ordering::Relaxed) == 0 {
+            self.half(OWNER).store(self.segment.owner, Ordering::Relaxed);
+            self.word(LIST).store(self.segment.list.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.segment.list.store(self.word(LIST).as_ptr() as u64, Ordering::Release);
+        }
+        // No record stands at place 0: memory that was never written would look like it.
+        for word in [HEAD, TAIL] {
+            self.word(word).fetch_max(DATA as u64, Ordering::Relaxed);
+        }
+        self.half(0).store(MAGIC, Ordering::Release);
+    }
+
+    /// Records that found no room, or were never written.
+    pub fn dropped(&self) -> u64 {
+        self.word(DROPPED).load(Ordering::Relaxed) + self.word(LOST).load(Ordering::Relaxed)
+    }
+
+    /// Whether its thread has forbidden itself to read the clock, and writes no more.
+    pub fn quiet(&self) -> bool {
+        self.half(0).load(Ordering::Relaxed) != MAGIC
+    }
+
+    /// Skips a record that was reserved and never written: its thread ended, or left the hook by a jump.
+    pub fn forget(&self) -> u64 {
+        let head = self.word(HEAD).load(Ordering::Acquire);
+        let tail = self.word(TAIL).swap(head, Ordering::Release);
+        (head - tail) / SLOT as u64
+    }
+
+    /// Takes all whole records; returns how many bytes were used before.
+    ///
+    /// One that is not written yet holds up those behind it: its thread is at it, or a signal handler that interrupted
+    /// it. If the ring fills up meanwhile, or nothing is to come (`last`), the handler has left by a jump: it is passed
+    /// over, and counts as dropped.
+    pub fn drain(&self, last: bool, mut take: impl FnMut(Raw)) -> u64 {
+        let head = self.word(HEAD).load(Ordering::Acquire);
+        let begin = self.word(TAIL).load(Ordering::Relaxed);
+        let mut tail = begin;
+        while tail < head {
+            if !self.is_whole(tail) {
+                if !last && head - tail < DATA as u64 / 2 {
+                    break;
+                }
+                let next = (tail..head).step_by(SLOT).find(|place| self.is_whole(*place));
+                let Some(next) = next.or(last.then_some(head)) else { break };
+                self.word(LOST).fetch_add(1, Ordering::Relaxed);
+                tail = next;
+                continue;
+            }
+            let word = self.data(tail).load(Ordering::Relaxed);
+            let further = word >> 10 & 0x3f;
+            take(self.record(tail, (word & 0x3ff) as u32, further));
+            tail += SLOT as u64 * (1 + further);
+        }
+        self.word(TAIL).store(tail, Ordering::Release);
+        head - begin
+    }
+
+    /// Whether a record stands there, and all of it.
+    fn is_whole(&self, place: u64) -> bool {
+        self.data(place).load(Ordering::Acquire) >> 16 == (place / SLOT as u64) & 0xffff_ffff_ffff
+    }
+
+    fn data(&self, place: u64) -> &AtomicU64 {
+        self.word(HEADER + (place as usize & (DATA - 1)))
+    }
+
+    fn record(&self, place: u64, number: u32, further: u64) -> Raw {
+        let get = |offset: u64| self.data(place + offset).load(Ordering::Relaxed);
+        let mut raw = Raw {
+            number,
+            begun: get(8),
+            ended: get(16),
+            result: get(24) as i64,
+            arguments: [get(32), get(40), get(48), get(56), 0, 0],
+            texts: [None, None],
+        };
+        if further > 0 {
+            raw.arguments[4] = get(64);
+            raw.arguments[5] = get(72);
+            let lengths = get(80);
+            let (first, second) = (lengths & 0xffff_ffff, lengths >> 32);
+            let room = further * SLOT as u64 - 24;
+            if first + second <= room {
+                raw.texts = [self.text(place + 88, first), self.text(place + 88 + first, second)];
+            }
+        }
+        raw
+    }
+
+    /// Bytes without their final zero; None where there is not even that.
+    fn text(&self, place: u64, length: u64) -> Option<Vec<u8>> {
+        let last = (place + length).checked_sub(1).filter(|_| length > 0)?;
+        let byte = |at: u64| {
+            let offset = self.base + HEADER + (at as usize & (DATA - 1));
+            // SAFETY: within the data of this ring.
+            unsafe { self.segment.at.add(offset).read_volatile() }
+        };
+        Some((place..last).map(byte).collect())
+    }
+}

@@ -1,0 +1,112 @@
+//! The slow way: each recorded call stops its thread twice, and the launcher looks. For code that cannot be rewritten.
+//!
+//! A seccomp filter lets all other calls through untouched; it is inherited by all that the program starts.
+
+use std::io;
+use std::mem::offset_of;
+
+use crate::rewrite::remote::{Memory, Pid, ptrace};
+use crate::rewrite::ring::Raw;
+
+/// The longest text that is kept, as in the hook.
+const LONGEST: usize = 1900;
+const PAGE: u64 = 4096;
+/// What the kernel answers where a call is made again by itself.
+pub const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
+
+/// A call that has begun.
+pub struct Begun {
+    number: u32,
+    arguments: [u64; 6],
+    texts: [Option<Vec<u8>>; 2],
+    at: u64,
+}
+
+/// Makes this process, and all that it starts, stop at these calls. It must be traced already.
+///
+/// # Safety
+/// Only between fork and exec: it calls nothing but the kernel, and the program can no longer get the rights of a
+/// setuid file.
+pub unsafe fn install(filter: &[libc::sock_filter]) -> bool {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the filter lives through the call.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    }
+}
+
+/// The filter for some calls of this processor.
+pub fn filter(numbers: impl Iterator<Item = u32>) -> Vec<libc::sock_filter> {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut steps = vec![
+        step(LOAD, 0, 0, offset_of!(libc::seccomp_data, arch) as u32),
+        step(EQUAL, 1, 0, AUDIT_ARCH_X86_64),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        step(LOAD, 0, 0, offset_of!(libc::seccomp_data, nr) as u32),
+    ];
+    for number in numbers {
+        steps.push(step(EQUAL, 0, 1, number));
+        steps.push(step(RETURN, 0, 0, libc::SECCOMP_RET_TRACE));
+    }
+    steps.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+    steps
+}
+
+/// A thread has stopped at a call; `texts` are the arguments that are texts.
+///
+/// # Errors
+/// It is gone, or the kernel is older than 5.3.
+pub fn begun(tid: Pid, texts: impl Fn(u32) -> Vec<u8>, now: impl Fn() -> u64) -> io::Result<Begun> {
+    let info = info(tid)?;
+    // SAFETY: at such a stop this is the member that the kernel fills.
+    let entered = unsafe { info.u.seccomp };
+    let number = entered.nr as u32;
+    let mut kept = [None, None];
+    for (place, argument) in kept.iter_mut().zip(texts(number)) {
+        *place = text(tid, entered.args[usize::from(argument)]);
+    }
+    Ok(Begun { number, arguments: entered.args, texts: kept, at: now() })
+}
+
+/// The same thread has stopped behind the call.
+///
+/// # Errors
+/// As `begun`.
+pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<Raw> {
+    let info = info(tid)?;
+    // SAFETY: as above.
+    let result = unsafe { info.u.exit.sval };
+    let result = if RESTARTS.contains(&result) { -i64::from(libc::EINTR) } else { result };
+    let Begun { number, arguments, texts, at } = begun;
+    Ok(Raw { number, begun: at, ended: now, result, arguments, texts })
+}
+
+fn info(tid: Pid) -> io::Result<libc::ptrace_syscall_info> {
+    // SAFETY: plain numbers.
+    let mut info: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
+    ptrace(libc::PTRACE_GET_SYSCALL_INFO, tid, size_of_val(&info), &raw mut info as usize)?;
+    Ok(info)
+}
+
+/// A text of another process, up to its zero byte; read page by page, since the next may not be there.
+fn text(pid: Pid, at: u64) -> Option<Vec<u8>> {
+    let memory = Memory::of(pid).ok()?;
+    let mut bytes = Vec::new();
+    let mut place = at;
+    while bytes.len() < LONGEST {
+        let room = (PAGE - place % PAGE) as usize;
+        let piece = memory.read(place, room.min(LONGEST - bytes.len())).ok()?;
+        if let Some(end) = piece.iter().position(|byte| *byte == 0) {
+            bytes.extend(&piece[..end]);
+            return Some(bytes);
+        }
+        place += piece.len() as u64;
+        bytes.extend(piece);
+    }
+    Some(bytes)
+}

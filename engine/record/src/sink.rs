@@ -1,0 +1,299 @@
+//! From what the tracer sees to the file of a trace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use etude_calls::{Call, Counts, Kind, Processor};
+use etude_trace::{Event, Footer, Image, Left, Meta, Text, Writer};
+use smallvec::SmallVec;
+
+use crate::rewrite::clock::Calibration;
+use crate::rewrite::image::{LeftAsItIs, Patched};
+use crate::rewrite::remote::Pid;
+use crate::rewrite::ring::Raw;
+use crate::rewrite::tracer::{Counters, Sink};
+
+/// Events of one thread that are written together: fewer would cost more bytes each.
+const TOGETHER: usize = 8192;
+
+/// What the kernel counted of a thread, beside what its recorded calls come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    pub thread: u32,
+    pub process: u32,
+    pub kernel: Option<Counters>,
+    pub recorded: Counts,
+    /// What calls that signals interrupted may have counted beside.
+    pub again: Counts,
+}
+
+impl Compared {
+    /// Whether every read and write is there. A call of which it cannot be told whether the kernel counts it makes
+    /// room for what it may come to, and so does one that a signal interrupted: the kernel may have made it again.
+    pub fn complete(&self) -> bool {
+        self.kernel.is_some_and(|kernel| {
+            let fits = |kernel: u64, recorded: u64, again: u64| {
+                kernel <= recorded + again && (kernel >= recorded || self.recorded.uncertain)
+            };
+            fits(kernel.reads, self.recorded.reads, self.again.reads)
+                && fits(kernel.writes, self.recorded.writes, self.again.writes)
+        })
+    }
+}
+
+/// All that is said of a recording when it is over.
+#[derive(Debug, Clone, Default)]
+pub struct Summary {
+    pub events: u64,
+    pub bytes: u64,
+    pub processes: u32,
+    pub dropped: u64,
+    pub compared: Vec<Compared>,
+    /// Path and number of sites that stay as they are.
+    pub left: BTreeMap<String, usize>,
+    pub unrecorded: Vec<String>,
+    /// Why the trace ends before the program did.
+    pub cut: Option<String>,
+}
+
+struct Thread {
+    process: u32,
+    events: Vec<Raw>,
+    counts: Counts,
+    again: Counts,
+}
+
+/// Writes the trace.
+pub struct File {
+    writer: Option<Writer>,
+    calibration: Calibration,
+    threads: BTreeMap<u32, Thread>,
+    summary: Summary,
+}
+
+impl File {
+    pub fn new(writer: Writer, calibration: Calibration) -> File {
+        File { writer: Some(writer), calibration, threads: BTreeMap::new(), summary: Summary::default() }
+    }
+
+    /// Once the last process is gone: what is left is written, and the trace is ended.
+    pub fn finish(mut self, notes: Vec<String>) -> Summary {
+        let threads: Vec<u32> = self.threads.keys().copied().collect();
+        for thread in &threads {
+            self.flush(*thread);
+        }
+        let footer = Footer {
+            processes: self.summary.processes,
+            threads: threads.len() as u32,
+            dropped: self.summary.dropped,
+            end_ns: self.calibration.now_ns(),
+            recorder_cpu_s: cpu_s(),
+            notes,
+            ..Footer::default()
+        };
+        if let Some(writer) = self.writer.take() {
+            self.summary.bytes = writer.bytes();
+            if let Err(error) = writer.finish(&footer) {
+                self.summary.cut = Some(error.to_string());
+            }
+        }
+        self.summary
+    }
+
+    fn write(&mut self, what: impl FnOnce(&mut Writer) -> io::Result<()>) {
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = what(writer)
+        {
+            self.summary.cut = Some(error.to_string());
+            self.summary.bytes = writer.bytes();
+            self.writer = None;
+        }
+    }
+
+    fn meta(&mut self, meta: Meta) {
+        self.write(|writer| writer.meta(&meta));
+    }
+
+    fn flush(&mut self, thread: u32) {
+        let Some(known) = self.threads.get_mut(&thread) else { return };
+        let raws = std::mem::take(&mut known.events);
+        if raws.is_empty() {
+            return;
+        }
+        self.calibration.settle();
+        let events: Vec<Event> = raws.into_iter().filter_map(|raw| self.event(raw)).collect();
+        self.summary.events += events.len() as u64;
+        self.write(|writer| writer.events(thread, &events));
+    }
+
+    fn event(&self, raw: Raw) -> Option<Event> {
+        let call = Call::from_number(Processor::X86_64, raw.number.into())?;
+        let start_ns = self.calibration.ns(raw.begun);
+        let mut texts = SmallVec::new();
+        for (argument, bytes) in text_arguments(call).into_iter().zip(raw.texts) {
+            if let Some(bytes) = bytes {
+                texts.push(Text { argument, bytes: bytes.into() });
+            }
+        }
+        let mut event = Event {
+            start_ns,
+            duration_ns: self.calibration.ns(raw.ended).saturating_sub(start_ns),
+            call,
+            result: raw.result,
+            arguments: raw.arguments,
+            texts,
+        };
+        event.normalise(Processor::X86_64);
+        Some(event)
+    }
+}
+
+/// Which arguments of a call are texts that end with a zero byte.
+pub fn text_arguments(call: Call) -> SmallVec<[u8; 2]> {
+    let kinds = call.row().arguments.iter().enumerate();
+    kinds.filter(|(_, kind)| matches!(kind, Kind::Path | Kind::Name)).map(|(index, _)| index as u8).collect()
+}
+
+impl Sink for File {
+    fn calls(&mut self, thread: u32, calls: &mut Vec<Raw>) {
+        let Some(known) = self.threads.get_mut(&thread) else { return };
+        for raw in calls.iter() {
+            if let Some(call) = Call::from_number(Processor::X86_64, raw.number.into()) {
+                known.counts.add(&call.counts(&raw.arguments, raw.result));
+            }
+        }
+        known.events.append(calls);
+        if known.events.len() >= TOGETHER {
+            self.flush(thread);
+        }
+    }
+
+    fn interrupted(&mut self, thread: u32, call: &Raw) {
+        if let Some(known) = self.threads.get_mut(&thread)
+            && let Some(made) = Call::from_number(Processor::X86_64, call.number.into())
+        {
+            known.again.add(&made.counts(&call.arguments, call.result));
+        }
+    }
+
+    fn tick(&mut self) {
+        self.calibration.again();
+    }
+
+    fn thread(&mut self, thread: u32, process: u32, tid: Pid) {
+        self.threads.insert(
+            thread,
+            Thread { process, events: Vec::new(), counts: Counts::default(), again: Counts::default() },
+        );
+        let at_ns = self.calibration.now_ns();
+        self.meta(Meta::Thread { thread, process, tid: tid as u32, at_ns });
+    }
+
+    fn process(&mut self, process: u32, parent: Option<u32>, pid: Pid) {
+        self.summary.processes += 1;
+        let at_ns = self.calibration.now_ns();
+        let (executable, argv, cwd) = described(pid);
+        self.meta(Meta::Process { process, parent, pid: pid as u32, executable, argv, cwd, at_ns });
+    }
+
+    fn executed(&mut self, process: u32, pid: Pid) {
+        let at_ns = self.calibration.now_ns();
+        let (executable, argv, _) = described(pid);
+        self.meta(Meta::Exec { process, executable, argv, at_ns });
+    }
+
+    fn patched(&mut self, process: u32, found: Vec<Patched>) {
+        for each in found {
+            if !each.left.is_empty() {
+                self.summary.left.insert(each.path.clone(), each.left.len());
+            }
+            let left = each
+                .left
+                .into_iter()
+                .map(|one| Left { offset: one.offset, symbol: None, why: why_left(&one) })
+                .collect();
+            let sites = each.sites as u32;
+            self.meta(Meta::Image(Image { process, path: each.path, build_id: each.build_id, sites, left }));
+        }
+    }
+
+    fn unrecorded(&mut self, process: u32, why: &str) {
+        self.summary.unrecorded.push(format!("process {process}: {why}"));
+        self.meta(Meta::Unrecorded { process, why: why.to_owned() });
+    }
+
+    fn dropped(&mut self, thread: u32, events: u64) {
+        self.summary.dropped += events;
+        self.meta(Meta::Dropped { thread, events });
+    }
+
+    fn counters(&mut self, thread: u32, kernel: Option<Counters>) {
+        self.flush(thread);
+        let Some(known) = self.threads.get_mut(&thread) else { return };
+        let (process, recorded, again) = (known.process, known.counts, known.again);
+        if let Some(kernel) = kernel {
+            self.meta(Meta::Counters {
+                thread,
+                kernel: named(kernel.reads, kernel.writes, kernel.read_bytes, kernel.written_bytes),
+                recorded: with_again(
+                    named(recorded.reads, recorded.writes, recorded.read_bytes, recorded.written_bytes),
+                    again,
+                ),
+            });
+        }
+        self.summary.compared.push(Compared { thread, process, kernel, recorded, again });
+    }
+
+    fn ended(&mut self, process: u32, status: i32) {
+        let at_ns = self.calibration.now_ns();
+        let exited = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+        let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
+        self.meta(Meta::Ended { process, status: exited, signal, at_ns });
+    }
+}
+
+/// `close: no room for a jump`, where it is known which call it is.
+fn why_left(left: &LeftAsItIs) -> String {
+    match left.number.and_then(|number| Call::from_number(Processor::X86_64, number.into())) {
+        Some(call) => format!("{}: {}", call.row().name, left.why),
+        None => format!("any call: {}", left.why),
+    }
+}
+
+fn named(reads: u64, writes: u64, read_bytes: u64, written_bytes: u64) -> BTreeMap<String, u64> {
+    [("syscr", reads), ("syscw", writes), ("rchar", read_bytes), ("wchar", written_bytes)]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+}
+
+/// With what may have been counted beside, where there is any.
+fn with_again(mut counts: BTreeMap<String, u64>, again: Counts) -> BTreeMap<String, u64> {
+    for (name, value) in [("syscr_again", again.reads), ("syscw_again", again.writes)] {
+        if value > 0 {
+            counts.insert(name.to_owned(), value);
+        }
+    }
+    counts
+}
+
+/// Its program, its arguments and its directory, as far as /proc tells.
+fn described(pid: Pid) -> (String, Vec<String>, String) {
+    let link = |name: &str| {
+        fs::read_link(format!("/proc/{pid}/{name}"))
+            .map_or(String::new(), |path| path.to_string_lossy().into_owned())
+    };
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let argv = words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let mut argv: Vec<String> = argv.collect();
+    argv.pop(); // behind the last zero byte
+    (link("exe"), argv, link("cwd"))
+}
+
+/// CPU time of this process, s.
+fn cpu_s() -> Option<f64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the answer.
+    let read = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    (read == 0).then_some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
+}

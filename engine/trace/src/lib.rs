@@ -1,0 +1,28 @@
+//! The file of a recording (docs/trace-format.md): what a program's threads asked of the kernel, when, with which
+//! result. Written as a stream, read as one, in bounded memory.
+//!
+//! `frame.rs` is the file's outer form, `chunk.rs` how events become a few bytes each; `order.rs` puts those of several
+//! threads in order of time; `print.rs`, `columns.rs` and `import.rs` are what becomes of a trace, and where one can
+//! come from.
+
+mod chunk;
+mod columns;
+mod dictionary;
+mod event;
+mod frame;
+pub mod import;
+mod meta;
+mod order;
+mod print;
+mod reader;
+mod varint;
+mod writer;
+
+pub use columns::columns;
+pub use event::{Event, Text};
+pub use frame::Error;
+pub use meta::{Clock, Footer, Header, Image, Left, Meta};
+pub use order::{Failed, Ordered, in_order};
+pub use print::print;
+pub use reader::{Ending, Frame, Reader};
+pub use writer::{MOST_EVENTS, Writer};

@@ -1,0 +1,114 @@
+//! What a trace says beside its events, as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What is known before the first event.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// Always `etude-trace`.
+    pub format: String,
+    pub version: u32,
+    /// As it was executed.
+    pub argv: Vec<String>,
+    pub cwd: String,
+    /// Time of day at which the trace begins, UTC, RFC 3339.
+    pub start: String,
+    pub host: String,
+    /// `uname -r`.
+    pub kernel: String,
+    /// `uname -m`: which processor's calls these were. Flags are those of x86-64 on all.
+    pub processor: String,
+    /// How it was recorded: `rewrite`, `ptrace`, `ebpf`, `strace` (imported).
+    pub technique: String,
+    pub clock: Clock,
+    /// What recording itself adds to a call, ns, by the call's name; `*` for all others. It is in the gaps.
+    pub own_cost_ns: BTreeMap<String, f64>,
+}
+
+/// What times were read from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Clock {
+    /// `tsc`, `monotonic`, or that of an imported trace.
+    pub kind: String,
+    pub ns_per_tick: f64,
+    /// How far it was from the monotonic clock at the end, ns; None where it was not compared.
+    pub calibration_error_ns: Option<f64>,
+}
+
+/// One thing that was noted while recording. Times are since the beginning of the trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Meta {
+    /// A process began; `process` counts from 0, `parent` is the number of another.
+    Process {
+        process: u32,
+        parent: Option<u32>,
+        pid: u32,
+        executable: String,
+        argv: Vec<String>,
+        cwd: String,
+        at_ns: u64,
+    },
+    /// A thread began; `thread` counts from 0 over all processes.
+    Thread { thread: u32, process: u32, tid: u32, at_ns: u64 },
+    /// A process became another program.
+    Exec { process: u32, executable: String, argv: Vec<String>, at_ns: u64 },
+    /// A program or a library was made ready.
+    Image(Image),
+    /// What the kernel had counted of a thread, and what follows from its recorded calls, by the names of
+    /// `/proc/PID/io`.
+    Counters { thread: u32, kernel: BTreeMap<String, u64>, recorded: BTreeMap<String, u64> },
+    /// A process ended, by `exit` or by a signal.
+    Ended { process: u32, status: Option<i32>, signal: Option<i32>, at_ns: u64 },
+    /// Events were lost because nobody emptied the ring in time.
+    Dropped { thread: u32, events: u64 },
+    /// A process, or a part of it, is not in the trace.
+    Unrecorded { process: u32, why: String },
+    /// What a later version notes.
+    #[serde(untagged)]
+    Other(Value),
+}
+
+/// A program or a library in which calls were looked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    pub process: u32,
+    pub path: String,
+    /// In hexadecimal digits.
+    pub build_id: Option<String>,
+    /// Sites that are recorded.
+    pub sites: u32,
+    /// Sites that are not.
+    pub left: Vec<Left>,
+}
+
+/// A site whose calls are not recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Left {
+    /// Where in the file.
+    pub offset: u64,
+    pub symbol: Option<String>,
+    pub why: String,
+}
+
+/// What is known at the end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Footer {
+    /// How many stand in the trace.
+    pub events: u64,
+    pub processes: u32,
+    pub threads: u32,
+    pub dropped: u64,
+    /// When the last process ended, since the beginning of the trace.
+    pub end_ns: u64,
+    /// CPU time of the recorder, s; None where it was not measured.
+    pub recorder_cpu_s: Option<f64>,
+    /// Anything a reader should know.
+    pub notes: Vec<String>,
+}
