@@ -2,8 +2,8 @@
 
 python bench/run.py [--quick] [--all] [PART …]
 
-Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io; reading-large if named,
-or with --all.
+Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io, recording;
+reading-large if named, or with --all.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from io_lab import io_lab
 from launching import launching, reported
 from opening import opening
 from reading import reading, reading_large, small
+from recording import recording
 from rows import Row, quiet_priority
 from scripts import scripts
 from starting import starting
@@ -37,6 +38,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "small": (small, 15, 3),
     "opening": (opening, 9, 2),
     "io": (io_lab, 15, 2),
+    "recording": (recording, 15, 2),
     "reading-large": (reading_large, 2, 1),
 }
 LARGE = {"reading-large"}

@@ -21,6 +21,8 @@ VERBS = {
     "bundle": "pack results for publication, with checksums: --verify",
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
+    "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
+    "script": "a trace of etude record as text: --events",
     "io sweep": "the I/O benchmark at one size after another: results, reading, figures",
     "io explain": "read a sweep again: where it bends and why, where a difference becomes small",
     "io lab": "both sweeps of the I/O lab, with their reading and the three figures",
@@ -29,6 +31,7 @@ VERBS = {
 ENGINE_VERBS = {
     "io": "one run of the I/O benchmark: create, read, write or describe a file (docs/io.md)",
     "ipc": "one run of the IPC benchmark: pipe, local or TCP socket (docs/ipc.md)",
+    "record": "record the I/O of a program and of all that it starts, as it happens (docs/recording.md)",
 }
 """What `etude-engine` does itself, with its own options and sysexits."""
 
@@ -98,9 +101,20 @@ def _hand_over(arguments: list[str]) -> int:
     from etude.program import engine_path
 
     try:
-        os.execv(engine_path(), ["etude", *arguments])
+        os.execve(engine_path(), ["etude", *arguments], _environment_at_start())
     except EtudeError as error:
         return _complain(str(error), error.exit_code)
+
+
+def _environment_at_start() -> dict[str, str]:
+    """As `os.environ`, but with the LC_CTYPE that was there before Python set it (PEP 538): what runs would see it."""
+    environment = dict(os.environ)
+    with suppress(OSError), open("/proc/self/environ", "rb") as file:
+        environment.pop("LC_CTYPE", None)
+        for entry in file.read().split(b"\0"):
+            if entry.startswith(b"LC_CTYPE="):
+                environment["LC_CTYPE"] = os.fsdecode(entry[9:])
+    return environment
 
 
 def overview() -> str:

@@ -1,0 +1,252 @@
+"""How much longer a recorded program runs: workloads of some seconds, a program that ends at once, and an exec."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from recorder import Scratch, Trace, run, trace
+from rows import ROOT, Row, Spread, interleave, peer, progress, ratios, spread
+
+BUSY_PER_S = 1e5
+"""Above so many I/O calls a second what each costs shows in the run time: there is nothing to reach."""
+REACH = 1.02
+EXEC_MS = 3.0
+EXECS = 200
+STRACE = ("strace", "-f", "-ttt", "-T", "-o", "/dev/null")
+
+FILES, FILE_BYTES, PASSES, GZIPS = 6000, 20_000, 20, 3
+UNITS, FUNCTIONS = 8, 350
+ROWS, TOGETHER, CACHE_KIB = 800_000, 40_000, 65_536
+COMMITS, LOGS = 2500, 4
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A shell command, run in its directory after what makes it start alike each time; `short` is less of the same."""
+
+    what: str
+    command: str
+    directory: Path
+    fresh: Callable[[], None] = lambda: None
+    short: str = ""
+
+
+@dataclass
+class Found:
+    """Seconds by party, aligned by round, the last trace, and how many times as long strace makes the short command."""
+
+    plain: list[float]
+    recorded: list[float]
+    trace: Trace
+    strace: float
+
+
+def recorded_work(rounds: int, place: Scratch) -> list[Row]:
+    """All workloads, then the exec."""
+    found = []
+    for make in (tar, gzipped, sqlite, git, compile_tree):
+        workload = make(place.memory)
+        found.append(work_row(workload.what, measured(workload, rounds, place)))
+        shutil.rmtree(workload.directory)
+    return [*found, *exec_rows(rounds, place), start_row(rounds, place)]
+
+
+def measured(workload: Workload, rounds: int, place: Scratch) -> Found:
+    """Plain and recorded in random order, after one recorded run that is not counted: it fills the caches."""
+
+    def plain(*before: str) -> float:
+        return elapsed_s([*before, "/bin/sh", "-c", workload.command], workload, place)
+
+    def recorded() -> float:
+        return plain(*place.recorder("-q"))
+
+    recorded()
+    progress(workload.what)
+    found = interleave({"plain": plain, "recorded": recorded}, rounds)
+    return Found(
+        found["plain"], found["recorded"], trace(place.memory / "next.trace"), strace_ratio(workload, place)
+    )
+
+
+def strace_ratio(workload: Workload, place: Scratch) -> float:
+    """Once, on one CPU, where strace is quickest: it takes as much as a hundred times longer."""
+    words = [
+        "taskset",
+        "-c",
+        str(max(os.sched_getaffinity(0))),
+        "/bin/sh",
+        "-c",
+        workload.short or workload.command,
+    ]
+    plain = elapsed_s(words, workload, place)
+    return elapsed_s([*words[:3], *STRACE, *words[3:]], workload, place) / plain
+
+
+def elapsed_s(words: Sequence[str], workload: Workload, place: Scratch) -> float:
+    """Wall time of a command that must succeed."""
+    workload.fresh()
+    start = time.perf_counter()
+    subprocess.run(
+        words,
+        check=True,
+        cwd=workload.directory,
+        env=place.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return time.perf_counter() - start
+
+
+def work_row(what: str, found: Found) -> Row:
+    """Judged where calls are not too many."""
+    plain, ratio = spread(found.plain), ratios(found.recorded, found.plain)
+    rate = found.trace.foot["events"] / plain.median
+    judged = rate < BUSY_PER_S
+    base = f"plain, {plain.median:.3g} s; strace {found.strace:.3g} ×"
+    about = f"{rate:,.0f} I/O calls/s, {found.trace.execs} execs"
+    reach = f"≤ {REACH} ×" if judged else f"– (above {BUSY_PER_S:,.0f} calls/s)"
+    what = f"run time recorded / plain: {what}; {about}"
+    return Row(what, base, f"{ratio} ×", reach, ratio.median <= REACH if judged else None)
+
+
+def tree(directory: Path) -> None:
+    """Files of many sizes, 200 to a directory."""
+    generator = random.Random(1)
+    for number in range(FILES):
+        path = directory / f"part{number // 200}" / f"file-{generator.randrange(10**6)}-{number}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = " ".join(f"{generator.randrange(10**5):x}" for _ in range(generator.randrange(20)))
+        size = int(generator.expovariate(1 / FILE_BYTES))
+        path.write_text((text * (size // max(len(text), 1) + 1))[:size])
+
+
+def made(memory: Path, name: str) -> Path:
+    """A new directory."""
+    path = memory / name
+    path.mkdir()
+    return path
+
+
+def tar(memory: Path) -> Workload:
+    """Nothing but reading files and writing them to one."""
+    directory = made(memory, "tar")
+    tree(directory / "tree")
+    one = "tar -cf tree.tar tree"
+    command = f"for i in $(seq {PASSES}); do {one}; done"
+    return Workload(f"tar of {FILES} files, {PASSES} times", command, directory, short=one)
+
+
+def gzipped(memory: Path) -> Workload:
+    """The same through gzip, as most are made."""
+    directory = made(memory, "tar.gz")
+    tree(directory / "tree")
+    one = "tar -c tree | gzip -9 > tree.tar.gz"
+    command = f"for i in $(seq {GZIPS}); do {one}; done"
+    return Workload(f"tar and gzip -9 of {FILES} files, {GZIPS} times", command, directory, short=one)
+
+
+def sqlite(memory: Path) -> Workload:
+    """Inserts into an indexed table, forty thousand to a transaction, with a cache that holds it."""
+    directory = made(memory, "sqlite3")
+    generator = random.Random(1)
+    with (directory / "inserts.sql").open("w") as file:
+        file.write(f"pragma cache_size = -{CACHE_KIB};\n")
+        file.write(
+            "create table t (id integer primary key, key text, value real); create index i on t (key);\n"
+        )
+        for number in range(ROWS):
+            file.write("begin;\n" if number % TOGETHER == 0 else "")
+            key, value = generator.randrange(10**9), generator.random()
+            file.write(f"insert into t (key, value) values ('{key:x}', {value:.6f});\n")
+            file.write("commit;\n" if number % TOGETHER == TOGETHER - 1 else "")
+
+    def fresh() -> None:
+        for path in directory.glob("t.db*"):
+            path.unlink()
+
+    short = f"head -n {ROWS // 10} inserts.sql | sqlite3 t.db"
+    return Workload(f"sqlite3, {ROWS:,} inserts", "sqlite3 t.db < inserts.sql", directory, fresh, short)
+
+
+def git(memory: Path) -> Workload:
+    """The differences of all commits of a repository."""
+    directory = made(memory, "git")
+    generator = random.Random(1)
+    texts = [[f"line {line} of {file}" for line in range(200)] for file in range(100)]
+    stream = ["blob\nmark :1\ndata 0\n"]
+    for commit in range(COMMITS):
+        stream.append(f"commit refs/heads/main\ncommitter A <a@example.org> {1_500_000_000 + commit} +0000\n")
+        stream.append("data 7\ncommit\n\n")
+        for file in generator.sample(range(len(texts)), 3):
+            texts[file][generator.randrange(200)] = f"line changed by {commit}: {generator.randrange(10**6)}"
+            text = "\n".join(texts[file]) + "\n"
+            stream.append(f"M 100644 inline d{file % 10}/file{file}\ndata {len(text)}\n{text}\n")
+    subprocess.run(["git", "init", "-q", "-b", "other", "."], cwd=directory, check=True)
+    feed = ["git", "fast-import", "--quiet"]
+    subprocess.run(feed, cwd=directory, input="".join(stream), text=True, check=True)
+    one = "git --no-pager log -p --stat main"
+    command = f"for i in $(seq {LOGS}); do {one}; done"
+    return Workload(f"git log -p of {COMMITS:,} commits, {LOGS} times", command, directory, short=one)
+
+
+def compile_tree(memory: Path) -> Workload:
+    """The package that examples/compile compiles, with fewer and longer sources."""
+    directory = made(memory, "make")
+    generate = ROOT / "examples" / "lib" / "generate-tree.sh"
+    subprocess.run([generate, directory, str(UNITS), str(FUNCTIONS)], check=True)
+    subprocess.run(["./configure"], cwd=directory, check=True, stdout=subprocess.DEVNULL)
+
+    def fresh() -> None:
+        for path in [*directory.rglob("*.o"), directory / "generated"]:
+            path.unlink(missing_ok=True)
+
+    return Workload(f"make and gcc, {UNITS} sources of {FUNCTIONS} functions", "make -s", directory, fresh)
+
+
+def exec_rows(rounds: int, place: Scratch) -> list[Row]:
+    """A loop of posix_spawn and wait4."""
+    loop = [peer("spawn_loop"), str(EXECS), "/bin/true"]
+
+    def each_ms(*before: str) -> float:
+        text = run([*before, *loop], place).stdout
+        return float(re.findall(r"mean ([\d.]+)", text)[0]) / 1e3
+
+    parties: dict[str, Callable[[], float]] = {
+        "plain": each_ms,
+        "recorded": lambda: each_ms(*place.recorder("-q")),
+        "strace": lambda: each_ms("taskset", "-c", str(max(os.sched_getaffinity(0))), *STRACE),
+    }
+    parties["recorded"]()
+    found = interleave(parties, rounds)
+    plain = spread(found["plain"])
+    ours, theirs = (added(found[name], found["plain"]) for name in ("recorded", "strace"))
+    base = f"plain, {plain.median:.3g} ms; strace adds {theirs.median:.3g} ms"
+    what = f"ms added to an exec: {EXECS} × /bin/true by posix_spawn, its code scanned before"
+    return [Row(what, base, str(ours), f"≤ {EXEC_MS:g}", ours.median <= EXEC_MS)]
+
+
+def start_row(rounds: int, place: Scratch) -> Row:
+    """What a recording takes that records next to nothing."""
+
+    def whole_ms(*before: str) -> float:
+        start = time.perf_counter()
+        run([*before, "/bin/true"], place)
+        return 1e3 * (time.perf_counter() - start)
+
+    found = interleave({"plain": whole_ms, "recorded": lambda: whole_ms(*place.recorder("-q"))}, rounds)
+    plain = spread(found["plain"])
+    ours = added(found["recorded"], found["plain"])
+    return Row("ms added to a whole run: /bin/true", f"plain, {plain.median:.3g} ms", str(ours), "–", None)
+
+
+def added(values: Sequence[float], plain: Sequence[float]) -> Spread:
+    """The spread of differences, round by round."""
+    return spread([a - b for a, b in zip(values, plain, strict=True)])

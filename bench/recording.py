@@ -1,0 +1,123 @@
+"""`etude record` beside strace, bpftrace and an LD_PRELOAD of symbols: its cost, its completeness, its traces.
+
+python bench/recording.py [--rounds N] [--parts PART,…] [--record FILE] [--no-fifo]
+
+Parts: calls (ns added to a call, recorded_calls.py), work (run time of workloads and execs, recorded_work.py), whole
+(completeness and size, recorded_whole.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from recorded_calls import recorded_calls
+from recorded_whole import recorded_whole
+from recorded_work import recorded_work
+from recorder import Scratch, scratch
+from rows import BIN, ROOT, Row, quiet_priority
+
+NEEDED = ("cc", "fio", "gcc", "git", "gzip", "make", "sqlite3", "strace", "tar")
+OPTIONAL = ("bpftrace", "gfortran", "go")
+PARTS: dict[str, Callable[[int, Scratch], list[Row]]] = {
+    "calls": recorded_calls,
+    "work": lambda rounds, place: recorded_work(max(2, rounds // 2), place),
+    "whole": lambda rounds, place: recorded_whole(max(2, rounds // 3), place),
+}
+
+EXPLAINED = """\
+*ns added to a call*: blocks of one run of every party in random order; a figure is the median of recorded less plain in
+the same block, with quartiles; *nothing* is a second plain run less the first. The program has one CPU for itself;
+recorders and bpftrace run on the others, strace on the same one, where it is quickest. LD_PRELOAD writes records of
+64 bytes to memory and never empties it; its figure is over all calls, those that it does not see among them. *Run
+time*: whole commands from start to end, plain and recorded in random order, files in memory; strace once, on one CPU,
+over a part of the same work, its output thrown away. *Completeness*: as the recorder prints it."""
+
+
+def recording(rounds: int) -> list[Row]:
+    """All parts, as rows of `make bench`."""
+    check_programs()
+    return measured(rounds, list(PARTS))
+
+
+def measured(rounds: int, parts: Sequence[str]) -> list[Row]:
+    """The rows of some parts."""
+    with scratch() as place:
+        return [row for part in parts for row in PARTS[part](rounds, place)]
+
+
+def check_programs() -> None:
+    """End here if a program is missing."""
+    for program in (*NEEDED, str(BIN / "etude-engine")):
+        if shutil.which(program) is None:
+            sys.exit(f"bench: {program} is missing: make setup, and packaging/debian-packages.txt")
+
+
+def page(found: Sequence[Row], header: Sequence[str]) -> str:
+    """All of it in Markdown."""
+    lines = ["# The recorder beside strace, bpftrace and LD_PRELOAD", "", *header, "", EXPLAINED, ""]
+    lines += ["| what | peer | measured | reach | reached |", "| --- | --- | --- | --- | --- |"]
+    for row in found:
+        verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
+        lines.append(f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |")
+    return "\n".join([*lines, ""])
+
+
+def machine(priority: str) -> list[str]:
+    """Where and how it was measured."""
+    model = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    versions = [
+        version(name) for name in ("strace", "bpftrace", "sqlite3", "git", "gcc", "fio") if shutil.which(name)
+    ]
+    return [
+        f"- {time.strftime('%Y-%m-%d', time.gmtime())}, Linux {platform.release()}, {os.cpu_count()} × "
+        f"{model[0] if model else platform.machine()}, load {os.getloadavg()[0]:.2f} before",
+        f"- {priority}; clock source: {clock.read_text().strip() if clock.exists() else 'not known'}",
+        f"- {'; '.join(versions)}",
+        f"- `python {' '.join([str(Path(sys.argv[0]).resolve().relative_to(ROOT)), *sys.argv[1:]])}`",
+    ]
+
+
+def version(name: str) -> str:
+    """The first line of what a program says of its version."""
+    option = "-version" if name == "sqlite3" else "--version"
+    text = subprocess.run([name, option], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    return text if name in text else f"{name} {text.split()[0]}"
+
+
+def main() -> None:
+    """Measure, print the page, and write it where asked; the exit code is 1 when something was not reached."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=15, help="two or more; 15 by default")
+    parser.add_argument("--parts", help="by commas; by default all")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
+    parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
+    options = parser.parse_args()
+    parts = options.parts.split(",") if options.parts else list(PARTS)
+    if not set(parts) <= set(PARTS):
+        parser.error(f"--parts are {', '.join(PARTS)}")
+    if options.rounds < 2:
+        parser.error("--rounds is two or more: quartiles need two values")
+    check_programs()
+    header = machine("ordinary priority" if options.no_fifo else quiet_priority())
+    found = measured(options.rounds, parts)
+    text = page(found, header)
+    print(text, end="")
+    if options.record:
+        options.record.write_text(text, encoding="utf-8")
+    sys.exit(any(row.reached is False for row in found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,367 @@
+"""What a trace amounts to: per call, per file, per process, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etude.iotrace.calls import BOTH, COUNTED_IN_MESSAGES, READS, WRITES
+from etude.iotrace.files import Files, files_of, processes_of
+from etude.iotrace.places import sequential
+from etude.iotrace.read import Trace, Whole
+from etude.iotrace.stretches import Floats, covered, cumulative_s
+
+PARTS = 100
+"""Of the run, of which it is said what was done in them."""
+_NS = 1e-9
+_LAST_ERROR = -4095
+"""The kernel's results from here to -1 are errors."""
+
+
+@dataclass(frozen=True)
+class CallProfile:
+    """All calls of one name. Times are of whole calls, failed ones too."""
+
+    name: str
+    count: int
+    bytes: int
+    """What was moved; 0 of calls that move nothing, and of those whose results are messages."""
+    errors: Mapping[int, int]
+    """How many, by errno."""
+    time_s: float
+    median_s: float
+    p99_s: float
+    longest_s: float
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """All reads, or all writes. Calls from one descriptor to another are among both."""
+
+    count: int
+    bytes: int
+    time_s: float
+    sizes: Sequence[tuple[int, int]]
+    """Of those that moved something: the smallest size of a power of two, B, and how many have it or less than twice
+    as much."""
+    smallest: int
+    """Of those that moved something, B; 0 where there is none."""
+    largest: int
+    judged: int
+    """How many are by descriptors of files."""
+    sequential: int
+    """How many of these begin where the one before ended."""
+
+
+@dataclass(frozen=True)
+class FileProfile:
+    """All calls about one file."""
+
+    path: str
+    """In brackets what is no file, or of which only the descriptor is known."""
+    count: int
+    errors: int
+    read_bytes: int
+    written_bytes: int
+    time_s: float
+    judged: int
+    sequential: int
+
+
+@dataclass(frozen=True)
+class ProcessProfile:
+    """All calls of one process."""
+
+    process: int
+    parent: int | None
+    pid: int
+    command: Sequence[str]
+    """What it last executed."""
+    threads: int
+    count: int
+    read_bytes: int
+    written_bytes: int
+    time_s: float
+    """In calls, over all its threads."""
+    in_calls_s: float
+    """In which at least one of its threads was in a call."""
+    life_s: float | None
+    """None where its end is not in the trace."""
+
+
+@dataclass(frozen=True, eq=False)
+class OverTime:
+    """What was done in equal parts of the run; arrays of shape (parts,), edges one more."""
+
+    edges_s: Floats
+    read_s: Floats
+    """In reads, over all threads."""
+    write_s: Floats
+    other_s: Floats
+    in_calls_s: Floats
+    """In which at least one thread was in a call; the rest of the part was computing, or waiting otherwise."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All that `etude profile` says."""
+
+    trace: Trace
+    run_s: float
+    in_calls_s: float
+    """Of the run, in which at least one thread was in a recorded call."""
+    recording_s: float
+    """What the recorder itself added, by its own measure; outside of calls."""
+    outside_s: float
+    """The rest of the run: computing, and waiting by calls that are not recorded."""
+    calls: Sequence[CallProfile]
+    """By time, the most first."""
+    reads: Transfers
+    writes: Transfers
+    files: Sequence[FileProfile]
+    """By time, the most first."""
+    processes: Sequence[ProcessProfile]
+    """In the order in which they began."""
+    over_time: OverTime
+    kernel: Mapping[str, int] | None
+    """Reads and writes that the kernel counted of the threads that were compared; None where there is none."""
+    recorded: Mapping[str, int]
+    """What follows from their recorded calls."""
+    missing: Sequence[str]
+    """What is not in the trace, a line each."""
+    notes: Sequence[str]
+    """What else its recorder or import wants to be known."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What is the same in all parts of a profile; arrays of shape (events,)."""
+
+    trace: Trace
+    files: Files
+    process: Whole
+    reads: NDArray[np.bool_]
+    writes: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+    bytes: Whole
+    judged: NDArray[np.bool_]
+    sequential: NDArray[np.bool_]
+
+
+def profile_of(trace: Trace) -> Profile:
+    """Add it all up."""
+    rows = _rows(trace)
+    run_ns = _end_ns(trace)
+    starts, lasting = covered(trace.start_ns, trace.duration_ns)
+    in_calls_s = float(lasting.sum()) * _NS
+    recording_s = min(_recording_s(trace), max(0.0, run_ns * _NS - in_calls_s))
+    kernel, recorded = _compared(trace)
+    return Profile(
+        trace=trace,
+        run_s=run_ns * _NS,
+        in_calls_s=in_calls_s,
+        recording_s=recording_s,
+        outside_s=max(0.0, run_ns * _NS - in_calls_s - recording_s),
+        calls=sorted(_calls(rows), key=lambda each: -each.time_s),
+        reads=_transfers(rows, rows.reads),
+        writes=_transfers(rows, rows.writes),
+        files=sorted(_files(rows), key=lambda each: -each.time_s),
+        processes=list(_processes(rows)),
+        over_time=_over_time(rows, run_ns, (starts, lasting)),
+        kernel=kernel,
+        recorded=recorded,
+        missing=list(_missing(trace)),
+        notes=list(trace.footer.get("notes", ())) if trace.footer is not None else [],
+    )
+
+
+def _rows(trace: Trace) -> _Rows:
+    process = processes_of(trace)
+    files = files_of(trace, process)
+    codes = {name: code for code, name in enumerate(trace.names)}
+
+    def among(names: Sequence[str]) -> NDArray[np.bool_]:
+        table = np.zeros(len(trace.names), bool)
+        table[[codes[name] for name in names if name in codes]] = True
+        found: NDArray[np.bool_] = table[trace.call]
+        return found
+
+    reads, writes = among((*READS, *BOTH)), among((*WRITES, *BOTH))
+    in_bytes = (reads | writes) & ~among(COUNTED_IN_MESSAGES)
+    judged, found = sequential(trace, files)
+    return _Rows(
+        trace=trace,
+        files=files,
+        process=process,
+        reads=reads,
+        writes=writes,
+        failed=(trace.result < 0) & (trace.result >= _LAST_ERROR),
+        bytes=np.where(in_bytes, np.maximum(trace.result, 0), 0),
+        judged=judged,
+        sequential=found,
+    )
+
+
+def _end_ns(trace: Trace) -> int:
+    """When the run was over, since the beginning of the trace."""
+    ends = [int(each["at_ns"]) for each in trace.meta if each.get("what") == "ended"]
+    if trace.footer is not None:
+        ends.append(int(trace.footer["end_ns"]))
+    last = int((trace.start_ns + trace.duration_ns).max(initial=0))
+    return max([*ends, last])
+
+
+def _recording_s(trace: Trace) -> float:
+    """What recording added to the gaps between calls, s; side by side where threads are."""
+    costs = trace.header.get("own_cost_ns") or {}
+    usual = float(costs.get("*", 0.0))
+    by_code = np.array([float(costs.get(name, usual)) for name in trace.names])
+    many = np.bincount(trace.call, minlength=by_code.size)
+    return float(many @ by_code) * _NS
+
+
+def _calls(rows: _Rows) -> Iterator[CallProfile]:
+    trace = rows.trace
+    order = np.lexsort((trace.duration_ns, trace.call))
+    durations = trace.duration_ns[order] * _NS
+    codes, firsts, counts = np.unique(trace.call[order], return_index=True, return_counts=True)
+    moved = _sums(trace.call, rows.bytes, len(trace.names))
+    for code, first, count in zip(codes.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+        ones = durations[first : first + count]
+        mine = rows.failed & (trace.call == code)
+        kinds, many = np.unique(-trace.result[mine], return_counts=True)
+        yield CallProfile(
+            name=trace.names[code],
+            count=count,
+            bytes=int(moved[code]),
+            errors=dict(zip(kinds.tolist(), many.tolist(), strict=True)),
+            time_s=float(ones.sum()),
+            median_s=float(np.median(ones)),
+            p99_s=float(np.percentile(ones, 99)),
+            longest_s=float(ones[-1]),
+        )
+
+
+def _transfers(rows: _Rows, which: NDArray[np.bool_]) -> Transfers:
+    moved = rows.bytes[which]
+    some = moved[moved > 0]
+    powers, many = np.unique(np.frexp(some.astype(np.float64))[1] - 1, return_counts=True)
+    return Transfers(
+        count=int(which.sum()),
+        bytes=int(moved.sum()),
+        time_s=float(rows.trace.duration_ns[which].sum()) * _NS,
+        sizes=[(1 << power, count) for power, count in zip(powers.tolist(), many.tolist(), strict=True)],
+        smallest=int(some.min()) if some.size else 0,
+        largest=int(some.max(initial=0)),
+        judged=int((rows.judged & which).sum()),
+        sequential=int((rows.sequential & rows.judged & which).sum()),
+    )
+
+
+def _files(rows: _Rows) -> Iterator[FileProfile]:
+    """Those that calls were about, and those that others read from."""
+    file, source, names = rows.files.file, rows.files.source, rows.files.names
+    most = len(names)
+    count = np.bincount(file, minlength=most)
+    errors = _sums(file, rows.failed, most)
+    read = _sums(source, np.where(rows.reads, rows.bytes, 0), most)
+    written = _sums(file, np.where(rows.writes, rows.bytes, 0), most)
+    time = _sums(file, rows.trace.duration_ns, most)
+    judged = _sums(file, rows.judged, most)
+    found = _sums(file, rows.judged & rows.sequential, most)
+    for place in np.flatnonzero(count + read).tolist():
+        if place == 0:
+            continue
+        yield FileProfile(
+            path=names[place],
+            count=int(count[place]),
+            errors=int(errors[place]),
+            read_bytes=int(read[place]),
+            written_bytes=int(written[place]),
+            time_s=float(time[place]) * _NS,
+            judged=int(judged[place]),
+            sequential=int(found[place]),
+        )
+
+
+def _sums(places: Any, values: Any, most: int) -> Whole:
+    """The sum of the values of each place; whole numbers, also above 2^53."""
+    found = np.zeros(most, np.int64)
+    np.add.at(found, places, values.astype(np.int64))
+    return found
+
+
+def _processes(rows: _Rows) -> Iterator[ProcessProfile]:
+    trace = rows.trace
+    said = {each["process"]: each for each in trace.meta if each.get("what") == "process"}
+    last = {each["process"]: each for each in trace.meta if each.get("what") == "exec"}
+    ended = {each["process"]: each["at_ns"] for each in trace.meta if each.get("what") == "ended"}
+    # After an exec a thread has a new number, and still its old id.
+    threads = {(each["process"], each["tid"]) for each in trace.meta if each.get("what") == "thread"}
+    for process, life in sorted(said.items(), key=lambda each: each[1]["at_ns"]):
+        mine = rows.process == process
+        _, lasting = covered(trace.start_ns[mine], trace.duration_ns[mine])
+        end = ended.get(process)
+        yield ProcessProfile(
+            process=process,
+            parent=life["parent"],
+            pid=life["pid"],
+            command=last.get(process, life)["argv"] or [life["executable"]],
+            threads=sum(of == process for of, _ in threads),
+            count=int(mine.sum()),
+            read_bytes=int(rows.bytes[mine & rows.reads].sum()),
+            written_bytes=int(rows.bytes[mine & rows.writes].sum()),
+            time_s=float(trace.duration_ns[mine].sum()) * _NS,
+            in_calls_s=float(lasting.sum()) * _NS,
+            life_s=None if end is None else (end - life["at_ns"]) * _NS,
+        )
+
+
+def _over_time(rows: _Rows, run_ns: int, busy: tuple[Whole, Whole]) -> OverTime:
+    trace = rows.trace
+    edges = np.linspace(0, run_ns, PARTS + 1).astype(np.int64)
+    edges_s: Floats = edges.astype(np.float64) * _NS
+
+    def within(which: NDArray[np.bool_]) -> Floats:
+        found: Floats = np.diff(cumulative_s(trace.start_ns[which], trace.duration_ns[which], edges))
+        return found
+
+    return OverTime(
+        edges_s=edges_s,
+        read_s=within(rows.reads),
+        write_s=within(rows.writes & ~rows.reads),
+        other_s=within(~rows.reads & ~rows.writes),
+        in_calls_s=np.diff(cumulative_s(*busy, edges)),
+    )
+
+
+def _compared(trace: Trace) -> tuple[Mapping[str, int] | None, Mapping[str, int]]:
+    told = [each for each in trace.meta if each.get("what") == "counters"]
+    names = ("syscr", "syscw")
+    if not told:
+        return None, dict.fromkeys(names, 0)
+    kernel, recorded = (
+        {name: sum(each[side].get(name, 0) for each in told) for name in names}
+        for side in ("kernel", "recorded")
+    )
+    return kernel, recorded
+
+
+def _missing(trace: Trace) -> Iterator[str]:
+    for each in trace.meta:
+        if each.get("what") == "unrecorded":
+            yield f"process {each['process']}: {each['why']}"
+        elif each.get("what") == "dropped":
+            yield f"thread {each['thread']}: {each['events']:,} calls that found no room"
+        elif each.get("what") == "counters" and any(
+            each["kernel"].get(name) != each["recorded"].get(name) for name in ("syscr", "syscw")
+        ):
+            kernel, recorded = each["kernel"], each["recorded"]
+            yield (
+                f"thread {each['thread']}: {recorded.get('syscr', 0):,} reads and {recorded.get('syscw', 0):,} writes; "
+                f"the kernel counted {kernel.get('syscr', 0):,} and {kernel.get('syscw', 0):,}"
+            )

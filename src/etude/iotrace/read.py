@@ -1,0 +1,165 @@
+"""A trace's calls as arrays: the engine writes them as columns, which are used in place.
+
+docs/trace-format.md, "Columns", says what it leaves.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from etude.errors import InputError, MachineRefuses
+from etude.program import engine_path
+
+VERSION = 1
+_MAGIC = b"etudeevc"
+WORDS = 6
+"""Arguments of a call."""
+
+Whole = NDArray[np.int64]
+Codes = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The calls of a trace, by threads and each in the order in which they ended. Arrays have shape (events,), and are
+    read-only."""
+
+    path: Path
+    start_ns: Whole
+    """Since the beginning of the trace."""
+    duration_ns: Whole
+    result: Whole
+    """-errno for an error."""
+    arguments: tuple[Whole, ...]
+    """Six, each of shape (events,)."""
+    thread: Codes
+    call: NDArray[np.uint16]
+    """Place of its name in `names`."""
+    texts: tuple[Codes, Codes]
+    """Codes of the first and second text of each call; 0 is none."""
+    names: Sequence[str]
+    """Calls as the kernel calls them, by code; that of 0 is empty."""
+    header: Mapping[str, Any]
+    meta: Sequence[Mapping[str, Any]]
+    footer: Mapping[str, Any] | None
+    """None where the trace has no end."""
+    partial: str
+    """Why it ends early; empty where it is whole."""
+    _ends: NDArray[np.uint64]
+    _bytes: NDArray[np.uint8]
+
+    @property
+    def events(self) -> int:
+        """How many calls there are."""
+        return len(self.start_ns)
+
+    def text(self, code: int) -> bytes:
+        """One text by its code; that of 0 is empty."""
+        if code == 0:
+            return b""
+        return self._bytes[int(self._ends[code - 1]) : int(self._ends[code])].tobytes()
+
+
+def read_trace(path: Path, *, partial: bool = False) -> Trace:
+    """The calls of a trace; with `partial` also those before the place at which it is cut short or damaged.
+
+    Raises:
+        InputError: it cannot be read, is no trace, of another version, or, without `partial`, cut short or damaged.
+        MachineRefuses: the engine cannot be run, or there is no memory for what it leaves.
+    """
+    buffer = _run_engine(path)
+    index = _index(buffer)
+    why = _partial(index)
+    if why and not partial:
+        raise InputError(f"{path}: {why}; --partial takes the {index['events']:,} calls before that")
+    return _trace(path, buffer, index, why)
+
+
+def _run_engine(path: Path) -> mmap.mmap:
+    """The file that the engine writes, which is in memory only."""
+    import subprocess
+
+    if "\0" in str(path):
+        raise InputError(f"{path!s:.200}: cannot be read: a zero byte in its name")
+    name = os.fspath(path)
+    command = [engine_path(), "trace", "columns", name]
+    out = os.memfd_create("etude-trace")
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, check=False
+        )
+        said = done.stderr.decode("utf-8", "replace").strip()
+        if done.returncode == InputError.exit_code:
+            raise InputError(_without_repeats(said, name))
+        if done.returncode:
+            raise MachineRefuses(
+                f"{command[0]}: cannot read traces: {said or f'ended with {done.returncode}'}"
+            )
+        return mmap.mmap(out, 0, prot=mmap.PROT_READ)
+    except OSError as error:
+        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; reinstall Étude") from None
+    finally:
+        os.close(out)
+
+
+def _without_repeats(said: str, name: str) -> str:
+    """What the engine said, without its own name in front, and the path once."""
+    line = said.removeprefix("etude trace: ")
+    while line.startswith(f"{name}: {name}: "):
+        line = line.removeprefix(f"{name}: ")
+    return line
+
+
+def _index(buffer: mmap.mmap) -> dict[str, Any]:
+    version = int(np.frombuffer(buffer, np.uint32, 1, 8)[0])
+    if buffer[:8] != _MAGIC or version != VERSION:
+        raise MachineRefuses(
+            f"{engine_path()}: writes other columns of traces than are read here; reinstall Étude"
+        )
+    at, length = (int(value) for value in np.frombuffer(buffer, np.uint64, 2, 16))
+    index: dict[str, Any] = orjson.loads(buffer[at : at + length])
+    return index
+
+
+def _partial(index: Mapping[str, Any]) -> str:
+    if index["wrong"] is not None:
+        return f"damaged: {index['wrong']}"
+    if index["cut_short_at"] is not None:
+        return f"cut short at byte {index['cut_short_at']} (the recorder was killed, or the disk was full)"
+    return ""
+
+
+def _trace(path: Path, buffer: mmap.mmap, index: Mapping[str, Any], why: str) -> Trace:
+    rows, texts = index["events"], index["texts"]
+    found: dict[str, NDArray[Any]] = {}
+    for place in index["columns"]:
+        many = {"texts_at": texts + 1}.get(place["name"], rows)
+        if place["name"] == "texts":
+            many = int(found["texts_at"][-1])
+        found[place["name"]] = np.frombuffer(buffer, place["kind"], many, place["at"])
+    return Trace(
+        path=path,
+        start_ns=found["start_ns"],
+        duration_ns=found["duration_ns"],
+        result=found["result"],
+        arguments=tuple(found[f"argument{number}"] for number in range(WORDS)),
+        thread=found["thread"],
+        call=found["call"],
+        texts=(found["text0"], found["text1"]),
+        names=index["calls"],
+        header=index["header"],
+        meta=index["meta"],
+        footer=index["footer"],
+        partial=why,
+        _ends=found["texts_at"],
+        _bytes=found["texts"],
+    )
