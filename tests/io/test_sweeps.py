@@ -128,7 +128,7 @@ def test_a_file_that_is_there_is_only_read(laboratory: Any) -> None:
         ({"where": "short"}, InputError, "is 5 bytes long, less than 16MiB; make a longer one"),
         ({"where": "short", "operation": "write"}, UsageError, "writes only to a file that it has made"),
         ({"where": "nosuch"}, MachineRefuses, "No such file or directory; name a directory"),
-        ({"totals": "1T"}, MachineRefuses, "1TiB are needed for the data"),
+        ({"totals": "1T"}, MachineRefuses, "2TiB are needed for the data"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(

@@ -24,7 +24,7 @@ from etude.experiment.sitting import (
 )
 from etude.experiment.test import MetricPattern, Test
 from etude.results.reader import Results, load_results, read_experiment
-from etude.results.units import Unit, kind_of, unit_of
+from etude.results.units import kind_of, unit_kept
 from etude.results.writer import directory_name, sole_writer
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _entries(tests: Sequence[Test], taken: Sequence[str]) -> list[dict[str, Any]
 
 
 def _own_metric(pattern: MetricPattern) -> dict[str, str]:
-    unit = (unit_of(pattern.unit) or Unit(pattern.unit)).base
+    unit = unit_kept(pattern.unit).base
     return {"unit": unit, "kind": kind_of(unit)}
 
 

@@ -20,7 +20,7 @@ from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
 from etude.results.model import Measurement, MetricValue, from_line, metric_kind
 from etude.results.reader import read_measurements
-from etude.results.units import Unit, unit_of
+from etude.results.units import unit_kept
 
 CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096
@@ -208,7 +208,7 @@ def _metrics(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def printed_metric(regex: str, unit: str, text: str) -> MetricValue | list[Any]:
     """The number that a pattern finds in what a program printed, in the base of its unit, or why there is none."""
-    known = unit_of(unit) or Unit(unit)
+    known = unit_kept(unit)
     unit = known.base
     match = re.search(regex, text, re.MULTILINE)
     if match is None:

@@ -255,13 +255,14 @@ def _make_file(path: str, total: int) -> str:
 
 
 def _check_place(what: Sweep) -> None:
-    needed = sum(what.totals)
     try:
         if os.path.isdir(what.where):
             if not os.access(what.where, os.W_OK | os.X_OK):
                 raise MachineRefuses(
                     f"{what.where}: no file can be made there: name another directory, or a file to read"
                 )
+            around = _measures_storage(what) or any(DIRECT in chosen.options for chosen in what.curves)
+            needed = sum(what.totals) * (2 if around else 1)
             found = os.statvfs(what.where)
             if found.f_bavail * found.f_frsize < needed + (1 << 20):
                 raise MachineRefuses(

@@ -87,6 +87,13 @@ def unit_of(text: str) -> Unit | None:
     return Unit("1/s", time.over, time.times) if above in _OPERATION else None
 
 
+def unit_kept(text: str) -> Unit:
+    """What a value in the unit that the text names is kept in: the base unit, unless that differs in name alone, as
+    `req/s` does from `1/s`; the unit itself where it is not known."""
+    known = unit_of(text)
+    return Unit(text) if known is None or known.times == known.over else known
+
+
 def kind_of(unit: str) -> str:
     """The kind of a metric of which no more is known than its base unit."""
     if unit == "ratio":
