@@ -20,7 +20,7 @@ Etude = Callable[..., int]
         (["--trials", "1"], 2, "1 trials: a sweep needs at least 2"),
         (["--refine", "-1"], 2, "refine -1: expected how many more sizes there may be"),
         (["--cpu", "-1"], 2, "CPU -1: they are numbered from 0"),
-        (["--totals", "1T", "--buffers", "1M"], 5, "1TiB are needed for the data; there is less room"),
+        (["--totals", "1T", "--buffers", "1M"], 5, "2TiB are needed for the data; there is less room"),
         (["short"], 3, "short: is 5 bytes long, less than 16MiB; make a longer one with etude io create"),
         (["--resume", "r", "--trials", "5"], 2, "--resume takes what to do from the results directory"),
         (["--resume", "nosuch"], 3, "nosuch: no results here"),
