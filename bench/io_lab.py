@@ -20,19 +20,30 @@ import argparse
 import json
 import math
 import os
-import platform
 import random
 import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rows import BIN, BUILD, ROOT, Row, Spread, peer, progress, quiet_priority, ratios, spread
+from rows import (
+    BIN,
+    BUILD,
+    HEADING,
+    Row,
+    Spread,
+    line,
+    measured_where,
+    peer,
+    progress,
+    quiet_priority,
+    ratios,
+    spread,
+)
 
 TOTAL = 16 * 2**20
 SIZES = tuple(2**power for power in range(3, 25))
@@ -272,25 +283,16 @@ def page(sizes: Sequence[Size], found: Sequence[Row], header: Sequence[str]) -> 
         beside = " | ".join(f"{peer.median:.3f}" for peer in (size.c_again, size.dd, size.fio))
         within = "yes" if size.within else "NO"
         lines.append(f"| {named(size.buffer_bytes)} | {size.c_kib_s:.0f} | {io} | {beside} | {within} |")
-    lines += ["", "| what | peer | measured | reach | reached |", "| --- | --- | --- | --- | --- |"]
-    for row in found:
-        verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
-        lines.append(f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |")
+    lines += ["", *HEADING, *map(line, found)]
     return "\n".join([*lines, ""])
 
 
 def machine(priority: str) -> list[str]:
     """Where and how it was measured."""
-    model = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     huge = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     first = [output([name, "--version"]).splitlines()[0] for name in ("dd", "fio", "cc")]
-    return [
-        f"- {time.strftime('%Y-%m-%d', time.gmtime())}, Linux {platform.release()}, {os.cpu_count()} × "
-        f"{model[0] if model else platform.machine()}, load {os.getloadavg()[0]:.2f} before",
-        f"- {priority}; huge pages: {huge.read_text().strip() if huge.exists() else 'none'}",
-        f"- {'; '.join(first)}",
-        f"- `python {' '.join([str(Path(sys.argv[0]).resolve().relative_to(ROOT)), *sys.argv[1:]])}`",
-    ]
+    pages = huge.read_text().strip() if huge.exists() else "none"
+    return measured_where(f"{priority}; huge pages: {pages}", first)
 
 
 def main() -> None:

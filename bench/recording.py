@@ -9,13 +9,9 @@ Parts: calls (ns added to a call, recorded_calls.py), work (run time of workload
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -23,7 +19,7 @@ from recorded_calls import recorded_calls
 from recorded_whole import recorded_whole
 from recorded_work import recorded_work
 from recorder import Scratch, scratch
-from rows import BIN, ROOT, Row, quiet_priority
+from rows import BIN, HEADING, Row, line, measured_where, quiet_priority
 
 NEEDED = ("cc", "fio", "gcc", "git", "gzip", "make", "sqlite3", "strace", "tar")
 OPTIONAL = ("bpftrace", "gfortran", "go")
@@ -64,27 +60,17 @@ def check_programs() -> None:
 def page(found: Sequence[Row], header: Sequence[str]) -> str:
     """All of it in Markdown."""
     lines = ["# The recorder beside strace, bpftrace and LD_PRELOAD", "", *header, "", EXPLAINED, ""]
-    lines += ["| what | peer | measured | reach | reached |", "| --- | --- | --- | --- | --- |"]
-    for row in found:
-        verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
-        lines.append(f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |")
+    lines += [*HEADING, *map(line, found)]
     return "\n".join([*lines, ""])
 
 
 def machine(priority: str) -> list[str]:
     """Where and how it was measured."""
-    model = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-    versions = [
-        version(name) for name in ("strace", "bpftrace", "sqlite3", "git", "gcc", "fio") if shutil.which(name)
-    ]
-    return [
-        f"- {time.strftime('%Y-%m-%d', time.gmtime())}, Linux {platform.release()}, {os.cpu_count()} × "
-        f"{model[0] if model else platform.machine()}, load {os.getloadavg()[0]:.2f} before",
-        f"- {priority}; clock source: {clock.read_text().strip() if clock.exists() else 'not known'}",
-        f"- {'; '.join(versions)}",
-        f"- `python {' '.join([str(Path(sys.argv[0]).resolve().relative_to(ROOT)), *sys.argv[1:]])}`",
-    ]
+    programs = ("strace", "bpftrace", "sqlite3", "git", "gcc", "fio")
+    versions = [version(name) for name in programs if shutil.which(name)]
+    source = clock.read_text().strip() if clock.exists() else "not known"
+    return measured_where(f"{priority}; clock source: {source}", versions)
 
 
 def version(name: str) -> str:

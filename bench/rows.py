@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -27,6 +29,28 @@ class Row:
     value: str
     reach: str
     reached: bool | None
+
+
+HEADING = ("| what | peer | measured | reach | reached |", "| --- | --- | --- | --- | --- |")
+"""Of the table, in Markdown."""
+
+
+def line(row: Row) -> str:
+    """A row of the table, in Markdown."""
+    verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
+    return f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |"
+
+
+def measured_where(conditions: str, versions: Sequence[str]) -> list[str]:
+    """Where, how and by which command it was measured, as a list in Markdown."""
+    model = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return [
+        f"- {time.strftime('%Y-%m-%d', time.gmtime())}, Linux {platform.release()}, {os.cpu_count()} × "
+        f"{model[0] if model else platform.machine()}, load {os.getloadavg()[0]:.2f} before",
+        f"- {conditions}",
+        f"- {'; '.join(versions)}",
+        f"- `python {' '.join([str(Path(sys.argv[0]).resolve().relative_to(ROOT)), *sys.argv[1:]])}`",
+    ]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from launching import launching, reported
 from opening import opening
 from reading import reading, reading_large, small
 from recording import recording
-from rows import Row, quiet_priority
+from rows import HEADING, Row, line, quiet_priority
 from scripts import scripts
 from starting import starting
 from verdicts import COMPARISONS, verdicts
@@ -69,14 +69,13 @@ def main() -> None:
     ).stdout.strip()
     priority = "ordinary priority" if options.no_fifo else quiet_priority()
     print(f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}; {peer}; {priority}")
-    print("| what | peer | measured | reach | reached |\n| --- | --- | --- | --- | --- |", flush=True)
+    print(*HEADING, sep="\n", flush=True)
     missed = False
     for name in options.parts or [name for name in PARTS if options.all or name not in LARGE]:
         part, rounds, quick = PARTS[name]
         for row in part(quick if options.quick else rounds):
-            verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
             missed |= row.reached is False
-            print(f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |", flush=True)
+            print(line(row), flush=True)
     sys.exit(missed and not options.quick)
 
 

@@ -19,7 +19,8 @@ use crate::rewrite::hook::{Clock, Entry};
 use crate::rewrite::image::Way;
 use crate::rewrite::layout::RINGS;
 use crate::rewrite::ring::Segment;
-use crate::rewrite::tracer::{Rings, Tracer};
+use crate::rewrite::rings::Rings;
+use crate::rewrite::tracer::Tracer;
 use crate::sink::{self, Summary, text_arguments};
 
 /// How often the rings are emptied: they hold 4096 calls.

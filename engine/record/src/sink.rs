@@ -12,7 +12,7 @@ use crate::rewrite::clock::Calibration;
 use crate::rewrite::image::{LeftAsItIs, Patched};
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
-use crate::rewrite::tracer::{Counters, Sink};
+use crate::rewrite::rings::{Counters, Sink};
 
 /// Events of one thread that are written together: fewer would cost more bytes each.
 const TOGETHER: usize = 8192;

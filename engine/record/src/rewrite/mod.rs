@@ -14,5 +14,7 @@ mod native;
 mod patch;
 pub(crate) mod remote;
 pub(crate) mod ring;
+pub(crate) mod rings;
+mod start;
 mod stops;
 pub(crate) mod tracer;

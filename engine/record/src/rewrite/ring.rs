@@ -139,15 +139,14 @@ impl Ring<'_> {
         (head - tail) / SLOT as u64
     }
 
-    /// Takes all whole records; returns how many bytes were used before.
+    /// Takes all whole records.
     ///
     /// One that is not written yet holds up those behind it: its thread is at it, or a signal handler that interrupted
     /// it. If the ring fills up meanwhile, or nothing is to come (`last`), the handler has left by a jump: it is passed
     /// over, and counts as dropped.
-    pub fn drain(&self, last: bool, mut take: impl FnMut(Raw)) -> u64 {
+    pub fn drain(&self, last: bool, mut take: impl FnMut(Raw)) {
         let head = self.word(HEAD).load(Ordering::Acquire);
-        let begin = self.word(TAIL).load(Ordering::Relaxed);
-        let mut tail = begin;
+        let mut tail = self.word(TAIL).load(Ordering::Relaxed);
         while tail < head {
             if !self.is_whole(tail) {
                 if !last && head - tail < DATA as u64 / 2 {
@@ -165,7 +164,6 @@ impl Ring<'_> {
             tail += SLOT as u64 * (1 + further);
         }
         self.word(TAIL).store(tail, Ordering::Release);
-        head - begin
     }
 
     /// Whether a record stands there, and all of it.

@@ -8,129 +8,11 @@ use std::sync::{Arc, Mutex};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::hook::Entry;
 use crate::rewrite::image::{Image, Patched, Way};
-use crate::rewrite::layout::RINGS;
 use crate::rewrite::remote::{Pid, ptrace, registers, set_registers};
-use crate::rewrite::ring::{Raw, Segment};
+use crate::rewrite::ring::Segment;
+use crate::rewrite::rings::{Counters, Rings, Sink};
+use crate::rewrite::start::{ignore_interrupts, start};
 use crate::rewrite::stops::{self, Begun, RESTARTS};
-
-const OPTIONS: i32 = libc::PTRACE_O_TRACEEXEC
-    | libc::PTRACE_O_TRACEFORK
-    | libc::PTRACE_O_TRACEVFORK
-    | libc::PTRACE_O_TRACECLONE
-    | libc::PTRACE_O_TRACEEXIT
-    | libc::PTRACE_O_TRACESECCOMP
-    | libc::PTRACE_O_TRACESYSGOOD;
-
-/// Where what is recorded goes.
-pub trait Sink: Send {
-    /// Takes them out.
-    fn calls(&mut self, thread: u32, calls: &mut Vec<Raw>);
-    /// The kernel has counted a call that it may now make again, and then counts again.
-    fn interrupted(&mut self, thread: u32, call: &Raw);
-    /// Some time has gone by.
-    fn tick(&mut self);
-    fn thread(&mut self, thread: u32, process: u32, tid: Pid);
-    fn process(&mut self, process: u32, parent: Option<u32>, pid: Pid);
-    fn executed(&mut self, process: u32, pid: Pid);
-    fn patched(&mut self, process: u32, found: Vec<Patched>);
-    fn unrecorded(&mut self, process: u32, why: &str);
-    fn dropped(&mut self, thread: u32, count: u64);
-    fn counters(&mut self, thread: u32, since_exec: Option<Counters>);
-    fn ended(&mut self, process: u32, status: i32);
-}
-
-/// The kernel's own counts of one process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    pub reads: u64,
-    pub writes: u64,
-    pub read_bytes: u64,
-    pub written_bytes: u64,
-}
-
-impl Counters {
-    /// Of one thread alone. Those of a whole process would hold what its reaped children did, too.
-    pub fn of(group: Pid, tid: Pid) -> Option<Counters> {
-        let text = std::fs::read_to_string(format!("/proc/{group}/task/{tid}/io")).ok()?;
-        let find = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-        Some(Counters {
-            reads: find("syscr:")?,
-            writes: find("syscw:")?,
-            read_bytes: find("rchar:")?,
-            written_bytes: find("wchar:")?,
-        })
-    }
-
-    pub fn since(self, before: Counters) -> Counters {
-        Counters {
-            reads: self.reads - before.reads,
-            writes: self.writes - before.writes,
-            read_bytes: self.read_bytes - before.read_bytes,
-            written_bytes: self.written_bytes - before.written_bytes,
-        }
-    }
-}
-
-/// Who writes to which ring, and what is done with it.
-pub struct Rings<S> {
-    owners: Vec<Option<u32>>,
-    pub sink: S,
-    buffer: Vec<Raw>,
-}
-
-impl<S: Sink> Rings<S> {
-    pub fn new(sink: S) -> Rings<S> {
-        Rings { owners: vec![None; RINGS], sink, buffer: Vec::new() }
-    }
-
-    /// At the end.
-    pub fn into_sink(self) -> S {
-        self.sink
-    }
-
-    fn take(&mut self, segment: &Segment, thread: u32, drop_when_full: bool) -> Option<usize> {
-        let free = self.owners.iter().position(Option::is_none)?;
-        self.owners[free] = Some(thread);
-        segment.ring(free).begin(drop_when_full);
-        Some(free)
-    }
-
-    /// Its thread writes no more.
-    fn give_back(&mut self, segment: &Segment, index: usize) {
-        self.drain_one(segment, index, true);
-        let ring = segment.ring(index);
-        ring.forget();
-        if let Some(thread) = self.owners[index].take()
-            && ring.dropped() > 0
-        {
-            self.sink.dropped(thread, ring.dropped());
-        }
-    }
-
-    /// Empties all rings; how many bytes the fullest one held.
-    pub fn drain(&mut self, segment: &Segment) -> u64 {
-        self.sink.tick();
-        (0..RINGS)
-            .filter(|index| self.owners[*index].is_some())
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|index| self.drain_one(segment, index, false))
-            .max()
-            .unwrap_or(0)
-    }
-
-    fn drain_one(&mut self, segment: &Segment, index: usize, last: bool) -> u64 {
-        let Some(thread) = self.owners[index] else { return 0 };
-        let mut calls = std::mem::take(&mut self.buffer);
-        calls.clear();
-        let used = segment.ring(index).drain(last, |raw| calls.push(raw));
-        if !calls.is_empty() {
-            self.sink.calls(thread, &mut calls);
-        }
-        self.buffer = calls;
-        used
-    }
-}
 
 struct Thread {
     group: Pid,
@@ -482,56 +364,8 @@ impl<S: Sink> Tracer<S> {
     }
 }
 
-/// What the terminal sends to the whole group is for the program; what it does then is recorded.
-fn ignore_interrupts() {
-    for signal in [libc::SIGINT, libc::SIGQUIT] {
-        // SAFETY: no handler runs.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
-}
-
 /// The thread group, from /proc.
 fn group_of(tid: Pid) -> Option<Pid> {
     let text = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
-}
-
-/// Forks a child that executes the program once it is traced.
-fn start(argv: &[CString], filter: &[libc::sock_filter]) -> io::Result<Pid> {
-    let mut words: Vec<*const libc::c_char> = argv.iter().map(|word| word.as_ptr()).collect();
-    words.push(std::ptr::null());
-    let mut ends = [0; 2];
-    // SAFETY: plain system calls; the child calls nothing but async-signal-safe functions.
-    unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let child = libc::fork();
-        if child < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if child == 0 {
-            let mut byte = 0u8;
-            libc::close(ends[1]);
-            libc::read(ends[0], (&raw mut byte).cast(), 1); // until it is traced
-            for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
-                libc::signal(signal, libc::SIG_DFL); // this program and Python ignore them; who starts us does not
-            }
-            if !filter.is_empty() && !stops::install(filter) {
-                libc::_exit(126);
-            }
-            libc::execvp(words[0], words.as_ptr());
-            libc::_exit(if *libc::__errno_location() == libc::ENOENT { 127 } else { 126 });
-        }
-        libc::close(ends[0]);
-        let seized = ptrace(libc::PTRACE_SEIZE, child, 0, OPTIONS as usize);
-        if let Err(error) = seized {
-            libc::kill(child, libc::SIGKILL); // before it executes anything
-            libc::waitpid(child, std::ptr::null_mut(), 0);
-            libc::close(ends[1]);
-            return Err(error);
-        }
-        libc::close(ends[1]);
-        Ok(child)
-    }
 }

@@ -1,0 +1,113 @@
+//! Who writes to which ring, and where what is recorded goes.
+
+use crate::rewrite::image::Patched;
+use crate::rewrite::layout::RINGS;
+use crate::rewrite::remote::Pid;
+use crate::rewrite::ring::{Raw, Segment};
+
+/// Where what is recorded goes.
+pub trait Sink: Send {
+    /// Takes them out.
+    fn calls(&mut self, thread: u32, calls: &mut Vec<Raw>);
+    /// The kernel has counted a call that it may now make again, and then counts again.
+    fn interrupted(&mut self, thread: u32, call: &Raw);
+    /// Some time has gone by.
+    fn tick(&mut self);
+    fn thread(&mut self, thread: u32, process: u32, tid: Pid);
+    fn process(&mut self, process: u32, parent: Option<u32>, pid: Pid);
+    fn executed(&mut self, process: u32, pid: Pid);
+    fn patched(&mut self, process: u32, found: Vec<Patched>);
+    fn unrecorded(&mut self, process: u32, why: &str);
+    fn dropped(&mut self, thread: u32, count: u64);
+    fn counters(&mut self, thread: u32, since_exec: Option<Counters>);
+    fn ended(&mut self, process: u32, status: i32);
+}
+
+/// The kernel's own counts of one thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub reads: u64,
+    pub writes: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+}
+
+impl Counters {
+    /// Of one thread alone. Those of a whole process would hold what its reaped children did, too.
+    pub fn of(group: Pid, tid: Pid) -> Option<Counters> {
+        let text = std::fs::read_to_string(format!("/proc/{group}/task/{tid}/io")).ok()?;
+        let find = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        Some(Counters {
+            reads: find("syscr:")?,
+            writes: find("syscw:")?,
+            read_bytes: find("rchar:")?,
+            written_bytes: find("wchar:")?,
+        })
+    }
+
+    pub fn since(self, before: Counters) -> Counters {
+        Counters {
+            reads: self.reads - before.reads,
+            writes: self.writes - before.writes,
+            read_bytes: self.read_bytes - before.read_bytes,
+            written_bytes: self.written_bytes - before.written_bytes,
+        }
+    }
+}
+
+/// Who writes to which ring, and what is done with it.
+pub struct Rings<S> {
+    owners: Vec<Option<u32>>,
+    pub sink: S,
+    buffer: Vec<Raw>,
+}
+
+impl<S: Sink> Rings<S> {
+    pub fn new(sink: S) -> Rings<S> {
+        Rings { owners: vec![None; RINGS], sink, buffer: Vec::new() }
+    }
+
+    /// At the end.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// A ring for a thread; None where all are in use.
+    pub fn take(&mut self, segment: &Segment, thread: u32, drop_when_full: bool) -> Option<usize> {
+        let free = self.owners.iter().position(Option::is_none)?;
+        self.owners[free] = Some(thread);
+        segment.ring(free).begin(drop_when_full);
+        Some(free)
+    }
+
+    /// Its thread writes no more.
+    pub fn give_back(&mut self, segment: &Segment, index: usize) {
+        self.drain_one(segment, index, true);
+        let ring = segment.ring(index);
+        ring.forget();
+        if let Some(thread) = self.owners[index].take()
+            && ring.dropped() > 0
+        {
+            self.sink.dropped(thread, ring.dropped());
+        }
+    }
+
+    /// Empties all rings.
+    pub fn drain(&mut self, segment: &Segment) {
+        self.sink.tick();
+        for index in 0..RINGS {
+            self.drain_one(segment, index, false);
+        }
+    }
+
+    fn drain_one(&mut self, segment: &Segment, index: usize, last: bool) {
+        let Some(thread) = self.owners[index] else { return };
+        let mut calls = std::mem::take(&mut self.buffer);
+        calls.clear();
+        segment.ring(index).drain(last, |raw| calls.push(raw));
+        if !calls.is_empty() {
+            self.sink.calls(thread, &mut calls);
+        }
+        self.buffer = calls;
+    }
+}
