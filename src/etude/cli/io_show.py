@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
 from etude.io.landmarks import size_text
-from etude.io.points import Points, Swept, swept_of
-from etude.report.subject import subject_of
+from etude.io.points import Points, Swept
 from etude.report.text import percent, quantity
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ def _print(studied: Sequence[Studied], json: bool) -> None:
         return
     screen = Terminal()
     for each in studied:
-        swept = swept_of(subject_of(each.results))
-        _table(swept, screen)
+        _table(each.swept, screen)
         for line in each.reading.findings:
             screen.say(line)
         for caveat in each.reading.caveats:
@@ -77,7 +75,7 @@ def _away(value: float, median: float) -> str:
 
 
 def _document(studied: Studied) -> dict[str, Any]:
-    swept = swept_of(subject_of(studied.results))
+    swept = studied.swept
     return {
         "results": str(studied.results.directory),
         "over": swept.over,

@@ -11,7 +11,8 @@ from etude.errors import MachineRefuses
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.io.pictures import figures_of
-from etude.io.readings import Reading, explain
+from etude.io.points import Swept, swept_of
+from etude.io.readings import Reading, reading_of
 from etude.io.sweeps import TOTALS
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import Results
@@ -22,6 +23,7 @@ class Studied:
     """A sweep's results with their reading, and the files of its figures by name."""
 
     results: Results
+    swept: Swept
     reading: Reading
     figures: Mapping[str, Path]
     undrawn: MachineRefuses | None = None
@@ -35,11 +37,12 @@ def study(results: Results, where: str | os.PathLike[str] | None = None, suffix:
         InputError: it is none.
     """
     subject = subject_of(results)
-    reading = explain(subject)
+    swept = swept_of(subject)
+    reading = reading_of(swept)
     try:
-        return Studied(results, reading, draw(subject, Path(where or results.directory), suffix))
+        return Studied(results, swept, reading, draw(subject, Path(where or results.directory), suffix))
     except MachineRefuses as error:
-        return Studied(results, reading, {}, error)
+        return Studied(results, swept, reading, {}, error)
 
 
 def draw(subject: Subject, where: Path, suffix: str = "pdf", style: Style | None = None) -> dict[str, Path]:
