@@ -8,6 +8,7 @@
 #![cfg(target_arch = "x86_64")]
 
 mod command;
+mod queue;
 mod record;
 mod rewrite;
 mod sink;

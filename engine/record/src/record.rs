@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use etude_calls::{Call, Processor};
+use etude_calls::{Call, Kind, Processor};
 use etude_sites::Cache;
 use etude_trace::{Clock as StoredClock, Header, Writer};
 
+use crate::queue::Queue;
 use crate::rewrite::clock::Calibration;
 use crate::rewrite::cost;
 use crate::rewrite::hook::{Clock, Entry};
@@ -23,7 +24,7 @@ use crate::rewrite::rings::Rings;
 use crate::rewrite::tracer::Tracer;
 use crate::sink::{self, Summary, text_arguments};
 
-/// How often the rings are emptied: they hold 4096 calls.
+/// How often the rings are emptied: each holds 4096 calls.
 const EVERY: Duration = Duration::from_millis(1);
 
 /// What is to be recorded, and how.
@@ -52,7 +53,9 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     calibration.again();
     let header = header(recording, &calibration, own);
     let writer = Writer::create(file, &header)?;
-    let rings = Arc::new(Mutex::new(Rings::new(sink::File::new(writer, calibration))));
+    let origin = calibration.origin();
+    let queue = Queue::new(sink::File::new(writer, calibration), origin);
+    let rings = Arc::new(Mutex::new(Rings::new(queue)));
     let over = Arc::new(AtomicBool::new(false));
     let drainer = std::thread::spawn({
         let (segment, rings, over) = (segment.clone(), rings.clone(), over.clone());
@@ -95,6 +98,8 @@ pub fn entry(number: u32) -> Entry {
     };
     match (number, &text_arguments(call)[..]) {
         (MMAP | MPROTECT, _) => Entry::Map,
+        (_, [0]) if call.row().arguments[0] == Kind::Pair => Entry::Pair1,
+        (_, [3]) if call.row().arguments[3] == Kind::Pair => Entry::Pair4,
         (_, [0]) => Entry::Path1,
         (_, [1]) => Entry::Path2,
         (_, [0, 1]) => Entry::Path12,
@@ -119,7 +124,6 @@ fn header(recording: &Recording, calibration: &Calibration, own: Option<cost::Co
         clock: StoredClock {
             kind: if recording.clock == Clock::Tsc { "tsc" } else { "monotonic" }.to_owned(),
             ns_per_tick: calibration.rate(),
-            calibration_error_ns: None,
         },
         own_cost_ns: costs.into_iter().flatten().map(|(name, cost)| (name.to_owned(), cost)).collect(),
         ..Header::default()

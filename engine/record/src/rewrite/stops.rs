@@ -5,6 +5,8 @@
 use std::io;
 use std::mem::offset_of;
 
+use etude_calls::{Call, Kind, Processor};
+
 use crate::rewrite::remote::{Memory, Pid, ptrace};
 use crate::rewrite::ring::Raw;
 
@@ -68,7 +70,9 @@ pub fn begun(tid: Pid, texts: impl Fn(u32) -> Vec<u8>, now: impl Fn() -> u64) ->
     let number = entered.nr as u32;
     let mut kept = [None, None];
     for (place, argument) in kept.iter_mut().zip(texts(number)) {
-        *place = text(tid, entered.args[usize::from(argument)]);
+        if pair_argument(number).is_none() {
+            *place = text(tid, entered.args[usize::from(argument)]);
+        }
     }
     Ok(Begun { number, arguments: entered.args, texts: kept, at: now() })
 }
@@ -82,8 +86,17 @@ pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<Raw> {
     // SAFETY: as above.
     let result = unsafe { info.u.exit.sval };
     let result = if RESTARTS.contains(&result) { -i64::from(libc::EINTR) } else { result };
-    let Begun { number, arguments, texts, at } = begun;
+    let Begun { number, arguments, mut texts, at } = begun;
+    if let Some(argument) = pair_argument(number).filter(|_| result == 0) {
+        texts[0] = Memory::of(tid).and_then(|memory| memory.read(arguments[argument], 8)).ok();
+    }
     Ok(Raw { number, begun: at, ended: now, result, arguments, texts })
+}
+
+/// Which argument of a call says where it puts a pair of descriptors.
+fn pair_argument(number: u32) -> Option<usize> {
+    let call = Call::from_number(Processor::X86_64, number.into())?;
+    call.row().arguments.iter().position(|kind| *kind == Kind::Pair)
 }
 
 fn info(tid: Pid) -> io::Result<libc::ptrace_syscall_info> {

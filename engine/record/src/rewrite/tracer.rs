@@ -136,7 +136,9 @@ impl<S: Sink> Tracer<S> {
         let gone: Vec<Pid> =
             self.threads.iter().filter(|(_, t)| t.group == pid).map(|(tid, _)| *tid).collect();
         for tid in gone {
+            let id = self.threads[&tid].id;
             self.release(tid);
+            self.rings.lock().expect("no thread panics").sink.replaced(id);
         }
         self.add_thread(pid, pid);
         // The exec still has to return; its result would take the place of that of our first call.
@@ -276,8 +278,8 @@ impl<S: Sink> Tracer<S> {
         if let Some(thread) = self.threads.get_mut(&tid)
             && let Some(begun) = thread.begun.take()
         {
-            let mut call = vec![stops::ended(tid, begun, now)?];
-            self.rings.lock().expect("no thread panics").sink.calls(thread.id, &mut call);
+            let call = stops::ended(tid, begun, now)?;
+            self.rings.lock().expect("no thread panics").sink.calls(thread.id, vec![call]);
         }
         Ok(())
     }
@@ -309,7 +311,7 @@ impl<S: Sink> Tracer<S> {
         self.release(tid);
         let mut rings = self.rings.lock().expect("no thread panics");
         if let Some(last) = last {
-            rings.sink.calls(id, &mut vec![last]);
+            rings.sink.calls(id, vec![last]);
         }
         rings.sink.counters(id, since);
     }
