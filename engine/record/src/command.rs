@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
+use crate::ebpf::{self, Subject};
 use crate::record::{Recording, create, record, resolve};
 use crate::rewrite::clock::counter_is_sound;
 use crate::rewrite::hook::Clock;
@@ -20,7 +21,9 @@ usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
       --clock CLOCK    auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
       --full WAY       when a thread is quicker than the recorder: wait (default), or drop and count
       --technique HOW  rewrite (default): by jumps in the program's own code, some 20 to 50 ns a call; ptrace: each call
-                       stops its thread, some 20 µs a call, for code that cannot be rewritten
+                       stops its thread, some 20 µs a call, for code that cannot be rewritten; ebpf: bpftrace watches in
+                      the kernel, for root
+  -p, --pid PID        with ebpf: what a running process does from now on, until it ends, or to SIGINT or SIGTERM
   -q, --quiet          say nothing but what is wrong
   -h, --help
 
@@ -36,6 +39,8 @@ struct Options {
     clock: Option<Clock>,
     drop_when_full: bool,
     stops: bool,
+    ebpf: bool,
+    pid: Option<i32>,
     quiet: bool,
     command: Vec<OsString>,
 }
@@ -58,6 +63,8 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
         clock: None,
         drop_when_full: false,
         stops: false,
+        ebpf: false,
+        pid: None,
         quiet: false,
         command: Vec::new(),
     };
@@ -74,12 +81,16 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
                 }
             }
             Long("technique") => {
-                found.stops = match parser.value()?.string()?.as_str() {
-                    "rewrite" => false,
-                    "ptrace" => true,
-                    other => return Err(format!("--technique {other}: expected rewrite or ptrace").into()),
+                (found.stops, found.ebpf) = match parser.value()?.string()?.as_str() {
+                    "rewrite" => (false, false),
+                    "ptrace" => (true, false),
+                    "ebpf" => (false, true),
+                    other => {
+                        return Err(format!("--technique {other}: expected rewrite, ptrace or ebpf").into());
+                    }
                 }
             }
+            Short('p') | Long("pid") => found.pid = Some(pid(&parser.value()?.string()?)?),
             Short('q') | Long("quiet") => found.quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(program) => {
@@ -89,7 +100,10 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
             _ => return Err(argument.unexpected()),
         }
     }
-    if found.command.is_empty() {
+    if found.pid.is_some() && (!found.ebpf || !found.command.is_empty()) {
+        return Err("-p goes with --technique ebpf, and without a command".into());
+    }
+    if found.command.is_empty() && found.pid.is_none() {
         return Err("nothing to record: give a command".into());
     }
     Ok(Some(found))
@@ -104,7 +118,45 @@ fn clock(text: &str) -> Result<Option<Clock>, lexopt::Error> {
     }
 }
 
+fn pid(text: &str) -> Result<i32, lexopt::Error> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("--pid {text}: expected the number of a process").into())
+}
+
+/// What a running process does.
+fn attach(options: &Options, pid: i32) -> u8 {
+    let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| format!("pid-{pid}").into());
+    watch(options, &Subject::Process(pid), &format!("process {pid}"), &name)
+}
+
+/// By eBPF.
+fn watch(options: &Options, subject: &Subject, name: &str, path: &std::path::Path) -> u8 {
+    let output = options.output.clone().unwrap_or_else(|| default_output(path));
+    let file = match create(&output) {
+        Ok(file) => file,
+        Err(error) => {
+            return complain(
+                &format!("{}: cannot be made: {error}; name another with -o", output.display()),
+                5,
+            );
+        }
+    };
+    match ebpf::record(subject, file) {
+        Ok(outcome) => {
+            tell(&outcome.summary, &output.display().to_string(), options.quiet);
+            status(outcome.status)
+        }
+        Err(error) => {
+            let _ = std::fs::remove_file(&output);
+            complain(&format!("{name}: cannot be recorded by eBPF: {error}"), 5)
+        }
+    }
+}
+
 fn run(options: Options) -> u8 {
+    if let Some(pid) = options.pid {
+        return attach(&options, pid);
+    }
     let program = &options.command[0];
     let name = program.to_string_lossy();
     let path = match resolve(program) {
@@ -114,6 +166,13 @@ fn run(options: Options) -> u8 {
         }
         Err(_) => return complain(&format!("{name}: cannot be executed; see its permissions"), 126),
     };
+    if options.ebpf {
+        let words = options.command.iter().map(|word| CString::new(word.as_bytes()));
+        return match words.collect() {
+            Ok(argv) => watch(&options, &Subject::Command(argv), &name, &path),
+            Err(_) => complain("an argument has a zero byte in it", 2),
+        };
+    }
     if let Some(why) = privileged(&path) {
         return complain(&format!("{name}: {why}: traced, it would run without them; record it as root"), 5);
     }
@@ -224,7 +283,7 @@ fn completeness(summary: &Summary, quiet: bool) {
         );
     }
     if *unknown > 0 {
-        eprintln!("etude record: {unknown} threads ended before the kernel's counts of them could be read");
+        eprintln!("etude record: {unknown} threads: what the kernel counted of them could not be read");
     }
     if !quiet {
         eprintln!(

@@ -52,7 +52,7 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    fn add(&mut self, thread: Compared) {
+    pub fn add(&mut self, thread: Compared) {
         let Some(kernel) = thread.kernel else {
             self.unknown += 1;
             return;
@@ -274,7 +274,7 @@ fn why_left(left: &LeftAsItIs) -> String {
     }
 }
 
-fn named(reads: u64, writes: u64, read_bytes: u64, written_bytes: u64) -> BTreeMap<String, u64> {
+pub fn named(reads: u64, writes: u64, read_bytes: u64, written_bytes: u64) -> BTreeMap<String, u64> {
     [("syscr", reads), ("syscw", writes), ("rchar", read_bytes), ("wchar", written_bytes)]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
@@ -291,7 +291,7 @@ fn with_again(mut counts: BTreeMap<String, u64>, again: Counts) -> BTreeMap<Stri
 }
 
 /// CPU time of this process, s.
-fn cpu_s() -> Option<f64> {
+pub fn cpu_s() -> Option<f64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for the answer.
     let read = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };

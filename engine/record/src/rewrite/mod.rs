@@ -15,6 +15,6 @@ mod patch;
 pub(crate) mod remote;
 pub(crate) mod ring;
 pub(crate) mod rings;
-mod start;
-mod stops;
+pub mod start;
+pub mod stops;
 pub(crate) mod tracer;
