@@ -77,6 +77,16 @@ def test_threads_signals_children_and_loaded_code_at_once(clock: str, programs: 
     assert len(executed) == 1 + 2 * 6
 
 
+def test_calls_that_stop_their_threads_are_all_there(programs: Path, tmp_path: Path) -> None:
+    words = [programs / "crowd", programs / "data", programs / "library.so", "10"]
+    done = record(*words, at=tmp_path / "t", options=["--technique", "ptrace"])
+    assert (done.status, done.stdout, done.program_stderr) == (0, b"right handled\n", b"")
+    trace = done.trace()
+    assert (done.said, trace.header["technique"]) == ([], "ptrace")
+    assert complete(trace)
+    assert calls(trace, "pread64") >= 3 * 1000
+
+
 def test_code_that_is_mapped_where_other_code_was_is_recorded(programs: Path, tmp_path: Path) -> None:
     done = odd(programs, tmp_path, "over", programs / "library.so", programs / "data")
     assert (done.status, done.said) == (0, [])

@@ -14,17 +14,6 @@ usage: etude-engine trace events TRACE        each call as a line: interval, cal
        etude-engine trace import TEXT TRACE   a new trace from what strace -f -ttt -T wrote
 ";
 
-/// Records a program; the exit status.
-pub fn record(arguments: impl Iterator<Item = OsString>) -> u8 {
-    #[cfg(target_arch = "x86_64")]
-    return etude_record::main(arguments);
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = arguments;
-        complain("programs of this processor cannot be rewritten yet; only those of x86-64 can", 5)
-    }
-}
-
 /// Reads or makes a trace; the exit status.
 pub fn trace(arguments: impl Iterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = arguments.collect();

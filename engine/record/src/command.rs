@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use lexopt::prelude::*;
 
 use crate::record::{Recording, create, record, resolve};
-use crate::rewrite::clock::counter_is_sound;
-use crate::rewrite::hook::Clock;
+use crate::rewrite::clock::{Clock, counter_is_sound};
+use crate::rewrite::way::Technique;
 use crate::sink::Summary;
 
 const HELP: &str = "\
@@ -19,8 +19,8 @@ usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
   -o, --output FILE    the trace (default NAME-UTCTIME.trace); it must not be there yet
       --clock CLOCK    auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
       --full WAY       when a thread is quicker than the recorder: wait (default), or drop and count
-      --technique HOW  rewrite (default): by jumps in the program's own code, some 20 to 50 ns a call; ptrace: each call
-                       stops its thread, some 20 µs a call, for code that cannot be rewritten
+      --technique HOW  rewrite (default on x86-64, only there): by jumps in the program's own code, some 20 to 50 ns a
+                       call; ptrace: each call stops its thread, some 20 µs a call, for code that cannot be rewritten
   -q, --quiet          say nothing but what is wrong
   -h, --help
 
@@ -35,7 +35,7 @@ struct Options {
     output: Option<PathBuf>,
     clock: Option<Clock>,
     drop_when_full: bool,
-    stops: bool,
+    technique: Technique,
     quiet: bool,
     command: Vec<OsString>,
 }
@@ -57,7 +57,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
         output: None,
         clock: None,
         drop_when_full: false,
-        stops: false,
+        technique: Technique::DEFAULT,
         quiet: false,
         command: Vec::new(),
     };
@@ -73,13 +73,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
                     other => return Err(format!("--full {other}: expected wait or drop").into()),
                 }
             }
-            Long("technique") => {
-                found.stops = match parser.value()?.string()?.as_str() {
-                    "rewrite" => false,
-                    "ptrace" => true,
-                    other => return Err(format!("--technique {other}: expected rewrite or ptrace").into()),
-                }
-            }
+            Long("technique") => found.technique = technique(&parser.value()?.string()?)?,
             Short('q') | Long("quiet") => found.quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(program) => {
@@ -95,9 +89,26 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
     Ok(Some(found))
 }
 
+fn technique(text: &str) -> Result<Technique, lexopt::Error> {
+    match text {
+        "ptrace" => Ok(Technique::Ptrace),
+        #[cfg(target_arch = "x86_64")]
+        "rewrite" => Ok(Technique::Rewrite),
+        #[cfg(not(target_arch = "x86_64"))]
+        "rewrite" => {
+            let here = crate::PROCESSOR.name();
+            Err(format!("--technique rewrite: not available on {here}; leave it out, ptrace is taken").into())
+        }
+        other => Err(format!("--technique {other}: expected rewrite or ptrace").into()),
+    }
+}
+
 fn clock(text: &str) -> Result<Option<Clock>, lexopt::Error> {
     match text {
         "auto" => Ok(None),
+        "tsc" if !cfg!(target_arch = "x86_64") => {
+            Err("--clock tsc: no time stamp counter on this processor; leave it out, vdso is taken".into())
+        }
         "tsc" => Ok(Some(Clock::Tsc)),
         "vdso" => Ok(Some(Clock::Vdso)),
         other => Err(format!("--clock {other}: expected auto, tsc or vdso").into()),
@@ -133,7 +144,7 @@ fn run(options: Options) -> u8 {
     };
     let clock = options.clock.unwrap_or(if counter_is_sound().is_ok() { Clock::Tsc } else { Clock::Vdso });
     match record(
-        &Recording { argv, clock, drop_when_full: options.drop_when_full, stops: options.stops },
+        &Recording { argv, clock, drop_when_full: options.drop_when_full, technique: options.technique },
         file,
     ) {
         Ok(outcome) => {

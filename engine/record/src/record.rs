@@ -9,18 +9,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use etude_calls::{Call, Processor};
+use etude_calls::Call;
+#[cfg(target_arch = "x86_64")]
 use etude_sites::Cache;
 use etude_trace::{Clock as StoredClock, Header, Writer};
 
-use crate::rewrite::clock::Calibration;
-use crate::rewrite::cost;
-use crate::rewrite::hook::{Clock, Entry};
-use crate::rewrite::image::Way;
-use crate::rewrite::layout::RINGS;
+use crate::PROCESSOR;
+use crate::rewrite::clock::{Calibration, Clock};
+#[cfg(target_arch = "x86_64")]
+use crate::rewrite::hook::Entry;
 use crate::rewrite::ring::Segment;
 use crate::rewrite::rings::Rings;
 use crate::rewrite::tracer::Tracer;
+use crate::rewrite::way::{Technique, Way};
 use crate::sink::{self, Summary, text_arguments};
 
 /// How often the rings are emptied: they hold 4096 calls.
@@ -30,9 +31,9 @@ const EVERY: Duration = Duration::from_millis(1);
 pub struct Recording {
     pub argv: Vec<CString>,
     pub clock: Clock,
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no call finds a ring full there
     pub drop_when_full: bool,
-    /// By ptrace and seccomp, where code cannot be rewritten.
-    pub stops: bool,
+    pub technique: Technique,
 }
 
 /// How the program ended (as `waitpid` tells), and what there is to say of the trace.
@@ -48,9 +49,9 @@ pub struct Outcome {
 pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let segment = Arc::new(Segment::new()?);
     let mut calibration = Calibration::new(recording.clock);
-    let own = (!recording.stops).then(|| cost::measure(recording.clock, &segment, RINGS - 1)).transpose()?;
+    let own = own_cost(recording, &segment)?;
     calibration.again();
-    let header = header(recording, &calibration, own);
+    let header = header(recording, &calibration, &own);
     let writer = Writer::create(file, &header)?;
     let rings = Arc::new(Mutex::new(Rings::new(sink::File::new(writer, calibration))));
     let over = Arc::new(AtomicBool::new(false));
@@ -63,9 +64,18 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
             }
         }
     });
-    let (clock, stops) = (recording.clock, recording.stops);
-    let way = Way { clock, entry, texts, stops, cache: Cache::of_user() };
-    let status = Tracer::new(segment, rings.clone(), way, recording.drop_when_full).run(&recording.argv);
+    let way = Way {
+        clock: recording.clock,
+        technique: recording.technique,
+        texts,
+        #[cfg(target_arch = "x86_64")]
+        entry,
+        #[cfg(target_arch = "x86_64")]
+        cache: Cache::of_user(),
+        #[cfg(target_arch = "x86_64")]
+        drop_when_full: recording.drop_when_full,
+    };
+    let status = Tracer::new(segment, rings.clone(), way).run(&recording.argv);
     over.store(true, Ordering::Relaxed);
     let _ = drainer.join();
     let rings = Arc::into_inner(rings).expect("the drainer is gone").into_inner().expect("no thread panics");
@@ -73,20 +83,36 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     Ok(Outcome { status: status?, summary })
 }
 
-/// Which arguments of a call are texts, by its number.
-fn texts(number: u32) -> Vec<u8> {
-    let call = Call::from_number(Processor::X86_64, number.into());
-    call.map_or(Vec::new(), |call| text_arguments(call).to_vec())
+/// What recording adds to a call, ns, by the call's name; of stops it is not known.
+#[cfg(target_arch = "x86_64")]
+fn own_cost(recording: &Recording, segment: &Segment) -> io::Result<Vec<(&'static str, f64)>> {
+    use crate::rewrite::{cost, layout::RINGS};
+    if recording.technique == Technique::Ptrace {
+        return Ok(Vec::new());
+    }
+    let own = cost::measure(recording.clock, segment, RINGS - 1)?;
+    Ok(vec![("*", own.plain_ns), ("openat", own.path_ns)])
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn own_cost(_recording: &Recording, _segment: &Segment) -> io::Result<Vec<(&'static str, f64)>> {
+    Ok(Vec::new())
+}
+
+/// Which arguments of a call are texts, by its number; None for one that is not recorded.
+fn texts(number: u32) -> Option<Vec<u8>> {
+    Call::from_number(PROCESSOR, number.into()).map(|call| text_arguments(call).to_vec())
 }
 
 /// Which entry of the hook a call takes.
+#[cfg(target_arch = "x86_64")]
 pub fn entry(number: u32) -> Entry {
     const MMAP: u32 = 9;
     const MPROTECT: u32 = 10;
     const PKEY_MPROTECT: u32 = 329;
     const PRCTL: u32 = 157;
     const SECCOMP: u32 = 317;
-    let Some(call) = Call::from_number(Processor::X86_64, number.into()) else {
+    let Some(call) = Call::from_number(PROCESSOR, number.into()) else {
         return match number {
             PKEY_MPROTECT => Entry::Map,
             PRCTL | SECCOMP => Entry::Quiet,
@@ -105,23 +131,22 @@ pub fn entry(number: u32) -> Entry {
     }
 }
 
-fn header(recording: &Recording, calibration: &Calibration, own: Option<cost::Cost>) -> Header {
+fn header(recording: &Recording, calibration: &Calibration, own: &[(&str, f64)]) -> Header {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    let costs = own.map(|own| [("*", own.plain_ns), ("openat", own.path_ns)]);
     Header {
         argv: recording.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         cwd: std::env::current_dir().map_or(String::new(), |path| path.to_string_lossy().into_owned()),
         start: calibration.start(),
         host: text("/proc/sys/kernel/hostname"),
         kernel: text("/proc/sys/kernel/osrelease"),
-        processor: Processor::X86_64.name().to_owned(),
-        technique: if recording.stops { "ptrace" } else { "rewrite" }.to_owned(),
+        processor: PROCESSOR.name().to_owned(),
+        technique: recording.technique.name().to_owned(),
         clock: StoredClock {
             kind: if recording.clock == Clock::Tsc { "tsc" } else { "monotonic" }.to_owned(),
             ns_per_tick: calibration.rate(),
             calibration_error_ns: None,
         },
-        own_cost_ns: costs.into_iter().flatten().map(|(name, cost)| (name.to_owned(), cost)).collect(),
+        own_cost_ns: own.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect(),
         ..Header::default()
     }
 }

@@ -11,6 +11,7 @@
 
 use std::arch::global_asm;
 
+pub use crate::rewrite::clock::Clock;
 use crate::rewrite::layout::{
     DATA, DROPPED, HEAD, HEADER, MAGIC, MARGIN, MODE, OWNER, OWNER_DIED, RING, RINGS, SLOT, TAIL,
 };
@@ -443,15 +444,6 @@ unsafe extern "C" {
     static etude_tsc_end: u8;
     static etude_vdso_begin: u8;
     static etude_vdso_end: u8;
-}
-
-/// Which clock stamps the calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// The processor's time stamp counter.
-    Tsc,
-    /// `clock_gettime` of the vdso.
-    Vdso,
 }
 
 /// The code for a clock: to be copied with `kinds` filled in.

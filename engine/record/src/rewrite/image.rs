@@ -2,15 +2,18 @@
 
 use std::io;
 
+use crate::rewrite::borrow::Remote;
 use crate::rewrite::code::scanned;
+use crate::rewrite::found::{LeftAsItIs, Patched};
 use crate::rewrite::hook::{Clock, Code, Entry};
 use crate::rewrite::layout::RING;
 use crate::rewrite::maps::{Mapping, mappings, room};
 use crate::rewrite::patch::{area, is_code, patch};
-use crate::rewrite::remote::{Memory, Pid, Remote};
+use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::{Raw, Segment};
 use crate::rewrite::stops::RESTARTS;
-use etude_sites::{Cache, Site};
+use crate::rewrite::way::Way;
+use etude_sites::Site;
 
 /// What was put into one address space.
 #[derive(Clone)]
@@ -20,37 +23,6 @@ pub struct Image {
     code: std::sync::Arc<Code>,
     /// Mappings that were seen to: low and high.
     done: Vec<(u64, u64)>,
-}
-
-/// What was found in one piece of code.
-pub struct Patched {
-    pub path: String,
-    pub build_id: Option<String>,
-    pub sites: usize,
-    /// Calls that would be recorded, or whose number is not known, at places that cannot be patched.
-    pub left: Vec<LeftAsItIs>,
-}
-
-/// One of them.
-pub struct LeftAsItIs {
-    /// In the file.
-    pub offset: u64,
-    pub number: Option<u32>,
-    pub why: String,
-}
-
-/// How calls are recorded.
-#[derive(Clone)]
-pub struct Way {
-    pub clock: Clock,
-    /// The entry that each call takes.
-    pub entry: fn(u32) -> Entry,
-    /// Which arguments of each are texts.
-    pub texts: fn(u32) -> Vec<u8>,
-    /// Nothing is rewritten: each call stops its thread.
-    pub stops: bool,
-    /// What is known of code that was seen before.
-    pub cache: Option<Cache>,
 }
 
 impl Image {

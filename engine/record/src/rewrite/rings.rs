@@ -1,6 +1,6 @@
 //! Who writes to which ring, and where what is recorded goes.
 
-use crate::rewrite::image::Patched;
+use crate::rewrite::found::Patched;
 use crate::rewrite::layout::RINGS;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::{Raw, Segment};

@@ -5,6 +5,9 @@
 use std::io;
 use std::mem::offset_of;
 
+use etude_calls::Processor;
+
+use crate::PROCESSOR;
 use crate::rewrite::remote::{Memory, Pid, ptrace};
 use crate::rewrite::ring::Raw;
 
@@ -13,6 +16,12 @@ const LONGEST: usize = 1900;
 const PAGE: u64 = 4096;
 /// What the kernel answers where a call is made again by itself.
 pub const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
+
+/// This processor, as seccomp and ptrace call it.
+const AUDIT_ARCH: u32 = match PROCESSOR {
+    Processor::X86_64 => 0xc000_003e,
+    Processor::Aarch64 => 0xc000_00b7,
+};
 
 /// A call that has begun.
 pub struct Begun {
@@ -41,11 +50,10 @@ pub fn filter(numbers: impl Iterator<Item = u32>) -> Vec<libc::sock_filter> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let mut steps = vec![
         step(LOAD, 0, 0, offset_of!(libc::seccomp_data, arch) as u32),
-        step(EQUAL, 1, 0, AUDIT_ARCH_X86_64),
+        step(EQUAL, 1, 0, AUDIT_ARCH),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
         step(LOAD, 0, 0, offset_of!(libc::seccomp_data, nr) as u32),
     ];
@@ -57,20 +65,25 @@ pub fn filter(numbers: impl Iterator<Item = u32>) -> Vec<libc::sock_filter> {
     steps
 }
 
-/// A thread has stopped at a call; `texts` are the arguments that are texts.
+/// A thread has stopped at a call; `texts` says which arguments are texts, if it is recorded.
 ///
 /// # Errors
 /// It is gone, or the kernel is older than 5.3.
-pub fn begun(tid: Pid, texts: impl Fn(u32) -> Vec<u8>, now: impl Fn() -> u64) -> io::Result<Begun> {
+pub fn begun(
+    tid: Pid,
+    texts: impl Fn(u32) -> Option<Vec<u8>>,
+    now: impl Fn() -> u64,
+) -> io::Result<Option<Begun>> {
     let info = info(tid)?;
     // SAFETY: at such a stop this is the member that the kernel fills.
     let entered = unsafe { info.u.seccomp };
     let number = entered.nr as u32;
+    let Some(texts) = texts(number) else { return Ok(None) };
     let mut kept = [None, None];
-    for (place, argument) in kept.iter_mut().zip(texts(number)) {
+    for (place, argument) in kept.iter_mut().zip(texts) {
         *place = text(tid, entered.args[usize::from(argument)]);
     }
-    Ok(Begun { number, arguments: entered.args, texts: kept, at: now() })
+    Ok(Some(Begun { number, arguments: entered.args, texts: kept, at: now() }))
 }
 
 /// The same thread has stopped behind the call.
