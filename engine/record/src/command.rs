@@ -2,12 +2,13 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
-use crate::record::{Recording, create, record, resolve};
+use crate::record::{Recording, Target, create, record, resolve};
 use crate::rewrite::clock::{Clock, counter_is_sound};
+use crate::rewrite::remote::Pid;
 use crate::rewrite::way::Technique;
 use crate::sink::Summary;
 
@@ -15,8 +16,10 @@ const HELP: &str = "\
 Record a program's I/O: each call, when, with which result, per thread of every process that it starts.
 
 usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
+       etude record [-o FILE] [options] -p PID
 
   -o, --output FILE    the trace (default NAME-UTCTIME.trace); it must not be there yet
+  -p, --pid PID        record a process that runs already, by ptrace, until it ends or the recorder is interrupted
       --clock CLOCK    auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
       --full WAY       when a thread is quicker than the recorder: wait (default), or drop and count
       --technique HOW  rewrite (default on x86-64, only there): by jumps in the program's own code, some 20 to 50 ns a
@@ -27,15 +30,16 @@ usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
 The program runs as it would otherwise, with its own input, output and exit status; what there is to say of the trace
 goes to standard error when it has ended. More: docs/recording.md.
 
-exit status: the program's; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could not be recorded,
-and was not started
+exit status: the program's, 0 if it runs on; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could
+not be recorded, and was not started
 ";
 
 struct Options {
     output: Option<PathBuf>,
     clock: Option<Clock>,
     drop_when_full: bool,
-    technique: Technique,
+    technique: Option<Technique>,
+    pid: Option<Pid>,
     quiet: bool,
     command: Vec<OsString>,
 }
@@ -57,7 +61,8 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
         output: None,
         clock: None,
         drop_when_full: false,
-        technique: Technique::DEFAULT,
+        technique: None,
+        pid: None,
         quiet: false,
         command: Vec::new(),
     };
@@ -73,7 +78,8 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
                     other => return Err(format!("--full {other}: expected wait or drop").into()),
                 }
             }
-            Long("technique") => found.technique = technique(&parser.value()?.string()?)?,
+            Long("technique") => found.technique = Some(technique(&parser.value()?.string()?)?),
+            Short('p') | Long("pid") => found.pid = Some(process(&parser.value()?.string()?)?),
             Short('q') | Long("quiet") => found.quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(program) => {
@@ -83,10 +89,22 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
             _ => return Err(argument.unexpected()),
         }
     }
-    if found.command.is_empty() {
-        return Err("nothing to record: give a command".into());
+    match (found.command.is_empty(), found.pid) {
+        (true, None) => return Err("nothing to record: give a command, or a process (-p)".into()),
+        (false, Some(_)) => return Err("a command and -p: only one of them can be recorded".into()),
+        (true, Some(_)) if found.technique.is_some_and(|technique| technique != Technique::Ptrace) => {
+            return Err(
+                "-p: a process that runs already is recorded by ptrace alone; leave out --technique".into()
+            );
+        }
+        _ => {}
     }
     Ok(Some(found))
+}
+
+fn process(text: &str) -> Result<Pid, lexopt::Error> {
+    let pid = text.parse().ok().filter(|pid: &Pid| *pid > 0);
+    pid.ok_or_else(|| format!("-p {text}: expected the number of a process").into())
 }
 
 fn technique(text: &str) -> Result<Technique, lexopt::Error> {
@@ -116,6 +134,18 @@ fn clock(text: &str) -> Result<Option<Clock>, lexopt::Error> {
 }
 
 fn run(options: Options) -> u8 {
+    match options.pid {
+        Some(pid) => attached(&options, pid),
+        None => started(&options),
+    }
+}
+
+fn attached(options: &Options, pid: Pid) -> u8 {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| pid.to_string().into());
+    finish(options, &path, Technique::Ptrace, Target::Process(pid), |error| format!("process {pid}: {error}"))
+}
+
+fn started(options: &Options) -> u8 {
     let program = &options.command[0];
     let name = program.to_string_lossy();
     let path = match resolve(program) {
@@ -128,43 +158,50 @@ fn run(options: Options) -> u8 {
     if let Some(why) = privileged(&path) {
         return complain(&format!("{name}: {why}: traced, it would run without them; record it as root"), 5);
     }
-    let output = options.output.clone().unwrap_or_else(|| default_output(&path));
-    let file = match create(&output) {
-        Ok(file) => file,
-        Err(error) => {
-            return complain(
-                &format!("{}: cannot be made: {error}; name another with -o", output.display()),
-                5,
-            );
-        }
-    };
     let words = options.command.iter().map(|word| CString::new(word.as_bytes()));
     let Ok(argv) = words.collect::<Result<Vec<_>, _>>() else {
         return complain("an argument has a zero byte in it", 2);
     };
+    let technique = options.technique.unwrap_or(Technique::DEFAULT);
+    finish(options, &path, technique, Target::Command(argv), |error| {
+        format!("{name}: cannot be recorded here: {error}; is ptrace allowed (containers may forbid it)?")
+    })
+}
+
+/// Records into a new file; what is said where that cannot be begun is `refused`.
+fn finish(
+    options: &Options,
+    path: &Path,
+    technique: Technique,
+    target: Target,
+    refused: impl Fn(std::io::Error) -> String,
+) -> u8 {
+    let output = options.output.clone().unwrap_or_else(|| default_output(path));
+    let file = match create(&output) {
+        Ok(file) => file,
+        Err(error) => {
+            let file = output.display();
+            return complain(&format!("{file}: cannot be made: {error}; name another with -o"), 5);
+        }
+    };
     let clock = options.clock.unwrap_or(if counter_is_sound().is_ok() { Clock::Tsc } else { Clock::Vdso });
-    match record(
-        &Recording { argv, clock, drop_when_full: options.drop_when_full, technique: options.technique },
-        file,
-    ) {
+    match record(&Recording { target, clock, drop_when_full: options.drop_when_full, technique }, file) {
         Ok(outcome) => {
             tell(&outcome.summary, &output.display().to_string(), options.quiet);
+            if outcome.run_on > 0 && !options.quiet {
+                eprintln!("etude record: {} processes run on, as they were", outcome.run_on);
+            }
             status(outcome.status)
         }
         Err(error) => {
             let _ = std::fs::remove_file(&output);
-            complain(
-                &format!(
-                    "{name}: cannot be recorded here: {error}; is ptrace allowed (containers may forbid it)?"
-                ),
-                5,
-            )
+            complain(&refused(error), 5)
         }
     }
 }
 
 /// Whether the program gets rights from its file that the kernel takes from a traced one.
-fn privileged(path: &std::path::Path) -> Option<&'static str> {
+fn privileged(path: &Path) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
     // SAFETY: no arguments.
     if unsafe { libc::geteuid() } == 0 {
@@ -181,7 +218,7 @@ fn privileged(path: &std::path::Path) -> Option<&'static str> {
     (length > 0).then_some("has rights of its own (capabilities of the file)")
 }
 
-fn default_output(path: &std::path::Path) -> PathBuf {
+fn default_output(path: &Path) -> PathBuf {
     let name = path.file_name().map_or("program".into(), |name| name.to_string_lossy());
     let time: String =
         crate::rewrite::clock::now().chars().filter(|c| c.is_ascii_alphanumeric()).take(15).collect();

@@ -15,12 +15,14 @@ use etude_sites::Cache;
 use etude_trace::{Clock as StoredClock, Header, Writer};
 
 use crate::PROCESSOR;
+use crate::rewrite::attach::Signals;
 use crate::rewrite::clock::{Calibration, Clock};
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::hook::Entry;
+use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Segment;
 use crate::rewrite::rings::Rings;
-use crate::rewrite::tracer::Tracer;
+use crate::rewrite::tracer::{Ending, Tracer};
 use crate::rewrite::way::{Technique, Way};
 use crate::sink::{self, Summary, text_arguments};
 
@@ -29,23 +31,33 @@ const EVERY: Duration = Duration::from_millis(1);
 
 /// What is to be recorded, and how.
 pub struct Recording {
-    pub argv: Vec<CString>,
+    pub target: Target,
     pub clock: Clock,
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no call finds a ring full there
     pub drop_when_full: bool,
     pub technique: Technique,
 }
 
+/// Whose calls.
+pub enum Target {
+    /// A program that is started.
+    Command(Vec<CString>),
+    /// A process that runs already.
+    Process(Pid),
+}
+
 /// How the program ended (as `waitpid` tells), and what there is to say of the trace.
 pub struct Outcome {
     pub status: i32,
+    /// Processes that were let go, and run on.
+    pub run_on: usize,
     pub summary: Summary,
 }
 
-/// Runs the program to its end, and writes the trace.
+/// Runs the program to its end, or follows the process until that or a signal, and writes the trace.
 ///
 /// # Errors
-/// The program could not be started, or not be traced.
+/// It could not be started, or not be traced.
 pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let segment = Arc::new(Segment::new()?);
     let mut calibration = Calibration::new(recording.clock);
@@ -55,6 +67,7 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let writer = Writer::create(file, &header)?;
     let rings = Arc::new(Mutex::new(Rings::new(sink::File::new(writer, calibration))));
     let over = Arc::new(AtomicBool::new(false));
+    let signals = matches!(recording.target, Target::Process(_)).then(Signals::block);
     let drainer = std::thread::spawn({
         let (segment, rings, over) = (segment.clone(), rings.clone(), over.clone());
         move || {
@@ -75,12 +88,19 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
         #[cfg(target_arch = "x86_64")]
         drop_when_full: recording.drop_when_full,
     };
-    let status = Tracer::new(segment, rings.clone(), way).run(&recording.argv);
+    let tracer = Tracer::new(segment, rings.clone(), way);
+    let ending = match (&recording.target, &signals) {
+        (Target::Process(pid), Some(signals)) => tracer.run_attached(*pid, signals),
+        (Target::Command(argv), _) => tracer.run(argv),
+        _ => unreachable!("signals are blocked for a process"),
+    };
     over.store(true, Ordering::Relaxed);
     let _ = drainer.join();
     let rings = Arc::into_inner(rings).expect("the drainer is gone").into_inner().expect("no thread panics");
-    let summary = rings.into_sink().finish(Vec::new());
-    Ok(Outcome { status: status?, summary })
+    let Ending { status, run_on } = ending?;
+    let note = format!("recording ended before {run_on} processes did");
+    let summary = rings.into_sink().finish((run_on > 0).then_some(note).into_iter().collect());
+    Ok(Outcome { status, run_on, summary })
 }
 
 /// What recording adds to a call, ns, by the call's name; of stops it is not known.
@@ -133,9 +153,22 @@ pub fn entry(number: u32) -> Entry {
 
 fn header(recording: &Recording, calibration: &Calibration, own: &[(&str, f64)]) -> Header {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let (argv, cwd) = match &recording.target {
+        Target::Command(argv) => {
+            let cwd = std::env::current_dir().unwrap_or_default();
+            (
+                argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+                cwd.to_string_lossy().into_owned(),
+            )
+        }
+        Target::Process(pid) => {
+            let (_, argv, cwd) = sink::described(*pid);
+            (argv, cwd)
+        }
+    };
     Header {
-        argv: recording.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        cwd: std::env::current_dir().map_or(String::new(), |path| path.to_string_lossy().into_owned()),
+        argv,
+        cwd,
         start: calibration.start(),
         host: text("/proc/sys/kernel/hostname"),
         kernel: text("/proc/sys/kernel/osrelease"),

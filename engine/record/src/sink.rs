@@ -252,6 +252,14 @@ impl Sink for File {
         let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
         self.meta(Meta::Ended { process, status: exited, signal, at_ns });
     }
+
+    fn noted(&mut self, meta: Meta) {
+        self.meta(meta);
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.calibration.now_ns()
+    }
 }
 
 /// `close: no room for a jump`, where it is known which call it is.
@@ -279,7 +287,7 @@ fn with_again(mut counts: BTreeMap<String, u64>, again: Counts) -> BTreeMap<Stri
 }
 
 /// Its program, its arguments and its directory, as far as /proc tells.
-fn described(pid: Pid) -> (String, Vec<String>, String) {
+pub fn described(pid: Pid) -> (String, Vec<String>, String) {
     let link = |name: &str| {
         fs::read_link(format!("/proc/{pid}/{name}"))
             .map_or(String::new(), |path| path.to_string_lossy().into_owned())

@@ -21,7 +21,7 @@ mod writer;
 pub use columns::columns;
 pub use event::{Event, Text};
 pub use frame::Error;
-pub use meta::{Clock, Footer, Header, Image, Left, Meta};
+pub use meta::{Clock, Footer, Header, Image, Left, Meta, Open};
 pub use order::{Failed, Ordered, in_order};
 pub use print::print;
 pub use reader::{Ending, Frame, Reader};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::rewrite::remote::{Pid, ptrace};
+use crate::rewrite::remote::{Pid, ptrace, status_of};
 use crate::rewrite::rings::{Counters, Sink};
 use crate::rewrite::tracer::{Process, Thread, Tracer};
 
@@ -71,8 +71,11 @@ impl<S: Sink> Tracer<S> {
         self.threads.get_mut(&child).expect("just added").quiet = quiet;
         if let Some(place) = self.early.iter().position(|early| *early == child) {
             self.early.swap_remove(place);
+            if self.leaving {
+                return self.leave(child);
+            }
             self.adopt(child)?;
-            ptrace(libc::PTRACE_CONT, child, 0, 0)?;
+            self.go_on(child, 0)?;
         }
         Ok(())
     }
@@ -132,6 +135,5 @@ impl<S: Sink> Tracer<S> {
 
 /// The thread group, from /proc.
 fn group_of(tid: Pid) -> Option<Pid> {
-    let text = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
+    status_of(tid, "Tgid:")?.parse().ok()
 }

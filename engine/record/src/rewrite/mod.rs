@@ -11,6 +11,7 @@ pub(crate) mod ring;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod rings;
 
+pub(crate) mod attach;
 mod family;
 mod start;
 mod stops;

@@ -12,6 +12,12 @@ pub fn ptrace(request: u32, pid: Pid, address: usize, data: usize) -> io::Result
     if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
+/// What `/proc/PID/status` says of it by that name.
+pub fn status_of(pid: Pid, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)).map(|rest| rest.trim().to_owned())
+}
+
 pub struct Memory(File);
 
 impl Memory {

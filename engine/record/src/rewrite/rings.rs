@@ -1,5 +1,7 @@
 //! Who writes to which ring, and where what is recorded goes.
 
+use etude_trace::Meta;
+
 use crate::rewrite::found::Patched;
 use crate::rewrite::layout::RINGS;
 use crate::rewrite::remote::Pid;
@@ -21,6 +23,9 @@ pub trait Sink: Send {
     fn dropped(&mut self, thread: u32, count: u64);
     fn counters(&mut self, thread: u32, since_exec: Option<Counters>);
     fn ended(&mut self, process: u32, status: i32);
+    fn noted(&mut self, meta: Meta);
+    /// Since the beginning of the trace.
+    fn now_ns(&self) -> u64;
 }
 
 /// The kernel's own counts of one thread.

@@ -65,7 +65,15 @@ pub fn filter(numbers: impl Iterator<Item = u32>) -> Vec<libc::sock_filter> {
     steps
 }
 
-/// A thread has stopped at a call; `texts` says which arguments are texts, if it is recorded.
+/// Whether a thread that has stopped at a call stands before it.
+///
+/// # Errors
+/// It is gone, or the kernel is older than 5.3.
+pub fn is_before(tid: Pid) -> io::Result<bool> {
+    Ok(info(tid)?.op != libc::PTRACE_SYSCALL_INFO_EXIT)
+}
+
+/// A thread has stopped before a call; `texts` says which arguments are texts, if it is recorded.
 ///
 /// # Errors
 /// It is gone, or the kernel is older than 5.3.
@@ -75,28 +83,39 @@ pub fn begun(
     now: impl Fn() -> u64,
 ) -> io::Result<Option<Begun>> {
     let info = info(tid)?;
-    // SAFETY: at such a stop this is the member that the kernel fills.
-    let entered = unsafe { info.u.seccomp };
-    let number = entered.nr as u32;
-    let Some(texts) = texts(number) else { return Ok(None) };
+    if info.arch != AUDIT_ARCH {
+        return Ok(None);
+    }
+    // SAFETY: at such stops these are the members that the kernel fills.
+    let (number, arguments) = unsafe {
+        match info.op {
+            libc::PTRACE_SYSCALL_INFO_ENTRY => (info.u.entry.nr, info.u.entry.args),
+            _ => (info.u.seccomp.nr, info.u.seccomp.args),
+        }
+    };
+    let Some((number, texts)) = u32::try_from(number).ok().and_then(|number| Some((number, texts(number)?)))
+    else {
+        return Ok(None);
+    };
     let mut kept = [None, None];
     for (place, argument) in kept.iter_mut().zip(texts) {
-        *place = text(tid, entered.args[usize::from(argument)]);
+        *place = text(tid, arguments[usize::from(argument)]);
     }
-    Ok(Some(Begun { number, arguments: entered.args, texts: kept, at: now() }))
+    Ok(Some(Begun { number, arguments, texts: kept, at: now() }))
 }
 
-/// The same thread has stopped behind the call.
+/// The same thread has stopped behind the call. Whether the kernel will make it again by itself is told, too.
 ///
 /// # Errors
 /// As `begun`.
-pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<Raw> {
+pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<(Raw, bool)> {
     let info = info(tid)?;
     // SAFETY: as above.
     let result = unsafe { info.u.exit.sval };
-    let result = if RESTARTS.contains(&result) { -i64::from(libc::EINTR) } else { result };
+    let again = RESTARTS.contains(&result);
+    let result = if again { -i64::from(libc::EINTR) } else { result };
     let Begun { number, arguments, texts, at } = begun;
-    Ok(Raw { number, begun: at, ended: now, result, arguments, texts })
+    Ok((Raw { number, begun: at, ended: now, result, arguments, texts }, again))
 }
 
 fn info(tid: Pid) -> io::Result<libc::ptrace_syscall_info> {

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::rewrite::attach::{Next, Signals};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::inside::Image;
 use crate::rewrite::remote::{Pid, ptrace};
@@ -43,6 +44,20 @@ pub struct Tracer<S> {
     pub next: (u32, u32),
     pub first: Pid,
     pub status: i32,
+    /// No filter says which calls stop: all do.
+    pub every_call: bool,
+    /// Threads that were seized and have not stopped yet.
+    pub unseen: Vec<Pid>,
+    /// Each thread is let go when it stops.
+    pub leaving: bool,
+}
+
+/// How it ended.
+pub struct Ending {
+    /// Of the first process, as waitpid tells; 0 if it runs on.
+    pub status: i32,
+    /// Processes that were let go.
+    pub run_on: usize,
 }
 
 impl<S: Sink> Tracer<S> {
@@ -57,6 +72,9 @@ impl<S: Sink> Tracer<S> {
             next: (0, 0),
             first: 0,
             status: 0,
+            every_call: false,
+            unseen: Vec::new(),
+            leaving: false,
         }
     }
 
@@ -65,7 +83,7 @@ impl<S: Sink> Tracer<S> {
     }
 
     /// Starts the program and follows it, and all that it starts, to their ends; the first one's wait status.
-    pub fn run(mut self, argv: &[CString]) -> io::Result<i32> {
+    pub fn run(mut self, argv: &[CString]) -> io::Result<Ending> {
         let recorded = |number: &u32| (self.way.texts)(*number).is_some();
         let stops = self.way.technique == Technique::Ptrace;
         let filter = if stops { stops::filter((0..512).filter(recorded)) } else { Vec::new() };
@@ -80,15 +98,32 @@ impl<S: Sink> Tracer<S> {
             if pid < 0 {
                 match io::Error::last_os_error().raw_os_error() {
                     Some(libc::EINTR) => continue,
-                    _ => return Ok(self.status),
+                    _ => return Ok(Ending { status: self.status, run_on: 0 }),
                 }
             }
             self.changed(pid, status);
         }
     }
 
+    /// Follows a process that runs already, and all that it starts, to their ends or until a signal asks to end.
+    pub fn run_attached(mut self, pid: Pid, signals: &Signals) -> io::Result<Ending> {
+        self.attach(pid)?;
+        let mut run_on = 0;
+        while let Some(next) = signals.next() {
+            match next {
+                Next::Changed(tid, status) => self.changed(tid, status),
+                Next::Asked => {
+                    run_on = self.let_go(signals);
+                    break;
+                }
+            }
+        }
+        Ok(Ending { status: self.status, run_on })
+    }
+
     /// Something has become of a thread.
-    fn changed(&mut self, pid: Pid, status: i32) {
+    pub fn changed(&mut self, pid: Pid, status: i32) {
+        self.see(pid);
         if !libc::WIFSTOPPED(status) {
             return self.gone(pid, status);
         }
@@ -97,8 +132,17 @@ impl<S: Sink> Tracer<S> {
             if error.raw_os_error() != Some(libc::ESRCH) {
                 self.lost(pid, &error.to_string());
             }
-            let _ = ptrace(libc::PTRACE_CONT, pid, 0, 0);
+            let _ = self.go_on(pid, 0);
         }
+    }
+
+    /// Lets a stopped thread go on to its next stop.
+    pub fn go_on(&self, pid: Pid, signal: i32) -> io::Result<()> {
+        if self.leaving {
+            ptrace(libc::PTRACE_INTERRUPT, pid, 0, 0)?; // every other stop takes an earlier one back
+        }
+        let request = if self.every_call { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
+        ptrace(request, pid, 0, signal as usize).map(drop)
     }
 
     fn stopped(&mut self, pid: Pid, status: i32) -> io::Result<()> {
@@ -109,6 +153,9 @@ impl<S: Sink> Tracer<S> {
                 self.cloned(pid)?
             }
             libc::PTRACE_EVENT_EXIT => self.exiting(pid),
+            libc::PTRACE_EVENT_STOP if self.leaving && self.threads.contains_key(&pid) => {
+                return self.leave(pid);
+            }
             libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => {
                 if !self.threads.contains_key(&pid) {
                     self.early.push(pid);
@@ -122,13 +169,19 @@ impl<S: Sink> Tracer<S> {
             }
             libc::PTRACE_EVENT_STOP => return ptrace(libc::PTRACE_LISTEN, pid, 0, 0).map(drop),
             _ if signal == libc::SIGTRAP && self.trapped(pid)? => {}
-            _ if signal == libc::SIGTRAP | 0x80 => self.leaving(pid)?,
+            _ if signal == libc::SIGTRAP | 0x80 => {
+                if stops::is_before(pid)? {
+                    self.entering(pid)?;
+                } else {
+                    self.behind(pid)?;
+                }
+            }
             _ => {
                 self.signalled(pid);
-                return ptrace(libc::PTRACE_CONT, pid, 0, signal as usize).map(drop);
+                return self.go_on(pid, signal);
             }
         }
-        ptrace(libc::PTRACE_CONT, pid, 0, 0).map(drop)
+        self.go_on(pid, 0)
     }
 
     fn entering(&mut self, tid: Pid) -> io::Result<()> {
@@ -140,12 +193,14 @@ impl<S: Sink> Tracer<S> {
         Ok(())
     }
 
-    fn leaving(&mut self, tid: Pid) -> io::Result<()> {
+    fn behind(&mut self, tid: Pid) -> io::Result<()> {
         let now = ticks(self.way.clock);
-        if let Some(thread) = self.threads.get_mut(&tid)
-            && let Some(begun) = thread.begun.take()
-        {
-            let (id, call) = (thread.id, stops::ended(tid, begun, now)?);
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        let Some(begun) = thread.begun.take() else { return Ok(()) };
+        let (id, (call, again)) = (thread.id, stops::ended(tid, begun, now)?);
+        if self.leaving && again {
+            self.rings().sink.interrupted(id, &call); // by us: it is made again when we are gone
+        } else {
             self.rings().sink.calls(id, &mut vec![call]);
         }
         Ok(())
