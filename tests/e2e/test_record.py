@@ -1,5 +1,6 @@
 """`etude record` and programs that do what a recorder would rather they did not: they run as without it."""
 
+import errno
 import fcntl
 import os
 import pty
@@ -134,6 +135,21 @@ def test_a_daemon_is_recorded_to_its_end(programs: Path, tmp_path: Path) -> None
     assert calls(done.trace(), "write") == 1
 
 
+def test_a_program_that_maps_over_the_recorder_is_refused_and_lives_on(
+    programs: Path, tmp_path: Path
+) -> None:
+    if tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2]) < (6, 10):
+        pytest.skip("this kernel has no mseal (Linux 6.10)")
+    done = odd(programs, tmp_path, "map-over")
+    assert (done.status, done.said) == (0, [])
+    trace = done.trace()
+    assert complete(trace)
+    for name in ("munmap", "mmap", "mprotect"):
+        made = trace.call == list(trace.names).index(name)
+        refused = int((trace.result[made] == -errno.EPERM).sum())
+        assert refused >= 3, name  # rings, hook, and the way to it
+
+
 # --- what cannot be recorded runs unrecorded, and is named
 
 
@@ -240,6 +256,28 @@ def test_a_setuid_program_is_refused_before_it_starts(mode: int) -> None:
         assert "setuid" in line
         assert not (place / "made").exists()
         assert not (place / "t").exists()
+
+
+@pytest.mark.needs_root
+def test_a_setuid_program_that_is_executed_later_is_named() -> None:
+    with everybodys() as place:
+        shutil.copy("/usr/bin/id", place / "id")
+        (place / "id").chmod(0o4755)
+        done = record(
+            *("sh", "-c", f"{place}/id -u; true"),
+            at=place / "t",
+            engine=str(place / "etude-engine"),
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            env=environment(place / "cache"),
+        )
+        assert (done.status, done.stdout) == (0, b"65534\n")
+        [line] = done.said
+        assert f"{place}/id has the rights of another user" in line
+        said = [each["why"] for each in done.trace().meta if each["what"] == "unrecorded"]
+        assert len(said) == 1
+        assert said[0] in line
 
 
 # --- a wrong start

@@ -9,6 +9,7 @@ use lexopt::prelude::*;
 use crate::record::{Recording, Target, create, record, resolve};
 use crate::rewrite::clock::{Clock, counter_is_sound};
 use crate::rewrite::remote::Pid;
+use crate::rewrite::rights;
 use crate::rewrite::way::Technique;
 use crate::sink::Summary;
 
@@ -202,20 +203,9 @@ fn finish(
 
 /// Whether the program gets rights from its file that the kernel takes from a traced one.
 fn privileged(path: &Path) -> Option<&'static str> {
-    use std::os::unix::fs::MetadataExt;
     // SAFETY: no arguments.
-    if unsafe { libc::geteuid() } == 0 {
-        return None;
-    }
-    let mode = std::fs::metadata(path).ok()?.mode();
-    if mode & (libc::S_ISUID | libc::S_ISGID) != 0 {
-        return Some("has the rights of another user (setuid or setgid)");
-    }
-    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
-    // SAFETY: texts that end with a zero byte; nothing is written to a place of no length.
-    let length =
-        unsafe { libc::getxattr(name.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
-    (length > 0).then_some("has rights of its own (capabilities of the file)")
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    if user == 0 { None } else { rights::of_file(path, user, group) }
 }
 
 fn default_output(path: &Path) -> PathBuf {

@@ -3,8 +3,10 @@
 use std::io;
 
 use crate::rewrite::remote::{Pid, ptrace, status_of};
+use crate::rewrite::rights;
 use crate::rewrite::rings::{Counters, Sink};
 use crate::rewrite::tracer::{Process, Thread, Tracer};
+use crate::rewrite::way::Technique;
 
 impl<S: Sink> Tracer<S> {
     /// A process has become another program.
@@ -43,8 +45,12 @@ impl<S: Sink> Tracer<S> {
                 (process.id, Err(error))
             }
         };
+        let without = rights::lost(pid, self.way.technique == Technique::Ptrace && !self.every_call);
         let mut rings = self.rings();
         rings.sink.executed(id, pid);
+        if let Some(without) = without {
+            rings.sink.unrecorded(id, &without);
+        }
         match found {
             Ok(found) => rings.sink.patched(id, found),
             Err(error) => rings.sink.unrecorded(id, &error.to_string()),

@@ -47,6 +47,8 @@ impl Image {
         let code = Code::new(way.clock, way.entry, segment, vdso);
         let hook = map_code(&remote, 0, (code.bytes().len() as u64).next_multiple_of(4096), 0)?;
         memory.write(hook, code.bytes())?;
+        seal(&remote, segment, Segment::LENGTH as u64);
+        seal(&remote, hook, code.bytes().len() as u64);
         let own = (hook, hook + (code.bytes().len() as u64).next_multiple_of(4096));
         let mut image = Image { segment, hook, code: code.into(), done: vec![own] };
         let found = image.patch_new(pid, &remote, way)?;
@@ -237,10 +239,22 @@ fn map_near(
         let Some(at) = room(taken, mapping, size) else { return Ok(None) };
         match map_code(remote, at, size, libc::MAP_FIXED_NOREPLACE) {
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => *taken = mappings(pid)?,
-            mapped => return mapped.map(Some),
+            mapped => {
+                return mapped.map(|at| {
+                    seal(remote, at, size);
+                    Some(at)
+                });
+            }
         }
     }
     Ok(None)
+}
+
+/// What is ours stays where it is: a program that unmaps it, or maps something over it, gets EPERM and lives on. The
+/// kernel has this from 6.10 on.
+fn seal(remote: &Remote, at: u64, size: u64) {
+    const MSEAL: i64 = 462;
+    let _ = remote.call(MSEAL, [at, size.next_multiple_of(4096), 0, 0, 0, 0]); // older kernels: as it was
 }
 
 fn map_code(remote: &Remote, at: u64, size: u64, flags: libc::c_int) -> io::Result<u64> {

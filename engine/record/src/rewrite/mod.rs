@@ -13,6 +13,7 @@ pub(crate) mod rings;
 
 pub(crate) mod attach;
 mod family;
+pub(crate) mod rights;
 mod start;
 mod stops;
 pub(crate) mod tracer;
