@@ -150,6 +150,34 @@ def test_a_program_that_maps_over_the_recorder_is_refused_and_lives_on(
         assert refused >= 3, name  # rings, hook, and the way to it
 
 
+@pytest.mark.parametrize("clock", ["tsc", "vdso"])
+def test_places_that_no_jump_can_take_are_recorded_by_stops_if_asked(
+    clock: str, programs: Path, tmp_path: Path
+) -> None:
+    words = [programs / "left", programs / "data", "300"]
+    done = record(*words, at=tmp_path / "t", options=["--left", "stop", "--clock", clock])
+    assert (done.status, done.stdout, done.program_stderr) == (0, b"right handled\n", b"")
+    trace = done.trace()
+    assert done.said == []
+    assert complete(trace)
+    assert calls(trace, "pread64") >= 4 * 300
+    images = [each for each in trace.meta if each["what"] == "image" and each["path"].endswith("/left")]
+    assert [each["left"] for each in images] == [[]]
+
+
+def test_places_that_no_jump_can_take_are_named_if_nothing_is_asked(programs: Path, tmp_path: Path) -> None:
+    done = record(programs / "left", programs / "data", "300", at=tmp_path / "t")
+    assert (done.status, done.stdout) == (0, b"right handled\n")
+    trace = done.trace()
+    assert not complete(trace)
+    assert any(line.startswith("etude record: incomplete: ") for line in done.said)
+    [image] = [each for each in trace.meta if each["what"] == "image" and each["path"].endswith("/left")]
+    assert [each["why"] for each in image["left"]] == [
+        "pread64: the flags are needed after it",
+        "any call: the flags are needed after it",
+    ]
+
+
 # --- what cannot be recorded runs unrecorded, and is named
 
 

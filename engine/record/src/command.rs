@@ -25,6 +25,8 @@ usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
       --full WAY       when a thread is quicker than the recorder: wait (default), or drop and count
       --technique HOW  rewrite (default on x86-64, only there): by jumps in the program's own code, some 20 to 50 ns a
                        call; ptrace: each call stops its thread, some 20 µs a call, for code that cannot be rewritten
+      --left WAY       places in the code that no jump can take: skip (default), they are named; or stop, each call
+                       there stops its thread twice, and is recorded
   -q, --quiet          say nothing but what is wrong
   -h, --help
 
@@ -40,6 +42,7 @@ struct Options {
     clock: Option<Clock>,
     drop_when_full: bool,
     technique: Option<Technique>,
+    stop_left: bool,
     pid: Option<Pid>,
     quiet: bool,
     command: Vec<OsString>,
@@ -63,6 +66,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
         clock: None,
         drop_when_full: false,
         technique: None,
+        stop_left: false,
         pid: None,
         quiet: false,
         command: Vec::new(),
@@ -80,6 +84,13 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
                 }
             }
             Long("technique") => found.technique = Some(technique(&parser.value()?.string()?)?),
+            Long("left") => {
+                found.stop_left = match parser.value()?.string()?.as_str() {
+                    "skip" => false,
+                    "stop" => true,
+                    other => return Err(format!("--left {other}: expected skip or stop").into()),
+                }
+            }
             Short('p') | Long("pid") => found.pid = Some(process(&parser.value()?.string()?)?),
             Short('q') | Long("quiet") => found.quiet = true,
             Short('h') | Long("help") => return Ok(None),
@@ -186,7 +197,16 @@ fn finish(
         }
     };
     let clock = options.clock.unwrap_or(if counter_is_sound().is_ok() { Clock::Tsc } else { Clock::Vdso });
-    match record(&Recording { target, clock, drop_when_full: options.drop_when_full, technique }, file) {
+    match record(
+        &Recording {
+            target,
+            clock,
+            drop_when_full: options.drop_when_full,
+            technique,
+            stop_left: options.stop_left,
+        },
+        file,
+    ) {
         Ok(outcome) => {
             tell(&outcome.summary, &output.display().to_string(), options.quiet);
             if outcome.run_on > 0 && !options.quiet {

@@ -36,6 +36,8 @@ pub struct Recording {
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no call finds a ring full there
     pub drop_when_full: bool,
     pub technique: Technique,
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no code is changed there
+    pub stop_left: bool,
 }
 
 /// Whose calls.
@@ -87,6 +89,8 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
         cache: Cache::of_user(),
         #[cfg(target_arch = "x86_64")]
         drop_when_full: recording.drop_when_full,
+        #[cfg(target_arch = "x86_64")]
+        stop_left: recording.stop_left,
     };
     let tracer = Tracer::new(segment, rings.clone(), way);
     let ending = match (&recording.target, &signals) {

@@ -134,7 +134,16 @@ impl<S: Sink> Tracer<S> {
         self.rings().sink.thread(id, process, tid);
         self.threads.insert(
             tid,
-            Thread { group, id, ring: None, begun: None, before: Some(Counters::default()), quiet: false },
+            Thread {
+                group,
+                id,
+                ring: None,
+                begun: None,
+                #[cfg(target_arch = "x86_64")]
+                slow: Vec::new(),
+                before: Some(Counters::default()),
+                quiet: false,
+            },
         );
     }
 }

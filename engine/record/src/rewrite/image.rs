@@ -11,6 +11,7 @@ use crate::rewrite::maps::{Mapping, mappings, room};
 use crate::rewrite::patch::{area, is_code, patch};
 use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::{Raw, Segment};
+use crate::rewrite::slow::{self, Slow};
 use crate::rewrite::stops::RESTARTS;
 use crate::rewrite::way::Way;
 use etude_sites::Site;
@@ -21,6 +22,8 @@ pub struct Image {
     segment: u64,
     hook: u64,
     code: std::sync::Arc<Code>,
+    /// Places that stop their threads.
+    pub slow: Slow,
     /// Mappings that were seen to: low and high.
     done: Vec<(u64, u64)>,
 }
@@ -50,7 +53,7 @@ impl Image {
         seal(&remote, segment, Segment::LENGTH as u64);
         seal(&remote, hook, code.bytes().len() as u64);
         let own = (hook, hook + (code.bytes().len() as u64).next_multiple_of(4096));
-        let mut image = Image { segment, hook, code: code.into(), done: vec![own] };
+        let mut image = Image { segment, hook, code: code.into(), slow: Slow::default(), done: vec![own] };
         let found = image.patch_new(pid, &remote, way)?;
         remote.end(Some(image.gs(ring)))?;
         Ok((image, found))
@@ -101,6 +104,7 @@ impl Image {
 
     /// What is mapped there now is other than what was seen.
     pub fn forget(&mut self, low: u64, high: u64) {
+        self.slow.forget(low, high);
         let apart = |&(from, to): &(u64, u64)| [(from, to.min(low)), (from.max(high), to)];
         self.done = self.done.iter().flat_map(apart).filter(|(from, to)| from < to).collect();
     }
@@ -204,7 +208,36 @@ impl Image {
                 sites.iter().for_each(|(site, _)| as_it_is(site, "no room for trampolines near it"));
             }
         }
+        if way.stop_left {
+            let stopping = self.stop_at(remote, &found.scan.left, &left, offset)?;
+            left.retain(|each| !stopping.contains(&each.offset));
+            patched += stopping.len();
+        }
         Ok(Patched { path: mapping.name.clone(), build_id: found.build_id, sites: patched, left })
+    }
+}
+
+impl Image {
+    /// Sets breakpoints on those of these calls that are named as left; offsets of those that have one. Where it is
+    /// not certain that this is code, nothing is changed.
+    fn stop_at(
+        &mut self,
+        remote: &Remote,
+        calls: &[etude_sites::Left],
+        named: &[LeftAsItIs],
+        offset: impl Fn(u64) -> u64,
+    ) -> io::Result<Vec<u64>> {
+        let is_named = |call: u64| named.iter().any(|each| each.offset == offset(call));
+        let certain = calls.iter().filter(|each| each.why != etude_sites::Why::Unclear);
+        let places: Vec<u64> = certain.map(|each| each.call).filter(|call| is_named(*call)).collect();
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        let size = slow::area(places.len());
+        let at = map_code(remote, 0, size, 0)?;
+        seal(remote, at, size);
+        self.done.push((at, at + size));
+        Ok(self.slow.set(remote, at, &places)?.into_iter().map(offset).collect())
     }
 }
 

@@ -67,6 +67,9 @@ impl<S: Sink> Tracer<S> {
     pub fn trapped(&mut self, tid: Pid) -> io::Result<bool> {
         let Some(group) = self.threads.get(&tid).map(|thread| thread.group) else { return Ok(false) };
         let regs = registers(tid)?;
+        if self.at_breakpoint(tid, regs)? {
+            return Ok(true);
+        }
         let Some(process) = self.processes.get_mut(&group) else { return Ok(false) };
         let Some(image) = process.image.as_mut().filter(|image| image.tells(regs.rip)) else {
             return Ok(false);
@@ -88,8 +91,11 @@ impl<S: Sink> Tracer<S> {
         let Ok(regs) = registers(tid) else { return };
         let Some(Thread { group, id, .. }) = self.threads.get(&tid) else { return };
         let image = self.processes.get(group).and_then(|process| process.image.as_ref());
+        let within = || {
+            image.and_then(|image| image.within(tid, &regs, 0)).or_else(|| self.within_slot(tid, &regs, 0))
+        };
         if RESTARTS.contains(&(regs.rax as i64))
-            && let Some(call) = image.and_then(|image| image.within(tid, &regs, 0))
+            && let Some(call) = within()
         {
             self.rings().sink.interrupted(*id, &call);
         }
@@ -100,7 +106,8 @@ impl<S: Sink> Tracer<S> {
         let Thread { group, ring, .. } = self.threads.get(&tid)?;
         let image = self.processes.get(group)?.image.as_ref().filter(|_| ring.is_some())?;
         let regs = registers(tid).ok()?;
-        let last = image.within(tid, &regs, ticks(self.way.clock));
+        let now = ticks(self.way.clock);
+        let last = image.within(tid, &regs, now).or_else(|| self.within_slot(tid, &regs, now));
         if !image.ours(regs.gs_base) {
             self.lost(tid, "a thread of it, from when it used %gs itself");
         }

@@ -45,3 +45,5 @@ mod maps;
 mod native;
 #[cfg(target_arch = "x86_64")]
 mod patch;
+#[cfg(target_arch = "x86_64")]
+mod slow;

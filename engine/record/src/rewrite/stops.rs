@@ -24,6 +24,7 @@ const AUDIT_ARCH: u32 = match PROCESSOR {
 };
 
 /// A call that has begun.
+#[derive(Clone)]
 pub struct Begun {
     number: u32,
     arguments: [u64; 6],
@@ -93,15 +94,23 @@ pub fn begun(
             _ => (info.u.seccomp.nr, info.u.seccomp.args),
         }
     };
-    let Some((number, texts)) = u32::try_from(number).ok().and_then(|number| Some((number, texts(number)?)))
-    else {
-        return Ok(None);
-    };
+    Ok(begins(tid, number, arguments, texts, now))
+}
+
+/// A thread is about to make a call; None if that is not recorded.
+pub fn begins(
+    tid: Pid,
+    number: u64,
+    arguments: [u64; 6],
+    texts: impl Fn(u32) -> Option<Vec<u8>>,
+    now: impl Fn() -> u64,
+) -> Option<Begun> {
+    let number = u32::try_from(number).ok()?;
     let mut kept = [None, None];
-    for (place, argument) in kept.iter_mut().zip(texts) {
+    for (place, argument) in kept.iter_mut().zip(texts(number)?) {
         *place = text(tid, arguments[usize::from(argument)]);
     }
-    Ok(Some(Begun { number, arguments, texts: kept, at: now() }))
+    Some(Begun { number, arguments, texts: kept, at: now() })
 }
 
 /// The same thread has stopped behind the call. Whether the kernel will make it again by itself is told, too.
@@ -112,10 +121,15 @@ pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<(Raw, bool)> {
     let info = info(tid)?;
     // SAFETY: as above.
     let result = unsafe { info.u.exit.sval };
+    Ok(returned(begun, result, now))
+}
+
+/// A call with its result, and whether the kernel will make it again by itself.
+pub fn returned(begun: Begun, result: i64, now: u64) -> (Raw, bool) {
     let again = RESTARTS.contains(&result);
     let result = if again { -i64::from(libc::EINTR) } else { result };
     let Begun { number, arguments, texts, at } = begun;
-    Ok((Raw { number, begun: at, ended: now, result, arguments, texts }, again))
+    (Raw { number, begun: at, ended: now, result, arguments, texts }, again)
 }
 
 fn info(tid: Pid) -> io::Result<libc::ptrace_syscall_info> {

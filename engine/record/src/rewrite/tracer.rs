@@ -21,6 +21,9 @@ pub struct Thread {
     pub ring: Option<usize>,
     /// The call in which it is, where calls stop it.
     pub begun: Option<Begun>,
+    /// Calls that it makes at places which stop it: more than one where a signal handler makes another.
+    #[cfg(target_arch = "x86_64")]
+    pub slow: Vec<crate::rewrite::slow::Made>,
     /// When it began to be recorded; None where that cannot be known.
     pub before: Option<Counters>,
     /// It may not read the clock, and is not recorded.

@@ -47,6 +47,9 @@ pub struct Way {
     /// What is known of code that was seen before.
     #[cfg(target_arch = "x86_64")]
     pub cache: Option<Cache>,
+    /// Places that no jump can take stop their threads.
+    #[cfg(target_arch = "x86_64")]
+    pub stop_left: bool,
     /// What a thread does that finds no room in its ring.
     #[cfg(target_arch = "x86_64")]
     pub drop_when_full: bool,
