@@ -332,7 +332,7 @@ macro_rules! hook {
             "sub %gs:{tail}, %rdx",
             "cmp ${full}, %rdx",
             "jae 7f",
-            "3:",
+            "33:", // with a name of its own: another 3 comes before the wait below
             "mov 80(%rsp), %ecx",
             "inc %ecx",
             "shl $6, %ecx",
@@ -434,7 +434,7 @@ macro_rules! hook {
             "mov %gs:{head}, %rdx",
             "sub %gs:{tail}, %rdx",
             "cmp ${full}, %rdx",
-            "jb 3b",
+            "jb 33b",
             "dec %r11d",
             "jnz 5b",
             "movl $1, %gs:{mode}",
