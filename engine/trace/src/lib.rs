@@ -16,6 +16,7 @@ mod order;
 mod print;
 mod reader;
 mod varint;
+pub mod words;
 mod writer;
 
 pub use columns::columns;
