@@ -219,5 +219,6 @@ def watching(directory: Path) -> Iterator[Kernel]:
                 kernel.ends.clear()
         yield kernel
     finally:
-        bpftrace.terminate()
-        bpftrace.wait()
+        while bpftrace.poll() is None:  # it does not notice a signal that comes while it prints
+            bpftrace.terminate()
+            time.sleep(0.1)
