@@ -19,6 +19,25 @@ from etude.program import engine_path
 
 SOURCES = Path(__file__).parents[1] / "data" / "record"
 NOBODY = 65534
+DETERMINISTIC = [
+    "cat text",
+    "sort -r text",
+    "ls -l --time-style=+%s tree",
+    "tar -c -f out.tar --sort=name tree",
+    "gzip -k -f text",
+    "cp -r tree copy",
+    "sha256sum text tree/a",
+    "split -l 50 text part-",
+    "dd if=text of=out bs=100 conv=fsync status=none",
+    "perl -ne print(scalar(reverse)) text",
+    "find tree -type f -exec cksum {} ;",
+    "timeout 20 md5sum text",
+    "sh -c cat<text;head_-1_text>out;cat_missing",
+    "PROGRAMS/odd over PROGRAMS/library.so text",
+    "PROGRAMS/odd-static close-all out",
+    "PROGRAMS/odd threads text",
+]
+"""Programs that make the same calls each time; PROGRAMS is where the compiled ones are, and `_` is a blank."""
 Counts = Mapping[str, int]
 
 
@@ -78,6 +97,30 @@ def compile_c(directory: Path) -> None:
     library = ["gcc", *flags, "-shared", "-fPIC", "-o", directory / "library.so", SOURCES / "library.c"]
     subprocess.run(library, check=True)
     (directory / "data").write_bytes(b"abcdefghijklmnop")
+
+
+def furnish(place: Path) -> None:
+    """Lay out what the deterministic programs read."""
+    (place / "programs").mkdir()
+    compile_c(place / "programs")
+    (place / "text").write_text("".join(f"a{n * 7919 % 1000} {n}\n" for n in range(1000)))
+    (place / "tree").mkdir()
+    for name in "abc":
+        (place / "tree" / name).write_text("".join(f"{n}\n" for n in range(ord(name))))
+
+
+def tidy(place: Path) -> None:
+    """Remove what the deterministic programs wrote."""
+    for name in ("out.tar", "copy", "out", "text.gz"):
+        subprocess.run(["rm", "-rf", name], cwd=place, check=True)
+    for path in place.glob("part-*"):
+        path.unlink()
+
+
+def words_of(program: str, place: Path) -> list[str]:
+    """The command of one of the deterministic programs."""
+    words = [word.replace("PROGRAMS", str(place / "programs")) for word in program.split()]
+    return [*words[:2], words[2].replace("_", " ")] if words[0] == "sh" else words
 
 
 def calls(trace: Trace, name: str) -> int:

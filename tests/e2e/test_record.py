@@ -4,11 +4,14 @@ import errno
 import fcntl
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import termios
 import time
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
@@ -117,6 +120,20 @@ def test_a_program_that_is_executed_by_a_thread_is_recorded(programs: Path, tmp_
     done = odd(programs, tmp_path, "exec-from-thread", programs / "odd", "close-all", out)
     assert (done.status, done.said) == (0, [])
     assert calls(done.trace(), "write") == 1
+
+
+@pytest.mark.parametrize("technique", ["rewrite", "ptrace"])
+def test_the_descriptors_of_pipes_and_of_pairs_of_sockets_are_recorded(
+    technique: str, tmp_path: Path
+) -> None:
+    code = "import os, socket; print(os.pipe()); a, b = socket.socketpair(); print((a.fileno(), b.fileno()))"
+    done = record(sys.executable, "-c", code, at=tmp_path / "t", options=["--technique", technique])
+    made = [literal_eval(line) for line in done.stdout.decode().splitlines()]
+    printed = subprocess.run(
+        [ETUDE, "script", "--events", tmp_path / "t"], capture_output=True, check=True, text=True
+    )
+    found = re.findall(r" (?:pipe2|socketpair)\(.*\[(\d+), (\d+)\]", printed.stdout)
+    assert [(int(first), int(second)) for first, second in found][-2:] == made
 
 
 def test_nothing_that_a_killed_program_wrote_is_lost(programs: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from recordings import compile_c, environment
+from recordings import DETERMINISTIC, environment, furnish, tidy, words_of
 
 from etude.program import engine_path
 
@@ -17,45 +17,19 @@ pytestmark = [
 ]
 
 STRACE = ["strace", "-f", "-ttt", "-T", "-o"]
-PROGRAMS = [
-    "cat text",
-    "sort -r text",
-    "ls -l --time-style=+%s tree",
-    "tar -c -f out.tar --sort=name tree",
-    "gzip -k -f text",
-    "cp -r tree copy",
-    "sha256sum text tree/a",
-    "split -l 50 text part-",
-    "dd if=text of=out bs=100 conv=fsync status=none",
-    "perl -ne print(scalar(reverse)) text",
-    "find tree -type f -exec cksum {} ;",
-    "timeout 20 md5sum text",
-    "sh -c cat<text;head_-1_text>out;cat_missing",
-    "PROGRAMS/odd over PROGRAMS/library.so text",
-    "PROGRAMS/odd-static close-all out",
-    "PROGRAMS/odd threads text",
-]
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory in which all of them find what they need."""
     place = tmp_path_factory.mktemp("place")
-    (place / "programs").mkdir()
-    compile_c(place / "programs")
-    (place / "text").write_text("".join(f"a{n * 7919 % 1000} {n}\n" for n in range(1000)))
-    (place / "tree").mkdir()
-    for name in "abc":
-        (place / "tree" / name).write_text("".join(f"{n}\n" for n in range(ord(name))))
+    furnish(place)
     return place
 
 
 def run(command: list[str], place: Path, env: dict[str, str]) -> None:
     """In the same state each time."""
-    for name in ("out.tar", "copy", "out", "text.gz"):
-        subprocess.run(["rm", "-rf", name], cwd=place, check=True)
-    for path in place.glob("part-*"):
-        path.unlink()
+    tidy(place)
     done = subprocess.run(
         ["setarch", "-R", *command],
         cwd=place,
@@ -94,11 +68,9 @@ def masked(call: str) -> str:
     return re.sub(r"/proc/\d+/", "/proc/PID/", call)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", DETERMINISTIC)
 def test_the_calls_are_those_that_strace_sees(program: str, place: Path, tmp_path: Path) -> None:
-    words = [word.replace("PROGRAMS", str(place / "programs")) for word in program.split()]
-    if words[0] == "sh":
-        words[2] = words[2].replace("_", " ")
+    words = words_of(program, place)
     env = environment(place / "sites")
     run([engine_path(), "record", "-q", "-o", str(tmp_path / "recorded"), *words], place, env)
     run([*STRACE, str(tmp_path / "log"), *words], place, env)

@@ -11,7 +11,7 @@ use crate::rewrite::clock::{Clock, counter_is_sound};
 use crate::rewrite::remote::Pid;
 use crate::rewrite::rights;
 use crate::rewrite::way::Technique;
-use crate::sink::Summary;
+use crate::sink::{Completeness, Summary};
 
 const HELP: &str = "\
 Record a program's I/O: each call, when, with which result, per thread of every process that it starts.
@@ -273,37 +273,21 @@ fn tell(summary: &Summary, output: &str, quiet: bool) {
 }
 
 fn completeness(summary: &Summary, quiet: bool) {
-    let (mut reads, mut writes, mut kernel_reads, mut kernel_writes, mut unknown) = (0, 0, 0, 0, 0);
-    for each in &summary.compared {
-        match each.kernel {
-            Some(kernel) => {
-                kernel_reads += kernel.reads;
-                kernel_writes += kernel.writes;
-                reads += each.recorded.reads;
-                writes += each.recorded.writes;
-            }
-            None => unknown += 1,
-        }
-        if !each.complete()
-            && let Some(kernel) = each.kernel
-        {
-            eprintln!(
-                "etude record: incomplete: thread {} of process {}: {} of {} reads, {} of {} writes",
-                each.thread,
-                each.process,
-                each.recorded.reads,
-                kernel.reads,
-                each.recorded.writes,
-                kernel.writes
-            );
-        }
+    let Completeness { kernel, recorded, unknown, incomplete } = &summary.completeness;
+    for each in incomplete {
+        let kernel = each.kernel.unwrap_or_default();
+        eprintln!(
+            "etude record: incomplete: thread {} of process {}: {} of {} reads, {} of {} writes",
+            each.thread, each.process, each.recorded.reads, kernel.reads, each.recorded.writes, kernel.writes
+        );
     }
-    if unknown > 0 {
+    if *unknown > 0 {
         eprintln!("etude record: {unknown} threads ended before the kernel's counts of them could be read");
     }
     if !quiet {
         eprintln!(
-            "etude record: {reads} of {kernel_reads} reads and {writes} of {kernel_writes} writes that the kernel counted"
+            "etude record: {} of {} reads and {} of {} writes that the kernel counted",
+            recorded.reads, kernel.reads, recorded.writes, kernel.writes
         );
     }
 }

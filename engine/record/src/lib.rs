@@ -7,6 +7,7 @@
 //! processor (`stops.rs`).
 
 mod command;
+mod queue;
 mod record;
 mod rewrite;
 mod sink;

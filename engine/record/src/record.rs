@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use etude_calls::Call;
+use etude_calls::{Call, Kind};
 #[cfg(target_arch = "x86_64")]
 use etude_sites::Cache;
 use etude_trace::{Clock as StoredClock, Header, Writer};
 
 use crate::PROCESSOR;
+use crate::queue::{self, Queue};
 use crate::rewrite::attach::Signals;
 use crate::rewrite::clock::{Calibration, Clock};
 #[cfg(target_arch = "x86_64")]
@@ -26,7 +27,7 @@ use crate::rewrite::tracer::{Ending, Tracer};
 use crate::rewrite::way::{Technique, Way};
 use crate::sink::{self, Summary, text_arguments};
 
-/// How often the rings are emptied: they hold 4096 calls.
+/// How often the rings are emptied: each holds 4096 calls.
 const EVERY: Duration = Duration::from_millis(1);
 
 /// What is to be recorded, and how.
@@ -67,7 +68,9 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     calibration.again();
     let header = header(recording, &calibration, &own);
     let writer = Writer::create(file, &header)?;
-    let rings = Arc::new(Mutex::new(Rings::new(sink::File::new(writer, calibration))));
+    let origin = calibration.origin();
+    let queue = Queue::new(sink::File::new(writer, calibration), origin);
+    let rings = Arc::new(Mutex::new(Rings::new(queue)));
     let over = Arc::new(AtomicBool::new(false));
     let signals = matches!(recording.target, Target::Process(_)).then(Signals::block);
     let drainer = std::thread::spawn({
@@ -145,6 +148,8 @@ pub fn entry(number: u32) -> Entry {
     };
     match (number, &text_arguments(call)[..]) {
         (MMAP | MPROTECT, _) => Entry::Map,
+        (_, [0]) if call.row().arguments[0] == Kind::Pair => Entry::Pair1,
+        (_, [3]) if call.row().arguments[3] == Kind::Pair => Entry::Pair4,
         (_, [0]) => Entry::Path1,
         (_, [1]) => Entry::Path2,
         (_, [0, 1]) => Entry::Path12,
@@ -166,7 +171,7 @@ fn header(recording: &Recording, calibration: &Calibration, own: &[(&str, f64)])
             )
         }
         Target::Process(pid) => {
-            let (_, argv, cwd) = sink::described(*pid);
+            let (_, argv, cwd) = queue::described(*pid);
             (argv, cwd)
         }
     };
@@ -181,7 +186,6 @@ fn header(recording: &Recording, calibration: &Calibration, own: &[(&str, f64)])
         clock: StoredClock {
             kind: if recording.clock == Clock::Tsc { "tsc" } else { "monotonic" }.to_owned(),
             ns_per_tick: calibration.rate(),
-            calibration_error_ns: None,
         },
         own_cost_ns: own.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect(),
         ..Header::default()

@@ -1,7 +1,6 @@
-//! From what the tracer sees to the file of a trace.
+//! From what the tracer sees to the file of a trace: written by a thread of its own (`queue.rs`).
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 
 use etude_calls::{Call, Counts, Kind};
@@ -11,9 +10,8 @@ use smallvec::SmallVec;
 use crate::PROCESSOR;
 use crate::rewrite::clock::Calibration;
 use crate::rewrite::found::{LeftAsItIs, Patched};
-use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
-use crate::rewrite::rings::{Counters, Sink};
+use crate::rewrite::rings::Counters;
 
 /// Events of one thread that are written together: fewer would cost more bytes each.
 const TOGETHER: usize = 8192;
@@ -43,14 +41,40 @@ impl Compared {
     }
 }
 
+/// Reads and writes of all threads that have ended.
+#[derive(Debug, Clone, Default)]
+pub struct Completeness {
+    /// Of threads of which the kernel's counts are known.
+    pub kernel: Counters,
+    pub recorded: Counts,
+    /// Threads that ended before the kernel's counts of them could be read.
+    pub unknown: u64,
+    pub incomplete: Vec<Compared>,
+}
+
+impl Completeness {
+    fn add(&mut self, thread: Compared) {
+        let Some(kernel) = thread.kernel else {
+            self.unknown += 1;
+            return;
+        };
+        self.kernel.add(&kernel);
+        self.recorded.add(&thread.recorded);
+        if !thread.complete() {
+            self.incomplete.push(thread);
+        }
+    }
+}
+
 /// All that is said of a recording when it is over.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
     pub events: u64,
     pub bytes: u64,
     pub processes: u32,
+    pub threads: u32,
     pub dropped: u64,
-    pub compared: Vec<Compared>,
+    pub completeness: Completeness,
     /// Path and number of sites that stay as they are.
     pub left: BTreeMap<String, usize>,
     pub unrecorded: Vec<String>,
@@ -69,6 +93,7 @@ struct Thread {
 pub struct File {
     writer: Option<Writer>,
     calibration: Calibration,
+    /// Those that have not ended.
     threads: BTreeMap<u32, Thread>,
     summary: Summary,
 }
@@ -81,15 +106,16 @@ impl File {
     /// Once the last process is gone: what is left is written, and the trace is ended.
     pub fn finish(mut self, notes: Vec<String>) -> Summary {
         let threads: Vec<u32> = self.threads.keys().copied().collect();
-        for thread in &threads {
-            self.flush(*thread);
+        for thread in threads {
+            self.flush(thread);
         }
         let footer = Footer {
             processes: self.summary.processes,
-            threads: threads.len() as u32,
+            threads: self.summary.threads,
             dropped: self.summary.dropped,
-            end_ns: self.calibration.now_ns(),
+            end_ns: self.calibration.origin().now_ns(),
             recorder_cpu_s: cpu_s(),
+            clock_error_ns: self.calibration.error_ns(),
             notes,
             ..Footer::default()
         };
@@ -112,7 +138,7 @@ impl File {
         }
     }
 
-    fn meta(&mut self, meta: Meta) {
+    pub fn meta(&mut self, meta: Meta) {
         self.write(|writer| writer.meta(&meta));
     }
 
@@ -122,6 +148,7 @@ impl File {
         if raws.is_empty() {
             return;
         }
+        self.calibration.again();
         self.calibration.settle();
         let events: Vec<Event> = raws.into_iter().filter_map(|raw| self.event(raw)).collect();
         self.summary.events += events.len() as u64;
@@ -148,29 +175,21 @@ impl File {
         event.normalise(PROCESSOR);
         Some(event)
     }
-}
 
-/// Which arguments of a call are texts that end with a zero byte.
-pub fn text_arguments(call: Call) -> SmallVec<[u8; 2]> {
-    let kinds = call.row().arguments.iter().enumerate();
-    kinds.filter(|(_, kind)| matches!(kind, Kind::Path | Kind::Name)).map(|(index, _)| index as u8).collect()
-}
-
-impl Sink for File {
-    fn calls(&mut self, thread: u32, calls: &mut Vec<Raw>) {
+    pub fn calls(&mut self, thread: u32, calls: Vec<Raw>) {
         let Some(known) = self.threads.get_mut(&thread) else { return };
-        for raw in calls.iter() {
+        for raw in &calls {
             if let Some(call) = Call::from_number(PROCESSOR, raw.number.into()) {
                 known.counts.add(&call.counts(&raw.arguments, raw.result));
             }
         }
-        known.events.append(calls);
+        known.events.extend(calls);
         if known.events.len() >= TOGETHER {
             self.flush(thread);
         }
     }
 
-    fn interrupted(&mut self, thread: u32, call: &Raw) {
+    pub fn interrupted(&mut self, thread: u32, call: &Raw) {
         if let Some(known) = self.threads.get_mut(&thread)
             && let Some(made) = Call::from_number(PROCESSOR, call.number.into())
         {
@@ -178,33 +197,17 @@ impl Sink for File {
         }
     }
 
-    fn tick(&mut self) {
-        self.calibration.again();
+    pub fn thread(&mut self, thread: u32, process: u32) {
+        let (counts, again) = (Counts::default(), Counts::default());
+        self.threads.insert(thread, Thread { process, events: Vec::new(), counts, again });
+        self.summary.threads += 1;
     }
 
-    fn thread(&mut self, thread: u32, process: u32, tid: Pid) {
-        self.threads.insert(
-            thread,
-            Thread { process, events: Vec::new(), counts: Counts::default(), again: Counts::default() },
-        );
-        let at_ns = self.calibration.now_ns();
-        self.meta(Meta::Thread { thread, process, tid: tid as u32, at_ns });
-    }
-
-    fn process(&mut self, process: u32, parent: Option<u32>, pid: Pid) {
+    pub fn process(&mut self) {
         self.summary.processes += 1;
-        let at_ns = self.calibration.now_ns();
-        let (executable, argv, cwd) = described(pid);
-        self.meta(Meta::Process { process, parent, pid: pid as u32, executable, argv, cwd, at_ns });
     }
 
-    fn executed(&mut self, process: u32, pid: Pid) {
-        let at_ns = self.calibration.now_ns();
-        let (executable, argv, _) = described(pid);
-        self.meta(Meta::Exec { process, executable, argv, at_ns });
-    }
-
-    fn patched(&mut self, process: u32, found: Vec<Patched>) {
+    pub fn patched(&mut self, process: u32, found: Vec<Patched>) {
         for each in found {
             if !each.left.is_empty() {
                 self.summary.left.insert(each.path.clone(), each.left.len());
@@ -219,20 +222,28 @@ impl Sink for File {
         }
     }
 
-    fn unrecorded(&mut self, process: u32, why: &str) {
+    pub fn unrecorded(&mut self, process: u32, why: String) {
         self.summary.unrecorded.push(format!("process {process}: {why}"));
-        self.meta(Meta::Unrecorded { process, why: why.to_owned() });
+        self.meta(Meta::Unrecorded { process, why });
     }
 
-    fn dropped(&mut self, thread: u32, events: u64) {
+    pub fn dropped(&mut self, thread: u32, events: u64) {
         self.summary.dropped += events;
         self.meta(Meta::Dropped { thread, events });
     }
 
-    fn counters(&mut self, thread: u32, kernel: Option<Counters>) {
+    /// A thread's program is another one from now on, whose calls are those of a new thread.
+    pub fn replaced(&mut self, thread: u32) {
         self.flush(thread);
-        let Some(known) = self.threads.get_mut(&thread) else { return };
-        let (process, recorded, again) = (known.process, known.counts, known.again);
+        self.threads.remove(&thread);
+    }
+
+    /// The last that is heard of a thread.
+    pub fn counters(&mut self, thread: u32, kernel: Option<Counters>) {
+        self.flush(thread);
+        let Some(Thread { process, counts: recorded, again, .. }) = self.threads.remove(&thread) else {
+            return;
+        };
         if let Some(kernel) = kernel {
             self.meta(Meta::Counters {
                 thread,
@@ -243,23 +254,17 @@ impl Sink for File {
                 ),
             });
         }
-        self.summary.compared.push(Compared { thread, process, kernel, recorded, again });
+        self.summary.completeness.add(Compared { thread, process, kernel, recorded, again });
     }
+}
 
-    fn ended(&mut self, process: u32, status: i32) {
-        let at_ns = self.calibration.now_ns();
-        let exited = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
-        let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
-        self.meta(Meta::Ended { process, status: exited, signal, at_ns });
-    }
-
-    fn noted(&mut self, meta: Meta) {
-        self.meta(meta);
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.calibration.now_ns()
-    }
+/// Which arguments of a call say where a text stands that ends with a zero byte, or a pair of descriptors.
+pub fn text_arguments(call: Call) -> SmallVec<[u8; 2]> {
+    let kinds = call.row().arguments.iter().enumerate();
+    kinds
+        .filter(|(_, kind)| matches!(kind, Kind::Path | Kind::Name | Kind::Pair))
+        .map(|(index, _)| index as u8)
+        .collect()
 }
 
 /// `close: no room for a jump`, where it is known which call it is.
@@ -284,19 +289,6 @@ fn with_again(mut counts: BTreeMap<String, u64>, again: Counts) -> BTreeMap<Stri
         }
     }
     counts
-}
-
-/// Its program, its arguments and its directory, as far as /proc tells.
-pub fn described(pid: Pid) -> (String, Vec<String>, String) {
-    let link = |name: &str| {
-        fs::read_link(format!("/proc/{pid}/{name}"))
-            .map_or(String::new(), |path| path.to_string_lossy().into_owned())
-    };
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let argv = words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-    let mut argv: Vec<String> = argv.collect();
-    argv.pop(); // behind the last zero byte
-    (link("exe"), argv, link("cwd"))
 }
 
 /// CPU time of this process, s.

@@ -87,7 +87,7 @@ fn header(line: &Line) -> Header {
         start: time_of_day(line.at_ns),
         processor: "x86_64".into(),
         technique: "strace".into(),
-        clock: Clock { kind: "strace".into(), ns_per_tick: 1.0, calibration_error_ns: None },
+        clock: Clock { kind: "strace".into(), ns_per_tick: 1.0 },
         ..Header::default()
     }
 }

@@ -16,7 +16,15 @@ mod order;
 mod print;
 mod reader;
 mod varint;
+pub mod words;
 mod writer;
+
+/// What else is made of the same parts.
+pub mod parts {
+    pub use crate::chunk::{Decoder, Encoder, Head, MOST_EVENTS};
+    pub use crate::frame::{HEAD, Kind, checked, head};
+    pub use crate::varint::{put, take};
+}
 
 pub use columns::columns;
 pub use event::{Event, Text};

@@ -35,9 +35,8 @@ pub struct Header {
 pub struct Clock {
     /// `tsc`, `monotonic`, or that of an imported trace.
     pub kind: String,
+    /// As it was known at the beginning.
     pub ns_per_tick: f64,
-    /// How far it was from the monotonic clock at the end, ns; None where it was not compared.
-    pub calibration_error_ns: Option<f64>,
 }
 
 /// One thing that was noted while recording. Times are since the beginning of the trace.
@@ -123,6 +122,8 @@ pub struct Footer {
     pub end_ns: u64,
     /// CPU time of the recorder, s; None where it was not measured.
     pub recorder_cpu_s: Option<f64>,
+    /// The furthest that times were from the monotonic clock when both were compared again, ns; None where they were not.
+    pub clock_error_ns: Option<f64>,
     /// Anything a reader should know.
     pub notes: Vec<String>,
 }

@@ -14,7 +14,9 @@ impl<S: Sink> Tracer<S> {
         let gone: Vec<Pid> =
             self.threads.iter().filter(|(_, t)| t.group == pid).map(|(tid, _)| *tid).collect();
         for tid in gone {
+            let id = self.threads[&tid].id;
             self.release(tid);
+            self.rings().sink.replaced(id);
         }
         self.add_thread(pid, pid);
         // The exec still has to return; its result would take the place of that of our first call.

@@ -40,13 +40,17 @@ pub enum Entry {
     Path13 = 8,
     /// Not recorded; but the thread never again, if it forbids itself to read the clock (seccomp's strict mode does).
     Quiet = 9,
+    /// The first argument says where the call puts a pair of descriptors.
+    Pair1 = 10,
+    /// The fourth.
+    Pair4 = 11,
 }
 
 impl Entry {
     /// In the order of their numbers.
-    pub const ALL: [Entry; 10] = {
+    pub const ALL: [Entry; 12] = {
         use Entry::*;
-        [Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet]
+        [Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet, Pair1, Pair4]
     };
 }
 
@@ -74,6 +78,8 @@ macro_rules! hook {
             concat!(".long ", $prefix, "path24 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "path13 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "quiet - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "pair1 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "pair4 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "any - ", $prefix, "begin"),
             concat!(".long ", $prefix, "trap - ", $prefix, "begin"),
             concat!(".long ", $prefix, "remote - ", $prefix, "begin"),
@@ -143,6 +149,9 @@ macro_rules! hook {
             "mov %rcx, (%rsp)",
             "mov %rdx, 8(%rsp)",
             "mov %rax, 16(%rsp)",
+            "mov %gs:{head}, %r11",
+            "and ${mask}, %r11d",
+            "prefetchw %gs:{data}(%r11)", // the launcher has read this line last
             $stamp,
             "mov %rax, 24(%rsp)",
             "mov 16(%rsp), %rax",
@@ -227,6 +236,16 @@ macro_rules! hook {
             "mov %rdi, 40(%rsp)",
             "mov %rdx, 48(%rsp)",
             concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "pair1:"),
+            "lea -288(%rsp), %rsp",
+            "mov %rdi, 40(%rsp)",
+            "movq $1, 48(%rsp)", // no place of a text: the first is a pair
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "pair4:"),
+            "lea -288(%rsp), %rsp",
+            "mov %r10, 40(%rsp)",
+            "movq $1, 48(%rsp)",
+            concat!("jmp ", $prefix, "long"),
             concat!($prefix, "wide:"),
             concat!($prefix, "map:"),
             "lea -288(%rsp), %rsp",
@@ -242,6 +261,9 @@ macro_rules! hook {
             "mov %rcx, (%rsp)",
             "mov %rdx, 8(%rsp)",
             "mov %rax, 16(%rsp)",
+            "mov %gs:{head}, %r11",
+            "and ${mask}, %r11d",
+            "prefetchw %gs:{data}(%r11)", // the launcher has read this line last
             $stamp,
             "mov %rax, 24(%rsp)",
             "mov 16(%rsp), %rax",
@@ -258,6 +280,22 @@ macro_rules! hook {
             "3:",
             "movq $0, 40(%rsp)",
             "movq $0, 48(%rsp)",
+            "2:",
+            "cmpq $1, 48(%rsp)",
+            "jne 2f",
+            "movq $0, 48(%rsp)",
+            "cmpq $0, 32(%rsp)",
+            "mov $0, %ecx",
+            "mov 40(%rsp), %rdx",
+            "mov %rcx, 40(%rsp)",
+            "jne 3f", // nothing was put there
+            "mov (%rdx), %rdx",
+            "mov %rdx, 88(%rsp)",
+            "movb $0, 96(%rsp)",
+            "lea 88(%rsp), %rdx",
+            "mov %rdx, 40(%rsp)",
+            "mov $9, %ecx",
+            "jmp 3f",
             "2:",
             // slots: 2 for the arguments, more for texts; lengths are taken with their final zero
             "xor %ecx, %ecx",
@@ -295,7 +333,7 @@ macro_rules! hook {
             "sub %gs:{tail}, %rdx",
             "cmp ${full}, %rdx",
             "jae 7f",
-            "3:",
+            "33:", // with a name of its own: another 3 comes before the wait below
             "mov 80(%rsp), %ecx",
             "inc %ecx",
             "shl $6, %ecx",
@@ -325,9 +363,10 @@ macro_rules! hook {
             // rcx: where the next byte goes; rdx: from where
             "mov 40(%rsp), %rdx",
             "mov 72(%rsp), %eax",
-            "mov %eax, 84(%rsp)",
+            "add %rdx, %rax",
+            "mov %rax, 104(%rsp)",
             "2:",
-            "cmpl $0, 84(%rsp)",
+            "cmp 104(%rsp), %rdx",
             "je 3f",
             "movzbl (%rdx), %eax",
             "mov %rcx, %r11",
@@ -335,12 +374,14 @@ macro_rules! hook {
             "mov %al, %gs:{data}(%r11)",
             "inc %rcx",
             "inc %rdx",
-            "decl 84(%rsp)",
             "jmp 2b",
             "3:",
             "mov 48(%rsp), %rdx",
+            "mov 76(%rsp), %eax",
+            "add %rdx, %rax",
+            "mov %rax, 104(%rsp)",
             "2:",
-            "cmpl $0, 76(%rsp)",
+            "cmp 104(%rsp), %rdx",
             "je 3f",
             "movzbl (%rdx), %eax",
             "mov %rcx, %r11",
@@ -348,7 +389,6 @@ macro_rules! hook {
             "mov %al, %gs:{data}(%r11)",
             "inc %rcx",
             "inc %rdx",
-            "decl 76(%rsp)",
             "jmp 2b",
             "3:",
             "mov 56(%rsp), %rcx",
@@ -395,7 +435,7 @@ macro_rules! hook {
             "mov %gs:{head}, %rdx",
             "sub %gs:{tail}, %rdx",
             "cmp ${full}, %rdx",
-            "jb 3b",
+            "jb 33b",
             "dec %r11d",
             "jnz 5b",
             "movl $1, %gs:{mode}",
@@ -452,7 +492,9 @@ pub struct Code {
 }
 
 const ENTRIES: usize = 16;
-const KINDS: usize = ENTRIES + 15 * 4;
+/// Places behind those of the entries: any, trap, remote, made, long_made.
+const ANY: usize = Entry::ALL.len();
+const KINDS: usize = ENTRIES + (ANY + 5) * 4;
 
 impl Code {
     /// `kind`: the entry of each call number. `rings`: where the segment is in the image; `vdso`: its `clock_gettime`.
@@ -484,22 +526,22 @@ impl Code {
 
     /// The entry that looks at rax.
     pub fn any(&self) -> u64 {
-        self.offset(10)
+        self.offset(ANY)
     }
 
     /// The instruction that tells the launcher of mapped code.
     pub fn trap(&self) -> u64 {
-        self.offset(11)
+        self.offset(ANY + 1)
     }
 
     /// An instruction that makes a system call, for the launcher.
     pub fn remote(&self) -> u64 {
-        self.offset(12)
+        self.offset(ANY + 2)
     }
 
     /// Behind the program's own calls: a thread that ends within one ends there.
     pub fn made(&self) -> [u64; 2] {
-        [self.offset(13), self.offset(14)]
+        [self.offset(ANY + 3), self.offset(ANY + 4)]
     }
 
     fn offset(&self, index: usize) -> u64 {

@@ -139,6 +139,12 @@ impl Ring<'_> {
         (head - tail) / SLOT as u64
     }
 
+    /// How many slots are written or reserved.
+    pub fn slots(&self) -> usize {
+        let head = self.word(HEAD).load(Ordering::Acquire);
+        (head - self.word(TAIL).load(Ordering::Relaxed)) as usize / SLOT
+    }
+
     /// Takes all whole records.
     ///
     /// One that is not written yet holds up those behind it: its thread is at it, or a signal handler that interrupted

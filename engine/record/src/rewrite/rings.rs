@@ -9,18 +9,16 @@ use crate::rewrite::ring::{Raw, Segment};
 
 /// Where what is recorded goes.
 pub trait Sink: Send {
-    /// Takes them out.
-    fn calls(&mut self, thread: u32, calls: &mut Vec<Raw>);
+    fn calls(&mut self, thread: u32, calls: Vec<Raw>);
     /// The kernel has counted a call that it may now make again, and then counts again.
     fn interrupted(&mut self, thread: u32, call: &Raw);
-    /// Some time has gone by.
-    fn tick(&mut self);
     fn thread(&mut self, thread: u32, process: u32, tid: Pid);
     fn process(&mut self, process: u32, parent: Option<u32>, pid: Pid);
     fn executed(&mut self, process: u32, pid: Pid);
     fn patched(&mut self, process: u32, found: Vec<Patched>);
     fn unrecorded(&mut self, process: u32, why: &str);
     fn dropped(&mut self, thread: u32, count: u64);
+    fn replaced(&mut self, thread: u32);
     fn counters(&mut self, thread: u32, since_exec: Option<Counters>);
     fn ended(&mut self, process: u32, status: i32);
     fn noted(&mut self, meta: Meta);
@@ -50,6 +48,13 @@ impl Counters {
         })
     }
 
+    pub fn add(&mut self, other: &Counters) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.read_bytes += other.read_bytes;
+        self.written_bytes += other.written_bytes;
+    }
+
     pub fn since(self, before: Counters) -> Counters {
         Counters {
             reads: self.reads - before.reads,
@@ -64,12 +69,11 @@ impl Counters {
 pub struct Rings<S> {
     owners: Vec<Option<u32>>,
     pub sink: S,
-    buffer: Vec<Raw>,
 }
 
 impl<S: Sink> Rings<S> {
     pub fn new(sink: S) -> Rings<S> {
-        Rings { owners: vec![None; RINGS], sink, buffer: Vec::new() }
+        Rings { owners: vec![None; RINGS], sink }
     }
 
     /// At the end.
@@ -99,7 +103,6 @@ impl<S: Sink> Rings<S> {
 
     /// Empties all rings.
     pub fn drain(&mut self, segment: &Segment) {
-        self.sink.tick();
         for index in 0..RINGS {
             self.drain_one(segment, index, false);
         }
@@ -107,12 +110,11 @@ impl<S: Sink> Rings<S> {
 
     fn drain_one(&mut self, segment: &Segment, index: usize, last: bool) {
         let Some(thread) = self.owners[index] else { return };
-        let mut calls = std::mem::take(&mut self.buffer);
-        calls.clear();
-        segment.ring(index).drain(last, |raw| calls.push(raw));
+        let ring = segment.ring(index);
+        let mut calls = Vec::with_capacity(ring.slots());
+        ring.drain(last, |raw| calls.push(raw));
         if !calls.is_empty() {
-            self.sink.calls(thread, &mut calls);
+            self.sink.calls(thread, calls);
         }
-        self.buffer = calls;
     }
 }

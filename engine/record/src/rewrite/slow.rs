@@ -106,8 +106,8 @@ impl<S: Sink> Tracer<S> {
         let is_it = |made: &Made| made.slot == slot && made.rsp == regs.rsp;
         let Some(place) = thread.slow.iter().rposition(is_it) else { return };
         let made = thread.slow.split_off(place).swap_remove(0);
-        let (id, call) = (thread.id, stops::returned(made.begun, regs.rax as i64, now).0);
-        self.rings().sink.calls(id, &mut vec![call]);
+        let (id, call) = (thread.id, stops::returned(tid, made.begun, regs.rax as i64, now).0);
+        self.rings().sink.calls(id, vec![call]);
     }
 
     /// The call within which a stopped thread stands, if that is made in a slot.
@@ -115,7 +115,7 @@ impl<S: Sink> Tracer<S> {
         let slot = regs.rip.wrapping_sub(SYSCALL);
         self.slow(tid)?.sites.get(&slot)?;
         let made = self.threads.get(&tid)?.slow.last().filter(|made| made.slot == slot)?;
-        Some(stops::returned(made.begun.clone(), regs.rax as i64, now).0)
+        Some(stops::returned(tid, made.begun.clone(), regs.rax as i64, now).0)
     }
 }
 

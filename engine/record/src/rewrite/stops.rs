@@ -5,7 +5,7 @@
 use std::io;
 use std::mem::offset_of;
 
-use etude_calls::Processor;
+use etude_calls::{Call, Kind, Processor};
 
 use crate::PROCESSOR;
 use crate::rewrite::remote::{Memory, Pid, ptrace};
@@ -108,7 +108,9 @@ pub fn begins(
     let number = u32::try_from(number).ok()?;
     let mut kept = [None, None];
     for (place, argument) in kept.iter_mut().zip(texts(number)?) {
-        *place = text(tid, arguments[usize::from(argument)]);
+        if pair_argument(number).is_none() {
+            *place = text(tid, arguments[usize::from(argument)]);
+        }
     }
     Some(Begun { number, arguments, texts: kept, at: now() })
 }
@@ -121,15 +123,24 @@ pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<(Raw, bool)> {
     let info = info(tid)?;
     // SAFETY: as above.
     let result = unsafe { info.u.exit.sval };
-    Ok(returned(begun, result, now))
+    Ok(returned(tid, begun, result, now))
 }
 
 /// A call with its result, and whether the kernel will make it again by itself.
-pub fn returned(begun: Begun, result: i64, now: u64) -> (Raw, bool) {
+pub fn returned(tid: Pid, begun: Begun, result: i64, now: u64) -> (Raw, bool) {
     let again = RESTARTS.contains(&result);
     let result = if again { -i64::from(libc::EINTR) } else { result };
-    let Begun { number, arguments, texts, at } = begun;
+    let Begun { number, arguments, mut texts, at } = begun;
+    if let Some(argument) = pair_argument(number).filter(|_| result == 0) {
+        texts[0] = Memory::of(tid).and_then(|memory| memory.read(arguments[argument], 8)).ok();
+    }
     (Raw { number, begun: at, ended: now, result, arguments, texts }, again)
+}
+
+/// Which argument of a call says where it puts a pair of descriptors.
+fn pair_argument(number: u32) -> Option<usize> {
+    let call = Call::from_number(PROCESSOR, number.into())?;
+    call.row().arguments.iter().position(|kind| *kind == Kind::Pair)
 }
 
 fn info(tid: Pid) -> io::Result<libc::ptrace_syscall_info> {

@@ -204,7 +204,7 @@ impl<S: Sink> Tracer<S> {
         if self.leaving && again {
             self.rings().sink.interrupted(id, &call); // by us: it is made again when we are gone
         } else {
-            self.rings().sink.calls(id, &mut vec![call]);
+            self.rings().sink.calls(id, vec![call]);
         }
         Ok(())
     }
@@ -217,7 +217,7 @@ impl<S: Sink> Tracer<S> {
         self.release(tid);
         let mut rings = self.rings();
         if let Some(last) = last {
-            rings.sink.calls(id, &mut vec![last]);
+            rings.sink.calls(id, vec![last]);
         }
         rings.sink.counters(id, since);
     }

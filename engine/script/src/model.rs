@@ -1,0 +1,79 @@
+//! A script as data.
+
+use std::sync::Arc;
+
+use etude_calls::Call;
+use etude_trace::Text;
+use smallvec::SmallVec;
+
+/// What a program did to files, in an order that can be replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Lines for the reader: of what it was made, and how.
+    pub notes: Vec<String>,
+    /// What has to be there before.
+    pub needed: Vec<Needed>,
+    /// Of all threads, in the order in which they began. Those of one thread follow each other; how those of different
+    /// threads wait for each other follows from what they share.
+    pub steps: Vec<Step>,
+}
+
+/// One thing that one thread does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Counts from 0 over all processes; 0 is there at the beginning, all others are started by a step.
+    pub thread: u32,
+    pub action: Action,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing is done for so long, ns.
+    Compute(u64),
+    /// Starts another thread of this process.
+    Start(u32),
+    /// Starts a process, whose first thread that is; it has copies of this one's descriptors.
+    Fork(u32),
+    /// Waits until the process whose first thread that is has ended.
+    Wait(u32),
+    /// The process becomes another program: descriptors that are to be closed at exec are.
+    Exec,
+    Call(Called),
+}
+
+/// A call with what it is to be called with, and what came of it in the original.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    pub call: Call,
+    /// As in a trace (docs/trace-format.md, "An event"); where data stand in memory is 0.
+    pub arguments: [u64; 6],
+    /// Paths are within the directory of the replay, whose root it is: `/usr/include` is there `usr/include`.
+    pub texts: SmallVec<[Text; 1]>,
+    /// -errno for an error.
+    pub result: i64,
+    /// ns; None where it is not known.
+    pub duration_ns: Option<u64>,
+}
+
+/// Something that the first call already finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needed {
+    pub path: Arc<[u8]>,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    File {
+        bytes: u64,
+        /// Less than `bytes`: it is sparse, and has so many on disk.
+        allocated: Option<u64>,
+        /// Whether the size was seen; else it is the least that the calls need.
+        seen: bool,
+    },
+    Directory,
+    /// A symbolic link, and what stands in it.
+    Link(Arc<[u8]>),
+    /// Another name of a file.
+    HardLink(Arc<[u8]>),
+}
