@@ -68,11 +68,12 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     calibration.again();
     let header = header(recording, &calibration, &own);
     let writer = Writer::create(file, &header)?;
+    // Before any other thread is there, which would get them.
+    let signals = matches!(recording.target, Target::Process(_)).then(Signals::block);
     let origin = calibration.origin();
     let queue = Queue::new(sink::File::new(writer, calibration), origin);
     let rings = Arc::new(Mutex::new(Rings::new(queue)));
     let over = Arc::new(AtomicBool::new(false));
-    let signals = matches!(recording.target, Target::Process(_)).then(Signals::block);
     let drainer = std::thread::spawn({
         let (segment, rings, over) = (segment.clone(), rings.clone(), over.clone());
         move || {
