@@ -67,7 +67,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
         Some("check") => check(rest()),
         Some(verb) if change::VERBS.contains(&verb) => change::change(verb, rest()),
         Some(_) => trace::script(words),
-        None if words.is_empty() => Err(usage("expected a trace, or what is to be done with a script")),
+        None if words.is_empty() => Err(usage("expected a trace, --events and a trace, or what is to be done with a script")),
         None => trace::script(words),
     };
     match done {
