@@ -43,6 +43,7 @@ lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy
 	$(BIN)/mypy
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@packaging/check-aarch64.sh $(CARGO)
 
 format: $(SETUP_STAMP) ## put Python and Rust into their usual form
 	$(BIN)/ruff check --fix

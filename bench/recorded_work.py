@@ -117,14 +117,14 @@ def work_row(what: str, found: Found) -> Row:
     return Row(what, base, f"{ratio} ×", reach, ratio.median <= REACH if judged else None)
 
 
-def tree(directory: Path) -> None:
+def tree(directory: Path, files: int = FILES, file_bytes: int = FILE_BYTES) -> None:
     """Files of many sizes, 200 to a directory."""
     generator = random.Random(1)
-    for number in range(FILES):
+    for number in range(files):
         path = directory / f"part{number // 200}" / f"file-{generator.randrange(10**6)}-{number}"
         path.parent.mkdir(parents=True, exist_ok=True)
         text = " ".join(f"{generator.randrange(10**5):x}" for _ in range(generator.randrange(20)))
-        size = int(generator.expovariate(1 / FILE_BYTES))
+        size = int(generator.expovariate(1 / file_bytes))
         path.write_text((text * (size // max(len(text), 1) + 1))[:size])
 
 
@@ -153,20 +153,25 @@ def gzipped(memory: Path) -> Workload:
     return Workload(f"tar and gzip -9 of {FILES} files, {GZIPS} times", command, directory, short=one)
 
 
-def sqlite(memory: Path) -> Workload:
-    """Inserts into an indexed table, forty thousand to a transaction, with a cache that holds it."""
-    directory = made(memory, "sqlite3")
+def inserts(path: Path, rows: int, together: int) -> None:
+    """Statements that fill an indexed table, so many rows to a transaction."""
     generator = random.Random(1)
-    with (directory / "inserts.sql").open("w") as file:
+    with path.open("w") as file:
         file.write(f"pragma cache_size = -{CACHE_KIB};\n")
         file.write(
             "create table t (id integer primary key, key text, value real); create index i on t (key);\n"
         )
-        for number in range(ROWS):
-            file.write("begin;\n" if number % TOGETHER == 0 else "")
+        for number in range(rows):
+            file.write("begin;\n" if number % together == 0 else "")
             key, value = generator.randrange(10**9), generator.random()
             file.write(f"insert into t (key, value) values ('{key:x}', {value:.6f});\n")
-            file.write("commit;\n" if number % TOGETHER == TOGETHER - 1 else "")
+            file.write("commit;\n" if number % together == together - 1 or number == rows - 1 else "")
+
+
+def sqlite(memory: Path) -> Workload:
+    """Inserts into an indexed table, forty thousand to a transaction, with a cache that holds it."""
+    directory = made(memory, "sqlite3")
+    inserts(directory / "inserts.sql", ROWS, TOGETHER)
 
     def fresh() -> None:
         for path in directory.glob("t.db*"):

@@ -100,12 +100,14 @@ def wall_s(command: Sequence[str], **options: object) -> float:
 
 
 def peer(name: str, *flags: str) -> str:
-    """A peer program in C, compiled, with these flags of the compiler besides -O2."""
+    """A peer program in C, or in Fortran, compiled, with these flags of the compiler besides -O2."""
     BUILD.mkdir(parents=True, exist_ok=True)
     program = BUILD / "".join([name, *flags])
-    source = ROOT / "bench" / "peers" / f"{name}.c"
+    sources = ROOT / "bench" / "peers"
+    source = next(path for path in (sources / f"{name}.c", sources / f"{name}.f90") if path.exists())
+    compiler = {".c": "cc", ".f90": "gfortran"}[source.suffix]
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run(["cc", "-O2", *flags, "-o", str(program), str(source)], check=True)
+        subprocess.run([compiler, "-O2", *flags, "-o", str(program), str(source)], check=True)
     return str(program)
 
 

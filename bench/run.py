@@ -2,8 +2,8 @@
 
 python bench/run.py [--quick] [--all] [PART …]
 
-Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io, recording;
-reading-large if named, or with --all.
+Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io, recording,
+replay; reading-large if named, or with --all.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from launching import launching, reported
 from opening import opening
 from reading import reading, reading_large, small
 from recording import recording
+from replay import replay
 from rows import HEADING, Row, line, quiet_priority
 from scripts import scripts
 from starting import starting
@@ -39,6 +40,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "opening": (opening, 9, 2),
     "io": (io_lab, 15, 2),
     "recording": (recording, 15, 2),
+    "replay": (replay, 9, 2),
     "reading-large": (reading_large, 2, 1),
 }
 LARGE = {"reading-large"}

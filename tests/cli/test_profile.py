@@ -103,6 +103,10 @@ def test_a_figure_is_drawn(path: Path, capsys: pytest.CaptureFixture[str], suffi
         (["nosuch", "--figure", "x.gif"], 2, "x.gif: a figure is written as .pdf, .eps, .svg or .png"),
         (["copy.trace", "--figure", "no/where.pdf"], 5, "no/where.pdf: cannot be written"),
         (["copy.trace", "--top", "0"], 2, "expected a whole number from 1 on"),
+        (["copy.trace", "nosuch"], 3, "etude: nosuch: No such file or directory"),
+        (["copy.trace", "short"], 3, "etude: short: cut short at byte"),
+        (["copy.trace", "copy.trace", "--roll", "nosuch"], 3, "etude: nosuch: No such file or directory"),
+        (["copy.trace", "--roll", "copy.trace"], 2, "--script and --roll show sizes beside two traces"),
     ],
 )
 def test_what_cannot_be_profiled_is_one_line(path: Path, words: list[str], code: int, text: str) -> None:
@@ -122,6 +126,39 @@ def test_what_is_there_of_a_trace_cut_short_is_shown_where_asked_for(
     said = capsys.readouterr().out
     assert said.startswith("! The trace is cut short")
     assert "29 calls" in said
+
+
+def test_two_traces_stand_beside_each_other(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = COPY.read_text().replace('["copy", "in", "out"]', '["copy", "out", "in"]')
+    lines = [line for line in text.splitlines() if "pread64" not in line]
+    Path("other.strace").write_text("\n".join([*lines, ""]))
+    imported(Path("other.strace"), Path("other.trace"))
+    assert main(["profile", "copy.trace", "other.trace", "--figure", "x.svg", "--roll", "copy.trace"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("! A and B are of different programs")
+    rows = {line.split()[0]: line for line in said.splitlines() if line.startswith(" ") and line.split()}
+    assert "≠" in rows["pread64"]
+    assert "≠" not in rows["write"]
+    assert rows["write"].endswith("1.000")
+    assert rows["roll"].split()[1:3] == rows["trace"].split()[1:3]
+    assert "10 files have as many calls and bytes in both; 1 do not:" in said
+    assert "/data/in" not in said
+    assert "data/in" in said
+    assert Path("x.svg").stat().st_size > 5000
+
+
+def test_two_traces_of_one_program_are_not_warned_of(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "copy.trace", "copy.trace"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("A: copy in out\nB: copy in out\n")
+    assert "≠" not in said
+    assert "11 files have as many calls and bytes in both; 0 do not." in said
+
+
+def test_two_traces_as_json_are_one_document(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "copy.trace", "copy.trace", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["a"]["events"], made["ratios"]["events"], made["same_program"]) == (CALLS, 1.0, True)
 
 
 def test_events_are_printed_in_lines(path: Path) -> None:

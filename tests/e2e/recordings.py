@@ -88,7 +88,7 @@ def environment(cache: Path) -> dict[str, str]:
 def compile_c(directory: Path) -> None:
     """The C programs of tests/data/record, into a directory."""
     flags = ["-O1", "-Wall"]
-    for name in ("odd", "crowd", "redzone"):
+    for name in ("odd", "crowd", "redzone", "left"):
         subprocess.run(
             ["gcc", *flags, "-o", directory / name, SOURCES / f"{name}.c", "-lpthread"], check=True
         )

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -33,6 +35,24 @@ def test_the_guide_runs_as_it_is_printed(tmp_path: Path) -> None:
             assert done.returncode == 0, (command[-1], done.stdout[-2000:], done.stderr[-2000:])
             ran += 1
     assert ran > 10
+
+
+def test_the_page_of_profiles_runs_as_it_is_printed(tmp_path: Path) -> None:
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+    (text,) = (text for _, text in BLOCK.findall((ROOT / "docs" / "profile.md").read_text()))
+    for command in [line[2:] for line in text.splitlines() if line.startswith("$ ")]:
+        words = ["sh", "-c", command]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode == 5:
+            pytest.skip(f"programs cannot be recorded here: {done.stderr.strip()}")
+        assert done.returncode == 0, (command, done.stderr)
+    assert done.stdout.startswith("A: sh -c ")
+    assert (tmp_path / "both.png").stat().st_size > 5000
 
 
 def test_links_between_the_documents_lead_somewhere() -> None:

@@ -1,5 +1,6 @@
 """`etude record` and programs that do what a recorder would rather they did not: they run as without it."""
 
+import errno
 import fcntl
 import os
 import pty
@@ -80,6 +81,16 @@ def test_threads_signals_children_and_loaded_code_at_once(clock: str, programs: 
     assert len(executed) == 1 + 2 * 6
 
 
+def test_calls_that_stop_their_threads_are_all_there(programs: Path, tmp_path: Path) -> None:
+    words = [programs / "crowd", programs / "data", programs / "library.so", "10"]
+    done = record(*words, at=tmp_path / "t", options=["--technique", "ptrace"])
+    assert (done.status, done.stdout, done.program_stderr) == (0, b"right handled\n", b"")
+    trace = done.trace()
+    assert (done.said, trace.header["technique"]) == ([], "ptrace")
+    assert complete(trace)
+    assert calls(trace, "pread64") >= 3 * 1000
+
+
 def test_code_that_is_mapped_where_other_code_was_is_recorded(programs: Path, tmp_path: Path) -> None:
     done = odd(programs, tmp_path, "over", programs / "library.so", programs / "data")
     assert (done.status, done.said) == (0, [])
@@ -139,6 +150,49 @@ def test_a_daemon_is_recorded_to_its_end(programs: Path, tmp_path: Path) -> None
     assert (done.status, done.said) == (0, [])
     assert (tmp_path / "out").read_text() == "from the daemon\n"
     assert calls(done.trace(), "write") == 1
+
+
+def test_a_program_that_maps_over_the_recorder_is_refused_and_lives_on(
+    programs: Path, tmp_path: Path
+) -> None:
+    if tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2]) < (6, 10):
+        pytest.skip("this kernel has no mseal (Linux 6.10)")
+    done = odd(programs, tmp_path, "map-over")
+    assert (done.status, done.said) == (0, [])
+    trace = done.trace()
+    assert complete(trace)
+    for name in ("munmap", "mmap", "mprotect"):
+        made = trace.call == list(trace.names).index(name)
+        refused = int((trace.result[made] == -errno.EPERM).sum())
+        assert refused >= 3, name  # rings, hook, and the way to it
+
+
+@pytest.mark.parametrize("clock", ["tsc", "vdso"])
+def test_places_that_no_jump_can_take_are_recorded_by_stops_if_asked(
+    clock: str, programs: Path, tmp_path: Path
+) -> None:
+    words = [programs / "left", programs / "data", "300"]
+    done = record(*words, at=tmp_path / "t", options=["--left", "stop", "--clock", clock])
+    assert (done.status, done.stdout, done.program_stderr) == (0, b"right handled\n", b"")
+    trace = done.trace()
+    assert done.said == []
+    assert complete(trace)
+    assert calls(trace, "pread64") >= 4 * 300
+    images = [each for each in trace.meta if each["what"] == "image" and each["path"].endswith("/left")]
+    assert [each["left"] for each in images] == [[]]
+
+
+def test_places_that_no_jump_can_take_are_named_if_nothing_is_asked(programs: Path, tmp_path: Path) -> None:
+    done = record(programs / "left", programs / "data", "300", at=tmp_path / "t")
+    assert (done.status, done.stdout) == (0, b"right handled\n")
+    trace = done.trace()
+    assert not complete(trace)
+    assert any(line.startswith("etude record: incomplete: ") for line in done.said)
+    [image] = [each for each in trace.meta if each["what"] == "image" and each["path"].endswith("/left")]
+    assert [each["why"] for each in image["left"]] == [
+        "pread64: the flags are needed after it",
+        "any call: the flags are needed after it",
+    ]
 
 
 # --- what cannot be recorded runs unrecorded, and is named
@@ -247,6 +301,28 @@ def test_a_setuid_program_is_refused_before_it_starts(mode: int) -> None:
         assert "setuid" in line
         assert not (place / "made").exists()
         assert not (place / "t").exists()
+
+
+@pytest.mark.needs_root
+def test_a_setuid_program_that_is_executed_later_is_named() -> None:
+    with everybodys() as place:
+        shutil.copy("/usr/bin/id", place / "id")
+        (place / "id").chmod(0o4755)
+        done = record(
+            *("sh", "-c", f"{place}/id -u; true"),
+            at=place / "t",
+            engine=str(place / "etude-engine"),
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            env=environment(place / "cache"),
+        )
+        assert (done.status, done.stdout) == (0, b"65534\n")
+        [line] = done.said
+        assert f"{place}/id has the rights of another user" in line
+        said = [each["why"] for each in done.trace().meta if each["what"] == "unrecorded"]
+        assert len(said) == 1
+        assert said[0] in line
 
 
 # --- a wrong start

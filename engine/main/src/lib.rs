@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use etude_measure::{BARRIER, Request};
 
-pub use tracing::{record, trace};
+pub use etude_record::main as record;
+pub use tracing::trace;
 
 /// Adds the options of a measured command.
 pub fn measure_options(command: Command) -> Command {

@@ -17,7 +17,10 @@ fn main() -> ExitCode {
         Some("io") => return ExitCode::from(etude_io::main("etude io", arguments)),
         Some("ipc") => return ExitCode::from(etude_ipc::main("etude ipc", arguments)),
         Some("record") => return ExitCode::from(etude_engine::record(arguments)),
+        Some("script") => return ExitCode::from(etude_script::main(arguments)),
         Some("trace") => return ExitCode::from(etude_engine::trace(arguments)),
+        Some("compile") => return ExitCode::from(etude_replay::compile_main(arguments)),
+        Some("replay") => return ExitCode::from(etude_replay::replay_main(arguments)),
         _ => {}
     }
     let matches = command().get_matches();
@@ -47,7 +50,10 @@ fn command() -> Command {
         .subcommand(Command::new("io").about("The lab's benchmark of files; io --help"))
         .subcommand(Command::new("ipc").about("The lab's benchmark of pipes and sockets; ipc --help"))
         .subcommand(Command::new("record").about("Record a program's I/O; record --help"))
+        .subcommand(Command::new("script").about("A record as a script, and scripts changed; script --help"))
         .subcommand(Command::new("trace").about("What stands in such a record; trace --help"))
+        .subcommand(Command::new("compile").about("Compile a script of I/O into a roll; compile --help"))
+        .subcommand(Command::new("replay").about("Play a roll; replay --help"))
         .subcommand(etude_engine::measure_options(Command::new("measure")))
 }
 

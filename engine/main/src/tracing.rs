@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -14,23 +14,12 @@ usage: etude-engine trace events TRACE        each call as a line: interval, cal
        etude-engine trace import TEXT TRACE   a new trace from what strace -f -ttt -T wrote
 ";
 
-/// Records a program; the exit status.
-pub fn record(arguments: impl Iterator<Item = OsString>) -> u8 {
-    #[cfg(target_arch = "x86_64")]
-    return etude_record::main(arguments);
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = arguments;
-        complain("programs of this processor cannot be rewritten yet; only those of x86-64 can", 5)
-    }
-}
-
 /// Reads or makes a trace; the exit status.
 pub fn trace(arguments: impl Iterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = arguments.collect();
     let paths: Vec<PathBuf> = words.iter().skip(1).map(PathBuf::from).collect();
     match (words.first().and_then(|word| word.to_str()), &paths[..]) {
-        (Some("events"), [trace]) => answer(events(trace)),
+        (Some("events"), [trace]) => answer(etude_script::events(trace)),
         (Some("columns"), [trace]) => answer(columns(trace)),
         (Some("import"), [text, trace]) => answer(import(text, trace)),
         (Some("-h" | "--help"), _) => {
@@ -46,24 +35,6 @@ type Refused = (String, u8);
 
 fn answer(done: Result<(), Refused>) -> u8 {
     done.map_or_else(|(line, code)| complain(&line, code), |()| 0)
-}
-
-fn events(path: &Path) -> Result<(), Refused> {
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let printed = etude_trace::print(path, &mut out);
-    match printed.map_err(|error| error.to_string()).and_then(|ending| {
-        out.flush().map_err(|error| error.to_string())?;
-        Ok(ending)
-    }) {
-        Ok(ending) => {
-            if let Some(why) = ending.warning() {
-                complain(&format!("{}: {why}", path.display()), 0);
-            }
-            Ok(())
-        }
-        Err(error) if error.contains("Broken pipe") => Ok(()),
-        Err(error) => Err((format!("{}: {error}", path.display()), 3)),
-    }
 }
 
 fn columns(path: &Path) -> Result<(), Refused> {

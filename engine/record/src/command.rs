@@ -2,45 +2,52 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
 use crate::ebpf::{self, Subject};
-use crate::record::{Recording, create, record, resolve};
-use crate::rewrite::clock::counter_is_sound;
-use crate::rewrite::hook::Clock;
+use crate::record::{Recording, Target, create, record, resolve};
+use crate::rewrite::clock::{Clock, counter_is_sound};
+use crate::rewrite::remote::Pid;
+use crate::rewrite::rights;
+use crate::rewrite::way::Technique;
 use crate::sink::{Completeness, Summary};
 
 const HELP: &str = "\
 Record a program's I/O: each call, when, with which result, per thread of every process that it starts.
 
 usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
+       etude record [-o FILE] [options] -p PID
 
   -o, --output FILE    the trace (default NAME-UTCTIME.trace); it must not be there yet
+  -p, --pid PID        record a process that runs already, by ptrace, until it ends or the recorder is interrupted
       --clock CLOCK    auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
       --full WAY       when a thread is quicker than the recorder: wait (default), or drop and count
-      --technique HOW  rewrite (default): by jumps in the program's own code, some 20 to 50 ns a call; ptrace: each call
-                       stops its thread, some 20 µs a call, for code that cannot be rewritten; ebpf: bpftrace watches in
-                      the kernel, for root
-  -p, --pid PID        with ebpf: what a running process does from now on, until it ends, or to SIGINT or SIGTERM
+      --technique HOW  rewrite (default on x86-64, only there): by jumps in the program's own code, some 20 to 50 ns a
+                       call; ptrace: each call stops its thread, some 20 µs a call, for code that cannot be rewritten;
+                       ebpf: bpftrace watches in the kernel, for root
+      --left WAY       places in the code that no jump can take: skip (default), they are named; or stop, each call
+                       there stops its thread twice, and is recorded
   -q, --quiet          say nothing but what is wrong
   -h, --help
 
 The program runs as it would otherwise, with its own input, output and exit status; what there is to say of the trace
 goes to standard error when it has ended. More: docs/recording.md.
 
-exit status: the program's; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could not be recorded,
-and was not started
+exit status: the program's, 0 if it runs on; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could
+not be recorded, and was not started
 ";
 
 struct Options {
     output: Option<PathBuf>,
     clock: Option<Clock>,
     drop_when_full: bool,
-    stops: bool,
+    technique: Option<Technique>,
+    /// By eBPF; then `technique` is None.
     ebpf: bool,
-    pid: Option<i32>,
+    stop_left: bool,
+    pid: Option<Pid>,
     quiet: bool,
     command: Vec<OsString>,
 }
@@ -62,8 +69,9 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
         output: None,
         clock: None,
         drop_when_full: false,
-        stops: false,
+        technique: None,
         ebpf: false,
+        stop_left: false,
         pid: None,
         quiet: false,
         command: Vec::new(),
@@ -81,16 +89,17 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
                 }
             }
             Long("technique") => {
-                (found.stops, found.ebpf) = match parser.value()?.string()?.as_str() {
-                    "rewrite" => (false, false),
-                    "ptrace" => (true, false),
-                    "ebpf" => (false, true),
-                    other => {
-                        return Err(format!("--technique {other}: expected rewrite, ptrace or ebpf").into());
-                    }
+                found.technique = technique(&parser.value()?.string()?)?;
+                found.ebpf = found.technique.is_none();
+            }
+            Long("left") => {
+                found.stop_left = match parser.value()?.string()?.as_str() {
+                    "skip" => false,
+                    "stop" => true,
+                    other => return Err(format!("--left {other}: expected skip or stop").into()),
                 }
             }
-            Short('p') | Long("pid") => found.pid = Some(pid(&parser.value()?.string()?)?),
+            Short('p') | Long("pid") => found.pid = Some(process(&parser.value()?.string()?)?),
             Short('q') | Long("quiet") => found.quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(program) => {
@@ -100,37 +109,95 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
             _ => return Err(argument.unexpected()),
         }
     }
-    if found.pid.is_some() && (!found.ebpf || !found.command.is_empty()) {
-        return Err("-p goes with --technique ebpf, and without a command".into());
-    }
-    if found.command.is_empty() && found.pid.is_none() {
-        return Err("nothing to record: give a command".into());
+    match (found.command.is_empty(), found.pid) {
+        (true, None) => return Err("nothing to record: give a command, or a process (-p)".into()),
+        (false, Some(_)) => return Err("a command and -p: only one of them can be recorded".into()),
+        (true, Some(_)) if found.technique.is_some_and(|technique| technique != Technique::Ptrace) => {
+            return Err(
+                "-p: a process that runs already is recorded by ptrace or ebpf; leave out --technique".into(),
+            );
+        }
+        _ => {}
     }
     Ok(Some(found))
+}
+
+fn process(text: &str) -> Result<Pid, lexopt::Error> {
+    let pid = text.parse().ok().filter(|pid: &Pid| *pid > 0);
+    pid.ok_or_else(|| format!("-p {text}: expected the number of a process").into())
+}
+
+/// None for eBPF.
+fn technique(text: &str) -> Result<Option<Technique>, lexopt::Error> {
+    match text {
+        "ebpf" => Ok(None),
+        "ptrace" => Ok(Some(Technique::Ptrace)),
+        #[cfg(target_arch = "x86_64")]
+        "rewrite" => Ok(Some(Technique::Rewrite)),
+        #[cfg(not(target_arch = "x86_64"))]
+        "rewrite" => {
+            let here = crate::PROCESSOR.name();
+            Err(format!("--technique rewrite: not available on {here}; leave it out, ptrace is taken").into())
+        }
+        other => Err(format!("--technique {other}: expected rewrite, ptrace or ebpf").into()),
+    }
 }
 
 fn clock(text: &str) -> Result<Option<Clock>, lexopt::Error> {
     match text {
         "auto" => Ok(None),
+        "tsc" if !cfg!(target_arch = "x86_64") => {
+            Err("--clock tsc: no time stamp counter on this processor; leave it out, vdso is taken".into())
+        }
         "tsc" => Ok(Some(Clock::Tsc)),
         "vdso" => Ok(Some(Clock::Vdso)),
         other => Err(format!("--clock {other}: expected auto, tsc or vdso").into()),
     }
 }
 
-fn pid(text: &str) -> Result<i32, lexopt::Error> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| format!("--pid {text}: expected the number of a process").into())
+fn run(options: Options) -> u8 {
+    match options.pid {
+        Some(pid) => attached(&options, pid),
+        None => started(&options),
+    }
 }
 
-/// What a running process does.
-fn attach(options: &Options, pid: i32) -> u8 {
-    let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| format!("pid-{pid}").into());
-    watch(options, &Subject::Process(pid), &format!("process {pid}"), &name)
+fn attached(options: &Options, pid: Pid) -> u8 {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| pid.to_string().into());
+    if options.ebpf {
+        return watch(options, &Subject::Process(pid), &format!("process {pid}"), &path);
+    }
+    finish(options, &path, Technique::Ptrace, Target::Process(pid), |error| format!("process {pid}: {error}"))
+}
+
+fn started(options: &Options) -> u8 {
+    let program = &options.command[0];
+    let name = program.to_string_lossy();
+    let path = match resolve(program) {
+        Ok(path) => path,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return complain(&format!("{name}: not found; give the path of a program"), 127);
+        }
+        Err(_) => return complain(&format!("{name}: cannot be executed; see its permissions"), 126),
+    };
+    let words = options.command.iter().map(|word| CString::new(word.as_bytes()));
+    let Ok(argv) = words.collect::<Result<Vec<_>, _>>() else {
+        return complain("an argument has a zero byte in it", 2);
+    };
+    if options.ebpf {
+        return watch(options, &Subject::Command(argv), &name, &path);
+    }
+    if let Some(why) = privileged(&path) {
+        return complain(&format!("{name}: {why}: traced, it would run without them; record it as root"), 5);
+    }
+    let technique = options.technique.unwrap_or(Technique::DEFAULT);
+    finish(options, &path, technique, Target::Command(argv), |error| {
+        format!("{name}: cannot be recorded here: {error}; is ptrace allowed (containers may forbid it)?")
+    })
 }
 
 /// By eBPF.
-fn watch(options: &Options, subject: &Subject, name: &str, path: &std::path::Path) -> u8 {
+fn watch(options: &Options, subject: &Subject, name: &str, path: &Path) -> u8 {
     let output = options.output.clone().unwrap_or_else(|| default_output(path));
     let file = match create(&output) {
         Ok(file) => file,
@@ -153,83 +220,55 @@ fn watch(options: &Options, subject: &Subject, name: &str, path: &std::path::Pat
     }
 }
 
-fn run(options: Options) -> u8 {
-    if let Some(pid) = options.pid {
-        return attach(&options, pid);
-    }
-    let program = &options.command[0];
-    let name = program.to_string_lossy();
-    let path = match resolve(program) {
-        Ok(path) => path,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return complain(&format!("{name}: not found; give the path of a program"), 127);
-        }
-        Err(_) => return complain(&format!("{name}: cannot be executed; see its permissions"), 126),
-    };
-    if options.ebpf {
-        let words = options.command.iter().map(|word| CString::new(word.as_bytes()));
-        return match words.collect() {
-            Ok(argv) => watch(&options, &Subject::Command(argv), &name, &path),
-            Err(_) => complain("an argument has a zero byte in it", 2),
-        };
-    }
-    if let Some(why) = privileged(&path) {
-        return complain(&format!("{name}: {why}: traced, it would run without them; record it as root"), 5);
-    }
-    let output = options.output.clone().unwrap_or_else(|| default_output(&path));
+/// Records into a new file; what is said where that cannot be begun is `refused`.
+fn finish(
+    options: &Options,
+    path: &Path,
+    technique: Technique,
+    target: Target,
+    refused: impl Fn(std::io::Error) -> String,
+) -> u8 {
+    let output = options.output.clone().unwrap_or_else(|| default_output(path));
     let file = match create(&output) {
         Ok(file) => file,
         Err(error) => {
-            return complain(
-                &format!("{}: cannot be made: {error}; name another with -o", output.display()),
-                5,
-            );
+            let file = output.display();
+            return complain(&format!("{file}: cannot be made: {error}; name another with -o"), 5);
         }
-    };
-    let words = options.command.iter().map(|word| CString::new(word.as_bytes()));
-    let Ok(argv) = words.collect::<Result<Vec<_>, _>>() else {
-        return complain("an argument has a zero byte in it", 2);
     };
     let clock = options.clock.unwrap_or(if counter_is_sound().is_ok() { Clock::Tsc } else { Clock::Vdso });
     match record(
-        &Recording { argv, clock, drop_when_full: options.drop_when_full, stops: options.stops },
+        &Recording {
+            target,
+            clock,
+            drop_when_full: options.drop_when_full,
+            technique,
+            stop_left: options.stop_left,
+        },
         file,
     ) {
         Ok(outcome) => {
             tell(&outcome.summary, &output.display().to_string(), options.quiet);
+            if outcome.run_on > 0 && !options.quiet {
+                eprintln!("etude record: {} processes run on, as they were", outcome.run_on);
+            }
             status(outcome.status)
         }
         Err(error) => {
             let _ = std::fs::remove_file(&output);
-            complain(
-                &format!(
-                    "{name}: cannot be recorded here: {error}; is ptrace allowed (containers may forbid it)?"
-                ),
-                5,
-            )
+            complain(&refused(error), 5)
         }
     }
 }
 
 /// Whether the program gets rights from its file that the kernel takes from a traced one.
-fn privileged(path: &std::path::Path) -> Option<&'static str> {
-    use std::os::unix::fs::MetadataExt;
+fn privileged(path: &Path) -> Option<&'static str> {
     // SAFETY: no arguments.
-    if unsafe { libc::geteuid() } == 0 {
-        return None;
-    }
-    let mode = std::fs::metadata(path).ok()?.mode();
-    if mode & (libc::S_ISUID | libc::S_ISGID) != 0 {
-        return Some("has the rights of another user (setuid or setgid)");
-    }
-    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
-    // SAFETY: texts that end with a zero byte; nothing is written to a place of no length.
-    let length =
-        unsafe { libc::getxattr(name.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
-    (length > 0).then_some("has rights of its own (capabilities of the file)")
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    if user == 0 { None } else { rights::of_file(path, user, group) }
 }
 
-fn default_output(path: &std::path::Path) -> PathBuf {
+fn default_output(path: &Path) -> PathBuf {
     let name = path.file_name().map_or("program".into(), |name| name.to_string_lossy());
     let time: String =
         crate::rewrite::clock::now().chars().filter(|c| c.is_ascii_alphanumeric()).take(15).collect();
@@ -283,7 +322,7 @@ fn completeness(summary: &Summary, quiet: bool) {
         );
     }
     if *unknown > 0 {
-        eprintln!("etude record: {unknown} threads: what the kernel counted of them could not be read");
+        eprintln!("etude record: {unknown} threads ended before the kernel's counts of them could be read");
     }
     if !quiet {
         eprintln!(

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use etude_trace::Meta;
 
 use crate::rewrite::clock::Origin;
-use crate::rewrite::image::Patched;
+use crate::rewrite::found::Patched;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::{Counters, Sink};
@@ -120,10 +120,18 @@ impl Sink for Queue {
         let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
         self.meta(Meta::Ended { process, status: exited, signal, at_ns });
     }
+
+    fn noted(&mut self, meta: Meta) {
+        self.meta(meta);
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.origin.now_ns()
+    }
 }
 
 /// Its program, its arguments and its directory, as far as /proc tells.
-fn described(pid: Pid) -> (String, Vec<String>, String) {
+pub fn described(pid: Pid) -> (String, Vec<String>, String) {
     let link = |name: &str| {
         fs::read_link(format!("/proc/{pid}/{name}"))
             .map_or(String::new(), |path| path.to_string_lossy().into_owned())

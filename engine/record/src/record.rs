@@ -9,19 +9,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use etude_calls::{Call, Kind, Processor};
+use etude_calls::Call;
+#[cfg(target_arch = "x86_64")]
+use etude_calls::Kind;
+#[cfg(target_arch = "x86_64")]
 use etude_sites::Cache;
 use etude_trace::{Clock as StoredClock, Header, Writer};
 
-use crate::queue::Queue;
-use crate::rewrite::clock::Calibration;
-use crate::rewrite::cost;
-use crate::rewrite::hook::{Clock, Entry};
-use crate::rewrite::image::Way;
-use crate::rewrite::layout::RINGS;
+use crate::PROCESSOR;
+use crate::queue::{self, Queue};
+use crate::rewrite::attach::Signals;
+use crate::rewrite::clock::{Calibration, Clock};
+#[cfg(target_arch = "x86_64")]
+use crate::rewrite::hook::Entry;
+use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Segment;
 use crate::rewrite::rings::Rings;
-use crate::rewrite::tracer::Tracer;
+use crate::rewrite::tracer::{Ending, Tracer};
+use crate::rewrite::way::{Technique, Way};
 use crate::sink::{self, Summary, text_arguments};
 
 /// How often the rings are emptied: each holds 4096 calls.
@@ -29,30 +34,44 @@ const EVERY: Duration = Duration::from_millis(1);
 
 /// What is to be recorded, and how.
 pub struct Recording {
-    pub argv: Vec<CString>,
+    pub target: Target,
     pub clock: Clock,
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no call finds a ring full there
     pub drop_when_full: bool,
-    /// By ptrace and seccomp, where code cannot be rewritten.
-    pub stops: bool,
+    pub technique: Technique,
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no code is changed there
+    pub stop_left: bool,
+}
+
+/// Whose calls.
+pub enum Target {
+    /// A program that is started.
+    Command(Vec<CString>),
+    /// A process that runs already.
+    Process(Pid),
 }
 
 /// How the program ended (as `waitpid` tells), and what there is to say of the trace.
 pub struct Outcome {
     pub status: i32,
+    /// Processes that were let go, and run on.
+    pub run_on: usize,
     pub summary: Summary,
 }
 
-/// Runs the program to its end, and writes the trace.
+/// Runs the program to its end, or follows the process until that or a signal, and writes the trace.
 ///
 /// # Errors
-/// The program could not be started, or not be traced.
+/// It could not be started, or not be traced.
 pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let segment = Arc::new(Segment::new()?);
     let mut calibration = Calibration::new(recording.clock);
-    let own = (!recording.stops).then(|| cost::measure(recording.clock, &segment, RINGS - 1)).transpose()?;
+    let own = own_cost(recording, &segment)?;
     calibration.again();
-    let header = header(recording, &calibration, own);
+    let header = header(recording, &calibration, &own);
     let writer = Writer::create(file, &header)?;
+    // Before any other thread is there, which would get them.
+    let signals = matches!(recording.target, Target::Process(_)).then(Signals::block);
     let origin = calibration.origin();
     let queue = Queue::new(sink::File::new(writer, calibration), origin);
     let rings = Arc::new(Mutex::new(Rings::new(queue)));
@@ -66,30 +85,64 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
             }
         }
     });
-    let (clock, stops) = (recording.clock, recording.stops);
-    let way = Way { clock, entry, texts, stops, cache: Cache::of_user() };
-    let status = Tracer::new(segment, rings.clone(), way, recording.drop_when_full).run(&recording.argv);
+    let way = Way {
+        clock: recording.clock,
+        technique: recording.technique,
+        texts,
+        #[cfg(target_arch = "x86_64")]
+        entry,
+        #[cfg(target_arch = "x86_64")]
+        cache: Cache::of_user(),
+        #[cfg(target_arch = "x86_64")]
+        drop_when_full: recording.drop_when_full,
+        #[cfg(target_arch = "x86_64")]
+        stop_left: recording.stop_left,
+    };
+    let tracer = Tracer::new(segment, rings.clone(), way);
+    let ending = match (&recording.target, &signals) {
+        (Target::Process(pid), Some(signals)) => tracer.run_attached(*pid, signals),
+        (Target::Command(argv), _) => tracer.run(argv),
+        _ => unreachable!("signals are blocked for a process"),
+    };
     over.store(true, Ordering::Relaxed);
     let _ = drainer.join();
     let rings = Arc::into_inner(rings).expect("the drainer is gone").into_inner().expect("no thread panics");
-    let summary = rings.into_sink().finish(Vec::new());
-    Ok(Outcome { status: status?, summary })
+    let Ending { status, run_on } = ending?;
+    let note = format!("recording ended before {run_on} processes did");
+    let summary = rings.into_sink().finish((run_on > 0).then_some(note).into_iter().collect());
+    Ok(Outcome { status, run_on, summary })
 }
 
-/// Which arguments of a call are texts, by its number.
-fn texts(number: u32) -> Vec<u8> {
-    let call = Call::from_number(Processor::X86_64, number.into());
-    call.map_or(Vec::new(), |call| text_arguments(call).to_vec())
+/// What recording adds to a call, ns, by the call's name; of stops it is not known.
+#[cfg(target_arch = "x86_64")]
+fn own_cost(recording: &Recording, segment: &Segment) -> io::Result<Vec<(&'static str, f64)>> {
+    use crate::rewrite::{cost, layout::RINGS};
+    if recording.technique == Technique::Ptrace {
+        return Ok(Vec::new());
+    }
+    let own = cost::measure(recording.clock, segment, RINGS - 1)?;
+    Ok(vec![("*", own.plain_ns), ("openat", own.path_ns)])
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn own_cost(_recording: &Recording, _segment: &Segment) -> io::Result<Vec<(&'static str, f64)>> {
+    Ok(Vec::new())
+}
+
+/// Which arguments of a call are texts, by its number; None for one that is not recorded.
+fn texts(number: u32) -> Option<Vec<u8>> {
+    Call::from_number(PROCESSOR, number.into()).map(|call| text_arguments(call).to_vec())
 }
 
 /// Which entry of the hook a call takes.
+#[cfg(target_arch = "x86_64")]
 pub fn entry(number: u32) -> Entry {
     const MMAP: u32 = 9;
     const MPROTECT: u32 = 10;
     const PKEY_MPROTECT: u32 = 329;
     const PRCTL: u32 = 157;
     const SECCOMP: u32 = 317;
-    let Some(call) = Call::from_number(Processor::X86_64, number.into()) else {
+    let Some(call) = Call::from_number(PROCESSOR, number.into()) else {
         return match number {
             PKEY_MPROTECT => Entry::Map,
             PRCTL | SECCOMP => Entry::Quiet,
@@ -110,22 +163,34 @@ pub fn entry(number: u32) -> Entry {
     }
 }
 
-fn header(recording: &Recording, calibration: &Calibration, own: Option<cost::Cost>) -> Header {
+fn header(recording: &Recording, calibration: &Calibration, own: &[(&str, f64)]) -> Header {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    let costs = own.map(|own| [("*", own.plain_ns), ("openat", own.path_ns)]);
+    let (argv, cwd) = match &recording.target {
+        Target::Command(argv) => {
+            let cwd = std::env::current_dir().unwrap_or_default();
+            (
+                argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+                cwd.to_string_lossy().into_owned(),
+            )
+        }
+        Target::Process(pid) => {
+            let (_, argv, cwd) = queue::described(*pid);
+            (argv, cwd)
+        }
+    };
     Header {
-        argv: recording.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        cwd: std::env::current_dir().map_or(String::new(), |path| path.to_string_lossy().into_owned()),
+        argv,
+        cwd,
         start: calibration.start(),
         host: text("/proc/sys/kernel/hostname"),
         kernel: text("/proc/sys/kernel/osrelease"),
-        processor: Processor::X86_64.name().to_owned(),
-        technique: if recording.stops { "ptrace" } else { "rewrite" }.to_owned(),
+        processor: PROCESSOR.name().to_owned(),
+        technique: recording.technique.name().to_owned(),
         clock: StoredClock {
             kind: if recording.clock == Clock::Tsc { "tsc" } else { "monotonic" }.to_owned(),
             ns_per_tick: calibration.rate(),
         },
-        own_cost_ns: costs.into_iter().flatten().map(|(name, cost)| (name.to_owned(), cost)).collect(),
+        own_cost_ns: own.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect(),
         ..Header::default()
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use etude_calls::{Call, Counts, Kind, Processor};
+use etude_calls::{Call, Counts, Kind};
 use etude_trace::{Event, Footer, Image, Left, Meta, Text, Writer};
 use smallvec::SmallVec;
 
+use crate::PROCESSOR;
 use crate::rewrite::clock::Calibration;
-use crate::rewrite::image::{LeftAsItIs, Patched};
+use crate::rewrite::found::{LeftAsItIs, Patched};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Counters;
 
@@ -155,7 +156,7 @@ impl File {
     }
 
     fn event(&self, raw: Raw) -> Option<Event> {
-        let call = Call::from_number(Processor::X86_64, raw.number.into())?;
+        let call = Call::from_number(PROCESSOR, raw.number.into())?;
         let start_ns = self.calibration.ns(raw.begun);
         let mut texts = SmallVec::new();
         for (argument, bytes) in text_arguments(call).into_iter().zip(raw.texts) {
@@ -171,14 +172,14 @@ impl File {
             arguments: raw.arguments,
             texts,
         };
-        event.normalise(Processor::X86_64);
+        event.normalise(PROCESSOR);
         Some(event)
     }
 
     pub fn calls(&mut self, thread: u32, calls: Vec<Raw>) {
         let Some(known) = self.threads.get_mut(&thread) else { return };
         for raw in &calls {
-            if let Some(call) = Call::from_number(Processor::X86_64, raw.number.into()) {
+            if let Some(call) = Call::from_number(PROCESSOR, raw.number.into()) {
                 known.counts.add(&call.counts(&raw.arguments, raw.result));
             }
         }
@@ -190,7 +191,7 @@ impl File {
 
     pub fn interrupted(&mut self, thread: u32, call: &Raw) {
         if let Some(known) = self.threads.get_mut(&thread)
-            && let Some(made) = Call::from_number(Processor::X86_64, call.number.into())
+            && let Some(made) = Call::from_number(PROCESSOR, call.number.into())
         {
             known.again.add(&made.counts(&call.arguments, call.result));
         }
@@ -268,7 +269,7 @@ pub fn text_arguments(call: Call) -> SmallVec<[u8; 2]> {
 
 /// `close: no room for a jump`, where it is known which call it is.
 fn why_left(left: &LeftAsItIs) -> String {
-    match left.number.and_then(|number| Call::from_number(Processor::X86_64, number.into())) {
+    match left.number.and_then(|number| Call::from_number(PROCESSOR, number.into())) {
         Some(call) => format!("{}: {}", call.row().name, left.why),
         None => format!("any call: {}", left.why),
     }

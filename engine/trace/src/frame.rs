@@ -57,6 +57,17 @@ pub fn head(kind: Kind, payload: &[u8]) -> [u8; HEAD] {
     bytes
 }
 
+/// The first frame of these bytes and what follows it; the error says what is wrong with it.
+pub fn checked(bytes: &[u8]) -> Result<(Kind, &[u8], &[u8]), String> {
+    let (head, rest) = bytes.split_at_checked(HEAD).ok_or("is cut short")?;
+    let length = u32::from_le_bytes(head[4..8].try_into().expect("four bytes")) as usize;
+    let (payload, rest) = rest.split_at_checked(length).ok_or("is cut short")?;
+    if checksum(&head[..8], payload).to_le_bytes() != head[8..] {
+        return Err("is damaged: a checksum is wrong".into());
+    }
+    Ok((head[..4].try_into().expect("four bytes"), payload, rest))
+}
+
 fn checksum(head: &[u8], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(head);

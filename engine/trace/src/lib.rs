@@ -16,12 +16,20 @@ mod order;
 mod print;
 mod reader;
 mod varint;
+pub mod words;
 mod writer;
+
+/// What else is made of the same parts.
+pub mod parts {
+    pub use crate::chunk::{Decoder, Encoder, Head, MOST_EVENTS};
+    pub use crate::frame::{HEAD, Kind, checked, head};
+    pub use crate::varint::{put, take};
+}
 
 pub use columns::columns;
 pub use event::{Event, Text};
 pub use frame::Error;
-pub use meta::{Clock, Footer, Header, Image, Left, Meta};
+pub use meta::{Clock, Footer, Header, Image, Left, Meta, Open};
 pub use order::{Failed, Ordered, in_order};
 pub use print::print;
 pub use reader::{Ending, Frame, Reader};

@@ -68,9 +68,23 @@ pub enum Meta {
     Dropped { thread: u32, events: u64 },
     /// A process, or a part of it, is not in the trace.
     Unrecorded { process: u32, why: String },
+    /// What a process had open when its recording began: it ran before.
+    Descriptors { process: u32, open: Vec<Open>, at_ns: u64 },
     /// What a later version notes.
     #[serde(untagged)]
     Other(Value),
+}
+
+/// A descriptor that was open already.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Open {
+    pub descriptor: u32,
+    /// As /proc calls it; `pipe:[…]` and its like are no files.
+    pub path: String,
+    /// Of open, as x86-64 numbers them.
+    pub flags: u64,
+    /// Where in the file it stood.
+    pub offset: u64,
 }
 
 /// A program or a library in which calls were looked for.

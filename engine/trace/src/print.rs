@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
-use etude_calls::{Kind, Outcome, errors, write_argument};
-
 use crate::event::Event;
 use crate::meta::Meta;
 use crate::order::{Failed, Ordered, in_order};
 use crate::reader::Ending;
+use crate::words;
 
 /// Writes a line an event, in order of their beginnings:
 ///
@@ -78,7 +77,7 @@ fn line(out: &mut String, event: &Event, interval_ns: i64) {
     if interval_ns < 0 {
         out.push('-');
     }
-    seconds(out, interval_ns.unsigned_abs());
+    words::seconds(out, interval_ns.unsigned_abs());
     out.push(' ');
     out.push_str(event.call.name());
     out.push('(');
@@ -86,91 +85,14 @@ fn line(out: &mut String, event: &Event, interval_ns: i64) {
         if index > 0 {
             out.push_str(", ");
         }
-        argument(out, event, index);
+        let kind = event.call.kind(&event.arguments, index);
+        words::argument(out, kind, event.arguments[index], event.text(index).map(|text| &text[..]));
     }
     out.push_str(") = ");
-    match event.result {
-        error @ -4095..0 => match errors::name(error.unsigned_abs() as u16) {
-            Some(name) => {
-                out.push_str("-1 ");
-                out.push_str(name);
-            }
-            None => number(out, error),
-        },
-        address if event.call.row().outcome == Outcome::Address => {
-            write!(out, "{address:#x}").expect("a string grows");
-        }
-        result => number(out, result),
-    }
+    words::result(out, event.call, event.result);
     out.push_str(" <");
-    seconds(out, event.duration_ns);
+    words::seconds(out, event.duration_ns);
     out.push_str(">\n");
-}
-
-fn argument(out: &mut String, event: &Event, index: usize) {
-    let (kind, value) = (event.call.kind(&event.arguments, index), event.arguments[index]);
-    match (kind, event.text(index)) {
-        (Kind::Pair, Some(bytes)) if bytes.len() == 8 => {
-            let at = |at: usize| i32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-            write!(out, "[{}, {}]", at(0), at(4)).expect("a string grows");
-        }
-        (Kind::OffsetAt, Some(bytes)) if bytes.len() == 8 => {
-            let offset = i64::from_le_bytes(bytes[..].try_into().expect("eight bytes"));
-            write!(out, "[{offset}]").expect("a string grows");
-        }
-        (_, Some(bytes)) => quoted(out, bytes),
-        // Most arguments are these.
-        (Kind::Fd | Kind::Int, None) => number(out, i64::from(value as i32)),
-        (Kind::Size | Kind::Count, None) if value < 1 << 63 => number(out, value as i64),
-        (_, None) => write_argument(out, kind, value).expect("a string grows"),
-    }
-}
-
-/// Seconds with nine decimals.
-fn seconds(out: &mut String, ns: u64) {
-    let mut digits = [b'0'; 9];
-    let mut rest = ns % 1_000_000_000;
-    for digit in digits.iter_mut().rev() {
-        *digit += (rest % 10) as u8;
-        rest /= 10;
-    }
-    number(out, (ns / 1_000_000_000) as i64);
-    out.push('.');
-    digits.iter().for_each(|digit| out.push(char::from(*digit)));
-}
-
-/// What `write!` does, in a fifth of the time.
-fn number(out: &mut String, value: i64) {
-    if value < 0 {
-        out.push('-');
-    }
-    let (mut digits, mut at, mut rest) = ([0; 20], 20, value.unsigned_abs());
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    digits[at..].iter().for_each(|digit| out.push(char::from(*digit)));
-}
-
-/// In quotes, as C writes it: what is not printable ASCII in octal.
-fn quoted(out: &mut String, bytes: &[u8]) {
-    out.push('"');
-    for &byte in bytes {
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\t' => out.push_str("\\t"),
-            b'\r' => out.push_str("\\r"),
-            b' '..=b'~' => out.push(char::from(byte)),
-            _ => write!(out, "\\{byte:03o}").expect("a string grows"),
-        }
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

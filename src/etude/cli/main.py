@@ -22,7 +22,6 @@ VERBS = {
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
     "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
-    "script": "a trace of etude record as text: --events",
     "io sweep": "the I/O benchmark at one size after another: results, reading, figures",
     "io explain": "read a sweep again: where it bends and why, where a difference becomes small",
     "io lab": "both sweeps of the I/O lab, with their reading and the three figures",
@@ -31,7 +30,10 @@ VERBS = {
 ENGINE_VERBS = {
     "io": "one run of the I/O benchmark: create, read, write or describe a file (docs/io.md)",
     "ipc": "one run of the IPC benchmark: pipe, local or TCP socket (docs/ipc.md)",
+    "compile": "compile a script of I/O into a roll, which can be replayed (docs/replay.md)",
+    "replay": "replay a roll in time, within a directory that etude prepare made (docs/replay.md)",
     "record": "record the I/O of a program and of all that it starts, as it happens (docs/recording.md)",
+    "script": "a recording as a script: read it, cut, filter, repeat, merge, clone, scale it (docs/scripts.md)",
 }
 """What `etude-engine` does itself, with its own options and sysexits."""
 

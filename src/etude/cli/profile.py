@@ -1,6 +1,7 @@
 """What a trace of etude record amounts to: calls, bytes, errors, sizes, order and time, per file, over time.
 
-Files are named by following descriptors through open, dup, fork, exec and close. Times are those of whole calls. More:
+Of two traces, such as that of a program and that of its replay, times, sizes and calls beside each other. Files are
+named by following descriptors through open, dup, fork, exec and close. Times are those of whole calls. More:
 docs/profile.md.
 """
 
@@ -8,6 +9,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etude.figures.data import Figure
+    from etude.iotrace.profile import Profile
 
 USUAL_TOP = 15
 
@@ -16,6 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude profile`."""
     add = parser.add_argument
     add("trace", metavar="TRACE", help="what etude record wrote")
+    add(
+        "other",
+        nargs="?",
+        metavar="OTHER",
+        help="a second one: both beside each other, and ratios of it to the first",
+    )
     add(
         "--top",
         type=_many,
@@ -28,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="draw cumulative read and write time against run time into FILE.pdf, .eps, .svg or .png",
     )
     add("--partial", action="store_true", help="take what is there of a trace that is cut short or damaged")
+    add(
+        "--script",
+        metavar="FILE",
+        help="with two traces: the script made of the first one; its size is shown",
+    )
+    add("--roll", metavar="FILE", help="with two traces: the roll made of the first one; its size is shown")
     add("--json", action="store_true", help="print one JSON document on standard output (docs/formats.md)")
 
 
@@ -39,29 +57,77 @@ def _many(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Read, add up, show."""
+    if options.other is None and (options.script or options.roll):
+        from etude.errors import UsageError
+
+        raise UsageError(
+            "--script and --roll show sizes beside two traces: give the recording of the replay as well"
+        )
     if options.figure is not None:
         from etude.figures.save import check_format
 
         check_format(options.figure)
-    from etude.iotrace.profile import profile_of
-    from etude.iotrace.read import read_trace
+    return _one(options) if options.other is None else _two(options)
 
-    profile = profile_of(read_trace(Path(options.trace), partial=options.partial))
+
+def _one(options: argparse.Namespace) -> int:
+    profile = _profile(options.trace, options)
     said: list[str] = []
     if options.figure is not None:
-        from etude.figures.save import save
-        from etude.figures.style import Style
         from etude.iotrace.picture import figure_of
 
-        said = save(figure_of(profile), options.figure, Style())
+        said = _save(figure_of(profile), options.figure)
     if options.json:
-        from json import dumps
-
         from etude.iotrace.document import document
 
-        print(dumps(document(profile, options.top), indent=1))
-        return 0
+        return _print(document(profile, options.top))
     from etude.cli.profile_display import show
 
     show(profile, options.top or USUAL_TOP, figure=options.figure, said=said)
+    return 0
+
+
+def _two(options: argparse.Namespace) -> int:
+    from etude.iotrace.beside import beside
+
+    both = _profile(options.trace, options), _profile(options.other, options)
+    script, roll = (None if path is None else Path(path) for path in (options.script, options.roll))
+    found = beside(*both, script=script, roll=roll)
+    said: list[str] = []
+    if options.figure is not None:
+        from etude.iotrace.picture import figure_beside
+
+        names = ("original", "replay") if found.replay else ("A", "B")
+        words = [list(each.trace.header["argv"]) for each in both]
+        alike = found.replay or found.same_program
+        title = " ".join(words[0]) if alike else " and ".join(Path(each[0]).name for each in words)
+        said = _save(figure_beside(*both, names, title), options.figure)
+    if options.json:
+        from etude.iotrace.beside_document import beside_document
+
+        return _print(beside_document(found, options.top))
+    from etude.cli.profile_beside_display import show_beside
+
+    show_beside(found, options.top or USUAL_TOP, figure=options.figure, said=said)
+    return 0
+
+
+def _profile(path: str, options: argparse.Namespace) -> Profile:
+    from etude.iotrace.profile import profile_of
+    from etude.iotrace.read import read_trace
+
+    return profile_of(read_trace(Path(path), partial=options.partial))
+
+
+def _save(figure: Figure, path: str) -> list[str]:
+    from etude.figures.save import save
+    from etude.figures.style import Style
+
+    return save(figure, path, Style())
+
+
+def _print(document: dict[str, Any]) -> int:
+    from json import dumps
+
+    print(dumps(document, indent=1))
     return 0

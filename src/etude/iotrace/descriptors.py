@@ -30,6 +30,8 @@ _OTHERS = ("socket", "accept", "accept4", "memfd_create", "eventfd2", "io_uring_
 CHANGES = (*_OPENS, *_DUPS, *_PAIRS, *_OTHERS, "close", "close_range", "fcntl", "chdir", "fchdir")
 """Calls that change what stands behind descriptors, or where relative paths begin."""
 _STREAMS = {"socket": "(socket)", "accept": "(socket)", "accept4": "(socket)", "eventfd2": "(event)"}
+_KINDS = {"pipe": "(pipe)", "socket": "(socket)", "anon_inode": "(event)"}
+"""What /proc calls what is no file."""
 _CLOEXEC_AT = {
     "open": 1,
     "openat": 2,
@@ -181,8 +183,15 @@ class _Walk:
         )
 
     def _life(self, time: int, life: Mapping[str, Any]) -> None:
-        """A process begins, or becomes another program."""
+        """A process begins, becomes another program, or begins to be recorded with descriptors that it had."""
         process = life["process"]
+        if life["what"] == "descriptors":
+            for each in life["open"]:
+                path, flags = each["path"], each["flags"]
+                stream = not path.startswith("/") and _KINDS.get(path.split(":")[0])
+                opening = self.opened.add(stream or path, stream=bool(stream), appends=bool(flags & APPEND))
+                self._set(time, process, each["descriptor"], opening, closed=bool(flags & CLOEXEC))
+            return
         if life["what"] == "exec":
             table = self._table(process)
             for descriptor in list(table.closed_at_exec):
@@ -299,7 +308,7 @@ def _lives(trace: Trace, processes: Whole) -> list[tuple[int, Mapping[str, Any]]
     np.minimum.at(firsts, processes, trace.start_ns)
     found = []
     for each in trace.meta:
-        if each.get("what") == "exec":
+        if each.get("what") in ("exec", "descriptors"):
             found.append((int(each["at_ns"]), each))
         elif each.get("what") == "process":
             process = each["process"]

@@ -15,9 +15,30 @@ Flags = NDArray[np.bool_]
 def sequential(trace: Trace, files: Files) -> tuple[Flags, Flags]:
     """Of each call whether it is judged, and whether it is sequential; shapes (events,).
 
-    Judged are transfers of the read and write families of at least one byte by a known descriptor that is no pipe and
-    no socket. One is sequential if it begins where the transfer before it by the same opening ended, the first where
-    the file begins; an appending write always is.
+    Judged are `transfers`. One is sequential if it begins where the transfer before it by the same opening ended, the
+    first where the file begins; an appending write always is.
+    """
+    rows, begins, ends = transfers(trace, files)
+    judged = np.zeros(trace.events, bool)
+    judged[rows] = True
+    openings = files.opening[rows]
+    first = np.ones(rows.size, bool)
+    first[1:] = openings[1:] != openings[:-1]
+    expected = np.zeros(rows.size, np.int64)
+    expected[1:] = ends[:-1]
+    expected[first] = 0
+    found = np.zeros(trace.events, bool)
+    found[rows] = begins == expected
+    codes = [code for code, name in enumerate(trace.names) if name in WRITES]
+    found |= judged & files.appends[files.opening] & np.isin(trace.call, codes)
+    return judged, found
+
+
+def transfers(trace: Trace, files: Files) -> tuple[Whole, Whole, Whole]:
+    """Calls of the read and write families that moved at least one byte by a known descriptor of no pipe and no socket:
+    their rows, by opening and time, and at which bytes of the file they began and ended.
+
+    An appending write is placed as if the file had been empty.
     """
     codes = {name: code for code, name in enumerate(trace.names)}
 
@@ -34,17 +55,7 @@ def sequential(trace: Trace, files: Files) -> tuple[Flags, Flags]:
     rows = rows[np.lexsort((trace.start_ns[rows], files.opening[rows]))]
     begins, ends = _places(trace, files.opening[rows], rows, placed, ordered, seeks)
     moves = judged[rows]
-    rows, begins, ends = rows[moves], begins[moves], ends[moves]
-    openings = files.opening[rows]
-    first = np.ones(rows.size, bool)
-    first[1:] = openings[1:] != openings[:-1]
-    expected = np.zeros(rows.size, np.int64)
-    expected[1:] = ends[:-1]
-    expected[first] = 0
-    found = np.zeros(trace.events, bool)
-    found[rows] = begins == expected
-    found |= judged & files.appends[files.opening] & among(WRITES)
-    return judged, found
+    return rows[moves], begins[moves], ends[moves]
 
 
 def _places(

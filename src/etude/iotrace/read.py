@@ -23,6 +23,8 @@ VERSION = 1
 _MAGIC = b"etudeevc"
 WORDS = 6
 """Arguments of a call."""
+CHUNK = 1 << 20
+"""Bytes that are taken from a pipe at once."""
 
 Whole = NDArray[np.int64]
 Codes = NDArray[np.uint32]
@@ -109,6 +111,28 @@ def _run_engine(path: Path) -> mmap.mmap:
         raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; reinstall Étude") from None
     finally:
         os.close(out)
+
+
+def text_bytes(path: Path) -> int:
+    """How long the text of a trace is, as `etude script --events` prints it, B; of one that is cut short what is there.
+
+    Raises:
+        MachineRefuses: the engine cannot be run.
+    """
+    import subprocess
+
+    command = [engine_path(), "trace", "events", os.fspath(path)]
+    try:
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as engine:
+            assert engine.stdout is not None
+            bytes_ = 0
+            while piece := engine.stdout.read(CHUNK):
+                bytes_ += len(piece)
+            return bytes_
+    except OSError as error:
+        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; reinstall Étude") from None
 
 
 def _without_repeats(said: str, name: str) -> str:

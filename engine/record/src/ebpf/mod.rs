@@ -15,9 +15,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use etude_calls::Processor;
 use etude_trace::{Clock, Header, Writer};
 
+use crate::PROCESSOR;
 use crate::ebpf::line::parse;
 use crate::ebpf::script::Whom;
 use crate::ebpf::store::Store;
@@ -80,7 +80,7 @@ pub fn record(subject: &Subject, file: File) -> Result<Outcome, String> {
         }
     };
     let (status, cut) = follow(&mut tool, &mut store, first, whom);
-    Ok(Outcome { status, summary: store.finish(clocks.now(), cut) })
+    Ok(Outcome { status, run_on: 0, summary: store.finish(clocks.now(), cut) })
 }
 
 /// Takes lines until all have ended; the status of the first process, and why lines end before that.
@@ -227,7 +227,7 @@ fn header(subject: &Subject) -> Header {
         start: crate::rewrite::clock::now(),
         host: text("/proc/sys/kernel/hostname"),
         kernel: text("/proc/sys/kernel/osrelease"),
-        processor: Processor::X86_64.name().to_owned(),
+        processor: PROCESSOR.name().to_owned(),
         technique: "ebpf".to_owned(),
         clock: Clock { kind: "monotonic".to_owned(), ns_per_tick: 1.0 },
         ..Header::default()

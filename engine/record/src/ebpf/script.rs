@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use etude_calls::{Call, Kind, Processor};
+use etude_calls::{Call, Kind};
+
+use crate::PROCESSOR;
 
 /// The most bytes that bpftrace keeps of a text, its final zero byte among them: more do not fit on the BPF stack, which
 /// has 512 bytes for such a text twice and all else.
@@ -120,7 +122,7 @@ fn texts() -> String {
 /// A condition: the call is one of these. The number is in a variable, or the compiler makes of it what the kernel's
 /// verifier refuses.
 fn one_of(wanted: impl Fn(Call) -> bool) -> String {
-    let numbers = Call::all().filter(|call| wanted(*call)).filter_map(|call| call.number(Processor::X86_64));
+    let numbers = Call::all().filter(|call| wanted(*call)).filter_map(|call| call.number(PROCESSOR));
     numbers.map(|number| format!("$id == {number}")).collect::<Vec<_>>().join(" || ")
 }
 
@@ -137,7 +139,7 @@ mod tests {
             .skip(1)
             .map(|word| word.split([' ', ')']).next().unwrap().parse().unwrap())
             .collect();
-        let known = (0..512).filter(|number| Call::from_number(Processor::X86_64, *number).is_some());
+        let known = (0..512).filter(|number| Call::from_number(PROCESSOR, *number).is_some());
         let mut sorted = asked.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, known.collect::<Vec<_>>());

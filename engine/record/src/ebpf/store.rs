@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::{fs, io};
 
-use etude_calls::{Call, Counts, Kind, Processor};
+use etude_calls::{Call, Counts, Kind};
 use etude_trace::{Event, Footer, Meta, Text, Writer};
 
+use crate::PROCESSOR;
 use crate::ebpf::line::{Line, What};
 use crate::ebpf::order::{Order, Said, Texts};
 use crate::ebpf::script::STRING;
@@ -133,7 +134,7 @@ impl Store {
             What::Starts { child } => self.lives(child, 1),
             What::Call { ended, number, result, arguments } => {
                 let result = if RESTARTS.contains(&result) { -i64::from(libc::EINTR) } else { result };
-                if let Some(call) = Call::from_number(Processor::X86_64, number.into()) {
+                if let Some(call) = Call::from_number(PROCESSOR, number.into()) {
                     let event = self.event(call, (ns, ended), arguments, result, texts);
                     let thread = self.thread(tid, pid, ns, None, None);
                     thread.recorded.add(&call.counts(&arguments, result));
@@ -171,7 +172,7 @@ impl Store {
             arguments,
             texts: texts.map(|(argument, bytes)| Text { argument, bytes: bytes.into() }).collect(),
         };
-        event.normalise(Processor::X86_64);
+        event.normalise(PROCESSOR);
         event
     }
 

@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
-use crate::rewrite::hook::Clock;
+/// Which clock stamps the calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// The processor's time stamp counter.
+    Tsc,
+    /// `clock_gettime` of the vdso.
+    Vdso,
+}
 
 /// Before so much time has gone by, the counter's rate is not known well enough: to 15 in a million, if the clocks are
 /// read to 30 ns.
@@ -120,7 +127,10 @@ fn pair(clock: Clock) -> (u64, u64) {
 pub fn ticks(clock: Clock) -> u64 {
     match clock {
         // SAFETY: every x86-64 processor has the instruction.
+        #[cfg(target_arch = "x86_64")]
         Clock::Tsc => unsafe { std::arch::x86_64::_rdtsc() },
+        #[cfg(not(target_arch = "x86_64"))]
+        Clock::Tsc => unreachable!("no such clock is chosen here"),
         Clock::Vdso => monotonic_ns(),
     }
 }

@@ -7,8 +7,9 @@ use std::os::unix::fs::FileExt;
 
 use etude_sites::{Cache, Elf, Key, Layout, Scan, scan, scan_within};
 
+use crate::rewrite::borrow::Remote;
 use crate::rewrite::maps::Mapping;
-use crate::rewrite::remote::{Pid, Remote};
+use crate::rewrite::remote::Pid;
 
 /// A scan, and the image's build-id in hexadecimal digits.
 pub struct Scanned {

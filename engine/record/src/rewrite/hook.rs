@@ -11,6 +11,7 @@
 
 use std::arch::global_asm;
 
+pub use crate::rewrite::clock::Clock;
 use crate::rewrite::layout::{
     DATA, DROPPED, HEAD, HEADER, MAGIC, MARGIN, MODE, OWNER, OWNER_DIED, RING, RINGS, SLOT, TAIL,
 };
@@ -332,7 +333,7 @@ macro_rules! hook {
             "sub %gs:{tail}, %rdx",
             "cmp ${full}, %rdx",
             "jae 7f",
-            "3:",
+            "33:", // with a name of its own: another 3 comes before the wait below
             "mov 80(%rsp), %ecx",
             "inc %ecx",
             "shl $6, %ecx",
@@ -434,7 +435,7 @@ macro_rules! hook {
             "mov %gs:{head}, %rdx",
             "sub %gs:{tail}, %rdx",
             "cmp ${full}, %rdx",
-            "jb 3b",
+            "jb 33b",
             "dec %r11d",
             "jnz 5b",
             "movl $1, %gs:{mode}",
@@ -483,15 +484,6 @@ unsafe extern "C" {
     static etude_tsc_end: u8;
     static etude_vdso_begin: u8;
     static etude_vdso_end: u8;
-}
-
-/// Which clock stamps the calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// The processor's time stamp counter.
-    Tsc,
-    /// `clock_gettime` of the vdso.
-    Vdso,
 }
 
 /// The code for a clock: to be copied with `kinds` filled in.

@@ -195,6 +195,43 @@ fn what_finds_no_room_is_counted_and_what_did_is_whole() {
 }
 
 #[test]
+fn what_waits_for_room_is_whole_with_its_texts() {
+    const CALLS: u64 = 30_000;
+    for (clock, entry) in CLOCKS.into_iter().flat_map(|clock| [(clock, Entry::Path1), (clock, Entry::Plain)])
+    {
+        let segment = Segment::new().expect("memory");
+        let native = Native::new(clock, |_| entry, &segment).expect("executable memory");
+        segment.ring(0).begin(false);
+        let found = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                native.enter(&segment, 0);
+                for number in 0..CALLS {
+                    let path = CString::new(number.to_string()).expect("no zero in it");
+                    let arguments = [path.as_ptr() as u64, number, 0, 0, 0, 0];
+                    // SAFETY: the path lives through the call, which takes no argument.
+                    unsafe { call(native.entry(entry), libc::SYS_getppid, arguments) };
+                }
+                native.leave();
+            });
+            let mut found = Vec::new();
+            while !writer.is_finished() {
+                found.extend(recorded(&segment, 0)); // seldom enough that the ring is full each time
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            found.extend(recorded(&segment, 0));
+            found
+        });
+        assert_eq!(segment.ring(0).dropped(), 0);
+        assert_eq!(found.len() as u64, CALLS, "{clock:?} {entry:?}");
+        for (number, raw) in found.iter().enumerate() {
+            assert_eq!(raw.arguments[1], number as u64);
+            let text = (entry == Entry::Path1).then(|| number.to_string().into_bytes());
+            assert_eq!(raw.texts[0], text);
+        }
+    }
+}
+
+#[test]
 fn no_register_but_those_of_a_system_call_is_changed() {
     for clock in CLOCKS {
         with(

@@ -2,15 +2,19 @@
 
 use std::io;
 
+use crate::rewrite::borrow::Remote;
 use crate::rewrite::code::scanned;
+use crate::rewrite::found::{LeftAsItIs, Patched};
 use crate::rewrite::hook::{Clock, Code, Entry};
 use crate::rewrite::layout::RING;
 use crate::rewrite::maps::{Mapping, mappings, room};
 use crate::rewrite::patch::{area, is_code, patch};
-use crate::rewrite::remote::{Memory, Pid, Remote};
+use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::{Raw, Segment};
+use crate::rewrite::slow::{self, Slow};
 use crate::rewrite::stops::RESTARTS;
-use etude_sites::{Cache, Site};
+use crate::rewrite::way::Way;
+use etude_sites::Site;
 
 /// What was put into one address space.
 #[derive(Clone)]
@@ -18,39 +22,10 @@ pub struct Image {
     segment: u64,
     hook: u64,
     code: std::sync::Arc<Code>,
+    /// Places that stop their threads.
+    pub slow: Slow,
     /// Mappings that were seen to: low and high.
     done: Vec<(u64, u64)>,
-}
-
-/// What was found in one piece of code.
-pub struct Patched {
-    pub path: String,
-    pub build_id: Option<String>,
-    pub sites: usize,
-    /// Calls that would be recorded, or whose number is not known, at places that cannot be patched.
-    pub left: Vec<LeftAsItIs>,
-}
-
-/// One of them.
-pub struct LeftAsItIs {
-    /// In the file.
-    pub offset: u64,
-    pub number: Option<u32>,
-    pub why: String,
-}
-
-/// How calls are recorded.
-#[derive(Clone)]
-pub struct Way {
-    pub clock: Clock,
-    /// The entry that each call takes.
-    pub entry: fn(u32) -> Entry,
-    /// Which arguments of each are texts.
-    pub texts: fn(u32) -> Vec<u8>,
-    /// Nothing is rewritten: each call stops its thread.
-    pub stops: bool,
-    /// What is known of code that was seen before.
-    pub cache: Option<Cache>,
 }
 
 impl Image {
@@ -75,8 +50,10 @@ impl Image {
         let code = Code::new(way.clock, way.entry, segment, vdso);
         let hook = map_code(&remote, 0, (code.bytes().len() as u64).next_multiple_of(4096), 0)?;
         memory.write(hook, code.bytes())?;
+        seal(&remote, segment, Segment::LENGTH as u64);
+        seal(&remote, hook, code.bytes().len() as u64);
         let own = (hook, hook + (code.bytes().len() as u64).next_multiple_of(4096));
-        let mut image = Image { segment, hook, code: code.into(), done: vec![own] };
+        let mut image = Image { segment, hook, code: code.into(), slow: Slow::default(), done: vec![own] };
         let found = image.patch_new(pid, &remote, way)?;
         remote.end(Some(image.gs(ring)))?;
         Ok((image, found))
@@ -127,6 +104,7 @@ impl Image {
 
     /// What is mapped there now is other than what was seen.
     pub fn forget(&mut self, low: u64, high: u64) {
+        self.slow.forget(low, high);
         let apart = |&(from, to): &(u64, u64)| [(from, to.min(low)), (from.max(high), to)];
         self.done = self.done.iter().flat_map(apart).filter(|(from, to)| from < to).collect();
     }
@@ -230,7 +208,36 @@ impl Image {
                 sites.iter().for_each(|(site, _)| as_it_is(site, "no room for trampolines near it"));
             }
         }
+        if way.stop_left {
+            let stopping = self.stop_at(remote, &found.scan.left, &left, offset)?;
+            left.retain(|each| !stopping.contains(&each.offset));
+            patched += stopping.len();
+        }
         Ok(Patched { path: mapping.name.clone(), build_id: found.build_id, sites: patched, left })
+    }
+}
+
+impl Image {
+    /// Sets breakpoints on those of these calls that are named as left; offsets of those that have one. Where it is
+    /// not certain that this is code, nothing is changed.
+    fn stop_at(
+        &mut self,
+        remote: &Remote,
+        calls: &[etude_sites::Left],
+        named: &[LeftAsItIs],
+        offset: impl Fn(u64) -> u64,
+    ) -> io::Result<Vec<u64>> {
+        let is_named = |call: u64| named.iter().any(|each| each.offset == offset(call));
+        let certain = calls.iter().filter(|each| each.why != etude_sites::Why::Unclear);
+        let places: Vec<u64> = certain.map(|each| each.call).filter(|call| is_named(*call)).collect();
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        let size = slow::area(places.len());
+        let at = map_code(remote, 0, size, 0)?;
+        seal(remote, at, size);
+        self.done.push((at, at + size));
+        Ok(self.slow.set(remote, at, &places)?.into_iter().map(offset).collect())
     }
 }
 
@@ -265,10 +272,22 @@ fn map_near(
         let Some(at) = room(taken, mapping, size) else { return Ok(None) };
         match map_code(remote, at, size, libc::MAP_FIXED_NOREPLACE) {
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => *taken = mappings(pid)?,
-            mapped => return mapped.map(Some),
+            mapped => {
+                return mapped.map(|at| {
+                    seal(remote, at, size);
+                    Some(at)
+                });
+            }
         }
     }
     Ok(None)
+}
+
+/// What is ours stays where it is: a program that unmaps it, or maps something over it, gets EPERM and lives on. The
+/// kernel has this from 6.10 on.
+fn seal(remote: &Remote, at: u64, size: u64) {
+    const MSEAL: i64 = 462;
+    let _ = remote.call(MSEAL, [at, size.next_multiple_of(4096), 0, 0, 0, 0]); // older kernels: as it was
 }
 
 fn map_code(remote: &Remote, at: u64, size: u64, flags: libc::c_int) -> io::Result<u64> {

@@ -4,9 +4,9 @@ use std::io;
 
 use etude_sites::{JUMP, Moved, Site};
 
+use crate::rewrite::borrow::Remote;
 use crate::rewrite::hook::{Code, Entry};
 use crate::rewrite::maps::Mapping;
-use crate::rewrite::remote::Remote;
 
 /// Bytes at the beginning of a trampoline area: where the entries are.
 const TABLE: usize = 8 * (Entry::ALL.len() + 1);

@@ -1,6 +1,8 @@
 //! Who writes to which ring, and where what is recorded goes.
 
-use crate::rewrite::image::Patched;
+use etude_trace::Meta;
+
+use crate::rewrite::found::Patched;
 use crate::rewrite::layout::RINGS;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::{Raw, Segment};
@@ -19,6 +21,9 @@ pub trait Sink: Send {
     fn replaced(&mut self, thread: u32);
     fn counters(&mut self, thread: u32, since_exec: Option<Counters>);
     fn ended(&mut self, process: u32, status: i32);
+    fn noted(&mut self, meta: Meta);
+    /// Since the beginning of the trace.
+    fn now_ns(&self) -> u64;
 }
 
 /// The kernel's own counts of one thread.

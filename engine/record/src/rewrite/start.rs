@@ -6,13 +6,14 @@ use std::io;
 use crate::rewrite::remote::{Pid, ptrace};
 use crate::rewrite::stops;
 
-const OPTIONS: i32 = libc::PTRACE_O_TRACEEXEC
+/// All that it starts is traced, too.
+pub const FOLLOW: i32 = libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXIT
-    | libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACESYSGOOD;
+const OPTIONS: i32 = FOLLOW | libc::PTRACE_O_TRACESECCOMP;
 
 /// What the terminal sends to the whole group is for the program; what it does then is recorded.
 pub fn ignore_interrupts() {

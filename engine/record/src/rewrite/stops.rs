@@ -7,6 +7,7 @@ use std::mem::offset_of;
 
 use etude_calls::{Call, Kind, Processor};
 
+use crate::PROCESSOR;
 use crate::rewrite::remote::{Memory, Pid, ptrace};
 use crate::rewrite::ring::Raw;
 
@@ -16,7 +17,14 @@ const PAGE: u64 = 4096;
 /// What the kernel answers where a call is made again by itself.
 pub const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 
+/// This processor, as seccomp and ptrace call it.
+const AUDIT_ARCH: u32 = match PROCESSOR {
+    Processor::X86_64 => 0xc000_003e,
+    Processor::Aarch64 => 0xc000_00b7,
+};
+
 /// A call that has begun.
+#[derive(Clone)]
 pub struct Begun {
     number: u32,
     arguments: [u64; 6],
@@ -43,11 +51,10 @@ pub fn filter(numbers: impl Iterator<Item = u32>) -> Vec<libc::sock_filter> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let mut steps = vec![
         step(LOAD, 0, 0, offset_of!(libc::seccomp_data, arch) as u32),
-        step(EQUAL, 1, 0, AUDIT_ARCH_X86_64),
+        step(EQUAL, 1, 0, AUDIT_ARCH),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
         step(LOAD, 0, 0, offset_of!(libc::seccomp_data, nr) as u32),
     ];
@@ -59,43 +66,80 @@ pub fn filter(numbers: impl Iterator<Item = u32>) -> Vec<libc::sock_filter> {
     steps
 }
 
-/// A thread has stopped at a call; `texts` are the arguments that are texts.
+/// Whether a thread that has stopped at a call stands before it.
 ///
 /// # Errors
 /// It is gone, or the kernel is older than 5.3.
-pub fn begun(tid: Pid, texts: impl Fn(u32) -> Vec<u8>, now: impl Fn() -> u64) -> io::Result<Begun> {
-    let info = info(tid)?;
-    // SAFETY: at such a stop this is the member that the kernel fills.
-    let entered = unsafe { info.u.seccomp };
-    let number = entered.nr as u32;
-    let mut kept = [None, None];
-    for (place, argument) in kept.iter_mut().zip(texts(number)) {
-        if pair_argument(number).is_none() {
-            *place = text(tid, entered.args[usize::from(argument)]);
-        }
-    }
-    Ok(Begun { number, arguments: entered.args, texts: kept, at: now() })
+pub fn is_before(tid: Pid) -> io::Result<bool> {
+    Ok(info(tid)?.op != libc::PTRACE_SYSCALL_INFO_EXIT)
 }
 
-/// The same thread has stopped behind the call.
+/// A thread has stopped before a call; `texts` says which arguments are texts, if it is recorded.
+///
+/// # Errors
+/// It is gone, or the kernel is older than 5.3.
+pub fn begun(
+    tid: Pid,
+    texts: impl Fn(u32) -> Option<Vec<u8>>,
+    now: impl Fn() -> u64,
+) -> io::Result<Option<Begun>> {
+    let info = info(tid)?;
+    if info.arch != AUDIT_ARCH {
+        return Ok(None);
+    }
+    // SAFETY: at such stops these are the members that the kernel fills.
+    let (number, arguments) = unsafe {
+        match info.op {
+            libc::PTRACE_SYSCALL_INFO_ENTRY => (info.u.entry.nr, info.u.entry.args),
+            _ => (info.u.seccomp.nr, info.u.seccomp.args),
+        }
+    };
+    Ok(begins(tid, number, arguments, texts, now))
+}
+
+/// A thread is about to make a call; None if that is not recorded.
+pub fn begins(
+    tid: Pid,
+    number: u64,
+    arguments: [u64; 6],
+    texts: impl Fn(u32) -> Option<Vec<u8>>,
+    now: impl Fn() -> u64,
+) -> Option<Begun> {
+    let number = u32::try_from(number).ok()?;
+    let mut kept = [None, None];
+    for (place, argument) in kept.iter_mut().zip(texts(number)?) {
+        if pair_argument(number).is_none() {
+            *place = text(tid, arguments[usize::from(argument)]);
+        }
+    }
+    Some(Begun { number, arguments, texts: kept, at: now() })
+}
+
+/// The same thread has stopped behind the call. Whether the kernel will make it again by itself is told, too.
 ///
 /// # Errors
 /// As `begun`.
-pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<Raw> {
+pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<(Raw, bool)> {
     let info = info(tid)?;
     // SAFETY: as above.
     let result = unsafe { info.u.exit.sval };
-    let result = if RESTARTS.contains(&result) { -i64::from(libc::EINTR) } else { result };
+    Ok(returned(tid, begun, result, now))
+}
+
+/// A call with its result, and whether the kernel will make it again by itself.
+pub fn returned(tid: Pid, begun: Begun, result: i64, now: u64) -> (Raw, bool) {
+    let again = RESTARTS.contains(&result);
+    let result = if again { -i64::from(libc::EINTR) } else { result };
     let Begun { number, arguments, mut texts, at } = begun;
     if let Some(argument) = pair_argument(number).filter(|_| result == 0) {
         texts[0] = Memory::of(tid).and_then(|memory| memory.read(arguments[argument], 8)).ok();
     }
-    Ok(Raw { number, begun: at, ended: now, result, arguments, texts })
+    (Raw { number, begun: at, ended: now, result, arguments, texts }, again)
 }
 
 /// Which argument of a call says where it puts a pair of descriptors.
 fn pair_argument(number: u32) -> Option<usize> {
-    let call = Call::from_number(Processor::X86_64, number.into())?;
+    let call = Call::from_number(PROCESSOR, number.into())?;
     call.row().arguments.iter().position(|kind| *kind == Kind::Pair)
 }
 

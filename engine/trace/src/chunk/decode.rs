@@ -58,6 +58,11 @@ impl Decoder {
         })
     }
 
+    /// The same of a chunk that can be read without those before it.
+    pub fn decode_alone(&mut self, payload: &[u8], events: &mut Vec<Event>) -> Result<Head, String> {
+        self.decode(payload, &mut Dictionary::default(), events)
+    }
+
     /// Puts a payload's events into `events`, in place of those that are there. The error says what is wrong.
     pub fn decode(
         &mut self,

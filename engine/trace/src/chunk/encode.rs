@@ -42,6 +42,11 @@ impl Encoder {
         })
     }
 
+    /// The same for a chunk that can be read without those before it.
+    pub fn encode_alone(&mut self, thread: u32, events: &[Event], out: &mut Vec<u8>) -> io::Result<()> {
+        self.encode(thread, events, true, &mut Known::default(), out)
+    }
+
     /// Appends a frame's payload to `out`. Events are at most [`MOST_EVENTS`], their arguments normalised.
     pub fn encode(
         &mut self,

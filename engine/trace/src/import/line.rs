@@ -1,5 +1,7 @@
 //! A line of strace taken apart.
 
+use crate::words::seconds_of as seconds;
+
 /// A line with a time.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line<'a> {
@@ -105,20 +107,6 @@ fn thread(line: &[u8]) -> (Option<u32>, &[u8]) {
 
 fn number(text: &[u8]) -> Option<i32> {
     std::str::from_utf8(text).ok()?.parse().ok()
-}
-
-/// `12.345` in ns.
-fn seconds(text: &[u8]) -> Option<u64> {
-    let point = text.iter().position(|byte| *byte == b'.')?;
-    let (whole, parts) = (&text[..point], &text[point + 1..]);
-    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    if !digits(whole) || !digits(parts) || parts.len() > 9 {
-        return None;
-    }
-    let whole: u64 = std::str::from_utf8(whole).ok()?.parse().ok()?;
-    let parts =
-        parts.iter().chain(&[b'0'; 9]).take(9).fold(0, |sum, digit| 10 * sum + u64::from(digit - b'0'));
-    whole.checked_mul(1_000_000_000)?.checked_add(parts)
 }
 
 /// The arguments up to the closing parenthesis, without remarks; and what is behind it. None where there is no such.

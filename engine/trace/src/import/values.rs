@@ -1,10 +1,12 @@
 //! Numbers and texts out of strace's words.
 
-use etude_calls::{Call, Kind, Outcome, errors, value};
+use etude_calls::{Call, Kind, Outcome};
 use smallvec::SmallVec;
 
 use super::line::CallText;
 use crate::event::Text;
+use crate::words;
+pub use crate::words::number_of as number;
 
 /// What a call's words say.
 pub struct Values {
@@ -60,8 +62,7 @@ pub fn result(call: Call, text: &[u8]) -> Option<i64> {
     if first == b"-1"
         && let Some(error) = words.next()
     {
-        let error = errors::number(std::str::from_utf8(error).ok()?)?;
-        return Some(-i64::from(error));
+        return words::error(error);
     }
     let first = match call.row().outcome {
         // With -y: `3</etc/hosts>`.
@@ -71,100 +72,9 @@ pub fn result(call: Call, text: &[u8]) -> Option<i64> {
     number(first).map(|number| number as i64)
 }
 
-/// A sum of numbers and names.
-pub fn number(text: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(text).ok()?.trim();
-    // `BTRFS_IOC_CLONE or FICLONE`
-    let text = text.rsplit(" or ").next()?;
-    let mut sum = 0;
-    for word in text.split('|') {
-        sum |= plain(word.trim())?;
-    }
-    Some(sum)
-}
-
-fn plain(word: &str) -> Option<u64> {
-    if let Some(inside) = word.strip_prefix("makedev(").and_then(|rest| rest.strip_suffix(')')) {
-        let (major, minor) = inside.split_once(',')?;
-        let (major, minor) = (plain(major.trim())?, plain(minor.trim())?);
-        return Some((minor & 0xff) | (major & 0xfff) << 8 | (minor & 0xf_ff00) << 12);
-    }
-    if let Some(digits) = word.strip_prefix('-') {
-        return Some(unsigned(digits)?.wrapping_neg());
-    }
-    match word.as_bytes().first()? {
-        b'0'..=b'9' => unsigned(word),
-        _ => value(word).or_else(|| file_type(word)),
-    }
-}
-
-fn unsigned(digits: &str) -> Option<u64> {
-    // `1<<3`, of bits without names.
-    if let Some((number, shift)) = digits.split_once("<<") {
-        return unsigned(number)?.checked_shl(unsigned(shift)?.try_into().ok()?);
-    }
-    if let Some(hex) = digits.strip_prefix("0x") {
-        return u64::from_str_radix(hex, 16).ok();
-    }
-    match digits.strip_prefix('0') {
-        Some(octal) if !octal.is_empty() => u64::from_str_radix(octal, 8).ok(),
-        _ => digits.parse().ok(),
-    }
-}
-
-fn file_type(word: &str) -> Option<u64> {
-    let bits = match word {
-        "S_IFREG" => 0o100000,
-        "S_IFIFO" => 0o10000,
-        "S_IFCHR" => 0o20000,
-        "S_IFBLK" => 0o60000,
-        "S_IFSOCK" => 0o140000,
-        "S_ISUID" => 0o4000,
-        "S_ISGID" => 0o2000,
-        "S_ISVTX" => 0o1000,
-        _ => return None,
-    };
-    Some(bits)
-}
-
-/// The bytes of a string in quotes; None where it has no end.
+/// The bytes of a string in quotes.
 pub fn string(text: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = text.strip_prefix(b"\"")?;
-    let mut bytes = Vec::new();
-    loop {
-        let (&byte, next) = rest.split_first()?;
-        rest = next;
-        match byte {
-            b'"' => return Some(bytes),
-            b'\\' => {
-                let (&escaped, next) = rest.split_first()?;
-                rest = next;
-                bytes.push(match escaped {
-                    b'n' => b'\n',
-                    b't' => b'\t',
-                    b'r' => b'\r',
-                    b'v' => 0x0b,
-                    b'f' => 0x0c,
-                    b'x' => {
-                        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-                        rest = &rest[2..];
-                        u8::from_str_radix(digits, 16).ok()?
-                    }
-                    b'0'..=b'7' => {
-                        let mut value = u32::from(escaped - b'0');
-                        let more = rest.iter().take(2).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
-                        for digit in &rest[..more] {
-                            value = 8 * value + u32::from(digit - b'0');
-                        }
-                        rest = &rest[more..];
-                        value as u8
-                    }
-                    other => other,
-                });
-            }
-            other => bytes.push(other),
-        }
-    }
+    words::string_of(text).map(|(bytes, _)| bytes)
 }
 
 /// The strings of a list, `["tar", "cf"]`.
@@ -172,13 +82,9 @@ pub fn strings(text: Option<&[u8]>) -> Vec<String> {
     let Some(mut rest) = text.and_then(|text| text.strip_prefix(b"[")) else { return Vec::new() };
     let mut found = Vec::new();
     while let Some(begin) = rest.iter().position(|byte| *byte == b'"') {
-        let Some(bytes) = string(&rest[begin..]) else { break };
+        let Some((bytes, behind)) = words::string_of(&rest[begin..]) else { break };
         found.push(String::from_utf8_lossy(&bytes).into_owned());
-        let mut end = begin + 1;
-        while end < rest.len() && rest[end] != b'"' {
-            end += if rest[end] == b'\\' { 2 } else { 1 };
-        }
-        rest = rest.get(end + 1..).unwrap_or_default();
+        rest = behind;
     }
     found
 }

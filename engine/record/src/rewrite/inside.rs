@@ -1,0 +1,116 @@
+//! What the launcher does to the code of those that it traces, on x86-64.
+
+use std::io;
+
+use crate::rewrite::borrow::{registers, set_registers};
+use crate::rewrite::clock::ticks;
+use crate::rewrite::found::Patched;
+pub use crate::rewrite::image::Image;
+use crate::rewrite::remote::Pid;
+use crate::rewrite::ring::Raw;
+use crate::rewrite::rings::Sink;
+use crate::rewrite::stops::RESTARTS;
+use crate::rewrite::tracer::{Thread, Tracer};
+use crate::rewrite::way::Technique;
+
+impl<S: Sink> Tracer<S> {
+    /// Puts the hook into a program that has just been executed.
+    pub fn make_ready(&mut self, pid: Pid) -> io::Result<(Option<Image>, Vec<Patched>)> {
+        if self.way.technique == Technique::Ptrace {
+            return Ok((None, Vec::new()));
+        }
+        if registers(pid)?.cs != 0x33 {
+            return Err(io::Error::other("it is not a 64-bit program"));
+        }
+        let ring = self.ring(pid).ok_or_else(|| io::Error::other("all rings are in use"))?;
+        Image::inject(pid, &self.segment, ring, &self.way).map(|(image, found)| (Some(image), found))
+    }
+
+    fn ring(&mut self, tid: Pid) -> Option<usize> {
+        let id = self.threads.get(&tid)?.id;
+        let taken = self.rings().take(&self.segment, id, self.way.drop_when_full);
+        self.threads.get_mut(&tid)?.ring = taken;
+        taken
+    }
+
+    /// Gives a new thread a ring of its own: until now it has its parent's.
+    pub fn adopt(&mut self, tid: Pid) -> io::Result<()> {
+        let Some(thread) = self.threads.get(&tid) else { return Ok(()) };
+        let (group, has, quiet) = (thread.group, thread.ring.is_some(), thread.quiet);
+        let Some(image) = self.processes.get(&group).and_then(|process| process.image.clone()) else {
+            return Ok(());
+        };
+        if has {
+            return Ok(());
+        }
+        let mut regs = registers(tid)?;
+        if !image.ours(regs.gs_base) {
+            self.lost(tid, "a thread of it: it uses %gs itself");
+            return Ok(());
+        }
+        let ring = if quiet { None } else { self.ring(tid) };
+        if ring.is_none() {
+            self.lost(
+                tid,
+                if quiet {
+                    "a thread of it: it may not read the clock"
+                } else {
+                    "a thread of it: all rings are in use"
+                },
+            );
+        }
+        regs.gs_base = ring.map_or(image.nowhere(), |ring| image.gs(ring));
+        set_registers(tid, &regs)
+    }
+
+    /// Whether it came to an instruction of ours: it has mapped code, which is then patched.
+    pub fn trapped(&mut self, tid: Pid) -> io::Result<bool> {
+        let Some(group) = self.threads.get(&tid).map(|thread| thread.group) else { return Ok(false) };
+        let regs = registers(tid)?;
+        if self.at_breakpoint(tid, regs)? {
+            return Ok(true);
+        }
+        let Some(process) = self.processes.get_mut(&group) else { return Ok(false) };
+        let Some(image) = process.image.as_mut().filter(|image| image.tells(regs.rip)) else {
+            return Ok(false);
+        };
+        if let Some((low, high)) = image.mapped_at(tid, &regs) {
+            image.forget(low, high);
+        }
+        let (id, found) = (process.id, image.catch_up(tid, &self.way));
+        let mut rings = self.rings();
+        match found {
+            Ok(found) => rings.sink.patched(id, found),
+            Err(error) => rings.sink.unrecorded(id, &format!("code that it mapped: {error}")),
+        }
+        Ok(true)
+    }
+
+    /// A signal comes; the kernel may then make a call again by itself, which counts each time.
+    pub fn signalled(&mut self, tid: Pid) {
+        let Ok(regs) = registers(tid) else { return };
+        let Some(Thread { group, id, .. }) = self.threads.get(&tid) else { return };
+        let image = self.processes.get(group).and_then(|process| process.image.as_ref());
+        let within = || {
+            image.and_then(|image| image.within(tid, &regs, 0)).or_else(|| self.within_slot(tid, &regs, 0))
+        };
+        if RESTARTS.contains(&(regs.rax as i64))
+            && let Some(call) = within()
+        {
+            self.rings().sink.interrupted(*id, &call);
+        }
+    }
+
+    /// The call within which a thread ends.
+    pub fn last_call(&mut self, tid: Pid) -> Option<Raw> {
+        let Thread { group, ring, .. } = self.threads.get(&tid)?;
+        let image = self.processes.get(group)?.image.as_ref().filter(|_| ring.is_some())?;
+        let regs = registers(tid).ok()?;
+        let now = ticks(self.way.clock);
+        let last = image.within(tid, &regs, now).or_else(|| self.within_slot(tid, &regs, now));
+        if !image.ours(regs.gs_base) {
+            self.lost(tid, "a thread of it, from when it used %gs itself");
+        }
+        last
+    }
+}

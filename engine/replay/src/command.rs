@@ -1,0 +1,283 @@
+//! `etude compile SCRIPT -o ROLL` and `etude replay ROLL DIRECTORY`.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use lexopt::prelude::*;
+
+use crate::compile::compile;
+use crate::perform::Wishes;
+use crate::player::{Manner, Timing};
+use crate::replay::{Refused, replay};
+use crate::report::Report;
+use crate::roll::Roll;
+use crate::shared::Shared;
+use crate::show::time;
+
+const COMPILE: &str = "\
+Compile a script of I/O into a roll, which etude replay plays.
+
+usage: etude compile [-o ROLL] SCRIPT
+
+  -o, --output ROLL   the roll (default: the script's name with .roll); one that is there is not overwritten
+  -q, --quiet         say nothing but what is wrong
+  -h, --help
+
+More: docs/replay.md.
+
+exit status: 0; 2 usage; 3 the script is wrong; 5 the roll cannot be written
+";
+
+const REPLAY: &str = "\
+Replay recorded I/O in time, within a directory that etude prepare has made.
+
+usage: etude replay [options] ROLL DIRECTORY
+
+      --timing WAY     gap (default): as long after the call before as in the original; absolute: when the original made it;
+                       none: as soon as possible
+      --speed F        gaps are F times shorter (default 1)
+      --direct         files are opened with O_DIRECT; transfers that it refuses are made without, and counted
+      --fsync          what was written is made durable when its descriptor is closed
+      --footprint      memory that is no file's is taken as well, and touched in gaps
+      --no-fifo        without real-time priority, also where it is allowed
+      --judge          exit with 1 unless the replay was faithful
+      --late S         the most that 99 % of calls may be late in a faithful replay, s (default 0.001)
+      --mismatches P   the most calls with another result in a faithful replay, % (default 0.1)
+      --json           all that was measured, as one JSON object on standard output
+  -q, --quiet          no progress
+  -h, --help
+
+The replay cannot leave DIRECTORY, whatever stands in the roll. More: docs/replay.md.
+
+exit status: 0; 1 not faithful (--judge); 2 usage; 3 the roll is wrong; 5 it cannot be played here
+";
+
+/// A line for the user, and the exit status.
+type Wrong = (String, u8);
+
+fn usage(verb: &str, error: &dyn std::fmt::Display) -> Wrong {
+    (format!("{error}; see etude {verb} --help"), 2)
+}
+
+fn answer(verb: &str, done: Result<u8, Wrong>) -> u8 {
+    done.unwrap_or_else(|(line, code)| {
+        eprintln!("etude {verb}: {line}");
+        code
+    })
+}
+
+/// `etude compile`; the exit status.
+pub fn compile_main(arguments: impl Iterator<Item = OsString>) -> u8 {
+    answer("compile", compile_verb(arguments))
+}
+
+fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
+    let (mut script, mut output, mut quiet) = (None, None, false);
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let wrong = |error: lexopt::Error| usage("compile", &error);
+    while let Some(argument) = parser.next().map_err(wrong)? {
+        match argument {
+            Short('o') | Long("output") => output = Some(PathBuf::from(parser.value().map_err(wrong)?)),
+            Short('q') | Long("quiet") => quiet = true,
+            Short('h') | Long("help") => {
+                print!("{COMPILE}");
+                return Ok(0);
+            }
+            Value(path) if script.is_none() => script = Some(PathBuf::from(path)),
+            _ => return Err(wrong(argument.unexpected())),
+        }
+    }
+    let script = script.ok_or_else(|| usage("compile", &"no script"))?;
+    let output = output.unwrap_or_else(|| script.with_extension("roll"));
+    let shown = script.display().to_string();
+    let text = std::fs::read(&script).map_err(|error| (format!("{shown}: {error}"), 3))?;
+    let parsed = etude_script::parse(&shown, &text).map_err(|wrong| (wrong.to_string(), 3))?;
+    let refuse = |error: std::io::Error| (format!("{}: {error}; name another with -o", output.display()), 5);
+    let file = File::options().write(true).create_new(true).open(&output).map_err(refuse)?;
+    let (out, done) = compile(&parsed.script, BufWriter::new(file)).map_err(|error| {
+        let _ = std::fs::remove_file(&output);
+        refuse(error)
+    })?;
+    let bytes = out.get_ref().metadata().map_or(0, |found| found.len());
+    if !quiet {
+        let each = bytes as f64 / done.calls.max(1) as f64;
+        eprintln!(
+            "etude compile: {}: {} calls of {} threads, {} waits for others; {bytes} bytes ({each:.2} a call, {:.1} times less than the text)",
+            output.display(),
+            done.calls,
+            done.threads,
+            done.waits,
+            text.len() as f64 / bytes.max(1) as f64
+        );
+    }
+    Ok(0)
+}
+
+struct Options {
+    manner: Manner,
+    wishes: Wishes,
+    judge: bool,
+    late_s: f64,
+    mismatches: f64,
+    json: bool,
+    quiet: bool,
+}
+
+/// `etude replay`; the exit status.
+pub fn replay_main(arguments: impl Iterator<Item = OsString>) -> u8 {
+    answer("replay", replay_verb(arguments))
+}
+
+fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
+    let Some((options, path, directory)) = options(arguments)? else {
+        print!("{REPLAY}");
+        return Ok(0);
+    };
+    let shown = path.display();
+    let bytes = std::fs::read(&path).map_err(|error| (format!("{shown}: {error}"), 3))?;
+    let roll = Roll::read(bytes).map_err(|what| (format!("{shown}: {what}"), 3))?;
+    if options.manner.timing == Timing::Absolute && !roll.head.original.timed {
+        let what =
+            "its script does not say how long calls took, so that the original's schedule is not known";
+        return Err((format!("{shown}: {what}; play it with --timing gap"), 3));
+    }
+    let mut progress = Progress::new(roll.head.calls, options.quiet);
+    let done = replay(roll, &directory, options.manner, options.wishes, |shared| progress.show(shared));
+    progress.clear();
+    let report = done.map_err(|Refused(line, code)| match code {
+        3 => (format!("{shown}: {line}"), code),
+        _ => (line, code),
+    })?;
+    let unfaithful = unfaithful(&report, &options);
+    let text = if options.json {
+        serde_json::to_string_pretty(&report).map_err(|error| (error.to_string(), 5))? + "\n"
+    } else {
+        crate::show::shown(&report, unfaithful.as_deref())
+    };
+    // Whoever reads no further has what he wants.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(u8::from(options.judge && unfaithful.is_some()))
+}
+
+/// Why a replay is not faithful; None where it is.
+fn unfaithful(report: &Report, options: &Options) -> Option<String> {
+    let late = report.lateness_s.as_ref().map_or(0.0, |lateness| lateness.p99);
+    if report.lateness_s.is_none() {
+        return Some("it had no schedule (--timing none)".into());
+    }
+    if late > options.late_s {
+        return Some(format!(
+            "1 % of calls were more than {} late, and {} is the bound",
+            time(late),
+            time(options.late_s)
+        ));
+    }
+    let part = report.mismatches as f64 / report.calls.max(1) as f64 * 100.0;
+    (part > options.mismatches).then(|| {
+        format!("{part:.2} % of calls had another result, and {} % is the bound", options.mismatches)
+    })
+}
+
+fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options, PathBuf, PathBuf)>, Wrong> {
+    let mut found = Options {
+        manner: Manner { timing: Timing::Gap, speed: 1.0, realtime: true },
+        wishes: Wishes::default(),
+        judge: false,
+        late_s: 0.001,
+        mismatches: 0.1,
+        json: false,
+        quiet: false,
+    };
+    let mut paths = Vec::new();
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let wrong = |error: lexopt::Error| usage("replay", &error);
+    while let Some(argument) = parser.next().map_err(wrong)? {
+        match argument {
+            Long("timing") => {
+                found.manner.timing = timing(&parser.value().and_then(|word| word.string()).map_err(wrong)?)?
+            }
+            Long("speed") => found.manner.speed = positive("speed", &mut parser)?,
+            Long("direct") => found.wishes.direct = true,
+            Long("fsync") => found.wishes.fsync = true,
+            Long("footprint") => found.wishes.footprint = true,
+            Long("no-fifo") => found.manner.realtime = false,
+            Long("judge") => found.judge = true,
+            Long("late") => found.late_s = positive("late", &mut parser)?,
+            Long("mismatches") => found.mismatches = positive("mismatches", &mut parser)?,
+            Long("json") => found.json = true,
+            Short('q') | Long("quiet") => found.quiet = true,
+            Short('h') | Long("help") => return Ok(None),
+            Value(path) if paths.len() < 2 => paths.push(PathBuf::from(path)),
+            _ => return Err(wrong(argument.unexpected())),
+        }
+    }
+    match &paths[..] {
+        [roll, directory] => Ok(Some((found, roll.clone(), directory.clone()))),
+        _ => Err(usage("replay", &"expected a roll and the directory in which it is played")),
+    }
+}
+
+fn timing(word: &str) -> Result<Timing, Wrong> {
+    match word {
+        "gap" => Ok(Timing::Gap),
+        "absolute" => Ok(Timing::Absolute),
+        "none" => Ok(Timing::None),
+        other => Err(usage("replay", &format!("--timing {other}: expected gap, absolute or none"))),
+    }
+}
+
+fn positive(name: &str, parser: &mut lexopt::Parser) -> Result<f64, Wrong> {
+    let word = parser.value().and_then(|word| word.string()).map_err(|error| usage("replay", &error))?;
+    match word.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err(usage("replay", &format!("--{name} {word}: expected a number above 0"))),
+    }
+}
+
+/// A line on a terminal while it plays.
+struct Progress {
+    calls: u64,
+    shown: bool,
+    wanted: bool,
+    next: Instant,
+}
+
+impl Progress {
+    fn new(calls: u64, quiet: bool) -> Progress {
+        let wanted = !quiet && std::io::stderr().is_terminal();
+        Progress { calls, shown: false, wanted, next: Instant::now() + Duration::from_secs(1) }
+    }
+
+    fn show(&mut self, shared: &Shared) {
+        if !self.wanted || Instant::now() < self.next {
+            return;
+        }
+        let done: u64 = shared.lanes().map(|lane| lane.done.load(Ordering::Relaxed)).sum();
+        eprint!(
+            "\r{done} of {} calls ({:.0} %)\x1b[K",
+            self.calls,
+            done as f64 / self.calls.max(1) as f64 * 100.0
+        );
+        let _ = std::io::stderr().flush();
+        (self.shown, self.next) = (true, Instant::now() + Duration::from_millis(500));
+    }
+
+    fn clear(&self) {
+        if self.shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// Reads a roll from a file, for other verbs.
+///
+/// # Errors
+/// It cannot be read, or is none: one line.
+pub fn read_roll(path: &Path) -> Result<Roll, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Roll::read(bytes).map_err(|what| format!("{}: {what}", path.display()))
+}

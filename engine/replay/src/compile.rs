@@ -1,0 +1,241 @@
+//! From a script to a roll.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use etude_calls::{Kind, Moves, Outcome};
+use etude_script::{Action, Called, Script, Step};
+use etude_trace::Event;
+use smallvec::SmallVec;
+
+use crate::order::{Order, Wait};
+use crate::roll::{CHUNK, Head, MOST_THREADS, Mark, Marked, Original, Stream, Writer};
+
+/// What became of a script.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compiled {
+    pub threads: usize,
+    pub calls: u64,
+    /// How often a thread waits for another because of something that both use.
+    pub waits: u64,
+}
+
+/// Writes a script as a roll.
+///
+/// # Errors
+/// The output cannot be written; or the script has more than a roll can hold.
+pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
+    let threads = script.steps.iter().map(|step| last(step) as usize + 1).max().unwrap_or(1);
+    if threads > MOST_THREADS {
+        return Err(io::Error::other(format!(
+            "the script has {threads} threads; a roll can have {MOST_THREADS}"
+        )));
+    }
+    let mut lanes: Vec<Lane> = (0..threads).map(|_| Lane::default()).collect();
+    let (mut names, waits) = (Names::default(), Order::of(script));
+    let told = told(&waits, threads);
+    for (at, step) in script.steps.iter().enumerate() {
+        let thread = step.thread as usize;
+        for wait in waits.get(&at).into_iter().flatten() {
+            let told = told[wait.thread as usize].partition_point(|step| *step <= wait.step) as u64;
+            lanes[thread].mark(Marked::After { thread: wait.thread, told });
+        }
+        match &step.action {
+            Action::Compute(ns) => lanes[thread].compute(*ns),
+            Action::Start(other) => {
+                lanes[*other as usize].process = lanes[thread].process;
+                lanes[thread].mark(Marked::Start(*other));
+            }
+            Action::Fork(other) => {
+                lanes[*other as usize].process = *other;
+                lanes[thread].mark(Marked::Fork(*other));
+            }
+            Action::Wait(other) => lanes[thread].mark(Marked::Wait(*other)),
+            Action::Exec => lanes[thread].mark(Marked::Exec),
+            Action::Call(called) => lanes[thread].call(called, &mut names),
+        }
+        if told[thread].binary_search(&at).is_ok() {
+            lanes[thread].mark(Marked::Tell);
+        }
+    }
+    lanes.iter_mut().for_each(|lane| lane.mark(Marked::End));
+    let head = Head {
+        notes: script.notes.clone(),
+        threads: lanes
+            .iter()
+            .map(|lane| Stream { process: lane.process, calls: lane.events.len() as u64 })
+            .collect(),
+        calls: lanes.iter().map(|lane| lane.events.len() as u64).sum(),
+        original: original(script),
+        largest: lanes.iter().map(|lane| lane.largest).max().unwrap_or(0),
+        ..Head::default()
+    };
+    let mut writer = Writer::new(out, &head, &names.all, &script.needed)?;
+    for (thread, lane) in lanes.iter().enumerate() {
+        writer.marks(thread as u32, &lane.marks)?;
+        for chunk in lane.events.chunks(CHUNK) {
+            writer.calls(thread as u32, chunk)?;
+        }
+    }
+    let waits = waits.values().map(|waits| waits.len() as u64).sum();
+    Ok((writer.finish()?, Compiled { threads, calls: head.calls, waits }))
+}
+
+/// The highest number of a thread in a step.
+fn last(step: &Step) -> u32 {
+    match step.action {
+        Action::Start(other) | Action::Fork(other) | Action::Wait(other) => step.thread.max(other),
+        _ => step.thread,
+    }
+}
+
+/// By thread, the steps of which others have to know, ascending.
+fn told(waits: &HashMap<usize, Vec<Wait>>, threads: usize) -> Vec<Vec<usize>> {
+    let mut told = vec![Vec::new(); threads];
+    waits.values().flatten().for_each(|wait| told[wait.thread as usize].push(wait.step));
+    for steps in &mut told {
+        steps.sort_unstable();
+        steps.dedup();
+    }
+    told
+}
+
+/// Paths and other texts, each once.
+#[derive(Default)]
+struct Names {
+    all: Vec<Vec<u8>>,
+    places: HashMap<Vec<u8>, u64>,
+}
+
+impl Names {
+    /// Its number, from 1.
+    fn number(&mut self, name: &[u8]) -> u64 {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        self.all.push(name.to_vec());
+        let place = self.all.len() as u64;
+        self.places.insert(name.to_vec(), place);
+        place
+    }
+}
+
+/// What becomes of one thread.
+#[derive(Default)]
+struct Lane {
+    process: u32,
+    events: Vec<Event>,
+    marks: Vec<Mark>,
+    /// Computing since the last call or mark, ns.
+    gap_ns: u64,
+    /// What rounding to microseconds has kept back so far, ns: of gaps, and of durations.
+    kept: [i64; 2],
+    end_us: u64,
+    largest: u64,
+}
+
+impl Lane {
+    fn compute(&mut self, ns: u64) {
+        self.gap_ns = self.gap_ns.saturating_add(ns);
+    }
+
+    /// To whole microseconds, so that the sum stays right.
+    fn rounded(&mut self, what: usize, ns: u64) -> u64 {
+        let exact = ns as i64 + self.kept[what];
+        let us = (exact.max(0) + 500) / 1000;
+        self.kept[what] = exact - us * 1000;
+        us as u64
+    }
+
+    fn gap_us(&mut self) -> u64 {
+        let ns = std::mem::take(&mut self.gap_ns).min(i64::MAX as u64 / 4);
+        self.rounded(0, ns)
+    }
+
+    fn mark(&mut self, what: Marked) {
+        let gap_us = self.gap_us();
+        self.marks.push(Mark { at: self.events.len() as u64, gap_us, what });
+    }
+
+    fn call(&mut self, called: &Called, names: &mut Names) {
+        let start = self.end_us + self.gap_us();
+        let duration = self.rounded(1, called.duration_ns.unwrap_or(0).min(i64::MAX as u64 / 4));
+        let mut arguments = called.arguments;
+        for index in 0..called.call.row().arguments.len() {
+            match called.call.kind(&called.arguments, index) {
+                Kind::Path | Kind::Name => arguments[index] = 0,
+                // Where data stood in memory says nothing.
+                Kind::Buffer | Kind::Iovec | Kind::Pointer | Kind::Socket => arguments[index] = 0,
+                _ => {}
+            }
+        }
+        for text in &called.texts {
+            let index = usize::from(text.argument);
+            match called.call.kind(&called.arguments, index) {
+                Kind::Path | Kind::Name => arguments[index] = names.number(&text.bytes),
+                Kind::Pair | Kind::OffsetAt => {
+                    let bytes = text.bytes[..].try_into().map_or(0, u64::from_le_bytes);
+                    arguments[index] = bytes;
+                }
+                _ => {}
+            }
+        }
+        self.largest = self.largest.max(moved(called));
+        self.end_us = start + duration;
+        self.events.push(Event {
+            start_ns: start,
+            duration_ns: duration,
+            call: called.call,
+            result: called.result,
+            arguments,
+            texts: SmallVec::new(),
+        });
+    }
+}
+
+/// How large a buffer a call needs.
+fn moved(called: &Called) -> u64 {
+    let sizes = called.call.row().arguments.iter().zip(called.arguments);
+    let size = sizes.filter(|(kind, _)| **kind == Kind::Size).map(|(_, size)| size).max().unwrap_or(0);
+    match called.call.row().outcome {
+        Outcome::Bytes => size.max(called.result.max(0) as u64),
+        _ => 0,
+    }
+}
+
+/// How long the original took, by its schedule: all threads from their starts on.
+fn original(script: &Script) -> Original {
+    let mut sums = Original { timed: true, ..Original::default() };
+    let mut ends: HashMap<u32, u64> = HashMap::new();
+    for step in &script.steps {
+        let now = *ends.entry(step.thread).or_default();
+        match &step.action {
+            Action::Compute(ns) => *ends.entry(step.thread).or_default() += ns,
+            Action::Start(other) | Action::Fork(other) => drop(ends.insert(*other, now)),
+            Action::Wait(other) => {
+                let until = ends.get(other).copied().unwrap_or(0);
+                ends.insert(step.thread, now.max(until));
+            }
+            Action::Exec => {}
+            Action::Call(called) => {
+                let ns = called.duration_ns.unwrap_or(0);
+                sums.timed &= called.duration_ns.is_some();
+                *ends.entry(step.thread).or_default() += ns;
+                let (seconds, bytes) = (ns as f64 * 1e-9, called.result.max(0) as u64);
+                sums.calls_s += seconds;
+                match called.call.row().moves {
+                    Moves::Reads => {
+                        (sums.read_s, sums.read_bytes) = (sums.read_s + seconds, sums.read_bytes + bytes)
+                    }
+                    Moves::Writes | Moves::Both => {
+                        (sums.write_s, sums.written_bytes) =
+                            (sums.write_s + seconds, sums.written_bytes + bytes);
+                    }
+                    Moves::Nothing => {}
+                }
+            }
+        }
+    }
+    sums.run_s = ends.values().max().copied().unwrap_or(0) as f64 * 1e-9;
+    sums
+}

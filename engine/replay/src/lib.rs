@@ -1,0 +1,25 @@
+//! Replaying recorded I/O in time (docs/replay.md).
+//!
+//! A script becomes a roll (`compile.rs`; `order.rs` says who has to wait for whom; `roll.rs` is the file). A replay
+//! (`replay.rs`) is a process that cannot leave its directory; in it each thread plays its calls (`player.rs`), by a clock
+//! of its own (`clock.rs`), with live descriptors and mappings for recorded ones (`perform.rs`, `table.rs`, `maps.rs`);
+//! what is measured stands in shared memory (`shared.rs`) and is told at the end (`report.rs`, `show.rs`).
+
+mod clock;
+mod command;
+mod compile;
+mod maps;
+mod order;
+mod perform;
+mod player;
+mod replay;
+mod report;
+mod roll;
+mod shared;
+mod show;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use command::{compile_main, read_roll, replay_main};
+pub use roll::Roll;

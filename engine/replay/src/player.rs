@@ -1,0 +1,444 @@
+//! Playing one thread of a roll, and what it starts.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use etude_calls::Moves;
+use etude_trace::Event;
+use etude_trace::parts::Decoder;
+
+use crate::clock::{now_ns, prepare, wait_until};
+use crate::perform::{Made, Performer, Process};
+use crate::roll::{Mark, Marked, Roll};
+use crate::shared::{Lane, Shared, sleep_on, wake};
+
+/// When calls are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// So long after the end of the one before as in the original: a slower device makes the replay longer.
+    Gap,
+    /// When the original made them: a slower device makes calls late.
+    Absolute,
+    /// As soon as possible.
+    None,
+}
+
+/// How a roll is played.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    pub timing: Timing,
+    /// 2: twice as fast.
+    pub speed: f64,
+    pub realtime: bool,
+}
+
+/// Chunks that a thread keeps decoded.
+const AHEAD: usize = 4;
+/// Chunks that are decoded before the beginning, of all threads.
+const MOST_BEFORE: usize = 64;
+/// A longer gap is a mistake: a century.
+const MOST_US: u64 = 1 << 51;
+/// So much longer than decoding a chunk took a gap has to be.
+const SAFETY: i64 = 3;
+/// What a gap has to be longer for memory to be touched, ns; and what is left of it then.
+const TOUCHING: i64 = 100_000;
+/// What a waiting thread spins before it sleeps.
+const SPIN_NS: i64 = 50_000;
+/// What a thread is stuck in, for whoever looks.
+pub const STUCK: u32 = 1;
+
+/// What all threads of a replay share.
+pub struct Play {
+    pub roll: Roll,
+    pub shared: Shared,
+    pub manner: Manner,
+    /// What was decoded before the beginning, by thread.
+    feeds: Vec<Mutex<Option<Feed>>>,
+}
+
+impl Play {
+    /// Decodes what comes first of each thread; the error says what is wrong with the roll.
+    pub fn new(roll: Roll, shared: Shared, manner: Manner) -> Result<Play, String> {
+        let threads = roll.head.threads.len();
+        let mut feeds: Vec<Feed> = (0..threads).map(Feed::new).collect();
+        let (mut room, mut ahead, mut more) = (MOST_BEFORE, 1, true);
+        while room > 0 && more {
+            more = false;
+            for feed in &mut feeds {
+                if feed.more(&roll, ahead)? {
+                    (room, more) = (room - 1, true);
+                }
+                if room == 0 {
+                    break;
+                }
+            }
+            ahead += 1;
+        }
+        let feeds = feeds.into_iter().map(|feed| Mutex::new(Some(feed))).collect();
+        Ok(Play { roll, shared, manner, feeds })
+    }
+}
+
+/// The calls of a thread, decoded ahead of their time.
+struct Feed {
+    thread: usize,
+    decoder: Decoder,
+    next: usize,
+    ready: VecDeque<Vec<Event>>,
+    spare: Vec<Vec<Event>>,
+    /// The longest that decoding a chunk took, ns.
+    takes: i64,
+}
+
+impl Feed {
+    fn new(thread: usize) -> Feed {
+        let decoder = Decoder::new().expect("memory for decompression");
+        Feed { thread, decoder, next: 0, ready: VecDeque::new(), spare: Vec::new(), takes: 200_000 }
+    }
+
+    /// Decodes one more; false where there is none, or enough are there.
+    fn more(&mut self, roll: &Roll, ahead: usize) -> Result<bool, String> {
+        if self.next >= roll.chunks(self.thread) || self.ready.len() >= ahead {
+            return Ok(false);
+        }
+        let (mut events, begun) = (self.spare.pop().unwrap_or_default(), now_ns());
+        roll.decode(self.thread, self.next, &mut self.decoder, &mut events)?;
+        self.next += 1;
+        self.ready.push_back(events);
+        self.takes = self.takes.max(now_ns() - begun);
+        Ok(true)
+    }
+}
+
+/// One thread.
+pub struct Player {
+    play: Arc<Play>,
+    thread: usize,
+    performer: Performer,
+    feed: Feed,
+    /// Where its own clock stands: what was computed and what calls really took. In absolute time, the original's.
+    clock: i64,
+    /// When its last call ended, in the roll's own time, µs.
+    recorded: u64,
+    /// Threads and processes that it has started.
+    children: Vec<Child>,
+}
+
+enum Child {
+    Thread(std::thread::JoinHandle<()>),
+    Process(libc::pid_t),
+}
+
+/// Why a thread cannot go on.
+pub type Broken = u32;
+/// The roll's calls cannot be decoded.
+pub const DAMAGED: Broken = 1;
+/// A process or thread could not be started.
+pub const NO_MORE: Broken = 2;
+/// Threads wait for each other.
+pub const KNOT: Broken = 3;
+/// A process of the replay was killed.
+pub const KILLED: Broken = 4;
+/// No memory.
+pub const MEMORY: Broken = 5;
+
+/// Why a replay was given up, one line.
+pub fn why(broken: Broken) -> &'static str {
+    match broken {
+        DAMAGED => "a chunk of calls in the middle cannot be decoded: compile the roll anew",
+        NO_MORE => "no more processes or threads can be started here: see ulimit -u",
+        KNOT => "its threads wait for each other: a thread of the script waits for what comes after it",
+        MEMORY => "no memory for the buffers of a thread",
+        _ => "a process of the replay was killed",
+    }
+}
+
+impl Player {
+    pub fn new(play: Arc<Play>, thread: usize, performer: Performer, clock: i64) -> Player {
+        let feed = play.feeds[thread].lock().expect("no thread panics").take();
+        let feed = feed.unwrap_or_else(|| Feed::new(thread));
+        Player { feed, play, thread, performer, clock, recorded: 0, children: Vec::new() }
+    }
+
+    /// Sets the clock to now.
+    pub fn begin(&mut self) {
+        self.clock = now_ns();
+        self.play.shared.all().began_ns.store(self.clock, Ordering::Relaxed);
+    }
+
+    /// Plays all of it; what went wrong is known to all then.
+    pub fn run(mut self) {
+        self.lane().started.store(1, Ordering::Relaxed);
+        if prepare(self.play.manner.realtime) {
+            self.play.shared.all().realtime.store(1, Ordering::Relaxed);
+        }
+        if let Err(why) = self.play_all() {
+            self.play.shared.all().broken.store(why, Ordering::Relaxed);
+        }
+        self.end();
+    }
+
+    fn play_all(&mut self) -> Result<(), Broken> {
+        let play = self.play.clone();
+        let (marks, mut next, mut done) = (&play.roll.marks[self.thread], 0, 0_u64);
+        loop {
+            while let Some(mark) = marks.get(next).filter(|mark| mark.at <= done) {
+                self.mark(mark)?;
+                next += 1;
+            }
+            let Some(events) = self.chunk()? else { return Ok(()) };
+            let mut rest = &events[..];
+            while !rest.is_empty() {
+                let until = marks.get(next).map_or(rest.len() as u64, |mark| mark.at - done);
+                let (now, later) = rest.split_at((until as usize).min(rest.len()));
+                self.calls(now)?;
+                (rest, done) = (later, done + now.len() as u64);
+                while let Some(mark) = marks.get(next).filter(|mark| mark.at <= done && !rest.is_empty()) {
+                    self.mark(mark)?;
+                    next += 1;
+                }
+            }
+            self.feed.spare.push(events);
+        }
+    }
+
+    /// The next calls; None where there are no more.
+    fn chunk(&mut self) -> Result<Option<Vec<Event>>, Broken> {
+        if self.feed.ready.is_empty() && self.feed.more(&self.play.roll, 1).map_err(|_| DAMAGED)? {
+            self.lane().late_chunks.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(self.feed.ready.pop_front())
+    }
+
+    fn lane(&self) -> &Lane {
+        self.play.shared.lane(self.thread)
+    }
+
+    /// Lets so much computing go by.
+    fn compute(&mut self, us: u64) {
+        if self.play.manner.timing == Timing::None {
+            return;
+        }
+        self.pass(us);
+        let now = now_ns();
+        if self.clock > now {
+            self.use_gap(now);
+            wait_until(self.clock);
+        }
+    }
+
+    /// Its clock goes on by so much, at the speed that was asked for.
+    fn pass(&mut self, us: u64) {
+        self.clock += (us.min(MOST_US) as f64 * 1000.0 / self.play.manner.speed) as i64;
+    }
+
+    /// Decodes what is to come while there is time for it.
+    fn use_gap(&mut self, mut now: i64) {
+        while self.clock - now > SAFETY * self.feed.takes {
+            match self.feed.more(&self.play.roll, AHEAD) {
+                Ok(true) => now = now_ns(),
+                // What is damaged is found when its time comes.
+                Ok(false) | Err(_) => break,
+            }
+        }
+        if self.clock - now > TOUCHING {
+            self.performer.touch(self.clock - TOUCHING);
+        }
+    }
+
+    fn calls(&mut self, events: &[Event]) -> Result<(), Broken> {
+        let play = self.play.clone();
+        let lane = play.shared.lane(self.thread);
+        for event in events {
+            let gap = event.start_ns.saturating_sub(self.recorded);
+            self.recorded = event.end_ns();
+            self.compute(gap);
+            match self.performer.make(event) {
+                Made::Done { result, begun, ended, same } => {
+                    self.timed(lane, event, begun, ended);
+                    note(lane, event, result, (ended - begun) as u64, same);
+                }
+                Made::Skipped => {
+                    add(&lane.skipped, 1);
+                    self.pass(event.duration_ns);
+                }
+            }
+        }
+        match play.shared.all().broken.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            why => Err(why),
+        }
+    }
+
+    /// Moves the clock on by a call.
+    fn timed(&mut self, lane: &Lane, event: &Event, begun: i64, ended: i64) {
+        let late = (begun - self.clock).max(0) as u64;
+        match self.play.manner.timing {
+            Timing::Gap => self.clock += ended - begun,
+            Timing::Absolute => self.pass(event.duration_ns),
+            Timing::None => {
+                self.clock = ended;
+                return;
+            }
+        }
+        lane.lateness.add(late);
+        if late > lane.most_late_ns.load(Ordering::Relaxed) {
+            lane.most_late_ns.store(late, Ordering::Relaxed);
+        }
+    }
+
+    fn mark(&mut self, mark: &Mark) -> Result<(), Broken> {
+        self.compute_mark(mark);
+        match mark.what {
+            Marked::Tell => self.tell(),
+            Marked::After { thread, told } => {
+                let play = self.play.clone();
+                let lane = play.shared.lane(thread as usize);
+                self.until(&lane.told, lane, |count| u64::from(count) >= told)?;
+            }
+            Marked::Wait(thread) => {
+                let play = self.play.clone();
+                let lane = play.shared.lane(thread as usize);
+                self.until(&lane.ended, lane, |ended| ended != 0)?;
+            }
+            Marked::Start(thread) => self.start(thread as usize)?,
+            Marked::Fork(thread) => self.fork(thread as usize)?,
+            Marked::Exec => self.performer.exec(),
+            Marked::End => {}
+        }
+        Ok(())
+    }
+
+    /// Time before a mark goes by on the clock; nobody waits for it, but at an end.
+    fn compute_mark(&mut self, mark: &Mark) {
+        match mark.what {
+            Marked::End | Marked::Start(_) | Marked::Fork(_) => {
+                self.compute(mark.gap_us);
+            }
+            _ => self.pass(mark.gap_us),
+        }
+    }
+
+    fn tell(&self) {
+        let lane = self.lane();
+        lane.clock_ns.store(self.clock, Ordering::Relaxed);
+        lane.told.fetch_add(1, Ordering::SeqCst);
+        if lane.awaited.load(Ordering::SeqCst) != 0 {
+            lane.awaited.store(0, Ordering::SeqCst);
+            wake(&lane.told);
+        }
+    }
+
+    /// Waits for another thread; then this one's clock is not before the other's.
+    fn until(&mut self, word: &AtomicU32, other: &Lane, reached: impl Fn(u32) -> bool) -> Result<(), Broken> {
+        let begun = now_ns();
+        let all = self.play.shared.all();
+        while !reached(word.load(Ordering::Acquire)) {
+            if now_ns() - begun < SPIN_NS {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.lane().stuck.store(STUCK, Ordering::Relaxed);
+            other.awaited.store(1, Ordering::SeqCst);
+            let value = word.load(Ordering::SeqCst);
+            if !reached(value) {
+                sleep_on(word, value);
+            }
+            if all.broken.load(Ordering::Relaxed) != 0 {
+                return Err(all.broken.load(Ordering::Relaxed));
+            }
+        }
+        self.lane().stuck.store(0, Ordering::Relaxed);
+        if self.play.manner.timing == Timing::Gap {
+            self.clock = self.clock.max(other.clock_ns.load(Ordering::Relaxed));
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, thread: usize) -> Result<(), Broken> {
+        let performer = self.performer.another(self.performer.process.clone()).map_err(|_| MEMORY)?;
+        let player = Player::new(self.play.clone(), thread, performer, self.clock);
+        let started = std::thread::Builder::new().stack_size(1 << 18).spawn(move || player.run());
+        self.children.push(Child::Thread(started.map_err(|_| NO_MORE)?));
+        Ok(())
+    }
+
+    /// The lane of the first thread of this process.
+    fn process_lane(&self) -> &Lane {
+        self.play.shared.lane(self.play.roll.head.threads[self.thread].process as usize)
+    }
+
+    fn fork(&mut self, thread: usize) -> Result<(), Broken> {
+        // Before the fork: a lock that another thread holds stays locked in the child.
+        let process: Arc<Process> = self.performer.process.copy().into();
+        // SAFETY: the child goes on in this function alone, and ends by _exit.
+        match unsafe { libc::fork() } {
+            -1 => Err(NO_MORE),
+            0 => {
+                // SAFETY: plain values; the child dies with whoever has forked it.
+                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+                match self.performer.another(process) {
+                    Ok(performer) => Player::new(self.play.clone(), thread, performer, self.clock).run(),
+                    Err(_) => self.play.shared.all().broken.store(MEMORY, Ordering::Relaxed),
+                }
+                // SAFETY: nothing is left to be done.
+                unsafe { libc::_exit(0) }
+            }
+            child => {
+                self.children.push(Child::Process(child));
+                Ok(())
+            }
+        }
+    }
+
+    /// Its last act; the first thread of a process ends when all others have.
+    fn end(&mut self) {
+        let (now, play) = (now_ns(), self.play.clone());
+        let all = play.shared.all();
+        all.ended_ns.fetch_max(now, Ordering::Relaxed);
+        all.undirect.fetch_add(self.performer.undirect, Ordering::Relaxed);
+        self.process_lane().clock_ns.fetch_max(self.clock, Ordering::Relaxed);
+        let mut processes = Vec::new();
+        for child in std::mem::take(&mut self.children) {
+            match child {
+                Child::Thread(thread) => drop(thread.join()),
+                Child::Process(pid) => processes.push(pid),
+            }
+        }
+        self.lane().ended.store(1, Ordering::SeqCst);
+        wake(&self.lane().ended);
+        // Processes outlive those that have started them, but die with the thread here.
+        processes.into_iter().for_each(|pid| reap(pid, all));
+    }
+}
+
+fn reap(pid: libc::pid_t, all: &crate::shared::All) {
+    let mut status = 0;
+    // SAFETY: a child of this thread's process.
+    let waited = unsafe { libc::waitpid(pid, &mut status, 0) };
+    if waited == pid && !(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0) {
+        let _ = all.broken.compare_exchange(0, KILLED, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+fn note(lane: &Lane, event: &Event, result: i64, ns: u64, same: bool) {
+    let calls = &lane.calls[usize::from(event.call.code())];
+    add(&lane.done, 1);
+    add(&calls.count, 1);
+    add(&calls.ns, ns);
+    calls.times.add(ns);
+    if result < 0 && result > -4096 {
+        add(&calls.errors, 1);
+    } else if event.call.row().moves != Moves::Nothing {
+        add(&calls.bytes, result as u64);
+    }
+    if !same {
+        add(&calls.mismatches, 1);
+    }
+}
+
+/// To a number that only this thread writes.
+fn add(number: &AtomicU64, more: u64) {
+    number.store(number.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+}

@@ -1,0 +1,161 @@
+//! What a replay has measured, beside the original.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use etude_calls::{Call, Moves};
+use serde::Serialize;
+
+use crate::player::{Manner, Timing};
+use crate::roll::{Head, Original};
+use crate::shared::{Shared, Sums};
+
+/// All of it; times in seconds. Ratios are replay / original; None where the original took no time or is not known.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub timing: &'static str,
+    pub speed: f64,
+    pub threads: usize,
+    pub calls: u64,
+    /// Calls that cannot be made again, or were not asked for.
+    pub skipped: u64,
+    pub mismatches: u64,
+    pub run_s: f64,
+    pub read_s: f64,
+    pub write_s: f64,
+    pub calls_s: f64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    pub original: Original,
+    pub ratios: Ratios,
+    /// How late calls began; None where there is no schedule.
+    pub lateness_s: Option<Lateness>,
+    pub realtime: bool,
+    /// Chunks of the roll that were not decoded when they were needed.
+    pub late_chunks: u64,
+    /// Transfers that O_DIRECT refused.
+    pub undirect: u64,
+    pub roll_bytes: usize,
+    pub by_call: BTreeMap<&'static str, OfCall>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Ratios {
+    pub run: Option<f64>,
+    pub read: Option<f64>,
+    pub write: Option<f64>,
+    pub calls: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Lateness {
+    pub median: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// All calls of one name.
+#[derive(Debug, Serialize)]
+pub struct OfCall {
+    pub count: u64,
+    pub errors: u64,
+    pub mismatches: u64,
+    pub bytes: u64,
+    pub time_s: f64,
+    pub median_s: f64,
+    pub p99_s: f64,
+}
+
+/// Gathers it from all threads.
+pub fn report(head: &Head, roll_bytes: usize, shared: &Shared, manner: Manner) -> Report {
+    let by_call: BTreeMap<_, _> =
+        Call::all().filter_map(|call| Some((call.name(), of_call(shared, call)?))).collect();
+    let moving = |reads: bool| {
+        let calls = Call::all().filter(move |call| match call.row().moves {
+            Moves::Reads => reads,
+            Moves::Writes | Moves::Both => !reads,
+            Moves::Nothing => false,
+        });
+        let found = calls.filter_map(|call| by_call.get(call.name()));
+        found.fold((0.0, 0), |(seconds, bytes), of| (seconds + of.time_s, bytes + of.bytes))
+    };
+    let ((read_s, read_bytes), (write_s, written_bytes)) = (moving(true), moving(false));
+    let all = shared.all();
+    let took = all.ended_ns.load(Ordering::Relaxed) - all.began_ns.load(Ordering::Relaxed);
+    let (run_s, calls_s) = (took as f64 * 1e-9, by_call.values().map(|of| of.time_s).sum());
+    let sum = |of: fn(&crate::shared::Lane) -> u64| shared.lanes().map(of).sum();
+    let original = head.original;
+    Report {
+        timing: name(manner.timing),
+        speed: manner.speed,
+        threads: head.threads.len(),
+        calls: sum(|lane| lane.done.load(Ordering::Relaxed)),
+        skipped: sum(|lane| lane.skipped.load(Ordering::Relaxed)),
+        mismatches: by_call.values().map(|of| of.mismatches).sum(),
+        ratios: Ratios {
+            run: ratio(run_s * manner.speed, original.run_s),
+            read: ratio(read_s, original.read_s),
+            write: ratio(write_s, original.write_s),
+            calls: ratio(calls_s, original.calls_s),
+        },
+        run_s,
+        read_s,
+        write_s,
+        calls_s,
+        read_bytes,
+        written_bytes,
+        original,
+        lateness_s: lateness(shared),
+        realtime: all.realtime.load(Ordering::Relaxed) != 0,
+        late_chunks: sum(|lane| lane.late_chunks.load(Ordering::Relaxed)),
+        undirect: all.undirect.load(Ordering::Relaxed),
+        roll_bytes,
+        by_call,
+    }
+}
+
+pub fn name(timing: Timing) -> &'static str {
+    match timing {
+        Timing::Gap => "gap",
+        Timing::Absolute => "absolute",
+        Timing::None => "none",
+    }
+}
+
+fn ratio(replay: f64, original: f64) -> Option<f64> {
+    (original > 0.0).then_some(replay / original)
+}
+
+fn lateness(shared: &Shared) -> Option<Lateness> {
+    let mut sums = Sums::default();
+    shared.lanes().for_each(|lane| lane.lateness.add_to(&mut sums));
+    let most = shared.lanes().map(|lane| lane.most_late_ns.load(Ordering::Relaxed)).max()?;
+    let seconds = |ns: u64| ns as f64 * 1e-9;
+    Some(Lateness {
+        median: seconds(sums.quantile(0.5)?),
+        p99: seconds(sums.quantile(0.99)?.min(most)),
+        max: seconds(most),
+    })
+}
+
+fn of_call(shared: &Shared, call: Call) -> Option<OfCall> {
+    let mut times = Sums::default();
+    let mut found =
+        OfCall { count: 0, errors: 0, mismatches: 0, bytes: 0, time_s: 0.0, median_s: 0.0, p99_s: 0.0 };
+    for lane in shared.lanes() {
+        let calls = &lane.calls[usize::from(call.code())];
+        let count = calls.count.load(Ordering::Relaxed);
+        if count == 0 {
+            continue;
+        }
+        found.count += count;
+        found.errors += calls.errors.load(Ordering::Relaxed);
+        found.mismatches += calls.mismatches.load(Ordering::Relaxed);
+        found.bytes += calls.bytes.load(Ordering::Relaxed);
+        found.time_s += calls.ns.load(Ordering::Relaxed) as f64 * 1e-9;
+        calls.times.add_to(&mut times);
+    }
+    found.median_s = times.quantile(0.5)? as f64 * 1e-9;
+    found.p99_s = times.quantile(0.99)? as f64 * 1e-9;
+    Some(found)
+}

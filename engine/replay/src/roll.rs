@@ -1,0 +1,411 @@
+//! The compiled form of a script: a roll (docs/roll-format.md). Small, quickly read, and checked: nothing in it is trusted.
+
+use std::ffi::CString;
+use std::io::{self, Write};
+use std::ops::Range;
+
+use etude_script::{Needed, What};
+use etude_trace::Event;
+use etude_trace::parts::{Decoder, Encoder, Head as ChunkHead, Kind, checked, head, put, take};
+use serde::{Deserialize, Serialize};
+
+const MAGIC: &[u8; 8] = b"etuderol";
+pub const VERSION: u32 = 1;
+const START: usize = 16;
+const HEADER: Kind = *b"head";
+const NAMES: Kind = *b"name";
+const NEEDED: Kind = *b"need";
+const MARKS: Kind = *b"mark";
+const CALLS: Kind = *b"call";
+const FOOTER: Kind = *b"foot";
+/// A roll is made once and played often.
+const LEVEL: i32 = 19;
+/// Calls that are decoded at a time: more would cost fewer bytes each, but take longer than most gaps.
+pub const CHUNK: usize = 8192;
+/// Bytes of names, marks or needed files before compression.
+const MOST: usize = 1 << 28;
+/// Threads of a roll.
+pub const MOST_THREADS: usize = 1 << 14;
+
+/// What is known of a roll as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Head {
+    /// Always `etude-roll`.
+    pub format: String,
+    pub version: u32,
+    /// The script's notes.
+    pub notes: Vec<String>,
+    pub threads: Vec<Stream>,
+    pub calls: u64,
+    pub original: Original,
+    /// The most bytes that a call moves.
+    pub largest: u64,
+}
+
+/// One thread of the original.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stream {
+    /// The number of the first thread of its process.
+    pub process: u32,
+    pub calls: u64,
+}
+
+/// How long things took when they were recorded, s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Original {
+    pub run_s: f64,
+    pub read_s: f64,
+    pub write_s: f64,
+    pub calls_s: f64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    /// Whether the durations of all calls are known: only then can it be replayed on the original's schedule.
+    pub timed: bool,
+}
+
+/// Something that a thread does beside calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// How many of the thread's calls come before it.
+    pub at: u64,
+    /// Computing before it, since the call or the mark before, µs.
+    pub gap_us: u64,
+    pub what: Marked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// Waits until another thread has told so many times.
+    After {
+        thread: u32,
+        told: u64,
+    },
+    /// Tells others that it has come so far.
+    Tell,
+    Start(u32),
+    Fork(u32),
+    Wait(u32),
+    Exec,
+    /// The last of each thread.
+    End,
+}
+
+/// Writes a roll.
+pub struct Writer<W> {
+    out: W,
+    encoder: Encoder,
+    payload: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    pub fn new(mut out: W, header: &Head, names: &[Vec<u8>], needed: &[Needed]) -> io::Result<Self> {
+        let mut start = [0; START];
+        start[..8].copy_from_slice(MAGIC);
+        start[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out.write_all(&start)?;
+        let mut writer = Writer { out, encoder: Encoder::new(LEVEL)?, payload: Vec::new() };
+        let header = Head { format: "etude-roll".into(), version: VERSION, ..header.clone() };
+        writer.frame(HEADER, &serde_json::to_vec(&header)?)?;
+        let mut bytes = Vec::new();
+        put(&mut bytes, names.len() as u64);
+        names.iter().for_each(|name| text(&mut bytes, name));
+        writer.packed(NAMES, &bytes)?;
+        writer.packed(NEEDED, &needed_bytes(needed))?;
+        Ok(writer)
+    }
+
+    /// Calls of one thread, at most [`CHUNK`]; times in µs. Texts are names: the number of each, from 1, stands in its
+    /// argument.
+    pub fn calls(&mut self, thread: u32, events: &[Event]) -> io::Result<()> {
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        self.encoder.encode_alone(thread, events, &mut payload)?;
+        let written = self.frame(CALLS, &payload);
+        self.payload = payload;
+        written
+    }
+
+    /// All marks of a thread.
+    pub fn marks(&mut self, thread: u32, marks: &[Mark]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        put(&mut bytes, thread.into());
+        put(&mut bytes, marks.len() as u64);
+        let mut before = 0;
+        for mark in marks {
+            put(&mut bytes, mark.at - before);
+            put(&mut bytes, mark.gap_us);
+            before = mark.at;
+            let (kind, first, second) = match mark.what {
+                Marked::After { thread, told } => (0, thread.into(), told),
+                Marked::Tell => (1, 0, 0),
+                Marked::Start(thread) => (2, thread.into(), 0),
+                Marked::Fork(thread) => (3, thread.into(), 0),
+                Marked::Wait(thread) => (4, thread.into(), 0),
+                Marked::Exec => (5, 0, 0),
+                Marked::End => (6, 0, 0),
+            };
+            for value in [kind, first, second] {
+                put(&mut bytes, value);
+            }
+        }
+        self.packed(MARKS, &bytes)
+    }
+
+    pub fn finish(mut self) -> io::Result<W> {
+        self.frame(FOOTER, b"{}")?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn packed(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() > MOST {
+            return Err(io::Error::other("has more names, files or marks than a roll can hold"));
+        }
+        let packed = zstd::bulk::compress(bytes, LEVEL)?;
+        self.frame(kind, &packed)
+    }
+
+    fn frame(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
+        self.out.write_all(&head(kind, payload))?;
+        self.out.write_all(payload)
+    }
+}
+
+fn text(bytes: &mut Vec<u8>, text: &[u8]) {
+    put(bytes, text.len() as u64);
+    bytes.extend_from_slice(text);
+}
+
+fn needed_bytes(needed: &[Needed]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put(&mut bytes, needed.len() as u64);
+    for each in needed {
+        text(&mut bytes, &each.path);
+        match &each.what {
+            What::File { bytes: size, allocated, seen } => {
+                put(&mut bytes, if *seen { 0 } else { 1 });
+                put(&mut bytes, *size);
+                put(&mut bytes, allocated.map_or(0, |allocated| allocated + 1));
+            }
+            What::Directory => put(&mut bytes, 2),
+            What::Link(to) => {
+                put(&mut bytes, 3);
+                text(&mut bytes, to);
+            }
+            What::HardLink(of) => {
+                put(&mut bytes, 4);
+                text(&mut bytes, of);
+            }
+        }
+    }
+    bytes
+}
+
+/// A roll that was read, as it is played: chunks are decoded when their time comes.
+#[derive(Debug)]
+pub struct Roll {
+    bytes: Vec<u8>,
+    pub head: Head,
+    pub names: Vec<CString>,
+    pub needed: Vec<Needed>,
+    /// By thread.
+    pub marks: Vec<Vec<Mark>>,
+    /// By thread: where its chunks stand.
+    chunks: Vec<Vec<Range<usize>>>,
+}
+
+impl Roll {
+    /// Of the bytes of a file; the error says what is wrong with it, to stand behind its name.
+    pub fn read(bytes: Vec<u8>) -> Result<Roll, String> {
+        if bytes.is_empty() {
+            return Err("is empty".into());
+        }
+        if bytes.len() < START || bytes[..8] != *MAGIC {
+            return Err(
+                "is no roll: it begins with something else; etude compile makes one of a script".into()
+            );
+        }
+        let version = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes"));
+        if version != VERSION {
+            return Err(format!(
+                "is a roll of version {version}; this Étude plays version {VERSION}: compile it anew"
+            ));
+        }
+        let mut roll = Roll {
+            head: Head::default(),
+            names: Vec::new(),
+            needed: Vec::new(),
+            marks: Vec::new(),
+            chunks: Vec::new(),
+            bytes: Vec::new(),
+        };
+        let (mut rest, mut ended) = (&bytes[START..], false);
+        while !rest.is_empty() {
+            if ended {
+                return Err("has something behind its end".into());
+            }
+            let (kind, payload, behind) = checked(rest)?;
+            let at = bytes.len() - behind.len() - payload.len();
+            rest = behind;
+            match kind {
+                HEADER => roll.header(payload)?,
+                FOOTER => ended = true,
+                CALLS => roll.chunk(payload, at)?,
+                NAMES => roll.names = names(&unpacked(payload)?)?,
+                NEEDED => roll.needed = needed(&unpacked(payload)?)?,
+                MARKS => roll.add_marks(&unpacked(payload)?)?,
+                _ => return Err("has a part that this version does not know".into()),
+            }
+        }
+        if !ended {
+            return Err("is cut short".into());
+        }
+        roll.bytes = bytes;
+        roll.consistent()?;
+        Ok(roll)
+    }
+
+    fn header(&mut self, payload: &[u8]) -> Result<(), String> {
+        self.head = serde_json::from_slice(payload).map_err(|error| format!("has a wrong head: {error}"))?;
+        let many = self.head.threads.len();
+        if many == 0 || many > MOST_THREADS {
+            return Err(format!("has {many} threads; expected 1 to {MOST_THREADS}"));
+        }
+        self.marks = vec![Vec::new(); many];
+        self.chunks = vec![Vec::new(); many];
+        Ok(())
+    }
+
+    fn chunk(&mut self, payload: &[u8], at: usize) -> Result<(), String> {
+        let head = ChunkHead::from_bytes(payload).ok_or("has a chunk that begins with nonsense")?;
+        let chunks =
+            self.chunks.get_mut(head.thread as usize).ok_or("has calls of a thread that it does not have")?;
+        chunks.push(at..at + payload.len());
+        Ok(())
+    }
+
+    fn add_marks(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let (thread, marks) = marks(bytes).ok_or("has marks that are nonsense")?;
+        let place = self.marks.get_mut(thread).ok_or("has marks of a thread that it does not have")?;
+        *place = marks;
+        Ok(())
+    }
+
+    /// Whether threads are started once, by others, and end; and whether it says rightly how many calls it has.
+    fn consistent(&self) -> Result<(), String> {
+        let many = self.head.threads.len();
+        let mut started = vec![false; many];
+        started[0] = true;
+        for (thread, marks) in self.marks.iter().enumerate() {
+            if marks.last().map(|mark| mark.what) != Some(Marked::End) {
+                return Err(format!("has no end of thread {thread}"));
+            }
+            for mark in marks {
+                if let Marked::Start(other) | Marked::Fork(other) = mark.what
+                    && std::mem::replace(
+                        started.get_mut(other as usize).ok_or("starts a thread that it does not have")?,
+                        true,
+                    )
+                {
+                    return Err(format!("starts thread {other} twice"));
+                }
+                if let Marked::After { thread: other, .. } | Marked::Wait(other) = mark.what
+                    && other as usize >= many
+                {
+                    return Err("waits for a thread that it does not have".into());
+                }
+            }
+        }
+        match started.iter().position(|started| !started) {
+            Some(thread) => Err(format!("does not start thread {thread}")),
+            None => Ok(()),
+        }
+    }
+
+    /// How many chunks a thread has.
+    pub fn chunks(&self, thread: usize) -> usize {
+        self.chunks[thread].len()
+    }
+
+    /// The calls of a chunk, into `events`.
+    pub fn decode(
+        &self,
+        thread: usize,
+        chunk: usize,
+        decoder: &mut Decoder,
+        events: &mut Vec<Event>,
+    ) -> Result<(), String> {
+        let payload = &self.bytes[self.chunks[thread][chunk].clone()];
+        decoder.decode_alone(payload, events).map(drop)
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+fn unpacked(payload: &[u8]) -> Result<Vec<u8>, String> {
+    zstd::bulk::decompress(payload, MOST).map_err(|error| format!("cannot be decompressed ({error})"))
+}
+
+fn taken<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(take(bytes)?).ok()?;
+    bytes.split_off(..length)
+}
+
+fn names(mut bytes: &[u8]) -> Result<Vec<CString>, String> {
+    const WRONG: &str = "has names that are nonsense";
+    let many = take(&mut bytes).ok_or(WRONG)?;
+    let name = |bytes: &mut &[u8]| CString::new(taken(bytes)?).ok();
+    let names = (0..many).map(|_| name(&mut bytes).ok_or(WRONG.to_owned()));
+    names.collect()
+}
+
+fn needed(mut bytes: &[u8]) -> Result<Vec<Needed>, String> {
+    const WRONG: &str = "has needed files that are nonsense";
+    let many = take(&mut bytes).ok_or(WRONG)?;
+    (0..many).map(|_| one_needed(&mut bytes).ok_or(WRONG.to_owned())).collect()
+}
+
+fn one_needed(bytes: &mut &[u8]) -> Option<Needed> {
+    let path = taken(bytes)?.into();
+    let what = match take(bytes)? {
+        kind @ (0 | 1) => {
+            let (size, allocated) = (take(bytes)?, take(bytes)?);
+            What::File { bytes: size, allocated: allocated.checked_sub(1), seen: kind == 0 }
+        }
+        2 => What::Directory,
+        3 => What::Link(taken(bytes)?.into()),
+        4 => What::HardLink(taken(bytes)?.into()),
+        _ => return None,
+    };
+    Some(Needed { path, what })
+}
+
+fn marks(mut bytes: &[u8]) -> Option<(usize, Vec<Mark>)> {
+    let thread = usize::try_from(take(&mut bytes)?).ok()?;
+    let many = take(&mut bytes)?;
+    let (mut marks, mut at) = (Vec::new(), 0_u64);
+    for _ in 0..many {
+        at = at.checked_add(take(&mut bytes)?)?;
+        let gap_us = take(&mut bytes)?;
+        let (kind, first, second) = (take(&mut bytes)?, take(&mut bytes)?, take(&mut bytes)?);
+        let thread = u32::try_from(first).ok()?;
+        let what = match kind {
+            0 => Marked::After { thread, told: second },
+            1 => Marked::Tell,
+            2 => Marked::Start(thread),
+            3 => Marked::Fork(thread),
+            4 => Marked::Wait(thread),
+            5 => Marked::Exec,
+            6 => Marked::End,
+            _ => return None,
+        };
+        marks.push(Mark { at, gap_us, what });
+    }
+    bytes.is_empty().then_some((thread, marks))
+}

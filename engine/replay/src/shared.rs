@@ -1,0 +1,204 @@
+//! What the processes of a replay have in common: how far each thread is, and what it has measured.
+
+use std::io;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+use etude_calls::Call;
+
+/// Parts of each power of two of a histogram: what it says is within 3 %.
+const PARTS: usize = 32;
+/// Up to 2^40 ns.
+const BINS: usize = (41 - 5) * PARTS + PARTS;
+const CALLS: usize = Call::MANY as usize + 1;
+
+/// Counts of times, ns.
+#[repr(C)]
+pub struct Histogram([AtomicU32; BINS]);
+
+impl Histogram {
+    pub fn add(&self, ns: u64) {
+        let count = &self.0[bin(ns)];
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Into sums by bin.
+    pub fn add_to(&self, sums: &mut Sums) {
+        for (sum, count) in sums.0.iter_mut().zip(&self.0) {
+            *sum += u64::from(count.load(Ordering::Relaxed));
+        }
+    }
+}
+
+fn bin(ns: u64) -> usize {
+    let ns = ns.min((1 << 41) - 1);
+    if ns < PARTS as u64 {
+        return ns as usize;
+    }
+    let power = 63 - ns.leading_zeros() as usize;
+    (power - 5) * PARTS + (ns >> (power - 5)) as usize
+}
+
+/// The middle of a bin.
+fn middle(bin: usize) -> u64 {
+    if bin < 2 * PARTS {
+        return bin as u64;
+    }
+    let (power, part) = (bin / PARTS - 1, (bin % PARTS + PARTS) as u64);
+    (part << power) + (1 << power) / 2
+}
+
+/// The sum of histograms.
+#[derive(Debug, Clone)]
+pub struct Sums([u64; BINS]);
+
+impl Default for Sums {
+    fn default() -> Sums {
+        Sums([0; BINS])
+    }
+}
+
+impl Sums {
+    pub fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// A quantile, ns; None where there is nothing.
+    pub fn quantile(&self, part: f64) -> Option<u64> {
+        let count = self.count();
+        let rank = ((count as f64 * part).ceil() as u64).max(1);
+        let mut seen = 0;
+        self.0
+            .iter()
+            .position(|bin| {
+                seen += bin;
+                count > 0 && seen >= rank
+            })
+            .map(middle)
+    }
+}
+
+/// Of one call's name in one thread.
+#[repr(C)]
+pub struct Calls {
+    pub count: AtomicU64,
+    pub errors: AtomicU64,
+    pub mismatches: AtomicU64,
+    pub ns: AtomicU64,
+    pub bytes: AtomicU64,
+    pub times: Histogram,
+}
+
+/// Of one thread. Only it writes here, all others read.
+#[repr(C, align(64))]
+pub struct Lane {
+    /// How often it has told others, and their bell.
+    pub told: AtomicU32,
+    /// Whether somebody waits for one of these.
+    pub awaited: AtomicU32,
+    pub ended: AtomicU32,
+    pub started: AtomicU32,
+    /// Where its clock stood when it told last, or ended.
+    pub clock_ns: AtomicI64,
+    /// 1 while it waits for another.
+    pub stuck: AtomicU32,
+    pub done: AtomicU64,
+    pub skipped: AtomicU64,
+    /// Chunks that were decoded when they were needed already.
+    pub late_chunks: AtomicU64,
+    pub most_late_ns: AtomicU64,
+    pub lateness: Histogram,
+    pub calls: [Calls; CALLS],
+}
+
+/// Of the replay as a whole.
+#[repr(C, align(64))]
+pub struct All {
+    /// When it began, `CLOCK_MONOTONIC`.
+    pub began_ns: AtomicI64,
+    /// When the last thread ended.
+    pub ended_ns: AtomicI64,
+    /// Why it cannot go on (`player::why`); 0 for nothing.
+    pub broken: AtomicU32,
+    pub realtime: AtomicU32,
+    pub undirect: AtomicU64,
+}
+
+/// Memory that is shared by all processes of a replay.
+pub struct Shared {
+    at: *mut u8,
+    lanes: usize,
+}
+
+// SAFETY: everything in it is atomic.
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+const LANES_AT: usize = size_of::<All>();
+
+impl Shared {
+    pub fn new(lanes: usize) -> io::Result<Shared> {
+        let length = LANES_AT + lanes * size_of::<Lane>();
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh mapping of zeros, which all of this begins with.
+        let at = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Shared { at: at.cast(), lanes })
+    }
+
+    pub fn all(&self) -> &All {
+        // SAFETY: at the beginning of the mapping, which is never unmapped.
+        unsafe { &*self.at.cast::<All>() }
+    }
+
+    pub fn lane(&self, index: usize) -> &Lane {
+        assert!(index < self.lanes);
+        // SAFETY: within the mapping.
+        unsafe { &*self.at.add(LANES_AT + index * size_of::<Lane>()).cast::<Lane>() }
+    }
+
+    pub fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        (0..self.lanes).map(|index| self.lane(index))
+    }
+}
+
+/// Waits while a word has a value, at most for a tenth of a second.
+pub fn sleep_on(word: &AtomicU32, value: u32) {
+    let limit = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    // SAFETY: a valid word and time.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const limit, 0, 0) };
+}
+
+/// Wakes all that wait on a word.
+pub fn wake(word: &AtomicU32) {
+    // SAFETY: a valid word.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, 0, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_a_histogram_are_near_those_of_its_values() {
+        let shared = Shared::new(1).unwrap();
+        let histogram = &shared.lane(0).lateness;
+        (0..10_000_u64).for_each(|ns| histogram.add(ns * 37));
+        let mut sums = Sums::default();
+        histogram.add_to(&mut sums);
+        for (part, exact) in [(0.5, 185_000.0), (0.99, 366_300.0), (0.001, 333.0)] {
+            let found = sums.quantile(part).unwrap() as f64;
+            assert!((found / exact - 1.0).abs() < 0.035, "{part}: {found} for {exact}");
+        }
+        assert_eq!(Sums::default().quantile(0.5), None);
+        assert_eq!((bin(0), bin(31), bin(32), bin(u64::MAX)), (0, 31, 32, BINS - 1));
+    }
+
+    #[test]
+    fn every_bin_holds_its_own_middle() {
+        (0..BINS).for_each(|at| assert_eq!(bin(middle(at)), at));
+    }
+}

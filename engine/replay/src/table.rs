@@ -1,0 +1,75 @@
+//! A process's recorded descriptors and the live ones that stand for them.
+
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+
+/// Recorded descriptors above are not played.
+pub const MOST: usize = 1 << 16;
+const NONE: i32 = -1;
+/// What was written through a descriptor is to be made durable when it is closed.
+const WRITTEN: u8 = 1;
+
+/// Shared by the threads of a process; a forked one has a copy.
+pub struct Table {
+    live: Box<[AtomicI32]>,
+    flags: Box<[AtomicU8]>,
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        let live = (0..MOST).map(|_| AtomicI32::new(NONE)).collect();
+        Table { live, flags: (0..MOST).map(|_| AtomicU8::new(0)).collect() }
+    }
+}
+
+impl Table {
+    fn place(recorded: i64) -> Option<usize> {
+        usize::try_from(recorded).ok().filter(|place| *place < MOST)
+    }
+
+    /// The live one; None where there is none.
+    #[inline]
+    pub fn get(&self, recorded: i64) -> Option<i32> {
+        let live = self.live[Self::place(recorded)?].load(Ordering::Relaxed);
+        (live != NONE).then_some(live)
+    }
+
+    /// Sets it; one that stood there before.
+    pub fn set(&self, recorded: i64, live: i32) -> Option<i32> {
+        let place = Self::place(recorded)?;
+        self.flags[place].store(0, Ordering::Relaxed);
+        let before = self.live[place].swap(live, Ordering::Relaxed);
+        (before != NONE).then_some(before)
+    }
+
+    /// Takes it out.
+    pub fn take(&self, recorded: i64) -> Option<i32> {
+        let before = self.live[Self::place(recorded)?].swap(NONE, Ordering::Relaxed);
+        (before != NONE).then_some(before)
+    }
+
+    /// Something was written through it.
+    pub fn wrote(&self, recorded: i64) {
+        if let Some(place) = Self::place(recorded) {
+            self.flags[place].store(WRITTEN, Ordering::Relaxed);
+        }
+    }
+
+    pub fn was_written(&self, recorded: i64) -> bool {
+        Self::place(recorded).is_some_and(|place| self.flags[place].load(Ordering::Relaxed) == WRITTEN)
+    }
+
+    /// All that are there: recorded and live.
+    pub fn all(&self) -> impl Iterator<Item = (i64, i32)> + '_ {
+        let live = self.live.iter().map(|live| live.load(Ordering::Relaxed)).enumerate();
+        live.filter(|(_, live)| *live != NONE).map(|(recorded, live)| (recorded as i64, live))
+    }
+
+    /// For a forked process, whose live ones are copies with the same numbers.
+    pub fn copy(&self) -> Table {
+        let copy = Table::default();
+        for (recorded, live) in self.all() {
+            copy.set(recorded, live);
+        }
+        copy
+    }
+}

@@ -1,0 +1,329 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use etude_calls::Call;
+use etude_script::{Action, Called, Needed, Script, Step, What};
+use etude_trace::Text;
+use proptest::prelude::*;
+
+use crate::compile::compile;
+use crate::perform::Wishes;
+use crate::player::{Manner, Timing};
+use crate::replay::{Refused, replay};
+use crate::report::Report;
+use crate::roll::{Marked, Roll};
+
+const CWD: u64 = -100_i64 as u64;
+const O_RDWR_CREAT: u64 = 0o102;
+
+fn called(name: &str, arguments: &[u64], result: i64, text: Option<(u8, &[u8])>) -> Action {
+    let mut all = [0; 6];
+    all[..arguments.len()].copy_from_slice(arguments);
+    let texts = text.into_iter().map(|(argument, bytes)| Text { argument, bytes: bytes.into() }).collect();
+    let call = Call::named(name).unwrap();
+    Action::Call(Called { call, arguments: all, texts, result, duration_ns: Some(2_000) })
+}
+
+fn open(path: &str, flags: u64, result: i64) -> Action {
+    called("openat", &[CWD, 0, flags, 0o644], result, Some((1, path.as_bytes())))
+}
+
+fn script(steps: Vec<(u32, Action)>) -> Script {
+    let steps = steps.into_iter().map(|(thread, action)| Step { thread, action }).collect();
+    Script { notes: vec!["a note".into()], needed: Vec::new(), steps }
+}
+
+fn compiled(script: &Script) -> Vec<u8> {
+    compile(script, Vec::new()).unwrap().0
+}
+
+/// A directory that goes away with its end.
+struct Place(std::path::PathBuf);
+
+impl Place {
+    fn new() -> Place {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("etude-replay-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        Place(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn play_with(script: &Script, at: &Path, timing: Timing, wishes: Wishes) -> Result<Report, Refused> {
+    let roll = Roll::read(compiled(script)).unwrap();
+    replay(roll, at, Manner { timing, speed: 1.0, realtime: false }, wishes, |_| {})
+}
+
+fn play(script: &Script, at: &Path, timing: Timing) -> Report {
+    play_with(script, at, timing, Wishes::default()).unwrap()
+}
+
+fn one_file() -> Script {
+    script(vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, Action::Compute(20_000)),
+        (0, called("write", &[3, 0, 5000], 5000, None)),
+        (0, called("lseek", &[3, 100, 0], 100, None)),
+        (0, called("read", &[3, 0, 8192], 4900, None)),
+        (0, called("fstat", &[3], 0, None)),
+        (0, called("dup", &[3], 7, None)),
+        (0, called("pwrite64", &[7, 0, 10, 6000], 10, None)),
+        (0, called("close", &[3], 0, None)),
+        (0, called("close", &[7], 0, None)),
+        (0, open("missing", 0, -2)),
+        (0, called("rename", &[0, 0], 0, Some((0, b"a")))),
+    ])
+}
+
+#[test]
+fn calls_are_made_with_their_results() {
+    let place = Place::new();
+    let mut script = one_file();
+    let Some(Step { action: Action::Call(rename), .. }) = script.steps.last_mut() else { unreachable!() };
+    rename.texts.push(Text { argument: 1, bytes: b"b"[..].into() });
+    for timing in [Timing::Gap, Timing::Absolute, Timing::None] {
+        let report = play(&script, &place.0, timing);
+        assert_eq!((report.calls, report.skipped, report.mismatches), (11, 0, 0), "{report:?}");
+        assert_eq!(std::fs::metadata(place.0.join("b")).unwrap().len(), 6010);
+        assert_eq!((report.read_bytes, report.written_bytes), (4900, 5010));
+        std::fs::remove_file(place.0.join("b")).unwrap();
+    }
+}
+
+#[test]
+fn another_result_is_counted() {
+    let place = Place::new();
+    let other = script(vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, called("read", &[3, 0, 10], 10, None)),
+        (0, open("there-in-the-original", 0, 4)),
+        (0, called("read", &[4, 0, 10], 10, None)),
+    ]);
+    let report = play(&other, &place.0, Timing::Gap);
+    assert_eq!((report.calls, report.mismatches, report.skipped), (3, 2, 1));
+}
+
+#[test]
+fn a_gap_lasts_as_long_as_it_did_and_its_error_does_not_add_up() {
+    let place = Place::new();
+    let mut steps = vec![(0, open("a", O_RDWR_CREAT, 3))];
+    for _ in 0..100 {
+        steps.push((0, Action::Compute(1_000_300)));
+        steps.push((0, called("pwrite64", &[3, 0, 10, 0], 10, None)));
+    }
+    let report = play(&script(steps), &place.0, Timing::Gap);
+    // The clock is virtual: computing and the calls themselves, and what the last was late by.
+    let computed = 100.0 * 1_000_300e-9;
+    let late = report.lateness_s.as_ref().unwrap().max;
+    assert!(report.run_s >= computed + report.calls_s - 1e-6, "{report:?}");
+    assert!(report.run_s <= computed + report.calls_s + late + 0.05, "{report:?}");
+    assert!((report.original.run_s - (computed + 101.0 * 2e-6)).abs() < 1e-9);
+}
+
+#[test]
+fn threads_and_processes_wait_for_what_they_share() {
+    let place = Place::new();
+    // A process writes what its parent's thread reads; the thread reads with a descriptor that the first one opens.
+    let shared = script(vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, Action::Fork(1)),
+        (0, Action::Start(2)),
+        (1, Action::Compute(30_000_000)),
+        (1, called("write", &[3, 0, 1000], 1000, None)),
+        (1, called("close", &[3], 0, None)),
+        (2, called("pread64", &[3, 0, 1000, 0], 1000, None)),
+        (2, called("unlink", &[0], 0, Some((0, b"a")))),
+        (2, open("b", O_RDWR_CREAT, 4)),
+        (0, called("write", &[4, 0, 10], 10, None)),
+        (0, Action::Wait(1)),
+        (0, called("close", &[4], 0, None)),
+        (0, called("close", &[3], 0, None)),
+    ]);
+    for timing in [Timing::None, Timing::Gap] {
+        for _ in 0..20 {
+            let report = play(&shared, &place.0, timing);
+            assert_eq!((report.calls, report.mismatches, report.skipped), (9, 0, 0), "{report:?}");
+            std::fs::remove_file(place.0.join("b")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn only_what_is_shared_makes_threads_wait() {
+    let lanes = script(vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, Action::Start(1)),
+        (1, open("b", O_RDWR_CREAT, 4)),
+        (0, called("pwrite64", &[3, 0, 10, 0], 10, None)),
+        (1, called("pwrite64", &[4, 0, 10, 0], 10, None)),
+        (0, called("pwrite64", &[3, 0, 10, 10], 10, None)),
+        (1, called("close", &[4], 0, None)),
+        (0, called("close", &[3], 0, None)),
+    ]);
+    let roll = Roll::read(compiled(&lanes)).unwrap();
+    let waits = roll.marks.iter().flatten().filter(|mark| matches!(mark.what, Marked::After { .. })).count();
+    assert_eq!(waits, 0);
+    let overlapping = script(vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, Action::Start(1)),
+        (1, open("a", 2, 4)),
+        (0, called("pwrite64", &[3, 0, 10, 0], 10, None)),
+        (1, called("pread64", &[4, 0, 10, 5], 10, None)),
+        (1, called("pread64", &[4, 0, 10, 500], 0, None)),
+    ]);
+    let roll = Roll::read(compiled(&overlapping)).unwrap();
+    let waits = roll.marks[1].iter().filter(|mark| matches!(mark.what, Marked::After { .. })).count();
+    assert_eq!(waits, 1);
+}
+
+#[test]
+fn nothing_outside_the_directory_is_touched() {
+    let place = Place::new();
+    let (inside, outside) = (place.0.join("in"), place.0.join("out"));
+    std::fs::create_dir(&inside).unwrap();
+    std::fs::create_dir(&outside).unwrap();
+    std::os::unix::fs::symlink(&outside, inside.join("planted")).unwrap();
+    std::os::unix::fs::symlink("../out", inside.join("relative")).unwrap();
+    let absolute = outside.join("absolute").display().to_string();
+    let paths = ["../out/dots", "/../out/dots", &absolute, "planted/x", "relative/x", "a/../../out/y"];
+    let steps = paths.iter().map(|path| (0, open(path, O_RDWR_CREAT, 3)));
+    let more = ["mkdir", "unlink", "rmdir"].map(|name| (0, called(name, &[0], 0, Some((0, b"../out")))));
+    let report = play(&script(steps.chain(more).collect()), &inside, Timing::None);
+    assert_eq!(report.calls, 9);
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    assert!(outside.is_dir());
+}
+
+#[test]
+fn what_the_machine_itself_is_made_of_is_not_played() {
+    let place = Place::new();
+    let disk = u64::from(libc::S_IFBLK | 0o600);
+    let report = play(
+        &script(vec![
+            (0, called("mknod", &[0, disk, 0x0800], 0, Some((0, b"disk")))),
+            (0, called("sync", &[], 0, None)),
+        ]),
+        &place.0,
+        Timing::None,
+    );
+    assert_eq!((report.calls, report.skipped), (0, 2));
+}
+
+#[test]
+fn what_is_needed_has_to_be_there() {
+    let place = Place::new();
+    let mut with = one_file();
+    with.needed
+        .push(Needed { path: b"in"[..].into(), what: What::File { bytes: 10, allocated: None, seen: true } });
+    let line = |with: &Script| play_with(with, &place.0, Timing::None, Wishes::default()).unwrap_err().0;
+    assert_eq!(line(&with), "in: is needed and not there; etude prepare makes what a roll needs");
+    std::fs::write(place.0.join("in"), b"123").unwrap();
+    assert_eq!(line(&with), "in: has 3 bytes, and 10 are needed; etude prepare makes what a roll needs");
+}
+
+#[test]
+fn threads_that_wait_for_each_other_are_given_up() {
+    let place = Place::new();
+    let knot = script(vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, Action::Fork(1)),
+        (0, Action::Wait(1)),
+        (0, called("write", &[3, 0, 10], 10, None)),
+        (1, called("read", &[3, 0, 10], 0, None)),
+    ]);
+    let Refused(line, code) = play_with(&knot, &place.0, Timing::None, Wishes::default()).unwrap_err();
+    assert_eq!((code, line.contains("wait for each other")), (3, true), "{line}");
+}
+
+#[test]
+fn a_roll_that_is_cut_short_or_altered_is_refused() {
+    let whole = compiled(&one_file());
+    for length in 0..whole.len() {
+        assert!(Roll::read(whole[..length].to_vec()).is_err(), "{length}");
+    }
+    for at in 0..whole.len() {
+        let mut altered = whole.clone();
+        altered[at] ^= 0x20;
+        // The reserved bytes of its beginning say nothing.
+        assert!((12..16).contains(&at) || Roll::read(altered).is_err(), "{at}");
+    }
+}
+
+#[test]
+fn memory_is_taken_and_touched_only_when_asked_for() {
+    let place = Place::new();
+    std::fs::write(place.0.join("f"), [7; 8192]).unwrap();
+    let (both, private) = (3, 2);
+    let mmap = |at: u64, length: u64, flags: u64, fd: i64, result: i64| {
+        called("mmap", &[at, length, both, flags, fd as u64, 0], result, None)
+    };
+    let map = script(vec![
+        (0, open("f", 2, 3)),
+        (0, called("brk", &[0], 0x100_0000, None)),
+        (0, called("brk", &[0x140_0000], 0x140_0000, None)),
+        (0, mmap(0, 1 << 20, private | 0x20, -1, 0x7f00_0000_0000)),
+        (0, called("mprotect", &[0x7f00_0000_0000, 4096, 0], 0, None)),
+        (0, mmap(0, 8192, private, 3, 0x7e00_0000_0000)),
+        (0, mmap(0x7e00_0000_1000, 4096, private | 0x10, 3, 0x7e00_0000_1000)),
+        (0, Action::Compute(20_000_000)),
+        (0, called("munmap", &[0x7e00_0000_0000, 8192], 0, None)),
+        (0, called("munmap", &[0x5000, 4096], 0, None)),
+    ]);
+    let report = play(&map, &place.0, Timing::Gap);
+    // Without: the file's mappings alone. Memory that the program never had mapped is nobody's to give back.
+    assert_eq!((report.calls, report.skipped, report.mismatches), (4, 5, 0), "{report:?}");
+    let report =
+        play_with(&map, &place.0, Timing::Gap, Wishes { footprint: true, ..Wishes::default() }).unwrap();
+    assert_eq!((report.calls, report.skipped, report.mismatches), (7, 2, 0), "{report:?}");
+}
+
+fn any_step() -> impl Strategy<Value = (u32, Action)> {
+    let call = (
+        1..=Call::MANY,
+        any::<[u64; 6]>(),
+        any::<i64>(),
+        any::<Option<u64>>(),
+        proptest::collection::vec(any::<u8>(), 0..9),
+    );
+    let call = call.prop_map(|(code, arguments, result, duration_ns, bytes)| {
+        let call = Call::from_code(code).unwrap();
+        let kinds = call.row().arguments.iter().position(|kind| *kind == etude_calls::Kind::Path);
+        let bytes: Vec<u8> = bytes.into_iter().filter(|byte| *byte != 0).collect();
+        let texts = kinds.map(|at| Text { argument: at as u8, bytes: bytes.into() }).into_iter().collect();
+        Action::Call(Called { call, arguments, texts, result, duration_ns })
+    });
+    (0..2_u32, prop_oneof![call, any::<u64>().prop_map(Action::Compute), Just(Action::Exec)])
+}
+
+proptest! {
+    #[test]
+    fn any_script_becomes_a_roll_that_is_read(steps in proptest::collection::vec(any_step(), 0..60)) {
+        let mut all = vec![(0, Action::Fork(1))];
+        all.extend(steps);
+        let script = script(all);
+        let calls = script.steps.iter().filter(|step| matches!(step.action, Action::Call(_))).count() as u64;
+        let roll = Roll::read(compiled(&script)).unwrap();
+        prop_assert_eq!(roll.head.calls, calls);
+        let mut events = Vec::new();
+        let mut decoded = 0;
+        for thread in 0..2 {
+            for chunk in 0..roll.chunks(thread) {
+                roll.decode(thread, chunk, &mut etude_trace::parts::Decoder::new().unwrap(), &mut events).unwrap();
+                decoded += events.len() as u64;
+            }
+        }
+        prop_assert_eq!(decoded, calls);
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = Roll::read(bytes);
+    }
+}

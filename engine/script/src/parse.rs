@@ -1,0 +1,164 @@
+//! A script from its text (docs/scripts.md).
+//!
+//! `cursor.rs` goes along a line, `step.rs` makes a step of one; here is what is found on each line.
+
+mod cursor;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use cursor::{Cursor, Fault};
+
+use crate::check::Threads;
+use crate::model::{Needed, Script, What};
+use crate::text::{HEAD, one_line};
+use crate::wrong::Wrong;
+
+/// A script, and where its parts stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsed {
+    pub script: Script,
+    /// The line of each step, from 1.
+    pub lines: Vec<u32>,
+}
+
+/// Reads a script; `name` is what errors call it.
+pub fn parse(name: &str, text: &[u8]) -> Result<Parsed, Wrong> {
+    let mut reading = Reading::default();
+    let mut number = 0;
+    for line in text.split(|byte| *byte == b'\n') {
+        number += 1;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        reading.line(number, line).map_err(|fault| Wrong::new(name, number, line, fault.at, fault.what))?;
+    }
+    if !reading.begun {
+        let what = format!("is empty: expected a script, whose first line is \"{HEAD}\"");
+        return Err(Wrong::new(name, number, b"", 0, what));
+    }
+    Ok(reading.parsed)
+}
+
+#[derive(Default)]
+struct Reading {
+    parsed: Parsed,
+    threads: Threads,
+    /// Whether the first line was met.
+    begun: bool,
+}
+
+impl Reading {
+    fn line(&mut self, number: usize, line: &[u8]) -> Result<(), Fault> {
+        let mut cursor = Cursor::new(line);
+        cursor.blanks();
+        if cursor.at_end() {
+            return Ok(());
+        }
+        if !self.begun {
+            head(&mut cursor, line)?;
+            self.begun = true;
+            return Ok(());
+        }
+        if cursor.eat(b'#') {
+            // Those above the first step are the script's own, those below somebody's remarks.
+            if self.parsed.script.steps.is_empty() {
+                let note = cursor.rest();
+                let note = note.strip_prefix(b" ").unwrap_or(note);
+                self.parsed.script.notes.push(one_line(&String::from_utf8_lossy(note)));
+            }
+            return Ok(());
+        }
+        let begin = cursor.at();
+        if let Some(needed) = need(&mut cursor)? {
+            cursor.end()?;
+            if !self.parsed.script.steps.is_empty() {
+                let what = "what is needed stands above the first step: move this line up";
+                return Err(Fault { at: begin, what: what.into() });
+            }
+            self.parsed.script.needed.push(needed);
+            return Ok(());
+        }
+        let step = step::step(&mut cursor)?;
+        cursor.end()?;
+        self.threads.step(&step).map_err(|what| Fault { at: begin, what })?;
+        let number = u32::try_from(number)
+            .map_err(|_| Fault { at: begin, what: "a script has fewer than 2^32 lines".into() })?;
+        self.parsed.script.steps.push(step);
+        self.parsed.lines.push(number);
+        Ok(())
+    }
+}
+
+fn head(cursor: &mut Cursor, line: &[u8]) -> Result<(), Fault> {
+    if line.trim_ascii() == HEAD.as_bytes() {
+        return Ok(());
+    }
+    let what = if line.starts_with(b"etudetrc") {
+        "this is a trace: make a script of it with etude script TRACE -o NEW.script".into()
+    } else if line.starts_with(b"etude script ") {
+        format!("a script of another version: expected \"{HEAD}\"")
+    } else {
+        format!("this is no script: expected \"{HEAD}\" as the first line")
+    };
+    Err(cursor.fault(&what))
+}
+
+/// A line of what has to be there before; None where it is none.
+fn need(cursor: &mut Cursor) -> Result<Option<Needed>, Fault> {
+    let begin = cursor.at();
+    let word = cursor.word();
+    // `link("a", "b") = 0` is a call.
+    if !matches!(word, b"file" | b"directory" | b"link" | b"name") || cursor.peek() == Some(b'(') {
+        cursor.back_to(begin);
+        return Ok(None);
+    }
+    let path = path(cursor)?;
+    let what = match word {
+        b"file" => file(cursor)?,
+        b"directory" => What::Directory,
+        b"link" => {
+            cursor.keyword("to", "expected to and what the link says, such as link \"a\" to \"b\"")?;
+            What::Link(self::path(cursor)?)
+        }
+        _ => {
+            cursor.keyword("of", "expected of and another name of the file, such as name \"a\" of \"b\"")?;
+            What::HardLink(self::path(cursor)?)
+        }
+    };
+    Ok(Some(Needed { path, what }))
+}
+
+fn file(cursor: &mut Cursor) -> Result<What, Fault> {
+    let expected = "expected the file's size in bytes, such as file \"a\" 4096, or at least 4096";
+    cursor.blanks();
+    let seen = if cursor.peek() == Some(b'a') {
+        cursor.keyword("at", expected)?;
+        cursor.keyword("least", expected)?;
+        false
+    } else {
+        true
+    };
+    let bytes = cursor.bytes(expected)?;
+    cursor.blanks();
+    let allocated = if cursor.peek() == Some(b's') {
+        cursor.keyword("sparse", "expected sparse, or the end of the line")?;
+        Some(cursor.bytes("expected how many bytes it has on disk")?)
+    } else {
+        None
+    };
+    Ok(What::File { bytes, allocated, seen })
+}
+
+fn path(cursor: &mut Cursor) -> Result<Arc<[u8]>, Fault> {
+    cursor.blanks();
+    let begin = cursor.at();
+    if cursor.peek() != Some(b'"') {
+        return Err(cursor.fault("expected a path in quotes"));
+    }
+    let path = cursor.string()?;
+    match path.is_empty() || path.contains(&0) {
+        true => Err(Fault { at: begin, what: "a path has at least one byte, and none that is zero".into() }),
+        false => Ok(path.into()),
+    }
+}

@@ -1,0 +1,126 @@
+//! A script as text (docs/scripts.md).
+
+use std::io::{self, Write};
+
+use etude_trace::words;
+
+use crate::form::next_shown;
+use crate::model::{Action, Called, Needed, Script, Step, What};
+
+/// The first line of each script.
+pub const HEAD: &str = "etude script 1";
+
+/// Bytes that are collected before they are written.
+const PIECE: usize = 1 << 16;
+
+/// Writes a script.
+pub fn write(script: &Script, out: &mut impl Write) -> io::Result<()> {
+    let mut text = format!("{HEAD}\n");
+    for note in &script.notes {
+        // A line is a line.
+        let clean: String =
+            note.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+        text += if clean.is_empty() { "#" } else { "# " };
+        text += &clean;
+        text.push('\n');
+    }
+    for needed in &script.needed {
+        need(&mut text, needed);
+        pass_on(&mut text, out)?;
+    }
+    let many = script.steps.iter().any(|step| step.thread != 0);
+    for one in &script.steps {
+        if many {
+            words::number(&mut text, i64::from(one.thread));
+            text.push_str(": ");
+        }
+        step(&mut text, one);
+        text.push('\n');
+        pass_on(&mut text, out)?;
+    }
+    out.write_all(text.as_bytes())
+}
+
+/// A text without what would end its line or hide a part of it.
+pub fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+fn pass_on(text: &mut String, out: &mut impl Write) -> io::Result<()> {
+    if text.len() > PIECE {
+        out.write_all(text.as_bytes())?;
+        text.clear();
+    }
+    Ok(())
+}
+
+fn need(out: &mut String, needed: &Needed) {
+    let mut named = |word: &str| {
+        out.push_str(word);
+        words::quoted(out, &needed.path);
+    };
+    match &needed.what {
+        What::File { bytes, allocated, seen } => {
+            named("file ");
+            out.push_str(if *seen { " " } else { " at least " });
+            out.push_str(&bytes.to_string());
+            if let Some(allocated) = allocated {
+                out.push_str(" sparse ");
+                out.push_str(&allocated.to_string());
+            }
+        }
+        What::Directory => named("directory "),
+        What::Link(to) => {
+            named("link ");
+            out.push_str(" to ");
+            words::quoted(out, to);
+        }
+        What::HardLink(of) => {
+            named("name ");
+            out.push_str(" of ");
+            words::quoted(out, of);
+        }
+    }
+    out.push('\n');
+}
+
+/// Appends a step without its thread and without the end of its line.
+pub fn step(out: &mut String, step: &Step) {
+    let mut numbered = |word: &str, thread: u32| {
+        out.push_str(word);
+        words::number(out, i64::from(thread));
+        out.push(')');
+    };
+    match &step.action {
+        Action::Compute(ns) => {
+            out.push_str("compute(");
+            words::seconds(out, *ns);
+            out.push(')');
+        }
+        Action::Start(thread) => numbered("start(", *thread),
+        Action::Fork(thread) => numbered("fork(", *thread),
+        Action::Wait(thread) => numbered("wait(", *thread),
+        Action::Exec => out.push_str("exec()"),
+        Action::Call(called) => call(out, called),
+    }
+}
+
+fn call(out: &mut String, called: &Called) {
+    out.push_str(called.call.name());
+    out.push('(');
+    let (mut at, mut first) = (0, true);
+    while let Some((index, kind)) = next_shown(called.call, &called.arguments, at) {
+        if !first {
+            out.push_str(", ");
+        }
+        words::argument(out, kind, called.arguments[index], called.text(index));
+        (at, first) = (index + 1, false);
+    }
+    out.push_str(") = ");
+    words::result(out, called.call, called.result);
+    if let Some(ns) = called.duration_ns {
+        out.push_str(" <");
+        words::seconds(out, ns);
+        out.push('>');
+    }
+}

@@ -1,0 +1,94 @@
+//! What a script's steps do to names, files and descriptors: the state that the next step finds.
+//!
+//! `names.rs` is the tree of files, `descriptors.rs` what processes have open; `effect.rs` and `data.rs` what a call
+//! does to both.
+
+mod data;
+mod descriptors;
+mod effect;
+mod names;
+mod paths;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+pub use descriptors::{Description, Opened, Process};
+pub use effect::failed;
+pub use names::{Kept, Names, NodeId, ROOT};
+pub use paths::{is_target, key};
+
+use crate::model::{Action, Script, Step};
+
+/// All that steps change.
+pub struct World {
+    pub names: Names,
+    pub opened: Vec<Opened>,
+    /// By their first threads.
+    pub processes: HashMap<u32, Process>,
+    /// The process of each thread.
+    pub threads: HashMap<u32, u32>,
+}
+
+/// What a step met.
+#[derive(Clone, Debug, Default)]
+pub struct Effect {
+    /// What stands behind the descriptors that it used, made or closed.
+    pub descriptions: SmallVec<[Description; 2]>,
+    /// Files that it met, by name or by descriptor.
+    pub nodes: SmallVec<[NodeId; 2]>,
+    /// Directories above them, where somebody asked for these.
+    pub above: SmallVec<[NodeId; 2]>,
+    /// Paths that it named, from the root.
+    pub paths: SmallVec<[Vec<u8>; 1]>,
+    /// Whether it makes, copies or closes descriptors.
+    pub of_descriptors: bool,
+    /// Whether it adds or takes away names.
+    pub of_names: bool,
+    /// Whether it moves where the process stands.
+    pub of_place: bool,
+    /// A descriptor that was not open.
+    pub closed: Option<i32>,
+}
+
+impl World {
+    /// As the first step finds it.
+    pub fn new(script: &Script) -> World {
+        World {
+            names: Names::new(&script.needed),
+            opened: Vec::new(),
+            processes: HashMap::from([(0, Process::default())]),
+            threads: HashMap::from([(0, 0)]),
+        }
+    }
+
+    /// Takes a step.
+    pub fn step(&mut self, step: &Step) -> Effect {
+        let process = *self.threads.entry(step.thread).or_insert(0);
+        match &step.action {
+            Action::Start(thread) => {
+                self.threads.insert(*thread, process);
+            }
+            Action::Fork(thread) => {
+                let copy = self.process(process).clone();
+                self.processes.insert(*thread, copy);
+                self.threads.insert(*thread, *thread);
+            }
+            Action::Exec => self.process(process).exec(),
+            Action::Call(called) => return self.call(process, called),
+            Action::Compute(_) | Action::Wait(_) => {}
+        }
+        Effect::default()
+    }
+
+    pub fn process(&mut self, number: u32) -> &mut Process {
+        self.processes.entry(number).or_default()
+    }
+
+    /// Where the process stands, from the root; None where that has no name any more.
+    pub fn place(&self, process: u32) -> Option<&[u8]> {
+        self.names.name(self.processes.get(&process).map_or(ROOT, |process| process.place))
+    }
+}

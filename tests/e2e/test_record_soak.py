@@ -1,0 +1,84 @@
+"""`etude record` under threads, signals, children and deaths at once: each call is looked at (bench/soak.py)."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from etude.program import engine_path
+
+pytestmark = [pytest.mark.needs_program("gcc"), pytest.mark.slow]
+BENCH = Path(__file__).parents[2] / "bench"
+
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(BENCH))
+    soak, soak_check = map(importlib.import_module, ("soak", "soak_check"))
+
+
+def test_no_call_is_lost_torn_or_there_twice(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    words = [sys.executable, BENCH / "soak.py", "--seconds", "5", "--record", page, "--engine", engine_path()]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert page.read_text(encoding="utf-8") == done.stdout
+    assert done.stdout.count("| yes |") >= 12
+    assert "NO" not in done.stdout
+
+
+@pytest.fixture(scope="module")
+def soaked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Columns of a short recording in which all was right, and the lanes of the program."""
+    place = tmp_path_factory.mktemp("soaked")
+    kept = soak.soak(place, Path(engine_path()), 1.0, 2, 4000.0, "wait")
+    return place / "soak.trace", kept.lanes
+
+
+def changed(change: str, seed: int, trace: Path, lanes: Any, place: Path) -> Any:
+    """What is found when one call of a worker was left out, is there twice, or has another value."""
+    columns = soak_check.columns_of(Path(engine_path()), trace, place / "columns")
+    worker = int(np.flatnonzero(lanes["flags"] == 1)[0])
+    [thread] = [each["thread"] for each in columns.index["meta"] if each.get("tid") == lanes["tid"][worker]]
+    parts = list(columns.parts())
+    threads, calls, start, end = parts[0]
+    own = np.flatnonzero(threads == thread)
+    rows = np.arange(len(threads))
+    at = int(np.random.default_rng(seed).choice(own[len(own) // 2 :]))
+    if change == "less":
+        rows = np.delete(rows, at)
+    elif change == "twice":
+        rows = np.insert(rows, at, at)
+    else:
+        calls.result[at] += 1
+        calls.arguments[0, at] += 1
+    parts[0] = (threads[rows], calls[rows], start[rows], end[rows])
+    columns.parts = lambda: iter(parts)
+    return soak_check.Check(columns, lanes, gaps=False).run()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("change", ["less", "twice", "other"])
+def test_one_wrong_call_among_all_is_found(
+    change: str, seed: int, soaked: tuple[Path, Any], tmp_path: Path
+) -> None:
+    found = changed(change, seed, *soaked, tmp_path)
+    assert found.lost + found.torn + found.doubled > 0
+    if change == "less":
+        assert (found.lost, found.doubled) == (1, 0)
+    if change == "twice":
+        assert (found.lost, found.doubled) == (0, 1)
+    if change == "other":
+        assert found.doubled == 0
+
+
+def test_nothing_is_found_where_all_is_right(soaked: tuple[Path, Any], tmp_path: Path) -> None:
+    trace, lanes = soaked
+    columns = soak_check.columns_of(Path(engine_path()), trace, tmp_path / "columns")
+    found = soak_check.Check(columns, lanes, gaps=False).run()
+    assert (found.lost, found.torn, found.doubled, found.strange, found.examples) == (0, 0, 0, 0, [])
+    assert found.checked > 5000
