@@ -19,6 +19,8 @@ pub type Kind = [u8; 4];
 pub const HEADER: Kind = *b"head";
 pub const META: Kind = *b"meta";
 pub const CALLS: Kind = *b"call";
+/// Of files that were found: JSON as of `meta`, in one zstd frame.
+pub const FILES: Kind = *b"file";
 pub const FOOTER: Kind = *b"foot";
 
 /// What is wrong with a trace, in one line, with its name.

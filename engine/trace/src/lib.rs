@@ -29,7 +29,7 @@ pub mod parts {
 pub use columns::columns;
 pub use event::{Event, Text};
 pub use frame::Error;
-pub use meta::{Clock, Footer, Header, Image, Left, Meta, Open};
+pub use meta::{Clock, Footer, Found, Header, Image, Left, Meta, Open};
 pub use order::{Failed, Ordered, in_order};
 pub use print::print;
 pub use reader::{Ending, Frame, Reader};

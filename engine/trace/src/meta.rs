@@ -70,6 +70,8 @@ pub enum Meta {
     Unrecorded { process: u32, why: String },
     /// What a process had open when its recording began: it ran before.
     Descriptors { process: u32, open: Vec<Open>, at_ns: u64 },
+    /// What stood at the paths that the program named when it had ended; in a frame of its own, compressed.
+    Files { files: Vec<Found> },
     /// What a later version notes.
     #[serde(untagged)]
     Other(Value),
@@ -85,6 +87,32 @@ pub struct Open {
     pub flags: u64,
     /// Where in the file it stood.
     pub offset: u64,
+}
+
+/// A file that the recorder found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Found {
+    /// Absolute, without links in its directories.
+    pub path: String,
+    /// `file`, `directory`, `link` or `other` (a device, a named pipe, a socket).
+    pub kind: String,
+    /// How long a file is.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// What of it is on disk.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub allocated: u64,
+    /// What stands in a link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Another path in this list, of the same file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A program or a library in which calls were looked for.

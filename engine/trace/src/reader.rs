@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::chunk::{Decoder, Head};
 use crate::dictionary::Dictionary;
 use crate::event::Event;
-use crate::frame::{CALLS, Error, FOOTER, Frames, HEADER, META, Next};
+use crate::frame::{CALLS, Error, FILES, FOOTER, Frames, HEADER, Kind, META, MOST_BYTES, Next};
 use crate::meta::{Footer, Header, Meta};
 
 /// Reads a trace as a stream.
@@ -89,17 +89,12 @@ impl Reader {
                 Err(error) => return Err(self.fail(at, error)),
             };
             match kind {
-                META | FOOTER => {
-                    let parsed = if kind == META {
-                        serde_json::from_slice(&self.payload).map(Frame::Meta)
-                    } else {
-                        serde_json::from_slice(&self.payload).map(Frame::Footer)
-                    };
-                    let parsed = parsed.map_err(|error| self.frames.damage(&error.to_string()));
-                    if matches!(parsed, Ok(Frame::Footer(_))) {
+                META | FILES | FOOTER => {
+                    let noted = noted(kind, &self.payload);
+                    if matches!(noted, Ok(Frame::Footer(_))) {
                         self.ending = Some(Ending::Whole);
                     }
-                    return parsed.map(Some).map_err(|error| self.fail(at, error));
+                    return noted.map(Some).map_err(|why| self.fail(at, self.frames.damage(&why)));
                 }
                 CALLS => {
                     let head = self.decoder.decode(&self.payload, &mut self.dictionary, &mut self.events);
@@ -128,6 +123,19 @@ impl Reader {
     /// The events of the last frame, taken instead of borrowed.
     pub(crate) fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
+    }
+}
+
+/// What a frame of JSON says.
+fn noted(kind: Kind, payload: &[u8]) -> Result<Frame<'static>, String> {
+    let why = |error: serde_json::Error| error.to_string();
+    match kind {
+        META => serde_json::from_slice(payload).map(Frame::Meta).map_err(why),
+        FILES => {
+            let text = zstd::bulk::decompress(payload, MOST_BYTES).map_err(|error| error.to_string())?;
+            serde_json::from_slice(&text).map(Frame::Meta).map_err(why)
+        }
+        _ => serde_json::from_slice(payload).map(Frame::Footer).map_err(why),
     }
 }
 

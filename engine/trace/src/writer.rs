@@ -9,7 +9,7 @@ pub use crate::chunk::MOST_EVENTS;
 use crate::chunk::{Encoder, MOST_TEXT};
 use crate::dictionary::Known;
 use crate::event::Event;
-use crate::frame::{self, CALLS, FOOTER, HEADER, Kind, META};
+use crate::frame::{self, CALLS, FILES, FOOTER, HEADER, Kind, META};
 use crate::meta::{Footer, Header, Meta};
 
 /// What compresses best for what it costs (docs/trace-format.md has the measurements).
@@ -45,6 +45,10 @@ impl Writer {
 
     /// Notes something.
     pub fn meta(&mut self, meta: &Meta) -> io::Result<()> {
+        if let Meta::Files { .. } = meta {
+            let payload = zstd::bulk::compress(&serde_json::to_vec(meta)?, LEVEL)?;
+            return self.frame(FILES, &payload);
+        }
         self.json(META, meta)
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 
 use common::{Scratch, any_event, event, read, write};
-use etude_trace::{Ending, Event, Footer, Header, Image, Left, MOST_EVENTS, Meta, Reader, Writer};
+use etude_trace::{Ending, Event, Footer, Found, Header, Image, Left, MOST_EVENTS, Meta, Reader, Writer};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -129,6 +129,29 @@ fn what_is_noted_is_read_again_and_what_a_later_version_notes_is_kept() {
         Meta::Ended { process: 1, status: None, signal: Some(9), at_ns: 6 },
         Meta::Dropped { thread: 3, events: 1 },
         Meta::Unrecorded { process: 1, why: "it is setuid".into() },
+        Meta::Files {
+            files: vec![
+                Found {
+                    path: "/a".into(),
+                    kind: "file".into(),
+                    bytes: 7,
+                    allocated: 4096,
+                    ..Found::default()
+                },
+                Found {
+                    path: "/l".into(),
+                    kind: "link".into(),
+                    target: Some("a".into()),
+                    ..Found::default()
+                },
+                Found {
+                    path: "/b".into(),
+                    kind: "file".into(),
+                    same_as: Some("/a".into()),
+                    ..Found::default()
+                },
+            ],
+        },
         Meta::Other(serde_json::json!({"what": "weather", "rain": true})),
     ];
     let header = Header { argv: vec!["tar".into()], technique: "rewrite".into(), ..Header::default() };
