@@ -3,9 +3,13 @@
 mod check;
 mod command;
 mod form;
+mod from_trace;
+mod hash;
 mod model;
+mod names;
 pub mod ops;
 mod parse;
+mod snapshot;
 mod text;
 mod times;
 mod world;
@@ -13,7 +17,11 @@ mod wrong;
 
 pub use check::check;
 pub use command::{events, main};
+pub use from_trace::{Dropped, Options, Report, from_trace};
+pub use hash::random_key;
 pub use model::{Action, Called, Needed, Script, Step, What};
+pub use names::{Substitution, Why};
 pub use parse::{Parsed, parse};
+pub use snapshot::{Limits, snapshot};
 pub use text::write;
 pub use wrong::Wrong;

@@ -1,0 +1,228 @@
+//! From a trace to a script (docs/scripts-from-traces.md).
+//!
+//! `stream.rs` gives what the trace holds in the order in which it took effect; `tables.rs` follows descriptors and
+//! directories, `tree.rs` names and lengths of files. `calls.rs` decides of each call whether it is replayed, and
+//! `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
+//! [`crate::names`] what all are called.
+
+mod calls;
+mod moves;
+mod needed;
+mod report;
+mod rules;
+mod stream;
+pub(crate) mod tables;
+mod threads;
+pub(crate) mod tree;
+
+use std::collections::HashSet;
+use std::io::Error;
+use std::path::Path as FilePath;
+
+use etude_trace::{Event, Failed, Header};
+
+use crate::from_trace::stream::{Life, Next, Survey, in_effect};
+use crate::from_trace::tables::{Tables, start};
+use crate::from_trace::threads::Threads;
+use crate::from_trace::tree::{Origin, Path, Tree};
+use crate::hash::Hasher;
+use crate::model::{Action, Called, Script};
+use crate::names::Names;
+
+pub use report::{Dropped, Report};
+
+/// How a script is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the program makes is called as it was.
+    pub keep_names: bool,
+    /// Every component of every path is replaced by a hash with this key ([`crate::random_key`]).
+    pub hash_names: Option<[u8; 16]>,
+    /// Directories (absolute), and where they are to be in the replay (relative to its root).
+    pub maps: Vec<(Vec<u8>, Vec<u8>)>,
+    /// A process that does nothing while one that it started ends is taken to have waited for that.
+    pub waits: bool,
+    /// Pipes and pairs of sockets are replayed, too.
+    pub keep_pipes: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { keep_names: false, hash_names: None, maps: Vec::new(), waits: true, keep_pipes: false }
+    }
+}
+
+/// Makes a script of a trace. A trace that is cut short gives what is there; the report says so.
+///
+/// # Errors
+/// It is damaged, or none: one line.
+pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report), Failed> {
+    let mut survey = Survey::of(path)?;
+    let tree = Tree::new(std::mem::take(&mut survey.found));
+    let mut walk = Walk::new(options, tree, &survey.header);
+    let ending = in_effect(path, &survey.lives, |next| {
+        match next {
+            Next::Life { at_ns, life, busy } => walk.live(at_ns, life, busy),
+            Next::Call { thread, event } => walk.call(thread, event),
+        }
+        Ok(())
+    })?;
+    walk.threads.finish(survey.end_ns);
+    walk.report.warning = ending.warning();
+    walk.report.add_survey(&survey);
+    Ok(walk.finish(&survey.header))
+}
+
+/// The paths that a trace names, links not followed, and whether what was in them was read. Stops where `go_on` does not
+/// want to.
+pub(crate) fn paths_of(
+    path: &FilePath,
+    mut go_on: impl FnMut(u64) -> bool,
+) -> Result<(Vec<(Path, bool)>, bool), Failed> {
+    let survey = Survey::of(path)?;
+    let options = Options { waits: false, ..Options::default() };
+    let mut walk = Walk::new(&options, Tree::default(), &survey.header);
+    walk.threads.forget();
+    let mut many = 0;
+    let ending = in_effect(path, &survey.lives, |next| {
+        match next {
+            Next::Life { at_ns, life, busy } => walk.live(at_ns, life, busy),
+            Next::Call { thread, event } => walk.call(thread, event),
+        }
+        many += 1;
+        if many % 4096 != 0 || go_on(walk.tree.paths().len() as u64) {
+            Ok(())
+        } else {
+            Err(Error::other("enough"))
+        }
+    });
+    let whole = match ending {
+        Err(Failed::Visit(_)) => false,
+        Err(error) => return Err(error),
+        Ok(_) => true,
+    };
+    let tree = &walk.tree;
+    let listed = |path: &Path| tree.at(path).is_some_and(|node| tree.files[node].listed);
+    Ok((tree.paths().map(|path| (path.clone(), listed(path))).collect(), whole))
+}
+
+/// Goes through a trace.
+pub(crate) struct Walk<'a> {
+    options: &'a Options,
+    header_cwd: String,
+    tables: Tables,
+    tree: Tree,
+    threads: Threads,
+    /// Mappings of what is not replayed: process and address.
+    unmapped: HashSet<(u32, u64)>,
+    report: Report,
+}
+
+impl<'a> Walk<'a> {
+    fn new(options: &'a Options, tree: Tree, header: &Header) -> Walk<'a> {
+        let costs = header.own_cost_ns.clone();
+        Walk {
+            options,
+            header_cwd: header.cwd.clone(),
+            tables: Tables::default(),
+            tree,
+            threads: Threads::new(costs, options.waits),
+            unmapped: HashSet::new(),
+            report: Report::default(),
+        }
+    }
+
+    fn live(&mut self, at_ns: u64, life: &Life, busy: &[u32]) {
+        match life {
+            Life::Process { process, parent, cwd } => {
+                let cwd = if cwd.is_empty() { &self.header_cwd } else { cwd };
+                self.tables.begin(*process, *parent, cwd);
+                self.threads.process(*process, *parent, at_ns, busy);
+            }
+            Life::Thread { thread, process } => {
+                self.tables.threads.insert(*thread, *process);
+                self.threads.thread(*thread, *process, at_ns, busy);
+            }
+            Life::Exec { process, thread, until_ns } => {
+                self.tables.exec(*process);
+                if let Some(thread) = thread {
+                    self.tables.threads.insert(*thread, *process);
+                }
+                self.threads.exec(*process, *thread, at_ns, *until_ns);
+            }
+            Life::Ended { process } => {
+                self.tables.end(*process);
+                self.threads.ended(*process, at_ns);
+            }
+        }
+    }
+
+    fn call(&mut self, thread: u32, event: &Event) {
+        let process = *self.tables.threads.entry(thread).or_insert(0);
+        self.threads.pays(thread, process, event);
+        match self.take(process, event) {
+            Ok(called) => self.threads.call(thread, event, called),
+            Err(why) => self.report.drops(event, why),
+        }
+    }
+
+    /// Gives all their names.
+    fn finish(mut self, header: &Header) -> (Script, Report) {
+        let cwd = start(&header.cwd);
+        let used: HashSet<Path> = self.tree.paths().cloned().collect();
+        let mut names = Names::new(cwd, &self.options.maps, used);
+        names.keep = self.options.keep_names;
+        names.created = self.created();
+        names.renamed = self.tree.renamed.iter().cloned().collect();
+        names.hasher = self.options.hash_names.map(Hasher::new);
+        let mut steps = self.threads.take_steps();
+        for step in &mut steps {
+            if let Action::Call(called) = &mut step.action {
+                rename(called, &mut names);
+            }
+        }
+        let needed = needed::needed(&self.tree, &mut names, &mut self.report);
+        let mut notes = Vec::new();
+        if self.options.hash_names.is_none() && !header.argv.is_empty() {
+            let words: Vec<String> =
+                header.argv.iter().map(|word| word.replace(char::is_control, " ")).collect();
+            notes.push(format!("recorded: {}", words.join(" ")));
+        }
+        self.report.substitutions = names.substitutions;
+        self.report.steps = steps.len() as u64;
+        (Script { notes, needed, steps }, self.report)
+    }
+
+    /// Paths at which the trace makes something and nothing was before.
+    fn created(&self) -> HashSet<Path> {
+        let before = self.tree.files.iter().filter(|file| file.origin == Origin::Before);
+        let before: HashSet<&Path> = before.map(|file| &file.first).collect();
+        self.tree.made.iter().filter(|path| !before.contains(path)).cloned().collect()
+    }
+}
+
+/// Gives the paths of a call their names in the script.
+fn rename(called: &mut Called, names: &mut Names) {
+    let link =
+        called.call.name().starts_with("symlink").then(|| called.texts.last().map(|text| text.bytes.clone()));
+    for text in &mut called.texts {
+        let index = usize::from(text.argument);
+        match called.call.kind(&called.arguments, index) {
+            etude_calls::Kind::Path => {
+                text.bytes = match link.clone().flatten().filter(|_| index == 0) {
+                    Some(link) => names.target(&link, &text.bytes),
+                    None => names.name(&text.bytes),
+                };
+            }
+            etude_calls::Kind::Name => {
+                if let Some(hasher) = &mut names.hasher {
+                    text.bytes = hasher.attribute(&text.bytes);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,315 @@
+//! Whether a call is replayed, as what, and what follows from it for descriptors and files.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use etude_calls::{Kind as Argument, Outcome};
+use etude_trace::{Event, Text};
+use smallvec::SmallVec;
+
+use crate::from_trace::rules;
+use crate::from_trace::tables::{
+    AT_FDCWD, Behind, O_CREAT, O_DIRECTORY, O_EXCL, O_TMPFILE, O_TRUNC, Opening, open_flags,
+};
+use crate::from_trace::tree::{Kind, Origin, Path, parent};
+use crate::from_trace::{Walk, tables};
+use crate::model::Called;
+
+const ANONYMOUS: u64 = 0x20;
+const BEFORE: &str = "descriptor that is not known, or was there before";
+
+/// A path of a call.
+pub(crate) struct Named {
+    argument: usize,
+    /// As it is called, links in its directories followed.
+    shown: Path,
+    /// With the last link followed as well, where the call does.
+    meant: Path,
+}
+
+type Names = SmallVec<[Named; 2]>;
+
+impl Walk<'_> {
+    /// The call as it is to be made, or why it is not.
+    pub(crate) fn take(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
+        let taken = self.decide(process, event);
+        let Err(why) = taken else { return taken };
+        let over = self.covers(process, event);
+        let gives = event.call.row().outcome == Outcome::Descriptor || is_pair(event);
+        let opened = gives.then(|| Rc::new(Opening::new(Behind::Dropped(why), None, None)));
+        self.tables.apply(process, event, opened);
+        match over {
+            Some(descriptor) => {
+                self.report
+                    .replaces("a copy of a descriptor that is not replayed, by the close of what was there");
+                let call = etude_calls::Call::named("close").expect("it is in the table");
+                let arguments = [descriptor as i64 as u64, 0, 0, 0, 0, 0];
+                let (texts, result, duration_ns) = (SmallVec::new(), 0, None);
+                Ok(Called { call, arguments, texts, result, duration_ns })
+            }
+            None => Err(why),
+        }
+    }
+
+    /// A descriptor that is replayed, and that this call, which is not, closes.
+    fn covers(&mut self, process: u32, event: &Event) -> Option<i32> {
+        let (old, new) = (event.arguments[0] as i32, event.result as i32);
+        let copies = matches!(event.call.name(), "dup2" | "dup3") && new >= 0 && old != new;
+        let kept = |opening: &Rc<Opening>| !matches!(opening.behind, Behind::Dropped(_));
+        (copies && self.tables.get(process, new).is_some_and(kept)).then_some(new)
+    }
+
+    fn decide(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
+        let name = event.call.name();
+        if let Some(why) = rules::never(name).or_else(|| rules::refused(event)) {
+            return Err(why);
+        }
+        if is_pair(event) {
+            return self.pair(process, event);
+        }
+        if name == "mmap"
+            && event.arguments[3] & ANONYMOUS == 0
+            && let Err(why) = self.kept(process, event.arguments[4] as i32)
+        {
+            self.unmapped.insert((process, event.result as u64));
+            return Err(why);
+        }
+        if name == "munmap" && self.unmapped.remove(&(process, event.arguments[0])) {
+            return Err("mapping of what is not replayed");
+        }
+        if name == "close_range"
+            && !self.tables.any_kept(process, event.arguments[0] as u32, event.arguments[1] as u32)
+        {
+            return Err("no descriptor that is replayed");
+        }
+        if matches!(name, "sendfile" | "copy_file_range" | "splice") {
+            return self.between(process, event);
+        }
+        let names = self.paths(process, event)?;
+        self.check_descriptors(process, event, &names)?;
+        let opened = self.effects(process, event, &names)?;
+        self.data(process, event);
+        self.tables.apply(process, event, opened);
+        if matches!(name, "chdir") && event.result >= 0 {
+            self.tables.change_directory(process, names[0].meant.clone());
+        }
+        Ok(called(event, &names))
+    }
+
+    fn pair(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
+        if !self.options.keep_pipes {
+            return Err(if event.call.name() == "socketpair" { "socket" } else { "pipe" });
+        }
+        if event.result >= 0 && tables::new_descriptors(event).is_empty() {
+            return Err("pipe whose descriptors are not recorded");
+        }
+        self.tables.apply(process, event, Some(Rc::new(Opening::new(Behind::Pipe, None, None))));
+        Ok(called(event, &[]))
+    }
+
+    /// What stands behind a descriptor, if it is replayed.
+    pub(crate) fn kept(&self, process: u32, descriptor: i32) -> Result<Rc<Opening>, &'static str> {
+        match self.tables.get(process, descriptor) {
+            None => Err(BEFORE),
+            Some(opening) => match opening.behind {
+                Behind::Dropped(why) => Err(why),
+                Behind::File | Behind::Pipe => Ok(opening.clone()),
+            },
+        }
+    }
+
+    fn check_descriptors(&self, process: u32, event: &Event, names: &[Named]) -> Result<(), &'static str> {
+        let (name, words) = (event.call.name(), &event.arguments);
+        for (index, kind) in event.call.row().arguments.iter().enumerate() {
+            let asked = match kind {
+                Argument::Fd => match (name, index) {
+                    ("dup2" | "dup3", 1) => false,
+                    ("mmap", _) => words[3] & ANONYMOUS == 0,
+                    _ => true,
+                },
+                // A path that begins at a directory is written in full.
+                Argument::DirFd => {
+                    names.iter().all(|named| named.argument != index + 1) && words[index] as i32 != AT_FDCWD
+                }
+                _ => false,
+            };
+            if asked {
+                self.kept(process, words[index] as i32)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn paths(&mut self, process: u32, event: &Event) -> Result<Names, &'static str> {
+        let (name, mut names) = (event.call.name(), Names::new());
+        let mut directory = AT_FDCWD;
+        for (index, kind) in event.call.row().arguments.iter().enumerate() {
+            match kind {
+                Argument::DirFd => directory = event.arguments[index] as i32,
+                // What stands in a link is looked at when it is known where that is.
+                Argument::Path if index == 0 && name.starts_with("symlink") => {}
+                Argument::Path => match event.text(index).filter(|text| !text.is_empty()) {
+                    Some(text) => {
+                        let base = self
+                            .tables
+                            .base(process, directory)
+                            .ok_or("path in a directory that is not known")?;
+                        let shown = self.tree.resolve(&base, text, false);
+                        let meant = match rules::follows(event, index) {
+                            true => self.tree.resolve(&base, text, true),
+                            false => shown.clone(),
+                        };
+                        if rules::is_device(&meant) {
+                            return Err("device");
+                        }
+                        names.push(Named { argument: index, shown, meant });
+                    }
+                    None if rules::is_about_its_descriptor(event) => {
+                        if directory == AT_FDCWD {
+                            let cwd = self.tables.cwd(process);
+                            names.push(Named { argument: index, shown: cwd.clone(), meant: cwd });
+                        }
+                    }
+                    None => return Err("path that is not recorded, or empty"),
+                },
+                _ => {}
+            }
+        }
+        if name.starts_with("symlink") {
+            let text = event.text(0).ok_or("path that is not recorded, or empty")?;
+            let link = &names[0].shown;
+            let base: Path = parent(link).unwrap_or(b"/").into();
+            let target = self.tree.resolve(&base, text, false);
+            names.insert(0, Named { argument: 0, shown: target.clone(), meant: target });
+        }
+        Ok(names)
+    }
+
+    /// What a call tells of the files that it names, or does to them; what it opens.
+    fn effects(
+        &mut self,
+        process: u32,
+        event: &Event,
+        names: &[Named],
+    ) -> Result<Option<Rc<Opening>>, &'static str> {
+        let Some(named) = names.last() else { return Ok(None) };
+        let (name, first) = (event.call.name(), &names[0]);
+        for each in names.iter().filter(|each| each.shown != each.meant) {
+            self.tree.exists(&each.shown, Kind::Unknown);
+        }
+        if event.result < 0 {
+            if event.result == -2 && open_flags(event).is_none_or(|flags| flags & O_CREAT == 0) {
+                let at = if name.starts_with("symlink") { named } else { first };
+                self.tree.missing(&at.meant);
+            } else if rules::tells_of_a_file(name, -event.result) {
+                let at = if event.result == -18 { first } else { named };
+                self.tree.exists(&at.meant, Kind::Unknown);
+            }
+            return Ok(None);
+        }
+        match name {
+            "open" | "openat" | "creat" => return self.opens(event, named).map(Some),
+            "mkdir" | "mkdirat" => {
+                self.tree.creates(&named.meant, Kind::Directory);
+            }
+            "mknod" | "mknodat" => {
+                let regular = matches!(event.arguments[named.argument + 1] & 0o170000, 0 | 0o100000);
+                self.tree.creates(&named.meant, if regular { Kind::File } else { Kind::Special });
+                return if regular { Ok(None) } else { Err("device or named pipe") };
+            }
+            "symlink" | "symlinkat" => {
+                self.tree.creates(&named.meant, Kind::Link(event.text(0).cloned().unwrap_or_default()));
+            }
+            "rmdir" | "unlink" | "unlinkat" => {
+                let directory = name == "rmdir" || name == "unlinkat" && event.arguments[2] & 0x200 != 0;
+                self.tree.exists(&named.meant, if directory { Kind::Directory } else { Kind::Unknown });
+                self.tree.removes(&named.meant);
+            }
+            "rename" | "renameat" | "renameat2" => {
+                let swaps = name == "renameat2" && event.arguments[4] & 2 != 0;
+                if swaps {
+                    self.tree.exists(&named.meant, Kind::Unknown);
+                }
+                self.tree.renames(&first.meant, &named.meant, swaps);
+            }
+            "link" | "linkat" => self.tree.links(&first.meant, &named.meant),
+            _ => {
+                let kind = match name {
+                    "chdir" => Kind::Directory,
+                    // Where it leads is known by the recorder's list alone.
+                    "readlink" | "readlinkat" => self.tree.found_link(&named.meant),
+                    _ => Kind::Unknown,
+                };
+                let node = self.tree.exists(&named.meant, kind);
+                if name == "truncate" {
+                    self.tree.files[node].cut();
+                }
+            }
+        }
+        let _ = process;
+        Ok(None)
+    }
+
+    fn opens(&mut self, event: &Event, named: &Named) -> Result<Rc<Opening>, &'static str> {
+        let flags = open_flags(event).expect("it is an open");
+        let node = if flags & O_TMPFILE != 0 {
+            self.tree.exists(&named.meant, Kind::Directory);
+            self.tree.nameless()
+        } else if flags & O_CREAT == 0 {
+            let written = flags & 3 != 0;
+            let kind = match flags & O_DIRECTORY != 0 {
+                true => Kind::Directory,
+                false if written => Kind::File,
+                false => Kind::Unknown,
+            };
+            self.tree.exists(&named.meant, kind)
+        } else if flags & O_EXCL != 0 {
+            self.tree.creates(&named.meant, Kind::File)
+        } else {
+            self.tree.opens(&named.meant, flags & O_TRUNC != 0)
+        };
+        let file = &mut self.tree.files[node];
+        if file.kind == Kind::Special {
+            return Err("device or named pipe");
+        }
+        if flags & O_TRUNC != 0 && file.origin != Origin::Created {
+            file.cut();
+        }
+        let opening = Opening::new(Behind::File, Some(named.meant.clone()), Some(node));
+        opening.appends.set(flags & tables::O_APPEND != 0);
+        Ok(Rc::new(opening))
+    }
+}
+
+/// The call with what is to be kept of its arguments. Paths are still those of the trace: they get their names when all
+/// are known.
+pub(crate) fn called(event: &Event, names: &[Named]) -> Called {
+    let mut arguments = event.arguments;
+    let mut texts: SmallVec<[Text; 1]> = SmallVec::new();
+    for index in 0..event.call.row().arguments.len() {
+        match event.call.kind(&event.arguments, index) {
+            Argument::Path => arguments[index] = 0,
+            Argument::DirFd if names.iter().any(|named| named.argument == index + 1) => {
+                arguments[index] = i64::from(AT_FDCWD) as u64;
+            }
+            Argument::Name | Argument::Pair => {
+                arguments[index] = 0;
+                let text =
+                    event.text(index).map(|bytes| Text { argument: index as u8, bytes: bytes.clone() });
+                texts.extend(text);
+            }
+            Argument::Buffer | Argument::Iovec | Argument::Pointer | Argument::Socket => arguments[index] = 0,
+            _ => {}
+        }
+    }
+    texts.extend(
+        names.iter().map(|named| Text { argument: named.argument as u8, bytes: Arc::clone(&named.shown) }),
+    );
+    texts.sort_by_key(|text| text.argument);
+    let (call, result, duration_ns) = (event.call, event.result, Some(event.duration_ns));
+    Called { call, arguments, texts, result, duration_ns }
+}
+
+fn is_pair(event: &Event) -> bool {
+    event.call.row().arguments.contains(&Argument::Pair)
+}

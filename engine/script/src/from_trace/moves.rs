@@ -1,0 +1,171 @@
+//! Where calls move data in files, and what that tells of how long they are.
+
+use std::rc::Rc;
+
+use etude_calls::{Call, Moves};
+use etude_trace::{Event, Text};
+
+use crate::from_trace::Walk;
+use crate::from_trace::calls::called;
+use crate::from_trace::tables::Opening;
+use crate::from_trace::tree::{File, Kind};
+use crate::model::Called;
+
+const SEEK_END: u64 = 2;
+const KEEP_SIZE: u64 = 1;
+
+impl Walk<'_> {
+    /// What a call tells that moves data, or asks for a place.
+    pub(crate) fn data(&mut self, process: u32, event: &Event) {
+        let (name, words) = (event.call.name(), &event.arguments);
+        let descriptor = words[if name == "mmap" { 4 } else { 0 }] as i32;
+        let Some(opening) = self.tables.get(process, descriptor).cloned() else { return };
+        if event.result == -21 {
+            self.of(&opening, |file| file.kind = Kind::Directory);
+        }
+        let Ok(result) = u64::try_from(event.result) else { return };
+        let vectored = matches!(name, "readv" | "preadv" | "preadv2");
+        let asked = (!vectored).then_some(words[2]);
+        let here = || opening.position.get();
+        match (name, event.call.row().moves) {
+            ("pread64" | "preadv" | "preadv2", _) if words[3] != u64::MAX => {
+                self.of(&opening, |file| file.reads(words[3], asked, result));
+            }
+            ("pwrite64" | "pwritev" | "pwritev2", _) if words[3] != u64::MAX => {
+                self.of(&opening, |file| file.writes(words[3], result));
+            }
+            (_, Moves::Reads) => {
+                self.of(&opening, |file| file.reads(here(), asked, result));
+                opening.position.set(here().saturating_add(result));
+            }
+            (_, Moves::Writes) => self.writes(&opening, result),
+            ("lseek", _) => {
+                if words[2] == SEEK_END {
+                    let end = result.wrapping_sub(words[1]);
+                    self.of(&opening, |file| file.ends(end));
+                }
+                opening.position.set(result);
+            }
+            ("ftruncate", _) => self.of(&opening, File::cut),
+            ("fallocate", _) => {
+                let (mode, end) = (words[1], words[2].saturating_add(words[3]));
+                self.of(&opening, |file| match mode {
+                    0 => file.writes(end, 0),
+                    _ if mode & KEEP_SIZE != 0 => {}
+                    _ => file.cut(),
+                });
+                // A file that was shorter is longer now.
+                self.of(&opening, |file| file.changed |= mode & KEEP_SIZE == 0);
+            }
+            ("mmap", _) => {
+                let end = words[5].saturating_add(words[1]);
+                self.of(&opening, |file| file.mapped = file.mapped.max(end));
+            }
+            ("getdents" | "getdents64", _) => self.of(&opening, |file| {
+                (file.kind, file.listed) = (Kind::Directory, true);
+            }),
+            _ => {}
+        }
+    }
+
+    fn writes(&mut self, opening: &Rc<Opening>, bytes: u64) {
+        let here = opening.position.get();
+        let mut end = here.saturating_add(bytes);
+        self.of(opening, |file| {
+            if opening.appends.get() {
+                end = file.appends(bytes);
+            } else {
+                file.writes(here, bytes);
+            }
+        });
+        opening.position.set(end);
+    }
+
+    fn of(&mut self, opening: &Rc<Opening>, told: impl FnOnce(&mut File)) {
+        if let Some(node) = opening.node {
+            told(&mut self.tree.files[node]);
+        }
+    }
+
+    /// A call between two descriptors. If one of them is not replayed, the other's half is.
+    pub(crate) fn between(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
+        let words = &event.arguments;
+        // Source, its offset, destination, its offset, how many.
+        let [source, from, destination, to, size] = match event.call.name() {
+            "sendfile" => [1, 2, 0, usize::MAX, 3],
+            _ => [0, 1, 2, 3, 4],
+        };
+        let [input, output] = [source, destination].map(|at| self.kept(process, words[at] as i32));
+        if let (Err(why), Err(_)) = (&input, &output) {
+            return Err(why);
+        }
+        let offset = |at: usize| match event.text(at) {
+            Some(text) if text.len() == 8 => {
+                Some(u64::from_le_bytes(text[..].try_into().expect("eight bytes")))
+            }
+            _ => None,
+        };
+        let mut made = called(event, &[]);
+        made.texts.clear();
+        let mut place = |opening: &Rc<Opening>, at: usize| {
+            if at > 5 || words[at] == 0 && event.text(at).is_none() {
+                return None;
+            }
+            let known = offset(at);
+            let place = known.unwrap_or_else(|| opening.spot.get());
+            if known.is_none() {
+                self.report.replaces("an offset that is not recorded, by the end of the transfer before");
+            }
+            made.arguments[at] = 0;
+            made.texts.push(Text { argument: at as u8, bytes: place.to_le_bytes()[..].into() });
+            Some(place)
+        };
+        let places = (
+            input.as_ref().ok().and_then(|opening| place(opening, from)),
+            output.as_ref().ok().and_then(|opening| place(opening, to)),
+        );
+        made.texts.sort_by_key(|text| text.argument);
+        let bytes = u64::try_from(event.result).unwrap_or(0);
+        if let Ok(opening) = &input {
+            let at = places.0.unwrap_or_else(|| opening.position.get());
+            if event.result >= 0 {
+                let asked = (event.call.name() != "splice").then_some(words[size]);
+                self.of(opening, |file| file.reads(at, asked, bytes));
+            }
+            match places.0 {
+                Some(_) => opening.spot.set(at + bytes),
+                None => opening.position.set(at + bytes),
+            }
+        }
+        if let Ok(opening) = &output {
+            match places.1 {
+                Some(at) => {
+                    self.of(opening, |file| file.writes(at, bytes));
+                    opening.spot.set(at + bytes);
+                }
+                None => self.writes(opening, bytes),
+            }
+        }
+        match (input, output) {
+            (Ok(_), Ok(_)) => Ok(made),
+            (Ok(_), _) => Ok(self.half(event, ["read", "pread64"], words[source], places.0, words[size])),
+            _ => Ok(self.half(event, ["write", "pwrite64"], words[destination], places.1, words[size])),
+        }
+    }
+
+    fn half(
+        &mut self,
+        event: &Event,
+        names: [&str; 2],
+        descriptor: u64,
+        place: Option<u64>,
+        size: u64,
+    ) -> Called {
+        self.report.replaces("a transfer from or to what is not replayed, by a read or write of the other");
+        let call = Call::named(names[usize::from(place.is_some())]).expect("it is in the table");
+        let size = if names[0] == "write" { u64::try_from(event.result).unwrap_or(size) } else { size };
+        let arguments = [descriptor, 0, size, place.unwrap_or(0), 0, 0];
+        let (texts, duration_ns) = (Default::default(), Some(event.duration_ns));
+        Called { call, arguments, texts, result: event.result, duration_ns }
+    }
+}

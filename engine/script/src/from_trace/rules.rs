@@ -1,0 +1,89 @@
+//! Which calls cannot be replayed whatever they are about, and what errors say of a path.
+
+use etude_trace::Event;
+
+/// Why no call of this name is replayed.
+pub(crate) fn never(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "socket" | "connect" | "accept" | "accept4" | "bind" | "sendto" | "recvfrom" | "sendmsg"
+        | "recvmsg" | "sendmmsg" | "recvmmsg" | "shutdown" => "socket",
+        "io_setup" | "io_submit" | "io_getevents" | "io_pgetevents" | "io_destroy" | "io_uring_setup"
+        | "io_uring_enter" | "io_uring_register" => "asynchronous I/O, whose requests are not recorded",
+        "memfd_create" => "file in memory",
+        "eventfd2" | "inotify_add_watch" => "events",
+        "openat2" => "its flags are not recorded",
+        "open_by_handle_at" | "name_to_handle_at" => "handle of a file",
+        "vmsplice" | "tee" => "pipe",
+        _ => return None,
+    })
+}
+
+/// Why a call of this kind is not replayed, though its descriptor or path be.
+pub(crate) fn refused(event: &Event) -> Option<&'static str> {
+    let words = &event.arguments;
+    match (event.call.name(), words[1]) {
+        // F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, pipe sizes
+        ("fcntl", 0 | 1 | 2 | 3 | 4 | 1030 | 1031 | 1032) => None,
+        ("fcntl", _) => Some("what its structure held is not recorded"),
+        // FS_IOC_GETFLAGS, FIONREAD, FIOCLEX, FIONCLEX, TCGETS
+        ("ioctl", 0x8008_6601 | 0x541b | 0x5451 | 0x5450 | 0x5401) => None,
+        ("ioctl", _) => Some("what its structure held is not recorded"),
+        _ => match event.result {
+            -14 => Some("bad address"),
+            -4 | -530..=-512 => Some("interrupted"),
+            -38 => Some("not in the recorded kernel"),
+            _ => None,
+        },
+    }
+}
+
+/// Whether an error tells that there is something at the path.
+pub(crate) fn tells_of_a_file(name: &str, errno: i64) -> bool {
+    // EEXIST, EXDEV, EISDIR, EINVAL (of readlink), ENOTEMPTY, ENODATA, EOPNOTSUPP; EACCES of access
+    matches!(errno, 17 | 18 | 21 | 39 | 61 | 95)
+        || errno == 22 && name.starts_with("readlink")
+        || errno == 13 && (name == "access" || name.starts_with("faccessat"))
+}
+
+/// Whether a call is about a link itself, if its path ends with one. `index`: of the path among its arguments.
+pub(crate) fn follows(event: &Event, index: usize) -> bool {
+    let words = &event.arguments;
+    const NOFOLLOW: u64 = 0x100;
+    match event.call.name() {
+        "lstat" | "readlink" | "readlinkat" | "unlink" | "unlinkat" | "rmdir" | "rename" | "renameat"
+        | "renameat2" | "mkdir" | "mkdirat" | "mknod" | "mknodat" | "symlink" | "symlinkat" | "link"
+        | "lchown" | "lsetxattr" | "lgetxattr" | "llistxattr" | "lremovexattr" => false,
+        "newfstatat" | "utimensat" => words[3] & NOFOLLOW == 0,
+        "statx" => words[2] & NOFOLLOW == 0,
+        "faccessat2" => words[3] & NOFOLLOW == 0,
+        "fchownat" => words[4] & NOFOLLOW == 0,
+        "linkat" => words[4] & 0x400 != 0 && index == 1,
+        "open" => opens_through(words[1]),
+        "openat" => opens_through(words[2]),
+        _ => true,
+    }
+}
+
+fn opens_through(flags: u64) -> bool {
+    use crate::from_trace::tables::{O_CREAT, O_EXCL, O_NOFOLLOW};
+    flags & O_NOFOLLOW == 0 && flags & (O_CREAT | O_EXCL) != O_CREAT | O_EXCL
+}
+
+/// Whether what is there is no file: reading it is not reading a disk, and no replay can make it.
+pub(crate) fn is_device(path: &[u8]) -> bool {
+    path.starts_with(b"/dev/") && !path.starts_with(b"/dev/shm/") && path != b"/dev/shm"
+}
+
+/// The flag by which a call with an empty path is about the descriptor itself.
+pub(crate) fn is_about_its_descriptor(event: &Event) -> bool {
+    let words = &event.arguments;
+    const EMPTY_PATH: u64 = 0x1000;
+    match event.call.name() {
+        "newfstatat" => words[3] & EMPTY_PATH != 0,
+        "statx" => words[2] & EMPTY_PATH != 0,
+        "faccessat2" => words[3] & EMPTY_PATH != 0,
+        "fchownat" => words[4] & EMPTY_PATH != 0,
+        "utimensat" | "futimesat" => words[1] == 0,
+        _ => false,
+    }
+}

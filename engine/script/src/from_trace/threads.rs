@@ -1,0 +1,181 @@
+//! The steps of each thread: what it did not do by calls becomes `compute`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use etude_trace::Event;
+
+use crate::model::{Action, Called, Step};
+
+/// One thread of the script.
+struct Thread {
+    /// When its last step was over.
+    last_ns: u64,
+    /// What the recorder itself took since.
+    owed_ns: f64,
+    /// Processes that ended since, and when: it waited for them unless it was in a call then.
+    ends: Vec<(u64, u32)>,
+}
+
+#[derive(Default)]
+struct Process {
+    /// Its threads in the script; the first is that of the process.
+    threads: Vec<u32>,
+    /// How many it has had since it became this program.
+    since_exec: u32,
+    parent: Option<u32>,
+}
+
+/// All threads of the script that is made.
+pub(crate) struct Threads {
+    costs: BTreeMap<String, f64>,
+    waits: bool,
+    /// None: nobody wants them.
+    steps: Option<Vec<Step>>,
+    threads: Vec<Thread>,
+    processes: HashMap<u32, Process>,
+    /// Those of the trace: which ones of the script they are.
+    numbers: HashMap<u32, u32>,
+}
+
+impl Threads {
+    pub fn new(costs: BTreeMap<String, f64>, waits: bool) -> Threads {
+        let (steps, threads) = (Some(Vec::new()), Vec::new());
+        Threads { costs, waits, steps, threads, processes: HashMap::new(), numbers: HashMap::new() }
+    }
+
+    /// Keeps no steps.
+    pub fn forget(&mut self) {
+        self.steps = None;
+    }
+
+    pub fn process(&mut self, process: u32, parent: Option<u32>, at_ns: u64, busy: &[u32]) {
+        let number = self.add(at_ns);
+        if number > 0 {
+            // Whose parent is not known was started by somebody.
+            let starter = self.idle(parent.unwrap_or(0), at_ns, busy);
+            self.reach(starter, at_ns);
+            self.push(starter, Action::Fork(number));
+        }
+        let parent = parent.filter(|parent| self.processes.contains_key(parent));
+        self.processes.insert(process, Process { threads: vec![number], since_exec: 0, parent });
+    }
+
+    pub fn thread(&mut self, thread: u32, process: u32, at_ns: u64, busy: &[u32]) {
+        if !self.processes.contains_key(&process) {
+            self.process(process, None, at_ns, busy);
+        }
+        let known = self.processes.get_mut(&process).expect("it was begun");
+        known.since_exec += 1;
+        if known.since_exec == 1 {
+            let number = known.threads[0];
+            self.numbers.insert(thread, number);
+            // Between both the recorder was at work.
+            self.threads[number as usize].last_ns = at_ns;
+            return;
+        }
+        let starter = self.idle(process, at_ns, busy);
+        self.reach(starter, at_ns);
+        let number = self.add(at_ns);
+        self.push(starter, Action::Start(number));
+        self.processes.get_mut(&process).expect("it was begun").threads.push(number);
+        self.numbers.insert(thread, number);
+    }
+
+    pub fn exec(&mut self, process: u32, thread: Option<u32>, at_ns: u64, until_ns: u64) {
+        let Some(known) = self.processes.get_mut(&process) else { return };
+        known.threads.truncate(1);
+        known.since_exec = 1;
+        let number = known.threads[0];
+        if let Some(thread) = thread {
+            self.numbers.insert(thread, number);
+        }
+        // The first exec of all is that of the recorder.
+        if number > 0 || self.steps.as_ref().is_some_and(|steps| !steps.is_empty()) {
+            self.reach(number, at_ns);
+            self.push(number, Action::Exec);
+        }
+        self.threads[number as usize].last_ns = until_ns;
+    }
+
+    pub fn ended(&mut self, process: u32, at_ns: u64) {
+        let Some(known) = self.processes.remove(&process) else { return };
+        let first = known.threads[0];
+        self.reach(first, at_ns);
+        if let Some(parent) =
+            known.parent.and_then(|parent| self.processes.get(&parent)).filter(|_| self.waits)
+            && let [waiter] = parent.threads[..]
+            && self.threads[waiter as usize].last_ns <= at_ns
+        {
+            self.threads[waiter as usize].ends.push((at_ns, first));
+        }
+    }
+
+    /// Those that are left when the trace ends.
+    pub fn finish(&mut self, end_ns: u64) {
+        let mut left: Vec<u32> = self.processes.keys().copied().collect();
+        left.sort_unstable();
+        for process in left.into_iter().rev() {
+            self.ended(process, end_ns);
+        }
+    }
+
+    /// What recording this call took.
+    pub fn pays(&mut self, thread: u32, process: u32, event: &Event) {
+        if !self.numbers.contains_key(&thread) {
+            self.thread(thread, process, event.start_ns, &[]);
+        }
+        let cost = self.costs.get(event.call.name()).or_else(|| self.costs.get("*"));
+        self.threads[self.numbers[&thread] as usize].owed_ns += cost.copied().unwrap_or(0.0);
+    }
+
+    pub fn call(&mut self, thread: u32, event: &Event, called: Called) {
+        let number = self.numbers[&thread];
+        self.reach(number, event.start_ns);
+        self.push(number, Action::Call(called));
+        let last = &mut self.threads[number as usize].last_ns;
+        *last = event.end_ns().max(*last);
+    }
+
+    pub fn take_steps(&mut self) -> Vec<Step> {
+        self.steps.take().unwrap_or_default()
+    }
+
+    /// A thread of that process that is in no call, its first one before all.
+    fn idle(&self, process: u32, at_ns: u64, busy: &[u32]) -> u32 {
+        let busy: Vec<u32> = busy.iter().filter_map(|thread| self.numbers.get(thread)).copied().collect();
+        let threads = self.processes.get(&process).map_or(&[][..], |process| &process.threads);
+        let idle = |number: &&u32| !busy.contains(number) && self.threads[**number as usize].last_ns <= at_ns;
+        threads.iter().find(idle).or(threads.first()).copied().unwrap_or(0)
+    }
+
+    /// Nothing of the thread's own was done up to a time: it waited for processes, or computed.
+    fn reach(&mut self, number: u32, at_ns: u64) {
+        let thread = &mut self.threads[number as usize];
+        let mut done = Vec::new();
+        for (ended_ns, process) in std::mem::take(&mut thread.ends) {
+            // Else it was in a call when that ended.
+            if thread.last_ns <= ended_ns && ended_ns <= at_ns {
+                (thread.last_ns, thread.owed_ns) = (ended_ns, 0.0);
+                done.push(Action::Wait(process));
+            }
+        }
+        let gap = at_ns.saturating_sub(thread.last_ns) as f64 - thread.owed_ns;
+        thread.owed_ns = 0.0;
+        thread.last_ns = thread.last_ns.max(at_ns);
+        if gap >= 1.0 {
+            done.push(Action::Compute(gap as u64));
+        }
+        done.into_iter().for_each(|action| self.push(number, action));
+    }
+
+    fn push(&mut self, thread: u32, action: Action) {
+        if let Some(steps) = &mut self.steps {
+            steps.push(Step { thread, action });
+        }
+    }
+
+    fn add(&mut self, at_ns: u64) -> u32 {
+        self.threads.push(Thread { last_ns: at_ns, owed_ns: 0.0, ends: Vec::new() });
+        self.threads.len() as u32 - 1
+    }
+}
