@@ -29,6 +29,8 @@ usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
                        ebpf: bpftrace watches in the kernel, for root
       --left WAY       places in the code that no jump can take: skip (default), they are named; or stop, each call
                        there stops its thread twice, and is recorded
+      --no-snapshot    do not look at the files that the program named when it has ended: a script of this trace will
+                       know less of how long they were
   -q, --quiet          say nothing but what is wrong
   -h, --help
 
@@ -48,6 +50,7 @@ struct Options {
     ebpf: bool,
     stop_left: bool,
     pid: Option<Pid>,
+    snapshot: bool,
     quiet: bool,
     command: Vec<OsString>,
 }
@@ -73,6 +76,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
         ebpf: false,
         stop_left: false,
         pid: None,
+        snapshot: true,
         quiet: false,
         command: Vec::new(),
     };
@@ -100,6 +104,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
                 }
             }
             Short('p') | Long("pid") => found.pid = Some(process(&parser.value()?.string()?)?),
+            Long("no-snapshot") => found.snapshot = false,
             Short('q') | Long("quiet") => found.quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(program) => {
@@ -244,6 +249,7 @@ fn finish(
             drop_when_full: options.drop_when_full,
             technique,
             stop_left: options.stop_left,
+            snapshot: options.snapshot,
         },
         file,
     ) {

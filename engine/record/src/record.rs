@@ -41,6 +41,8 @@ pub struct Recording {
     pub technique: Technique,
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no code is changed there
     pub stop_left: bool,
+    /// Whether to look at the files that the program named when it has ended.
+    pub snapshot: bool,
 }
 
 /// Whose calls.
@@ -69,11 +71,12 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let own = own_cost(recording, &segment)?;
     calibration.again();
     let header = header(recording, &calibration, &own);
+    let again = recording.snapshot.then(|| file.try_clone()).transpose()?;
     let writer = Writer::create(file, &header)?;
     // Before any other thread is there, which would get them.
     let signals = matches!(recording.target, Target::Process(_)).then(Signals::block);
     let origin = calibration.origin();
-    let queue = Queue::new(sink::File::new(writer, calibration), origin);
+    let queue = Queue::new(sink::File::new(writer, calibration, again), origin);
     let rings = Arc::new(Mutex::new(Rings::new(queue)));
     let over = Arc::new(AtomicBool::new(false));
     let drainer = std::thread::spawn({

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use etude_calls::{Call, Counts, Kind};
 use etude_trace::{Event, Footer, Image, Left, Meta, Text, Writer};
@@ -93,27 +95,32 @@ struct Thread {
 pub struct File {
     writer: Option<Writer>,
     calibration: Calibration,
+    /// The trace once more, where the files that it names are to be looked at in the end.
+    again: Option<std::fs::File>,
     /// Those that have not ended.
     threads: BTreeMap<u32, Thread>,
     summary: Summary,
 }
 
 impl File {
-    pub fn new(writer: Writer, calibration: Calibration) -> File {
-        File { writer: Some(writer), calibration, threads: BTreeMap::new(), summary: Summary::default() }
+    pub fn new(writer: Writer, calibration: Calibration, again: Option<std::fs::File>) -> File {
+        let (threads, summary) = (BTreeMap::new(), Summary::default());
+        File { writer: Some(writer), calibration, again, threads, summary }
     }
 
     /// Once the last process is gone: what is left is written, and the trace is ended.
-    pub fn finish(mut self, notes: Vec<String>) -> Summary {
+    pub fn finish(mut self, mut notes: Vec<String>) -> Summary {
         let threads: Vec<u32> = self.threads.keys().copied().collect();
         for thread in threads {
             self.flush(thread);
         }
+        let end_ns = self.calibration.origin().now_ns();
+        notes.extend(self.look_at_files());
         let footer = Footer {
             processes: self.summary.processes,
             threads: self.summary.threads,
             dropped: self.summary.dropped,
-            end_ns: self.calibration.origin().now_ns(),
+            end_ns,
             recorder_cpu_s: cpu_s(),
             clock_error_ns: self.calibration.error_ns(),
             notes,
@@ -126,6 +133,21 @@ impl File {
             }
         }
         self.summary
+    }
+
+    /// Notes what stands now at the paths that the trace names; says why not all of it.
+    fn look_at_files(&mut self) -> Option<String> {
+        let again = self.again.take().filter(|_| self.writer.is_some())?;
+        let path = format!("/proc/self/fd/{}", again.as_raw_fd());
+        match etude_script::snapshot(Path::new(&path), etude_script::Limits::default()) {
+            Ok((files, why)) => {
+                for files in files.chunks(10_000) {
+                    self.meta(Meta::Files { files: files.to_vec() });
+                }
+                why
+            }
+            Err(error) => Some(format!("the files that the program named were not looked at: {error}")),
+        }
     }
 
     fn write(&mut self, what: impl FnOnce(&mut Writer) -> io::Result<()>) {
