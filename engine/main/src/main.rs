@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Some("ipc") => return ExitCode::from(etude_ipc::main("etude ipc", arguments)),
         Some("record") => return ExitCode::from(etude_engine::record(arguments)),
         Some("script") => return ExitCode::from(etude_script::main(arguments)),
+        Some("prepare") => return ExitCode::from(etude_script::prepare_main(arguments)),
         Some("trace") => return ExitCode::from(etude_engine::trace(arguments)),
         Some("compile") => return ExitCode::from(etude_replay::compile_main(arguments)),
         Some("replay") => return ExitCode::from(etude_replay::replay_main(arguments)),
@@ -51,6 +52,7 @@ fn command() -> Command {
         .subcommand(Command::new("ipc").about("The lab's benchmark of pipes and sockets; ipc --help"))
         .subcommand(Command::new("record").about("Record a program's I/O; record --help"))
         .subcommand(Command::new("script").about("A record as a script, and scripts changed; script --help"))
+        .subcommand(Command::new("prepare").about("The files that a script needs; prepare --help"))
         .subcommand(Command::new("trace").about("What stands in such a record; trace --help"))
         .subcommand(Command::new("compile").about("Compile a script of I/O into a roll; compile --help"))
         .subcommand(Command::new("replay").about("Play a roll; replay --help"))

@@ -30,10 +30,11 @@ VERBS = {
 ENGINE_VERBS = {
     "io": "one run of the I/O benchmark: create, read, write or describe a file (docs/io.md)",
     "ipc": "one run of the IPC benchmark: pipe, local or TCP socket (docs/ipc.md)",
-    "compile": "compile a script of I/O into a roll, which can be replayed (docs/replay.md)",
-    "replay": "replay a roll in time, within a directory that etude prepare made (docs/replay.md)",
     "record": "record the I/O of a program and of all that it starts, as it happens (docs/recording.md)",
     "script": "a recording as a script: read it, cut, filter, repeat, merge, clone, scale it (docs/scripts.md)",
+    "prepare": "build the files that a script needs, in an empty directory (docs/prepare.md)",
+    "compile": "compile a script of I/O into a roll, which can be replayed (docs/replay.md)",
+    "replay": "replay a roll in time, within a directory that etude prepare made (docs/replay.md)",
 }
 """What `etude-engine` does itself, with its own options and sysexits."""
 
