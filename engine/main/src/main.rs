@@ -18,7 +18,9 @@ fn main() -> ExitCode {
         Some("ipc") => return ExitCode::from(etude_ipc::main("etude ipc", arguments)),
         Some("record") => return ExitCode::from(etude_engine::record(arguments)),
         Some("script") => return ExitCode::from(etude_script::main(arguments)),
-        Some("prepare") => return ExitCode::from(etude_script::prepare_main(arguments)),
+        Some("prepare") => {
+            return ExitCode::from(etude_script::prepare_main(arguments, etude_replay::needed_by));
+        }
         Some("trace") => return ExitCode::from(etude_engine::trace(arguments)),
         Some("compile") => return ExitCode::from(etude_replay::compile_main(arguments)),
         Some("replay") => return ExitCode::from(etude_replay::replay_main(arguments)),

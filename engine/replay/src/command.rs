@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use etude_script::Needed;
 use lexopt::prelude::*;
 
 use crate::compile::compile;
@@ -273,11 +274,7 @@ impl Progress {
     }
 }
 
-/// Reads a roll from a file, for other verbs.
-///
-/// # Errors
-/// It cannot be read, or is none: one line.
-pub fn read_roll(path: &Path) -> Result<Roll, String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Roll::read(bytes).map_err(|what| format!("{}: {what}", path.display()))
+/// The files that a roll needs, of its bytes; the error says what is wrong with it.
+pub fn needed_by(bytes: Vec<u8>) -> Result<Vec<Needed>, String> {
+    Roll::read(bytes).map(|roll| roll.needed)
 }

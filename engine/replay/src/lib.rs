@@ -21,5 +21,4 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use command::{compile_main, read_roll, replay_main};
-pub use roll::Roll;
+pub use command::{compile_main, needed_by, replay_main};

@@ -27,6 +27,14 @@ usage: etude script TRACE [-o SCRIPT] [options]      a script of a trace
   -o, --output FILE   where the new script goes (default, and -: standard output); SCRIPT can be - as well
   -h, --help
 
+of a trace: --keep-names        what the program made keeps its names
+            --map /FROM=TO      files below FROM are below TO in the replay; may be given again
+            --hash-names        every name is replaced by a hash with a key that nobody knows
+            --keep pipes        pipes and pairs of sockets are replayed, too
+            --waits infer|none  a process that does nothing while one that it started ends waited for that (default)
+            --report FILE       all that was renamed, left out or is not known, a line each
+        -q, --quiet             say nothing but what is wrong
+
 cut:     --from S, --to S     keep what began between these times of the original, in seconds since its beginning; what
                               was open then is opened anew
          --files GLOB         keep calls on files with such a name, at any time, and what these need; ** goes through

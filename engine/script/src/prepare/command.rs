@@ -1,4 +1,4 @@
-//! `etude prepare [options] SCRIPT DIRECTORY`.
+//! `etude prepare [options] SCRIPT|ROLL DIRECTORY`.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -10,9 +10,9 @@ use crate::model::Needed;
 use crate::prepare::{Preparation, Refused, catch_signals, prepare};
 
 const HELP: &str = "\
-Build the files that a script needs, in a directory of their own.
+Build the files that a script or a roll needs, in a directory of their own.
 
-usage: etude prepare [options] SCRIPT DIRECTORY
+usage: etude prepare [options] SCRIPT|ROLL DIRECTORY
 
       --sync     wait until all is on disk
   -q, --quiet    say nothing but what is wrong
@@ -32,10 +32,15 @@ struct Options {
     quiet: bool,
 }
 
-/// Runs the verb; its exit status.
-pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
+/// What a roll needs, of its bytes; the error says what is wrong with it.
+pub type OfRoll = fn(Vec<u8>) -> Result<Vec<Needed>, String>;
+
+/// Runs the verb; its exit status. `of_roll` reads rolls.
+pub fn main(arguments: impl Iterator<Item = OsString>, of_roll: OfRoll) -> u8 {
     match options(arguments) {
-        Ok(Some(options)) => run(&options).unwrap_or_else(|refused| complain(&refused.line, refused.code)),
+        Ok(Some(options)) => {
+            run(&options, of_roll).unwrap_or_else(|refused| complain(&refused.line, refused.code))
+        }
         Ok(None) => {
             print!("{HELP}");
             0
@@ -61,8 +66,8 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
     Ok(Some(Options { script, directory, sync, quiet }))
 }
 
-fn run(options: &Options) -> Result<u8, Refused> {
-    let needed = needed(&options.script)?;
+fn run(options: &Options, of_roll: OfRoll) -> Result<u8, Refused> {
+    let needed = needed(&options.script, of_roll)?;
     catch_signals();
     let progress = !options.quiet && std::io::stderr().is_terminal();
     let made = prepare(&needed, &options.directory, Preparation { sync: options.sync, progress })?;
@@ -82,11 +87,16 @@ fn run(options: &Options) -> Result<u8, Refused> {
     Ok(0)
 }
 
-/// What a script says that is needed.
-fn needed(path: &Path) -> Result<Vec<Needed>, Refused> {
+const ROLL: &[u8] = b"etuderol";
+
+/// What a script or a roll says that is needed.
+fn needed(path: &Path, of_roll: OfRoll) -> Result<Vec<Needed>, Refused> {
     let name = path.display().to_string();
     let text =
         std::fs::read(path).map_err(|error| Refused::input(format!("{name}: {error}; name a script")))?;
+    if text.starts_with(ROLL) {
+        return of_roll(text).map_err(|what| Refused::input(format!("{name}: {what}")));
+    }
     let parsed = crate::parse(&name, &text).map_err(|wrong| Refused::input(wrong.to_string()))?;
     Ok(parsed.script.needed)
 }
