@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import resource
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,9 @@ def script_of(trace: Path, *options: str) -> Made:
 def prepare(script: Path, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Build the files that a script needs."""
     command = [engine_path(), "prepare", *options, script, directory]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    bound = (1 << 28, 1 << 28)  # a file that should have been refused shall not fill the disk
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, bound)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, preexec_fn=limit)
 
 
 @dataclass

@@ -158,14 +158,20 @@ impl Tree {
         if let Some(path) = self.known.get(&key) {
             return path.clone();
         }
-        let path: Path = self.walk(&key.0, text, follow).into();
+        let (path, passed) = self.walk(&key.0, text, follow);
+        // Links that only lead on are needed as well.
+        for link in passed {
+            self.exists(&link.into(), Kind::Unknown);
+        }
+        let path: Path = path.into();
         self.known.insert(key, path.clone());
         path
     }
 
-    fn walk(&self, base: &[u8], text: &[u8], follow: bool) -> Vec<u8> {
+    /// Where a path leads, and the links on the way.
+    fn walk(&self, base: &[u8], text: &[u8], follow: bool) -> (Vec<u8>, Vec<Vec<u8>>) {
         let mut rest: Vec<Vec<u8>> = components(text).rev().map(<[u8]>::to_vec).collect();
-        let (mut path, mut links) = (base.to_vec(), 0);
+        let (mut path, mut passed) = (base.to_vec(), Vec::new());
         while let Some(component) = rest.pop() {
             if component == b".." {
                 path.truncate(parent(&path).map_or(1, <[u8]>::len));
@@ -177,16 +183,16 @@ impl Tree {
             path.extend_from_slice(&component);
             if self.linked
                 && (follow || !rest.is_empty())
-                && links < 40
+                && passed.len() < 40
                 && let Some(target) = self.link_at(&path)
             {
-                links += 1;
+                passed.push(path.clone());
                 let directory = parent(&path).map_or(1, <[u8]>::len);
                 path.truncate(if target.first() == Some(&b'/') { 1 } else { directory });
                 rest.extend(components(&target).rev().map(<[u8]>::to_vec));
             }
         }
-        path
+        (path, passed)
     }
 
     /// What the recorder found in a directory, and no call names.

@@ -93,10 +93,12 @@ impl Builder<'_> {
                 self.done.directories += 1;
             }
             Entry::File { bytes, data, seen } => {
+                /// Programs look whether others can be executed (`access` with X_OK); nothing here is.
+                const MODE: u32 = 0o755;
                 const FLAGS: i32 =
                     libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
                 // SAFETY: as above.
-                let file = checked(unsafe { libc::openat(at, name.as_ptr(), FLAGS, 0o644) })?;
+                let file = checked(unsafe { libc::openat(at, name.as_ptr(), FLAGS, MODE) })?;
                 // SAFETY: it was just opened, and nobody else has it.
                 let file = unsafe { File::from_raw_fd(file) };
                 self.made.push((path.to_vec(), false));
