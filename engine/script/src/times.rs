@@ -25,6 +25,8 @@ struct Thread {
 struct Process {
     /// Threads that have not ended.
     live: usize,
+    /// Whether it has been and is no more: before its fork it has no live threads either.
+    ended: bool,
     end_ns: u64,
     /// The thread that waits for its end.
     waiting: Option<u32>,
@@ -51,6 +53,7 @@ pub fn times(script: &Script) -> Vec<Span> {
         process.live -= 1;
         process.end_ns = process.end_ns.max(thread.clock_ns);
         if process.live == 0 {
+            process.ended = true;
             ready.extend(process.waiting.take());
         }
     }
@@ -92,7 +95,7 @@ fn go(
             }
             Action::Wait(child) => {
                 let process = processes.entry(*child).or_default();
-                if process.live > 0 {
+                if !process.ended {
                     return Some(*child);
                 }
                 thread.clock_ns = begin_ns.max(process.end_ns);
@@ -103,4 +106,21 @@ fn go(
         thread.next += 1;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn who_waits_goes_on_when_the_other_has_ended() {
+        let text = "etude script 1\n0: compute(0.000000001)\n0: start(1)\n1: compute(0.000000010)\n1: fork(2)\n\
+                    0: wait(2)\n0: sync() = 0 <0.000000005>\n1: exec()\n2: start(3)\n3: compute(0.000000100)\n";
+        let script = parse("s", text.as_bytes()).unwrap().script;
+        let spans: Vec<_> = times(&script).iter().map(|span| (span.begin_ns, span.end_ns)).collect();
+        let wanted = [(0, 1), (1, 1), (1, 11), (11, 11), (1, 111), (111, 116), (11, 11), (11, 11), (11, 111)];
+        assert_eq!(spans, wanted);
+        assert_eq!(turns(&times(&script)), [0, 1, 1, 11, 11, 111, 111, 111, 111]);
+    }
 }

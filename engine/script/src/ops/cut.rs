@@ -7,7 +7,7 @@ use super::prune::prune;
 use super::{Made, Refused};
 use crate::model::{Action, Called, Needed, Script, Step, What};
 use crate::times::{Span, times, turns};
-use crate::world::{Description, Kept, Process, World};
+use crate::world::{Description, Kept, NodeId, Process, World};
 
 const O_CLOEXEC: u64 = 0o2000000;
 /// O_CREAT, O_EXCL, O_TRUNC and O_TMPFILE without O_DIRECTORY: they have been done.
@@ -51,6 +51,8 @@ struct Cutting {
     known: HashSet<u32>,
     /// What cannot be opened anew: pipes, sockets.
     lost: HashSet<Description>,
+    /// Names that were given to files that have none any more, and the thread that opened each last.
+    lent: BTreeMap<NodeId, (Vec<u8>, u32)>,
     rhythm: Rhythm,
 }
 
@@ -98,6 +100,7 @@ impl Cutting {
             needed: Vec::new(),
             present,
             lost: HashSet::new(),
+            lent: BTreeMap::new(),
             rhythm: Rhythm::default(),
             world,
         }
@@ -115,6 +118,10 @@ impl Cutting {
         }
         // What the processes that are made so far have: each begins with what the one that forks it has.
         self.process(0, &Process::default());
+        for (node, (name, thread)) in std::mem::take(&mut self.lent) {
+            let directory = self.world.names.node(node).kept == Kept::Directory;
+            self.rhythm.push(thread, remove(&rooted(&name), directory));
+        }
     }
 
     /// A process' descriptors, its threads, and the processes that it forked.
@@ -164,43 +171,42 @@ impl Cutting {
         }
     }
 
-    /// Opens a file anew, at its position. One that has no name any more gets one, which is taken away at once.
+    /// Opens a file anew, at its position.
     fn open(&mut self, thread: u32, descriptor: i32, description: Description, cloexec: u64) {
         let opened = self.world.opened[description as usize].clone();
         let Some(node) = opened.node else { return };
-        let kept = &self.world.names.node(node).kept;
-        let directory = *kept == Kept::Directory;
-        let named = self.world.names.name(node).map(<[u8]>::to_vec);
-        let path = named.clone().unwrap_or_else(|| self.new_name());
-        if named.is_none() {
-            let what = match *kept {
-                Kept::File { bytes, allocated, seen } => {
-                    What::File { bytes, allocated: (allocated < bytes).then_some(allocated), seen }
-                }
-                _ => What::Directory,
-            };
-            self.needed.push(Needed { path: path.clone().into(), what });
-        }
+        let path = match self.world.names.name(node) {
+            Some(name) => rooted(name),
+            None => rooted(&self.lend(node, thread)),
+        };
         let flags = opened.flags & !DONE & !O_CLOEXEC | cloexec;
-        let rooted = rooted(&path);
-        self.rhythm.push(thread, call("openat", &[HERE, 0, flags], &[&rooted], i64::from(descriptor)));
-        if named.is_none() {
-            self.rhythm.push(thread, remove(&rooted, directory));
-        }
-        if opened.position > 0 && !directory {
+        self.rhythm.push(thread, call("openat", &[HERE, 0, flags], &[&path], i64::from(descriptor)));
+        if opened.position > 0 && self.world.names.node(node).kept != Kept::Directory {
             let values = [descriptor as u64, opened.position, 0];
             self.rhythm.push(thread, call("lseek", &values, &[], opened.position as i64));
         }
     }
 
-    /// A name that nothing has.
-    fn new_name(&self) -> Vec<u8> {
+    /// A name for a file that has none any more. It is taken away when all is open.
+    fn lend(&mut self, node: NodeId, thread: u32) -> Vec<u8> {
+        if let Some((name, last)) = self.lent.get_mut(&node) {
+            *last = thread;
+            return name.clone();
+        }
         let taken = |name: &Vec<u8>| {
-            self.world.names.find(name).is_some()
-                || self.needed.iter().any(|needed| needed.path[..] == name[..])
+            self.world.names.find(name).is_some() || self.lent.values().any(|(lent, _)| lent == name)
         };
-        let names = (1_u32..).map(|number| format!("etude_cut{number}").into_bytes());
-        names.into_iter().find(|name| !taken(name)).expect("numbers do not end")
+        let mut names = (1_u32..).map(|number| format!("etude_cut{number}").into_bytes());
+        let name = names.find(|name| !taken(name)).expect("numbers do not end");
+        let what = match self.world.names.node(node).kept {
+            Kept::File { bytes, allocated, seen } => {
+                What::File { bytes, allocated: (allocated < bytes).then_some(allocated), seen }
+            }
+            _ => What::Directory,
+        };
+        self.needed.push(Needed { path: name.clone().into(), what });
+        self.lent.insert(node, (name.clone(), thread));
+        name
     }
 
     /// What is left of a step that began before.

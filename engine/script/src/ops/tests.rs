@@ -256,8 +256,6 @@ fn length(script: &Script) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-
     #[test]
     fn a_cut_of_all_is_the_whole(script in scripts()) {
         sound(&script)?;
@@ -472,15 +470,29 @@ write(4, 4096) = 4096 <0.000001000>
         shown(&cut(&script, 5_000, 20_000).unwrap()),
         "file \"etude_cut1\" 10
 0: openat(AT_FDCWD, \"/etude_cut1\", O_RDWR) = 3
-0: unlinkat(AT_FDCWD, \"/etude_cut1\", AT_REMOVEDIR) = 0
 0: fork(1)
 1: close(3) = 0
+0: unlinkat(AT_FDCWD, \"/etude_cut1\", AT_REMOVEDIR) = 0
 0: wait(1)
 0: read(3, 4) = 4 <0.000001000>
 1: compute(0.000004000)
 1: exec()
 "
         .replace("AT_REMOVEDIR", "0")
+    );
+}
+
+#[test]
+fn descriptors_of_a_file_without_a_name_are_of_one_file_after_a_cut() {
+    let script = read(
+        "file \"t\" 10\nopen(\"t\", O_RDWR) = 3 <0.000001000>\nopen(\"t\", O_RDONLY) = 4 <0.000001000>
+unlink(\"t\") = 0 <0.000001000>\nwrite(3, 90) = 90 <0.000001000>\nread(4, 99) = 90 <0.000001000>\n",
+    );
+    assert_eq!(
+        shown(&cut(&script, 3_000, 20_000).unwrap()),
+        "file \"etude_cut1\" 10\nopenat(AT_FDCWD, \"/etude_cut1\", O_RDWR) = 3
+openat(AT_FDCWD, \"/etude_cut1\", O_RDONLY) = 4\nunlinkat(AT_FDCWD, \"/etude_cut1\", 0) = 0
+write(3, 90) = 90 <0.000001000>\nread(4, 99) = 90 <0.000001000>\n"
     );
 }
 
@@ -545,6 +557,10 @@ fn sizes_become_multiples_and_files_large_enough() {
     let scaled = shown(&scale_sizes(&script, Sizes { factor: 0.3, align: 512 }).unwrap());
     assert!(scaled.starts_with("file \"in\" 2560\n"), "{scaled}");
     assert_eq!(scaled.matches("read(3, 1024) = 1024").count(), 2, "{scaled}");
+    // 7 bytes ten times, each rounded up to 4: the file must hold 40.
+    let many = read(&format!("file \"a\" 70\nopen(\"a\", O_RDONLY) = 3\n{}", "read(3, 7) = 7\n".repeat(10)));
+    let scaled = shown(&scale_sizes(&many, Sizes { factor: 0.5, align: 1 }).unwrap());
+    assert!(scaled.starts_with("file \"a\" 40\n"), "{scaled}");
     for (factor, align) in [(0.0, 1), (f64::NAN, 1), (-1.0, 1), (1.0, 0)] {
         assert!(scale_sizes(&script, Sizes { factor, align }).is_err());
     }
