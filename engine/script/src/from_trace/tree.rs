@@ -168,10 +168,10 @@ impl Tree {
         path
     }
 
-    /// Where a path leads, and the links on the way.
+    /// Where a path leads, and the links that its last component is: those in its directories are not named in a script.
     fn walk(&self, base: &[u8], text: &[u8], follow: bool) -> (Vec<u8>, Vec<Vec<u8>>) {
         let mut rest: Vec<Vec<u8>> = components(text).rev().map(<[u8]>::to_vec).collect();
-        let (mut path, mut passed) = (base.to_vec(), Vec::new());
+        let (mut path, mut passed, mut links) = (base.to_vec(), Vec::new(), 0);
         while let Some(component) = rest.pop() {
             if component == b".." {
                 path.truncate(parent(&path).map_or(1, <[u8]>::len));
@@ -183,10 +183,13 @@ impl Tree {
             path.extend_from_slice(&component);
             if self.linked
                 && (follow || !rest.is_empty())
-                && passed.len() < 40
+                && links < 40
                 && let Some(target) = self.link_at(&path)
             {
-                passed.push(path.clone());
+                links += 1;
+                if rest.is_empty() {
+                    passed.push(path.clone());
+                }
                 let directory = parent(&path).map_or(1, <[u8]>::len);
                 path.truncate(if target.first() == Some(&b'/') { 1 } else { directory });
                 rest.extend(components(&target).rev().map(<[u8]>::to_vec));
