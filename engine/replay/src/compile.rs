@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use etude_calls::{Kind, Moves, Outcome};
-use etude_script::{Action, Called, Script, Step};
+use etude_script::{Action, Called, Script, Step, What};
 use etude_trace::Event;
 use smallvec::SmallVec;
 
@@ -59,6 +59,7 @@ pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
         }
     }
     lanes.iter_mut().for_each(|lane| lane.mark(Marked::End));
+    names.add_needed(script);
     let head = Head {
         notes: script.notes.clone(),
         threads: lanes
@@ -117,6 +118,18 @@ impl Names {
         let place = self.all.len() as u64;
         self.places.insert(name.to_vec(), place);
         place
+    }
+}
+
+impl Names {
+    /// Also those of files that have to be there.
+    fn add_needed(&mut self, script: &Script) {
+        for each in &script.needed {
+            self.number(&each.path);
+            if let What::Link(to) | What::HardLink(to) = &each.what {
+                self.number(to);
+            }
+        }
     }
 }
 

@@ -1,12 +1,15 @@
 //! The compiled form of a script: a roll (docs/roll-format.md). Small, quickly read, and checked: nothing in it is trusted.
 
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::io::{self, Write};
 use std::ops::Range;
 
 use etude_script::{Needed, What};
 use etude_trace::Event;
-use etude_trace::parts::{Decoder, Encoder, Head as ChunkHead, Kind, checked, head, put, take};
+use etude_trace::parts::{
+    Decoder, Encoder, Head as ChunkHead, Kind, checked, head, put, take, unzigzag, zigzag,
+};
 use serde::{Deserialize, Serialize};
 
 const MAGIC: &[u8; 8] = b"etuderol";
@@ -109,11 +112,8 @@ impl<W: Write> Writer<W> {
         let mut writer = Writer { out, encoder: Encoder::new(LEVEL)?, payload: Vec::new() };
         let header = Head { format: "etude-roll".into(), version: VERSION, ..header.clone() };
         writer.frame(HEADER, &serde_json::to_vec(&header)?)?;
-        let mut bytes = Vec::new();
-        put(&mut bytes, names.len() as u64);
-        names.iter().for_each(|name| text(&mut bytes, name));
-        writer.packed(NAMES, &bytes)?;
-        writer.packed(NEEDED, &needed_bytes(needed))?;
+        writer.packed(NAMES, &names_bytes(names))?;
+        writer.packed(NEEDED, &needed_bytes(needed, names))?;
         Ok(writer)
     }
 
@@ -174,33 +174,48 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn text(bytes: &mut Vec<u8>, text: &[u8]) {
-    put(bytes, text.len() as u64);
-    bytes.extend_from_slice(text);
+/// How many bytes each has in common with the one before, how many more it has, and these: columns.
+fn names_bytes(names: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put(&mut bytes, names.len() as u64);
+    let before = || std::iter::once(&[][..]).chain(names.iter().map(Vec::as_slice));
+    let common =
+        |(before, name): (&[u8], &Vec<u8>)| before.iter().zip(name).take_while(|(a, b)| a == b).count();
+    let commons: Vec<usize> = before().zip(names).map(common).collect();
+    commons.iter().for_each(|common| put(&mut bytes, *common as u64));
+    names.iter().zip(&commons).for_each(|(name, common)| put(&mut bytes, (name.len() - common) as u64));
+    names.iter().zip(&commons).for_each(|(name, common)| bytes.extend_from_slice(&name[*common..]));
+    bytes
 }
 
-fn needed_bytes(needed: &[Needed]) -> Vec<u8> {
+/// Columns: kinds, paths (as names, by the difference to the one before), two numbers.
+fn needed_bytes(needed: &[Needed], names: &[Vec<u8>]) -> Vec<u8> {
+    let places: HashMap<&[u8], u64> = names.iter().map(Vec::as_slice).zip(0..).collect();
+    let place = |path: &[u8]| places.get(path).copied().expect("paths of needed files are names");
+    let rows: Vec<(u64, u64, u64, u64)> = needed
+        .iter()
+        .map(|each| {
+            let path = place(&each.path);
+            match &each.what {
+                What::File { bytes, allocated, seen } => (
+                    u64::from(!seen),
+                    path,
+                    *bytes,
+                    allocated.map_or(0, |allocated| allocated.saturating_add(1)),
+                ),
+                What::Directory => (2, path, 0, 0),
+                What::Link(to) => (3, path, place(to), 0),
+                What::HardLink(of) => (4, path, place(of), 0),
+            }
+        })
+        .collect();
     let mut bytes = Vec::new();
-    put(&mut bytes, needed.len() as u64);
-    for each in needed {
-        text(&mut bytes, &each.path);
-        match &each.what {
-            What::File { bytes: size, allocated, seen } => {
-                put(&mut bytes, if *seen { 0 } else { 1 });
-                put(&mut bytes, *size);
-                put(&mut bytes, allocated.map_or(0, |allocated| allocated + 1));
-            }
-            What::Directory => put(&mut bytes, 2),
-            What::Link(to) => {
-                put(&mut bytes, 3);
-                text(&mut bytes, to);
-            }
-            What::HardLink(of) => {
-                put(&mut bytes, 4);
-                text(&mut bytes, of);
-            }
-        }
-    }
+    put(&mut bytes, rows.len() as u64);
+    rows.iter().for_each(|row| put(&mut bytes, row.0));
+    let before = std::iter::once(0).chain(rows.iter().map(|row| row.1));
+    before.zip(&rows).for_each(|(before, row)| put(&mut bytes, zigzag(before, row.1)));
+    rows.iter().for_each(|row| put(&mut bytes, row.2));
+    rows.iter().for_each(|row| put(&mut bytes, row.3));
     bytes
 }
 
@@ -254,8 +269,11 @@ impl Roll {
                 HEADER => roll.header(payload)?,
                 FOOTER => ended = true,
                 CALLS => roll.chunk(payload, at)?,
-                NAMES => roll.names = names(&unpacked(payload)?)?,
-                NEEDED => roll.needed = needed(&unpacked(payload)?)?,
+                NAMES => roll.names = names(&unpacked(payload)?).ok_or("has names that are nonsense")?,
+                NEEDED => {
+                    let found = needed(&unpacked(payload)?, &roll.names);
+                    roll.needed = found.ok_or("has needed files that are nonsense")?;
+                }
                 MARKS => roll.add_marks(&unpacked(payload)?)?,
                 _ => return Err("has a part that this version does not know".into()),
             }
@@ -352,38 +370,49 @@ fn unpacked(payload: &[u8]) -> Result<Vec<u8>, String> {
     zstd::bulk::decompress(payload, MOST).map_err(|error| format!("cannot be decompressed ({error})"))
 }
 
-fn taken<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = usize::try_from(take(bytes)?).ok()?;
-    bytes.split_off(..length)
+/// So many numbers.
+fn column(bytes: &mut &[u8], many: usize) -> Option<Vec<u64>> {
+    (0..many).map(|_| take(bytes)).collect()
 }
 
-fn names(mut bytes: &[u8]) -> Result<Vec<CString>, String> {
-    const WRONG: &str = "has names that are nonsense";
-    let many = take(&mut bytes).ok_or(WRONG)?;
-    let name = |bytes: &mut &[u8]| CString::new(taken(bytes)?).ok();
-    let names = (0..many).map(|_| name(&mut bytes).ok_or(WRONG.to_owned()));
-    names.collect()
+/// How many rows follow: no more than there are bytes.
+fn rows(bytes: &mut &[u8]) -> Option<usize> {
+    usize::try_from(take(bytes)?).ok().filter(|many| *many <= bytes.len())
 }
 
-fn needed(mut bytes: &[u8]) -> Result<Vec<Needed>, String> {
-    const WRONG: &str = "has needed files that are nonsense";
-    let many = take(&mut bytes).ok_or(WRONG)?;
-    (0..many).map(|_| one_needed(&mut bytes).ok_or(WRONG.to_owned())).collect()
+fn names(mut bytes: &[u8]) -> Option<Vec<CString>> {
+    let many = rows(&mut bytes)?;
+    let (commons, more) = (column(&mut bytes, many)?, column(&mut bytes, many)?);
+    let mut names: Vec<CString> = Vec::with_capacity(many);
+    for (common, more) in commons.into_iter().zip(more) {
+        let before = names.last().map_or(&[][..], |name| name.as_bytes());
+        let mut name = before.get(..usize::try_from(common).ok()?)?.to_vec();
+        name.extend_from_slice(bytes.split_off(..usize::try_from(more).ok()?)?);
+        names.push(CString::new(name).ok()?);
+    }
+    bytes.is_empty().then_some(names)
 }
 
-fn one_needed(bytes: &mut &[u8]) -> Option<Needed> {
-    let path = taken(bytes)?.into();
-    let what = match take(bytes)? {
-        kind @ (0 | 1) => {
-            let (size, allocated) = (take(bytes)?, take(bytes)?);
-            What::File { bytes: size, allocated: allocated.checked_sub(1), seen: kind == 0 }
-        }
-        2 => What::Directory,
-        3 => What::Link(taken(bytes)?.into()),
-        4 => What::HardLink(taken(bytes)?.into()),
-        _ => return None,
-    };
-    Some(Needed { path, what })
+fn needed(mut bytes: &[u8], names: &[CString]) -> Option<Vec<Needed>> {
+    let many = rows(&mut bytes)?;
+    let [kinds, paths, first, second] = [(); 4].map(|()| column(&mut bytes, many));
+    let (kinds, paths, first, second) = (kinds?, paths?, first?, second?);
+    let name = |place: u64| Some(names.get(usize::try_from(place).ok()?)?.as_bytes().into());
+    let (mut before, mut found) = (0, Vec::with_capacity(many));
+    for at in 0..many {
+        before = unzigzag(before, paths[at]);
+        let what = match kinds[at] {
+            kind @ (0 | 1) => {
+                What::File { bytes: first[at], allocated: second[at].checked_sub(1), seen: kind == 0 }
+            }
+            2 => What::Directory,
+            3 => What::Link(name(first[at])?),
+            4 => What::HardLink(name(first[at])?),
+            _ => return None,
+        };
+        found.push(Needed { path: name(before)?, what });
+    }
+    bytes.is_empty().then_some(found)
 }
 
 fn marks(mut bytes: &[u8]) -> Option<(usize, Vec<Mark>)> {

@@ -323,6 +323,22 @@ proptest! {
     }
 
     #[test]
+    fn what_is_needed_is_read_as_it_was_written(
+        files in proptest::collection::vec(("[a-c/]{1,9}", 0..4_u8, any::<u64>(), proptest::option::of(any::<u32>())), 0..30)
+    ) {
+        let mut with = one_file();
+        for (path, kind, bytes, allocated) in &files {
+            let what = match kind {
+                0 | 1 => What::File { bytes: *bytes, allocated: allocated.map(u64::from), seen: *kind == 0 },
+                2 => What::Directory,
+                _ => What::Link(b"a/b"[..].into()),
+            };
+            with.needed.push(Needed { path: path.as_bytes().into(), what });
+        }
+        prop_assert_eq!(Roll::read(compiled(&with)).unwrap().needed, with.needed);
+    }
+
+    #[test]
     fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = Roll::read(bytes);
     }

@@ -23,7 +23,7 @@ mod writer;
 pub mod parts {
     pub use crate::chunk::{Decoder, Encoder, Head, MOST_EVENTS};
     pub use crate::frame::{HEAD, Kind, checked, head};
-    pub use crate::varint::{put, take};
+    pub use crate::varint::{put, take, unzigzag, zigzag};
 }
 
 pub use columns::columns;
