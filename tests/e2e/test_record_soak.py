@@ -15,6 +15,8 @@ from etude.program import engine_path
 
 pytestmark = [pytest.mark.needs_program("gcc"), pytest.mark.slow]
 BENCH = Path(__file__).parents[2] / "bench"
+SECONDS = "2.5"
+"""Of each way of --full: the recorder is stopped for the first time after 2 s."""
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
@@ -23,7 +25,16 @@ with pytest.MonkeyPatch.context() as patch:
 
 def test_no_call_is_lost_torn_or_there_twice(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    words = [sys.executable, BENCH / "soak.py", "--seconds", "5", "--record", page, "--engine", engine_path()]
+    words = [
+        sys.executable,
+        BENCH / "soak.py",
+        "--seconds",
+        SECONDS,
+        "--record",
+        page,
+        "--engine",
+        engine_path(),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert page.read_text(encoding="utf-8") == done.stdout
@@ -33,15 +44,16 @@ def test_no_call_is_lost_torn_or_there_twice(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def soaked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """Columns of a short recording in which all was right, and the lanes of the program."""
+    """A file with the columns of a short recording in which all was right, and the lanes of the program."""
     place = tmp_path_factory.mktemp("soaked")
-    kept = soak.soak(place, Path(engine_path()), 1.0, 2, 4000.0, "wait")
-    return place / "soak.trace", kept.lanes
+    kept = soak.soak(place, Path(engine_path()), 0.4, 2, 4000.0, "wait")
+    soak_check.columns_of(Path(engine_path()), place / "soak.trace", place / "columns")
+    return place / "columns", kept.lanes
 
 
-def changed(change: str, seed: int, trace: Path, lanes: Any, place: Path) -> Any:
+def changed(change: str, seed: int, file: Path, lanes: Any) -> Any:
     """What is found when one call of a worker was left out, is there twice, or has another value."""
-    columns = soak_check.columns_of(Path(engine_path()), trace, place / "columns")
+    columns = soak_check.Columns(file)
     worker = int(np.flatnonzero(lanes["flags"] == 1)[0])
     [thread] = [each["thread"] for each in columns.index["meta"] if each.get("tid") == lanes["tid"][worker]]
     parts = list(columns.parts())
@@ -63,10 +75,8 @@ def changed(change: str, seed: int, trace: Path, lanes: Any, place: Path) -> Any
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("change", ["less", "twice", "other"])
-def test_one_wrong_call_among_all_is_found(
-    change: str, seed: int, soaked: tuple[Path, Any], tmp_path: Path
-) -> None:
-    found = changed(change, seed, *soaked, tmp_path)
+def test_one_wrong_call_among_all_is_found(change: str, seed: int, soaked: tuple[Path, Any]) -> None:
+    found = changed(change, seed, *soaked)
     assert found.lost + found.torn + found.doubled > 0
     if change == "less":
         assert (found.lost, found.doubled) == (1, 0)
@@ -76,9 +86,8 @@ def test_one_wrong_call_among_all_is_found(
         assert found.doubled == 0
 
 
-def test_nothing_is_found_where_all_is_right(soaked: tuple[Path, Any], tmp_path: Path) -> None:
-    trace, lanes = soaked
-    columns = soak_check.columns_of(Path(engine_path()), trace, tmp_path / "columns")
-    found = soak_check.Check(columns, lanes, gaps=False).run()
+def test_nothing_is_found_where_all_is_right(soaked: tuple[Path, Any]) -> None:
+    file, lanes = soaked
+    found = soak_check.Check(soak_check.Columns(file), lanes, gaps=False).run()
     assert (found.lost, found.torn, found.doubled, found.strange, found.examples) == (0, 0, 0, 0, [])
     assert found.checked > 5000

@@ -36,7 +36,9 @@ def test_values_that_differ_by_one_tick_are_no_groups():
 
 @pytest.mark.parametrize("n", [10, 20, 40])
 @pytest.mark.parametrize(
-    "draw", [normal(0.05), lognormal(0.30), weibull, lambda rng, r, n: rng.random((r, n))], ids=str
+    "draw",
+    [normal(0.05), lognormal(0.30), weibull, lambda rng, r, n: rng.random((r, n))],
+    ids=["normal", "lognormal", "weibull", "uniform"],
 )
 def test_one_group_is_seldom_taken_for_two(draw, n):
     found = [groups(x) is not None for x in draw(np.random.default_rng(12), 1000, n)]
