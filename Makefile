@@ -13,11 +13,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 DEMO := build/demo
+PROCESSES ?= 2
 
 # cargo takes an empty CARGO_TARGET_DIR for a directory without a name, and fails.
 ifeq ($(strip $(CARGO_TARGET_DIR)),)
 unexport CARGO_TARGET_DIR
 endif
+
+# Without Python's own cache each start of a program, of hundreds, compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard .cargo/config.toml) \
 	$(shell find engine -name target -prune -o -type f \( -name '*.rs' -o -name Cargo.toml \) -print 2>/dev/null)
@@ -84,9 +88,11 @@ test-packages:
 test-rust: $(SETUP_STAMP)
 	@packaging/part.sh 'Rust tests' 240 $(CARGO) test --release --workspace
 
-# Its parts, and what they took, stand above pytest's own closing line.
+# First what may run beside each other, then the rest, one after the other: e2e measures, and `serial` is serial. The
+# parts, and what they took, stand above pytest's own closing lines.
 test-python: $(SETUP_STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m beside
+	$(BIN)/python -m pytest -m 'not beside'
 
 # Requirements first and alone: then an edit of Rust costs cargo and a second of pip.
 # A stamp is as old as the beginning of the work: what is edited meanwhile is newer than it.

@@ -107,7 +107,10 @@ def peer(name: str, *flags: str) -> str:
     source = next(path for path in (sources / f"{name}.c", sources / f"{name}.f90") if path.exists())
     compiler = {".c": "cc", ".f90": "gfortran"}[source.suffix]
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run([compiler, "-O2", *flags, "-o", str(program), str(source)], check=True)
+        # Under another name first: a second process may compile it at this moment, or run it.
+        made = program.with_name(f"{program.name}.{os.getpid()}")
+        subprocess.run([compiler, "-O2", *flags, "-o", str(made), str(source)], check=True)
+        made.replace(program)
     return str(program)
 
 

@@ -1,20 +1,21 @@
 """What all tests share: visible skips for what a machine lacks, and what each part of the tests took.
 
-Markers: `needs_program("groff", package="groff-base")`, `needs_root`, `serial`, `slow`.
+Markers: `needs_program("groff", package="groff-base")`, `needs_root`, `serial`, `slow`; and `beside`, which nobody
+writes: all have it that may run beside each other, as `make test` runs them (`pytest -n 2 -m beside`).
 """
 
 import os
 import shutil
 from collections import defaultdict
-from pathlib import Path
+from collections.abc import Container, Iterable
 
 import pytest
 from hypothesis import settings
 
-TESTS = Path(__file__).parent
-
-# Seconds that each part may take before a warning; a part is a directory here, `unit` is all others.
-SHARE_S = {"unit": 180.0, "e2e": 240.0, "packaging": 120.0}
+# Seconds that each part may take before a warning; a part is a directory here, `serial` is what has this mark in all
+# other directories, `unit` the rest of these. It is time on the wall: what runs at once counts once.
+SHARE_S = {"unit": 150.0, "serial": 40.0, "e2e": 270.0, "packaging": 120.0}
+DIRECTORIES = ("e2e", "packaging")
 
 # All checks together try the same examples each time: what they say of a change is about the change. Single runs of
 # pytest go on looking for others.
@@ -22,8 +23,8 @@ settings.register_profile("checks", derandomize=True)
 if os.environ.get("ETUDE_CI_UNDER_TIMEOUT"):
     settings.load_profile("checks")
 
-took_s: dict[str, float] = defaultdict(float)
-part_of: dict[str, str] = {}
+ran: dict[str, list[tuple[float, float]]] = defaultdict(list)
+"""When each step of the tests of a part began and ended."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,13 +32,15 @@ def pytest_configure(config: pytest.Config) -> None:
         "needs_program(name, package=None): skipped, visibly, where the program is not installed",
         "needs_root: skipped, visibly, for other users",
         "slow: takes more than a few seconds",
+        "beside: may run beside others that have this mark; put here, by where a test stands",
     ):
         config.addinivalue_line("markers", line)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        part_of[item.nodeid] = part(item.path)
+        if part(item.nodeid, item.keywords) == "unit":
+            item.add_marker("beside")
         for reason in lacking(item):
             item.add_marker(pytest.mark.skip(reason=reason))
 
@@ -55,18 +58,30 @@ def lacking(item: pytest.Item) -> list[str]:
     return reasons
 
 
-def part(path: Path) -> str:
-    parts = path.relative_to(TESTS).parts if path.is_relative_to(TESTS) else ()
-    return parts[0] if parts and parts[0] in SHARE_S else "unit"
+def part(nodeid: str, keywords: Container[str]) -> str:
+    """Of a test, of which its process and the one that collects the reports of several know no more than this."""
+    directories = nodeid.split("::")[0].split("/")[:-1]
+    named = next((each for each in DIRECTORIES if each in directories), None)
+    return named or ("serial" if "serial" in keywords else "unit")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    took_s[part_of.get(report.nodeid, "unit")] += report.duration
+    ran[part(report.nodeid, report.keywords)].append((report.start, report.stop))
+
+
+def covered(spans: Iterable[tuple[float, float]]) -> float:
+    """Seconds that are in at least one of them."""
+    seconds, until = 0.0, 0.0
+    for start, stop in sorted(spans):
+        seconds += max(stop - max(start, until), 0.0)
+        until = max(until, stop)
+    return seconds
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Just above pytest's closing line, which stays the last one."""
-    for name, seconds in sorted(took_s.items()):
+    for name, spans in sorted(ran.items()):
+        seconds = covered(spans)
         terminalreporter.write_line(f"== {name} tests: {seconds:.1f} s of {SHARE_S[name]:.0f} s")
         if seconds > SHARE_S[name]:
             terminalreporter.write_line(f"== WARNING: {name} tests took more than their share")
