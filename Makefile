@@ -86,7 +86,7 @@ test-packages:
 	@packaging/part.sh 'Debian packages' 90 packaging/install-debian-packages.sh
 
 test-rust: $(SETUP_STAMP)
-	@packaging/part.sh 'Rust tests' 240 $(CARGO) test --release --workspace
+	@packaging/part.sh 'Rust tests' 180 $(CARGO) test --profile checks --workspace
 
 # First what may run beside each other, then the rest, one after the other: e2e measures, and `serial` is serial. The
 # parts, and what they took, stand above pytest's own closing lines.
