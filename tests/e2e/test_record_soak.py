@@ -46,7 +46,7 @@ def test_no_call_is_lost_torn_or_there_twice(tmp_path: Path) -> None:
 def soaked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A file with the columns of a short recording in which all was right, and the lanes of the program."""
     place = tmp_path_factory.mktemp("soaked")
-    kept = soak.soak(place, Path(engine_path()), 0.4, 2, 4000.0, "wait")
+    kept = soak.soak(place, Path(engine_path()), 0.4, 2, 20000.0, "wait")
     soak_check.columns_of(Path(engine_path()), place / "soak.trace", place / "columns")
     return place / "columns", kept.lanes
 
