@@ -184,7 +184,7 @@ def size_rows(rounds: int, place: Scratch) -> list[Row]:
     for _ in range(max(rounds, 2)):
         run([*place.recorder("-q"), "/bin/true"], place)
         start = trace(place.memory / "next.trace").foot["recorder_cpu_s"]
-        run([*place.recorder("-q"), *tar], place)
+        run([*place.recorder("-q", "--no-snapshot"), *tar], place)
         found = trace(place.memory / "next.trace")
         events = found.foot["events"]
         bytes_each.append(found.bytes / events)
@@ -193,6 +193,8 @@ def size_rows(rounds: int, place: Scratch) -> list[Row]:
     size, cpu = spread(bytes_each), spread(each)
     strace = f"strace text {len(text) / text.count(10):.3g} B, by zlib {zlib_bytes(text):.3g} B"
     what = f"bytes on disk a call: tar of {TREE}, {events:,} calls"
+    run([*place.recorder("-q"), *tar], place)
+    with_list = trace(place.memory / "next.trace").bytes / events
     return [
         Row(
             what,
@@ -200,6 +202,13 @@ def size_rows(rounds: int, place: Scratch) -> list[Row]:
             f"{size} B",
             f"≤ {BYTES:g} B",
             size.median <= BYTES,
+        ),
+        Row(
+            "the same with the list of the files that were named, as recorded by default",
+            "–",
+            f"{with_list:.3g} B",
+            "–",
+            None,
         ),
         Row(
             "the recorder's CPU time a call, ns: the same, emptying rings, coding, zstd",

@@ -55,6 +55,8 @@ def recorded_work(rounds: int, place: Scratch) -> list[Row]:
     for make in (tar, gzipped, sqlite, git, compile_tree):
         workload = make(place.memory)
         found.append(work_row(workload.what, measured(workload, rounds, place)))
+        if make is gzipped:
+            found.append(list_row(workload, rounds, place))
         shutil.rmtree(workload.directory)
     return [*found, *exec_rows(rounds, place), start_row(rounds, place)]
 
@@ -66,13 +68,27 @@ def measured(workload: Workload, rounds: int, place: Scratch) -> Found:
         return elapsed_s([*before, "/bin/sh", "-c", workload.command], workload, place)
 
     def recorded() -> float:
-        return plain(*place.recorder("-q"))
+        return plain(*place.recorder("-q", "--no-snapshot"))
 
     recorded()
     progress(workload.what)
     found = interleave({"plain": plain, "recorded": recorded}, rounds)
     return Found(
         found["plain"], found["recorded"], trace(place.memory / "next.trace"), strace_ratio(workload, place)
+    )
+
+
+def list_row(workload: Workload, rounds: int, place: Scratch) -> Row:
+    """What the list of files takes that the recorder makes when the program has ended."""
+
+    def recorded(*options: str) -> float:
+        words = [*place.recorder("-q", *options), "/bin/sh", "-c", workload.command]
+        return elapsed_s(words, workload, place)
+
+    found = interleave({"with": recorded, "without": lambda: recorded("--no-snapshot")}, rounds)
+    added = spread([1e3 * (a - b) for a, b in zip(found["with"], found["without"], strict=True)])
+    return Row(
+        f"ms after the program's end, for the list of files: {workload.what}", "–", f"{added} ms", "–", None
     )
 
 
