@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,14 +126,14 @@ def within(calls: Sequence[str], made: Sequence[str]) -> bool:
 
 
 @pytest.fixture
-def by_hand(tmp_path: Path) -> Iterator[Path]:
+def by_hand(tmp_path: Path) -> Path:
     """A script that reads a file and writes another."""
     (tmp_path / "a.script").write_text(
         'etude script 1\nfile "in" 100\nopenat(AT_FDCWD, "in", O_RDONLY) = 3 <0.00001>\nread(3, 100) = 100 <0.00001>\n'
         'openat(AT_FDCWD, "out", O_RDWR|O_CREAT, 0644) = 4 <0.00001>\ncompute(0.001)\nwrite(4, 100) = 100 <0.00001>\n'
     )
     run("compile", "-q", "a.script", at=tmp_path)
-    yield tmp_path
+    return tmp_path
 
 
 def test_a_hand_written_script_is_played(by_hand: Path) -> None:
@@ -222,8 +222,8 @@ def test_an_ordinary_user_replays_within_the_directory(by_hand: Path) -> None:
     with everybodys() as place:
         shutil.copy(by_hand / "a.script", place)
         (place / "a.script").chmod(0o644)
-        words = "prepare -q a.script stage && ./etude-engine compile -q a.script && ./etude-engine replay --json a.roll stage"
-        shell = ["sh", "-c", f"./etude-engine {words}"]
+        verbs = ["prepare -q a.script stage", "compile -q a.script", "replay --json a.roll stage"]
+        shell = ["sh", "-c", " && ".join(f"./etude-engine {verb}" for verb in verbs)]
         done = subprocess.run(
             shell, cwd=place, user=NOBODY, group=NOBODY, capture_output=True, text=True, check=False
         )
