@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from recordings import record
 
-from scripts import Made, Player, prepare, script_of
+from played import Made, Player, prepare, script_of
 
 TREE = Path(__file__).parents[1]
 

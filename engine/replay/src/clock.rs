@@ -15,7 +15,7 @@ pub fn now_ns() -> i64 {
 /// Sleeps until shortly before `target`, then spins.
 pub fn wait_until(target: i64) {
     let mut now = now_ns();
-    if target - now > 2 * AWAKE_NS {
+    if target.saturating_sub(now) > 2 * AWAKE_NS {
         let wake = target - AWAKE_NS;
         let time = libc::timespec { tv_sec: wake / 1_000_000_000, tv_nsec: wake % 1_000_000_000 };
         // SAFETY: a valid time; a signal may end it early, which spinning makes good.

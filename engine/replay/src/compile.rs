@@ -171,7 +171,7 @@ impl Lane {
     }
 
     fn call(&mut self, called: &Called, names: &mut Names) {
-        let start = self.end_us + self.gap_us();
+        let start = self.end_us.saturating_add(self.gap_us());
         let duration = self.rounded(1, called.duration_ns.unwrap_or(0).min(i64::MAX as u64 / 4));
         let mut arguments = called.arguments;
         for index in 0..called.call.row().arguments.len() {
@@ -194,7 +194,7 @@ impl Lane {
             }
         }
         self.largest = self.largest.max(moved(called));
-        self.end_us = start + duration;
+        self.end_us = start.saturating_add(duration);
         self.events.push(Event {
             start_ns: start,
             duration_ns: duration,
@@ -223,8 +223,12 @@ fn original(script: &Script) -> Original {
     for step in &script.steps {
         let now = *ends.entry(step.thread).or_default();
         match &step.action {
-            Action::Compute(ns) => *ends.entry(step.thread).or_default() += ns,
-            Action::Start(other) | Action::Fork(other) => drop(ends.insert(*other, now)),
+            Action::Compute(ns) => {
+                ends.insert(step.thread, now.saturating_add(*ns));
+            }
+            Action::Start(other) | Action::Fork(other) => {
+                ends.insert(*other, now);
+            }
             Action::Wait(other) => {
                 let until = ends.get(other).copied().unwrap_or(0);
                 ends.insert(step.thread, now.max(until));
@@ -233,7 +237,7 @@ fn original(script: &Script) -> Original {
             Action::Call(called) => {
                 let ns = called.duration_ns.unwrap_or(0);
                 sums.timed &= called.duration_ns.is_some();
-                *ends.entry(step.thread).or_default() += ns;
+                ends.insert(step.thread, now.saturating_add(ns));
                 let (seconds, bytes) = (ns as f64 * 1e-9, called.result.max(0) as u64);
                 sums.calls_s += seconds;
                 match called.call.row().moves {

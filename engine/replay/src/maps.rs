@@ -34,6 +34,8 @@ const FIXED: u64 = libc::MAP_FIXED as u64;
 const ALLOWED: u64 =
     (libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_POPULATE)
         as u64;
+/// What may be said of memory: how it will be used, not needed, free, of huge pages. Other advice is about the machine.
+const ADVICE: [u64; 8] = [0, 1, 2, 3, 4, 8, 14, 15];
 const PAGE: u64 = 4096;
 /// The paper's stride (section 4.1), bytes.
 const STRIDE: u64 = 1024;
@@ -67,6 +69,7 @@ impl Maps {
                 arguments[2] &= !EXEC;
                 arguments[3] = arguments[3] & ALLOWED | if within.is_some() { FIXED } else { 0 };
             }
+            "madvise" if !ADVICE.contains(&arguments[2]) => return None,
             "munmap" | "msync" | "madvise" => arguments[0] = self.live(at, length)?,
             "mprotect" => {
                 arguments[0] = self.live(at, length)?;

@@ -230,19 +230,20 @@ impl Player {
 
     /// Its clock goes on by so much, at the speed that was asked for.
     fn pass(&mut self, us: u64) {
-        self.clock += (us.min(MOST_US) as f64 * 1000.0 / self.play.manner.speed) as i64;
+        let ns = (us.min(MOST_US) as f64 * 1000.0 / self.play.manner.speed) as i64;
+        self.clock = self.clock.saturating_add(ns);
     }
 
     /// Decodes what is to come while there is time for it.
     fn use_gap(&mut self, mut now: i64) {
-        while self.clock - now > SAFETY * self.feed.takes {
+        while self.clock.saturating_sub(now) > SAFETY * self.feed.takes {
             match self.feed.more(&self.play.roll, AHEAD) {
                 Ok(true) => now = now_ns(),
                 // What is damaged is found when its time comes.
                 Ok(false) | Err(_) => break,
             }
         }
-        if self.clock - now > TOUCHING {
+        if self.clock.saturating_sub(now) > TOUCHING {
             self.performer.touch(self.clock - TOUCHING);
         }
     }
@@ -273,9 +274,9 @@ impl Player {
 
     /// Moves the clock on by a call.
     fn timed(&mut self, lane: &Lane, event: &Event, begun: i64, ended: i64) {
-        let late = (begun - self.clock).max(0) as u64;
+        let late = begun.saturating_sub(self.clock).max(0) as u64;
         match self.play.manner.timing {
-            Timing::Gap => self.clock += ended - begun,
+            Timing::Gap => self.clock = self.clock.saturating_add(ended - begun),
             Timing::Absolute => self.pass(event.duration_ns),
             Timing::None => {
                 self.clock = ended;
@@ -399,6 +400,7 @@ impl Player {
         all.ended_ns.fetch_max(now, Ordering::Relaxed);
         all.undirect.fetch_add(self.performer.undirect, Ordering::Relaxed);
         self.process_lane().clock_ns.fetch_max(self.clock, Ordering::Relaxed);
+        self.lane().stuck.store(STUCK, Ordering::Relaxed);
         let mut processes = Vec::new();
         for child in std::mem::take(&mut self.children) {
             match child {

@@ -204,16 +204,23 @@ fn nothing_outside_the_directory_is_touched() {
 #[test]
 fn what_the_machine_itself_is_made_of_is_not_played() {
     let place = Place::new();
-    let disk = u64::from(libc::S_IFBLK | 0o600);
-    let report = play(
-        &script(vec![
-            (0, called("mknod", &[0, disk, 0x0800], 0, Some((0, b"disk")))),
-            (0, called("sync", &[], 0, None)),
-        ]),
-        &place.0,
-        Timing::None,
-    );
-    assert_eq!((report.calls, report.skipped), (0, 2));
+    let (disk, nobody) = (u64::from(libc::S_IFBLK | 0o600), 1_234_567);
+    let (private, anywhere) = (2, 0x7f00_0000_0000);
+    let asked = [
+        called("mknod", &[0, disk, 0x0800], 0, Some((0, b"disk"))),
+        called("sync", &[], 0, None),
+        called("fcntl", &[3, libc::F_SETOWN as u64, nobody], 0, None),
+        called("ioctl", &[3, 0x1234, 0], 0, None),
+        called("madvise", &[anywhere, 4096, libc::MADV_HWPOISON as u64], 0, None),
+    ];
+    let mut steps = vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, called("ftruncate", &[3, 4096], 0, None)),
+        (0, called("mmap", &[0, 4096, 1, private, 3, 0], anywhere as i64, None)),
+    ];
+    steps.extend(asked.map(|action| (0, action)));
+    let report = play(&script(steps), &place.0, Timing::None);
+    assert_eq!((report.calls, report.skipped, report.mismatches), (3, 5, 0), "{report:?}");
 }
 
 #[test]
