@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from recordings import record
-
 from played import Made, Player, prepare, script_of
+from recordings import record
 
 TREE = Path(__file__).parents[1]
 
