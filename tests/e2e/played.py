@@ -20,15 +20,6 @@ _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^,]+')
 _MISSING = object()
 
 
-def example(name: str) -> Path:
-    """One of the crate's examples, built if it is not."""
-    root = Path(__file__).parents[2]
-    build = ["cargo", "build", "--release", "-q", "-p", "etude-script", "--example", name]
-    subprocess.run(build, cwd=root, check=True)
-    (found,) = root.glob(f"target/*/release/examples/{name}")
-    return found
-
-
 @dataclass(frozen=True)
 class Made:
     """A script, as text, and what was said of it."""
@@ -46,10 +37,11 @@ class Made:
 
 def script_of(trace: Path, *options: str) -> Made:
     """Make a script of a trace, beside it."""
-    done = subprocess.run([example("from_trace"), trace, *options], capture_output=True, check=True)
-    path = trace.with_suffix(".script")
-    path.write_bytes(done.stdout)
-    return Made(done.stdout.decode(), done.stderr.decode("utf-8", "replace").splitlines(), path)
+    path, report = trace.with_suffix(".script"), trace.with_suffix(".report")
+    words = ["script", "-q", trace, "-o", path, "--report", report, *options]
+    subprocess.run([engine_path(), *words], check=True)
+    subprocess.run([engine_path(), "script", "check", path], check=True, capture_output=True)
+    return Made(path.read_text(), report.read_text(errors="replace").splitlines(), path)
 
 
 def prepare(script: Path, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:

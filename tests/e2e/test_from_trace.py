@@ -127,7 +127,9 @@ def test_hashed_names_tell_nothing_and_can_be_played(tmp_path: Path, place: Path
 
 
 def test_a_directory_can_be_mapped(tmp_path: Path, place: Path) -> None:
-    script = made(tmp_path, "cat", str(place / "src" / "a.c"), at=Path("/"), options=(f"{place}=in/here",))
+    script = made(
+        tmp_path, "cat", str(place / "src" / "a.c"), at=Path("/"), options=("--map", f"{place}=in/here")
+    )
     assert 'file "in/here/src/a.c" 1000' in script.text
     played(script, tmp_path)
 
