@@ -178,7 +178,9 @@ impl Lane {
             match called.call.kind(&called.arguments, index) {
                 Kind::Path | Kind::Name => arguments[index] = 0,
                 // Where data stood in memory says nothing.
-                Kind::Buffer | Kind::Iovec | Kind::Pointer | Kind::Socket => arguments[index] = 0,
+                Kind::Buffer | Kind::Iovec | Kind::Pointer | Kind::Socket | Kind::OffsetAt => {
+                    arguments[index] = 0
+                }
                 _ => {}
             }
         }
@@ -186,9 +188,11 @@ impl Lane {
             let index = usize::from(text.argument);
             match called.call.kind(&called.arguments, index) {
                 Kind::Path | Kind::Name => arguments[index] = names.number(&text.bytes),
-                Kind::Pair | Kind::OffsetAt => {
-                    let bytes = text.bytes[..].try_into().map_or(0, u64::from_le_bytes);
-                    arguments[index] = bytes;
+                Kind::Pair => arguments[index] = text.bytes[..].try_into().map_or(0, u64::from_le_bytes),
+                // 0 is none.
+                Kind::OffsetAt => {
+                    let offset = text.bytes[..].try_into().map_or(0, u64::from_le_bytes);
+                    arguments[index] = offset.wrapping_add(1);
                 }
                 _ => {}
             }
@@ -208,10 +212,11 @@ impl Lane {
 
 /// How large a buffer a call needs.
 fn moved(called: &Called) -> u64 {
-    let sizes = called.call.row().arguments.iter().zip(called.arguments);
-    let size = sizes.filter(|(kind, _)| **kind == Kind::Size).map(|(_, size)| size).max().unwrap_or(0);
-    match called.call.row().outcome {
-        Outcome::Bytes => size.max(called.result.max(0) as u64),
+    let kinds = called.call.row().arguments;
+    let of = |kind| kinds.iter().position(|each| *each == kind);
+    match (called.call.row().outcome, of(Kind::Buffer), of(Kind::Iovec)) {
+        (Outcome::Bytes, Some(buffer), _) => called.arguments[buffer + 1],
+        (Outcome::Bytes, _, Some(_)) => called.result.max(0) as u64,
         _ => 0,
     }
 }

@@ -32,11 +32,14 @@ const ANONYMOUS: u64 = libc::MAP_ANONYMOUS as u64;
 const FIXED: u64 = libc::MAP_FIXED as u64;
 /// What else may stand in a mapping's flags.
 const ALLOWED: u64 =
-    (libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_POPULATE)
-        as u64;
+    (libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
 /// What may be said of memory: how it will be used, not needed, free, of huge pages. Other advice is about the machine.
 const ADVICE: [u64; 8] = [0, 1, 2, 3, 4, 8, 14, 15];
 const PAGE: u64 = 4096;
+/// Where a program's memory can be.
+const PLACES: std::ops::Range<u64> = PAGE..1 << 47;
+/// The most that a heap grows at once.
+const MOST_GROWN: u64 = 1 << 34;
 /// The paper's stride (section 4.1), bytes.
 const STRIDE: u64 = 1024;
 /// Touches between two looks at the clock.
@@ -58,6 +61,11 @@ impl Maps {
         let [at, length, ..] = arguments;
         match event.call.name() {
             "mmap" => {
+                // What a roll says of addresses is believed only where it can be true.
+                let (result, fixed) = (event.result as u64, arguments[3] & FIXED != 0);
+                if !result.is_multiple_of(PAGE) || !PLACES.contains(&result) || fixed && result != at {
+                    return None;
+                }
                 if arguments[3] & ANONYMOUS == 0 {
                     arguments[4] = live(i64::from(arguments[4] as i32))? as u64;
                 } else if !footprint {
@@ -143,14 +151,15 @@ impl Maps {
 
     /// How much memory a recorded `brk` adds to the heap, bytes; what it gives back is not given back here.
     pub fn grown(&mut self, event: &Event) -> Option<u64> {
-        let end = event.result as u64;
+        let end = (event.result as u64).checked_next_multiple_of(PAGE).filter(|end| PLACES.contains(end))?;
         let before = self.heap.replace(end)?;
-        (end > before).then_some(end - before).filter(|grown| *grown < 1 << 40)
+        (end > before).then_some(end - before).filter(|grown| *grown < MOST_GROWN)
     }
 
     /// The heap has grown, by memory that is somewhere else.
     pub fn grow(&mut self, event: &Event, grown: u64, live: u64) {
-        self.insert((event.result as u64).wrapping_sub(grown), grown, live, true);
+        let end = (event.result as u64).next_multiple_of(PAGE);
+        self.insert(end.wrapping_sub(grown), grown, live, true);
     }
 
     /// Touches memory, going round and round, until a time.
@@ -162,7 +171,7 @@ impl Maps {
         let Some((start, stretch)) = next.map(|(start, stretch)| (*start, *stretch)) else { return };
         let mut at = start;
         while at < stretch.end && now_ns() < until {
-            let end = stretch.end.min(at + TOUCHES * STRIDE);
+            let end = stretch.end.min(at.saturating_add(TOUCHES * STRIDE));
             for place in (at..end).step_by(STRIDE as usize) {
                 let byte = (stretch.live + (place - start)) as *mut u8;
                 // SAFETY: anonymous memory that is mapped for this, writable, and used by nobody.

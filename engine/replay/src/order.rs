@@ -117,6 +117,7 @@ impl Order {
             .map(|((_, fd), slot)| (*fd, slot.clone()))
             .collect();
         for (fd, slot) in copies {
+            self.uses(here, slot.thing);
             let thing = self.thing(Some(here));
             self.slots.insert((other, fd), Slot { thing, ..slot });
         }
@@ -183,9 +184,11 @@ impl Order {
             } else {
                 self.uses(here, thing);
             }
-            if let Some(parent) = parent(&path) {
-                let thing = self.name(parent);
+            let mut below = &path[..];
+            while let Some(directory) = parent(below) {
+                let thing = self.name(directory);
                 self.uses(here, thing);
+                below = directory;
             }
         }
     }

@@ -66,6 +66,8 @@ pub struct Performer {
     piece: usize,
     scratch: Pages,
     vectors: Vec<libc::iovec>,
+    /// Offsets that stand in memory.
+    offsets: Box<[u64; 2]>,
     /// Transfers that had to be made without O_DIRECT.
     pub undirect: u64,
 }
@@ -137,6 +139,7 @@ impl Performer {
             piece: 0,
             scratch: Pages::new(SCRATCH)?,
             vectors: vec![none; VECTORS],
+            offsets: Box::default(),
             undirect: 0,
         })
     }
@@ -165,8 +168,18 @@ impl Performer {
                 self.descriptor(event, number, [live as u64, event.arguments[1], 3, 0, 0, 0])
             }
             name if refused(name, event) => Made::Skipped,
+            name if name.ends_with("xattr") && !self.is_users(event) => Made::Skipped,
             _ => self.ordinary(event, number),
         }
+    }
+
+    /// Whether an attribute is one that means nothing to the kernel.
+    fn is_users(&self, event: &Event) -> bool {
+        let name = event.call.row().arguments.iter().position(|kind| *kind == Kind::Name);
+        name.is_none_or(|index| {
+            let name = (event.arguments[index] as usize).checked_sub(1).and_then(|name| self.names.get(name));
+            name.is_some_and(|name| name.as_bytes().starts_with(b"user."))
+        })
     }
 
     /// As it was, but for descriptors, texts and data.
@@ -197,12 +210,14 @@ impl Performer {
             Made::Done { result: EINVAL, begun, .. } if self.wishes.direct && moves && event.result >= 0 => {
                 let fd = arguments[0] as i32;
                 // SAFETY: flags of a descriptor of this replay.
-                unsafe {
-                    let flags = libc::fcntl(fd, libc::F_GETFL);
-                    libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_DIRECT);
-                }
+                let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+                // SAFETY: as above.
+                unsafe { libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_DIRECT) };
                 self.undirect += 1;
-                match timed(number, arguments, |result| same(event, result)) {
+                let made = timed(number, arguments, |result| same(event, result));
+                // SAFETY: as above.
+                unsafe { libc::fcntl(fd, libc::F_SETFL, flags) };
+                match made {
                     Made::Done { result, ended, same, .. } => Made::Done { result, begun, ended, same },
                     Made::Skipped => Made::Skipped,
                 }
@@ -267,7 +282,9 @@ impl Performer {
                 let sized = call.row().arguments.get(index + 1) == Some(&Kind::Size);
                 (!sized || size <= SCRATCH as u64).then(|| pointer(&self.scratch))?
             }
-            Kind::OffsetAt => 0,
+            Kind::OffsetAt => self.offset(index, value),
+            // Nobody becomes another user by what a roll makes.
+            Kind::Mode => value & if call.name().starts_with("mknod") { 0o170777 } else { 0o1777 },
             Kind::Flags(Set::Open) => {
                 let value = value & !SIGNALS;
                 let direct = if self.wishes.direct
@@ -282,6 +299,14 @@ impl Performer {
             }
             _ => value,
         })
+    }
+
+    /// Where an offset stands, if there is one: a value is one more than it.
+    fn offset(&mut self, index: usize, value: u64) -> u64 {
+        let Some(offset) = value.checked_sub(1) else { return 0 };
+        let cell = &mut self.offsets[index / 2 % 2];
+        *cell = offset;
+        cell as *mut u64 as u64
     }
 
     /// Of a path that begins at the root it does not matter.

@@ -43,6 +43,8 @@ const MOST_US: u64 = 1 << 51;
 const SAFETY: i64 = 3;
 /// What a gap has to be longer for memory to be touched, ns; and what is left of it then.
 const TOUCHING: i64 = 100_000;
+/// A longer gap is slept through in parts, to see whether the replay goes on, ns.
+const LONG: i64 = 200_000_000;
 /// What a waiting thread spins before it sleeps.
 const SPIN_NS: i64 = 50_000;
 /// What a thread is stuck in, for whoever looks.
@@ -125,9 +127,10 @@ pub struct Player {
     children: Vec<Child>,
 }
 
+/// Something that it has started, by its number.
 enum Child {
-    Thread(std::thread::JoinHandle<()>),
-    Process(libc::pid_t),
+    Thread(std::thread::JoinHandle<()>, usize),
+    Process(libc::pid_t, usize),
 }
 
 /// Why a thread cannot go on.
@@ -224,8 +227,18 @@ impl Player {
         let now = now_ns();
         if self.clock > now {
             self.use_gap(now);
-            wait_until(self.clock);
+            while self.clock.saturating_sub(now_ns()) > LONG && self.broken() == 0 {
+                wait_until(now_ns() + LONG / 2);
+            }
+            if self.broken() == 0 {
+                wait_until(self.clock);
+            }
         }
+    }
+
+    /// Why the replay has been given up; 0 where it has not.
+    fn broken(&self) -> Broken {
+        self.play.shared.all().broken.load(Ordering::Relaxed)
     }
 
     /// Its clock goes on by so much, at the speed that was asked for.
@@ -255,6 +268,9 @@ impl Player {
             let gap = event.start_ns.saturating_sub(self.recorded);
             self.recorded = event.end_ns();
             self.compute(gap);
+            if self.broken() != 0 {
+                break;
+            }
             match self.performer.make(event) {
                 Made::Done { result, begun, ended, same } => {
                     self.timed(lane, event, begun, ended);
@@ -302,6 +318,7 @@ impl Player {
                 let play = self.play.clone();
                 let lane = play.shared.lane(thread as usize);
                 self.until(&lane.ended, lane, |ended| ended != 0)?;
+                self.reap_now(thread as usize);
             }
             Marked::Start(thread) => self.start(thread as usize)?,
             Marked::Fork(thread) => self.fork(thread as usize)?,
@@ -326,7 +343,6 @@ impl Player {
         lane.clock_ns.store(self.clock, Ordering::Relaxed);
         lane.told.fetch_add(1, Ordering::SeqCst);
         if lane.awaited.load(Ordering::SeqCst) != 0 {
-            lane.awaited.store(0, Ordering::SeqCst);
             wake(&lane.told);
         }
     }
@@ -341,11 +357,12 @@ impl Player {
                 continue;
             }
             self.lane().stuck.store(STUCK, Ordering::Relaxed);
-            other.awaited.store(1, Ordering::SeqCst);
+            other.awaited.fetch_add(1, Ordering::SeqCst);
             let value = word.load(Ordering::SeqCst);
             if !reached(value) {
                 sleep_on(word, value);
             }
+            other.awaited.fetch_sub(1, Ordering::SeqCst);
             if all.broken.load(Ordering::Relaxed) != 0 {
                 return Err(all.broken.load(Ordering::Relaxed));
             }
@@ -357,11 +374,21 @@ impl Player {
         Ok(())
     }
 
+    /// A process that has ended and was waited for is not kept: it would count as one.
+    fn reap_now(&mut self, thread: usize) {
+        let is_it = |child: &Child| matches!(child, Child::Process(_, number) if *number == thread);
+        if let Some(place) = self.children.iter().position(is_it)
+            && let Child::Process(pid, _) = self.children.swap_remove(place)
+        {
+            reap(pid, self.play.shared.all());
+        }
+    }
+
     fn start(&mut self, thread: usize) -> Result<(), Broken> {
         let performer = self.performer.another(self.performer.process.clone()).map_err(|_| MEMORY)?;
         let player = Player::new(self.play.clone(), thread, performer, self.clock);
         let started = std::thread::Builder::new().stack_size(1 << 18).spawn(move || player.run());
-        self.children.push(Child::Thread(started.map_err(|_| NO_MORE)?));
+        self.children.push(Child::Thread(started.map_err(|_| NO_MORE)?, thread));
         Ok(())
     }
 
@@ -387,7 +414,7 @@ impl Player {
                 unsafe { libc::_exit(0) }
             }
             child => {
-                self.children.push(Child::Process(child));
+                self.children.push(Child::Process(child, thread));
                 Ok(())
             }
         }
@@ -401,17 +428,24 @@ impl Player {
         all.undirect.fetch_add(self.performer.undirect, Ordering::Relaxed);
         self.process_lane().clock_ns.fetch_max(self.clock, Ordering::Relaxed);
         self.lane().stuck.store(STUCK, Ordering::Relaxed);
-        let mut processes = Vec::new();
-        for child in std::mem::take(&mut self.children) {
-            match child {
-                Child::Thread(thread) => drop(thread.join()),
-                Child::Process(pid) => processes.push(pid),
+        // A process has ended when its threads have; what these have started themselves may live on.
+        for child in &self.children {
+            if let Child::Thread(_, thread) = child {
+                let ended = &play.shared.lane(*thread).ended;
+                while ended.load(Ordering::Acquire) == 0 {
+                    sleep_on(ended, 0);
+                }
             }
         }
         self.lane().ended.store(1, Ordering::SeqCst);
         wake(&self.lane().ended);
         // Processes outlive those that have started them, but die with the thread here.
-        processes.into_iter().for_each(|pid| reap(pid, all));
+        for child in std::mem::take(&mut self.children) {
+            match child {
+                Child::Thread(thread, _) => drop(thread.join()),
+                Child::Process(pid, _) => reap(pid, all),
+            }
+        }
     }
 }
 

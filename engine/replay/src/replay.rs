@@ -53,12 +53,13 @@ pub fn replay(
     let shared = Shared::new(head.threads.len()).map_err(machine)?;
     let play = Arc::new(Play::new(roll, shared, manner).map_err(|what| Refused(what, 3))?);
     let (mut from, to) = pipe().map_err(machine)?;
+    let parent = std::process::id() as libc::pid_t;
     // SAFETY: the engine has no other thread here; the child ends by _exit.
     match unsafe { libc::fork() } {
         -1 => Err(machine(io::Error::last_os_error())),
         0 => {
             drop(from);
-            child(&play, directory, wishes, to)
+            child(&play, directory, wishes, to, parent)
         }
         pid => {
             drop(to);
@@ -109,9 +110,14 @@ fn pipe() -> io::Result<(File, File)> {
 }
 
 /// The process that plays the first thread. What stands in its way goes to `to`, with an exit status in front.
-fn child(play: &Arc<Play>, directory: &Path, wishes: Wishes, mut to: File) -> ! {
+fn child(play: &Arc<Play>, directory: &Path, wishes: Wishes, mut to: File, parent: libc::pid_t) -> ! {
     // SAFETY: plain values.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+        if libc::getppid() != parent {
+            libc::_exit(0);
+        }
+    }
     let ready =
         confine(directory).and_then(|()| missing(&play.roll.needed)).and_then(|()| performer(play, wishes));
     match ready {
@@ -187,8 +193,8 @@ fn missing(needed: &[Needed]) -> Result<(), Refused> {
         let shown = String::from_utf8_lossy(&each.path).into_owned();
         let refuse =
             |what: String| Err(Refused(format!("{shown}: {what}; etude prepare makes what a roll needs"), 5));
-        let path = Path::new("/")
-            .join(std::ffi::OsStr::from_bytes(&each.path).to_string_lossy().trim_start_matches('/'));
+        let begin = each.path.iter().position(|byte| *byte != b'/').unwrap_or(each.path.len());
+        let path = Path::new("/").join(std::ffi::OsStr::from_bytes(&each.path[begin..]));
         match (std::fs::symlink_metadata(&path), &each.what) {
             (Err(_), _) => return refuse("is needed and not there".into()),
             (Ok(found), What::File { bytes, .. }) if found.is_file() && found.len() < *bytes => {
@@ -210,6 +216,7 @@ fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared)) ->
         // SAFETY: a child of this process.
         match unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } {
             0 => {}
+            -1 => return libc::SIGKILL, // somebody else has waited for it
             _ => return status,
         }
         let now: u64 = shared.lanes().map(|lane| lane.done.load(Ordering::Relaxed)).sum();

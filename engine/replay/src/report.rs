@@ -93,7 +93,7 @@ pub fn report(head: &Head, roll_bytes: usize, shared: &Shared, manner: Manner) -
         skipped: sum(|lane| lane.skipped.load(Ordering::Relaxed)),
         mismatches: by_call.values().map(|of| of.mismatches).sum(),
         ratios: Ratios {
-            run: ratio(run_s * manner.speed, original.run_s),
+            run: ratio(run_s, original.run_s),
             read: ratio(read_s, original.read_s),
             write: ratio(write_s, original.write_s),
             calls: ratio(calls_s, original.calls_s),

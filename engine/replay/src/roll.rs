@@ -26,7 +26,11 @@ const LEVEL: i32 = 19;
 /// Calls that are decoded at a time: more would cost fewer bytes each, but take longer than most gaps.
 pub const CHUNK: usize = 8192;
 /// Bytes of names, marks or needed files before compression.
-const MOST: usize = 1 << 28;
+const MOST: usize = 1 << 26;
+/// Bytes of a chunk's columns: 90 for each call, where nothing can be foretold.
+const MOST_RAW: usize = 1 << 20;
+/// Bytes of a name, as the kernel has it.
+const MOST_NAME: usize = 4096;
 /// Threads of a roll.
 pub const MOST_THREADS: usize = 1 << 14;
 
@@ -230,6 +234,8 @@ pub struct Roll {
     pub marks: Vec<Vec<Mark>>,
     /// By thread: where its chunks stand.
     chunks: Vec<Vec<Range<usize>>>,
+    /// By thread: how many calls are in them.
+    events: Vec<u64>,
 }
 
 impl Roll {
@@ -255,6 +261,7 @@ impl Roll {
             needed: Vec::new(),
             marks: Vec::new(),
             chunks: Vec::new(),
+            events: Vec::new(),
             bytes: Vec::new(),
         };
         let (mut rest, mut ended) = (&bytes[START..], false);
@@ -294,6 +301,7 @@ impl Roll {
         }
         self.marks = vec![Vec::new(); many];
         self.chunks = vec![Vec::new(); many];
+        self.events = vec![0; many];
         Ok(())
     }
 
@@ -301,7 +309,11 @@ impl Roll {
         let head = ChunkHead::from_bytes(payload).ok_or("has a chunk that begins with nonsense")?;
         let chunks =
             self.chunks.get_mut(head.thread as usize).ok_or("has calls of a thread that it does not have")?;
+        if head.events as usize > CHUNK || head.raw_bytes() > MOST_RAW {
+            return Err("has a chunk with more calls than a roll's".into());
+        }
         chunks.push(at..at + payload.len());
+        self.events[head.thread as usize] += u64::from(head.events);
         Ok(())
     }
 
@@ -315,13 +327,34 @@ impl Roll {
     /// Whether threads are started once, by others, and end; and whether it says rightly how many calls it has.
     fn consistent(&self) -> Result<(), String> {
         let many = self.head.threads.len();
+        if many == 0 {
+            return Err("has no head".into());
+        }
+        let threads = &self.head.threads;
+        if self.marks.iter().zip(threads).any(|(marks, of)| marks.iter().any(|mark| mark.at > of.calls))
+            || self.events.iter().zip(threads).any(|(events, of)| *events != of.calls)
+            || self.head.calls != self.events.iter().sum::<u64>()
+        {
+            return Err("has other calls than it says".into());
+        }
         let mut started = vec![false; many];
         started[0] = true;
+        let mut processes = vec![0; many];
         for (thread, marks) in self.marks.iter().enumerate() {
             if marks.last().map(|mark| mark.what) != Some(Marked::End) {
                 return Err(format!("has no end of thread {thread}"));
             }
             for mark in marks {
+                if let Marked::Fork(other) = mark.what
+                    && let Some(process) = processes.get_mut(other as usize)
+                {
+                    *process = other;
+                }
+                if let Marked::Start(other) = mark.what
+                    && let Some(process) = processes.get_mut(other as usize)
+                {
+                    *process = threads[thread].process;
+                }
                 if let Marked::Start(other) | Marked::Fork(other) = mark.what
                     && std::mem::replace(
                         started.get_mut(other as usize).ok_or("starts a thread that it does not have")?,
@@ -336,6 +369,9 @@ impl Roll {
                     return Err("waits for a thread that it does not have".into());
                 }
             }
+        }
+        if processes.iter().zip(threads).any(|(process, of)| *process != of.process) {
+            return Err("has threads in other processes than it says".into());
         }
         match started.iter().position(|started| !started) {
             Some(thread) => Err(format!("does not start thread {thread}")),
@@ -383,11 +419,15 @@ fn rows(bytes: &mut &[u8]) -> Option<usize> {
 fn names(mut bytes: &[u8]) -> Option<Vec<CString>> {
     let many = rows(&mut bytes)?;
     let (commons, more) = (column(&mut bytes, many)?, column(&mut bytes, many)?);
-    let mut names: Vec<CString> = Vec::with_capacity(many);
+    let (mut names, mut all): (Vec<CString>, usize) = (Vec::new(), 0);
     for (common, more) in commons.into_iter().zip(more) {
         let before = names.last().map_or(&[][..], |name| name.as_bytes());
         let mut name = before.get(..usize::try_from(common).ok()?)?.to_vec();
         name.extend_from_slice(bytes.split_off(..usize::try_from(more).ok()?)?);
+        all += name.len();
+        if name.len() > MOST_NAME || all > MOST {
+            return None;
+        }
         names.push(CString::new(name).ok()?);
     }
     bytes.is_empty().then_some(names)
@@ -417,7 +457,7 @@ fn needed(mut bytes: &[u8], names: &[CString]) -> Option<Vec<Needed>> {
 
 fn marks(mut bytes: &[u8]) -> Option<(usize, Vec<Mark>)> {
     let thread = usize::try_from(take(&mut bytes)?).ok()?;
-    let many = take(&mut bytes)?;
+    let many = rows(&mut bytes)?;
     let (mut marks, mut at) = (Vec::new(), 0_u64);
     for _ in 0..many {
         at = at.checked_add(take(&mut bytes)?)?;

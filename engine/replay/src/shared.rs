@@ -93,7 +93,7 @@ pub struct Calls {
 pub struct Lane {
     /// How often it has told others, and their bell.
     pub told: AtomicU32,
-    /// Whether somebody waits for one of these.
+    /// How many wait for one of these.
     pub awaited: AtomicU32,
     pub ended: AtomicU32,
     pub started: AtomicU32,

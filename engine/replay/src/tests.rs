@@ -291,6 +291,72 @@ fn memory_is_taken_and_touched_only_when_asked_for() {
     assert_eq!((report.calls, report.skipped, report.mismatches), (7, 2, 0), "{report:?}");
 }
 
+#[test]
+fn a_roll_that_says_what_is_not_so_is_refused() {
+    let frame =
+        |kind: [u8; 4], payload: &[u8]| [&etude_trace::parts::head(kind, payload)[..], payload].concat();
+    let start = compiled(&one_file())[..16].to_vec();
+    let roll = |frames: &[Vec<u8>]| Roll::read([&start[..], &frames.concat()].concat()).unwrap_err();
+    assert_eq!(roll(&[frame(*b"foot", b"{}")]), "has no head");
+    let head = |threads: &str, calls: u64| {
+        frame(*b"head", format!(r#"{{"threads":[{threads}],"calls":{calls}}}"#).as_bytes())
+    };
+    let end = [0, 1, 0, 0, 6, 0, 0];
+    let mark = frame(*b"mark", &zstd::bulk::compress(&end, 1).unwrap());
+    let whole = |head: Vec<u8>| roll(&[head, mark.clone(), frame(*b"foot", b"{}")]);
+    assert_eq!(whole(head(r#"{"process":9,"calls":0}"#, 0)), "has threads in other processes than it says");
+    assert_eq!(whole(head(r#"{"process":0,"calls":7}"#, 7)), "has other calls than it says");
+}
+
+#[test]
+fn nobody_becomes_another_user_by_what_is_played() {
+    use std::os::unix::fs::MetadataExt;
+    let place = Place::new();
+    let with = script(vec![
+        (0, called("openat", &[CWD, 0, O_RDWR_CREAT, 0o6755], 3, Some((1, b"a")))),
+        (0, called("fchmod", &[3, 0o4755], 0, None)),
+        (0, called("fsetxattr", &[3, 0, 0, 20, 0], 0, Some((1, b"security.capability")))),
+    ]);
+    let report = play(&with, &place.0, Timing::None);
+    assert_eq!((report.calls, report.skipped), (2, 1));
+    assert_eq!(std::fs::metadata(place.0.join("a")).unwrap().mode() & 0o6000, 0);
+}
+
+#[test]
+fn addresses_that_no_program_has_are_not_played() {
+    let place = Place::new();
+    std::fs::write(place.0.join("f"), [7; 8192]).unwrap();
+    let mmap = |result: i64| called("mmap", &[0, 4096, 3, 2, 3, 0], result, None);
+    let with = script(vec![
+        (0, open("f", 2, 3)),
+        (0, mmap(0x1001)),
+        (0, mmap(-131_072)),
+        (0, mmap(i64::MAX - 4094)),
+    ]);
+    let report =
+        play_with(&with, &place.0, Timing::None, Wishes { footprint: true, ..Wishes::default() }).unwrap();
+    assert_eq!((report.calls, report.skipped), (1, 3));
+}
+
+#[test]
+fn copies_of_all_there_is_need_no_buffer_and_offsets_are_kept() {
+    let place = Place::new();
+    std::fs::write(place.0.join("f"), [7; 5000]).unwrap();
+    let Action::Call(mut sent) = called("sendfile", &[4, 3, 0, 8192], 4000, None) else { unreachable!() };
+    sent.texts.push(Text { argument: 2, bytes: 1000_u64.to_le_bytes()[..].into() });
+    let with = script(vec![
+        (0, open("f", 2, 3)),
+        (0, open("g", O_RDWR_CREAT, 4)),
+        (0, Action::Call(sent)),
+        (0, called("copy_file_range", &[3, 0, 4, 0, 0x7fff_ffff_c000_0000, 0], 5000, None)),
+    ]);
+    let roll = Roll::read(compiled(&with)).unwrap();
+    assert_eq!(roll.head.largest, 0);
+    let report = play(&with, &place.0, Timing::None);
+    assert_eq!((report.calls, report.mismatches), (4, 0), "{report:?}");
+    assert_eq!(std::fs::metadata(place.0.join("g")).unwrap().len(), 9000);
+}
+
 fn any_step() -> impl Strategy<Value = (u32, Action)> {
     let call = (
         1..=Call::MANY,

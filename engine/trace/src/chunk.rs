@@ -37,6 +37,11 @@ pub struct Head {
 impl Head {
     pub const BYTES: usize = 32;
 
+    /// Bytes of its columns.
+    pub fn raw_bytes(&self) -> usize {
+        self.raw as usize
+    }
+
     fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..4].copy_from_slice(&self.thread.to_le_bytes());

@@ -3,7 +3,7 @@
 use etude_trace::Meta;
 
 use crate::rewrite::found::Patched;
-use crate::rewrite::layout::RINGS;
+use crate::rewrite::layout::{DATA, RINGS, SLOT};
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::{Raw, Segment};
 
@@ -111,7 +111,7 @@ impl<S: Sink> Rings<S> {
     fn drain_one(&mut self, segment: &Segment, index: usize, last: bool) {
         let Some(thread) = self.owners[index] else { return };
         let ring = segment.ring(index);
-        let mut calls = Vec::with_capacity(ring.slots());
+        let mut calls = Vec::with_capacity(ring.slots().min(DATA / SLOT));
         ring.drain(last, |raw| calls.push(raw));
         if !calls.is_empty() {
             self.sink.calls(thread, calls);
