@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::ebpf::line::{Line, parse};
@@ -13,6 +14,8 @@ use crate::record::resolve;
 
 /// It compiles its program, which takes a second, and more where the machine is busy.
 const ATTACHED_WITHIN: Duration = Duration::from_secs(60);
+/// After its end, what it has complained of is read.
+const SAID_WITHIN: Duration = Duration::from_secs(5);
 /// What is copied by a program that bpftrace starts once all probes are attached.
 const READY: &[u8] = b"ready\n";
 /// Pages of each CPU's buffer: 32 MiB.
@@ -77,6 +80,8 @@ pub struct Tool {
     input: Option<ChildStdin>,
     lines: Receiver<Lines>,
     errors: Arc<Mutex<Vec<u8>>>,
+    /// Reads its complaints.
+    complaints: JoinHandle<()>,
     over: bool,
 }
 
@@ -104,7 +109,7 @@ impl Tool {
         std::thread::spawn(move || hand_over(BufReader::with_capacity(1 << 20, output), &sender));
         let errors = Arc::new(Mutex::new(Vec::new()));
         let (mut stderr, kept) = (child.stderr.take().expect("it is a pipe"), errors.clone());
-        std::thread::spawn(move || {
+        let complaints = std::thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(many @ 1..) = stderr.read(&mut piece) {
                 kept.lock().expect("no thread panics").extend(&piece[..many]);
@@ -112,7 +117,7 @@ impl Tool {
         });
         let mut input = child.stdin.take();
         let _ = input.as_mut().map(|input| input.write_all(READY)); // if it has ended, that is seen below
-        let mut tool = Tool { child, input, lines, errors, over: false };
+        let mut tool = Tool { child, input, lines, errors, complaints, over: false };
         let clocks = tool.attached(before)?;
         Ok((tool, clocks))
     }
@@ -168,6 +173,11 @@ impl Tool {
 
     /// Its complaints, in one line.
     pub fn said(&self) -> String {
+        // It has ended: what it said last may not be read yet.
+        let since = Instant::now();
+        while self.over && !self.complaints.is_finished() && since.elapsed() < SAID_WITHIN {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let bytes = self.errors.lock().expect("no thread panics").clone();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         // That it cannot raise a limit stands in front of every run in some containers.
