@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -64,6 +64,7 @@ pub fn replay(
         pid => {
             drop(to);
             let mut said = String::new();
+            until_said(&from);
             from.read_to_string(&mut said).map_err(machine)?;
             let status = follow(pid, &play.shared, &mut watch);
             if let Some((code, line)) = said.split_once(' ') {
@@ -107,6 +108,13 @@ fn pipe() -> io::Result<(File, File)> {
         }
         Ok((File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])))
     }
+}
+
+/// Waits until something is there, or will not come: not within a read, which a recording of the replay would show.
+fn until_said(from: &File) {
+    let mut asked = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid descriptor.
+    unsafe { libc::poll(&mut asked, 1, -1) };
 }
 
 /// The process that plays the first thread. What stands in its way goes to `to`, with an exit status in front.
