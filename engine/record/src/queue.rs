@@ -136,9 +136,14 @@ pub fn described(pid: Pid) -> (String, Vec<String>, String) {
         fs::read_link(format!("/proc/{pid}/{name}"))
             .map_or(String::new(), |path| path.to_string_lossy().into_owned())
     };
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let argv = words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-    let mut argv: Vec<String> = argv.collect();
-    argv.pop(); // behind the last zero byte
-    (link("exe"), argv, link("cwd"))
+    (link("exe"), words(pid), link("cwd"))
+}
+
+/// The arguments of a process, if it is still there.
+pub fn words(pid: Pid) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words: Vec<String> =
+        bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    words.pop(); // behind the last zero byte
+    words
 }

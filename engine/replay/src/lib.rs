@@ -8,8 +8,10 @@
 mod clock;
 mod command;
 mod compile;
+mod extents;
 mod maps;
 mod order;
+mod pages;
 mod perform;
 mod player;
 mod replay;

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use etude_script::{Needed, What};
 
-use crate::perform::{Pages, Performer, Process, Wishes};
+use crate::pages::Pages;
+use crate::perform::{Performer, Process, Wishes};
 use crate::player::{KILLED, KNOT, Manner, Play, Player, why};
 use crate::report::{Report, report};
 use crate::roll::Roll;

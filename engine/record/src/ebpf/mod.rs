@@ -22,9 +22,10 @@ use crate::ebpf::line::parse;
 use crate::ebpf::script::Whom;
 use crate::ebpf::store::Store;
 use crate::ebpf::tool::Tool;
+use crate::queue;
 use crate::record::Outcome;
 use crate::rewrite::remote::Pid;
-use crate::rewrite::start::ignore_interrupts;
+use crate::rewrite::start::{Held, ignore_interrupts};
 
 /// How often is looked whether the program has ended.
 const EVERY: Duration = Duration::from_millis(50);
@@ -53,7 +54,7 @@ pub fn record(subject: &Subject, file: File) -> Result<Outcome, String> {
     tool::allowed()?;
     let (whom, held) = match subject {
         Subject::Command(argv) => {
-            let held = Held::fork(argv).map_err(|error| error.to_string())?;
+            let held = Held::fork(argv, &[]).map_err(|error| error.to_string())?;
             (Whom::FromExec(held.pid), Some(held))
         }
         Subject::Process(pid) => {
@@ -150,66 +151,6 @@ fn running(pid: Pid) -> Result<(), String> {
     }
 }
 
-/// A child that waits before it executes its program.
-struct Held {
-    pid: Pid,
-    /// One byte into it lets it go; its end, without one, makes the child end.
-    hold: File,
-}
-
-impl Held {
-    fn fork(argv: &[CString]) -> io::Result<Held> {
-        use std::os::fd::FromRawFd;
-        let mut words: Vec<*const libc::c_char> = argv.iter().map(|word| word.as_ptr()).collect();
-        words.push(std::ptr::null());
-        let mut ends = [0; 2];
-        // SAFETY: plain system calls; the child calls nothing but async-signal-safe functions.
-        unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let pid = libc::fork();
-            if pid < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            if pid == 0 {
-                let mut byte = 0u8;
-                libc::close(ends[1]);
-                while libc::read(ends[0], (&raw mut byte).cast(), 1) != 1 {
-                    if *libc::__errno_location() != libc::EINTR {
-                        libc::_exit(126); // who would have recorded it is gone
-                    }
-                }
-                for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
-                    libc::signal(signal, libc::SIG_DFL); // this program and Python ignore them; who starts us does not
-                }
-                libc::execvp(words[0], words.as_ptr());
-                libc::_exit(if *libc::__errno_location() == libc::ENOENT { 127 } else { 126 });
-            }
-            libc::close(ends[0]);
-            Ok(Held { pid, hold: File::from_raw_fd(ends[1]) })
-        }
-    }
-
-    fn release(mut self) -> Pid {
-        let _ = io::Write::write_all(&mut self.hold, &[1]); // if it is gone, its status says so
-        std::mem::take(&mut self.pid)
-    }
-}
-
-impl Drop for Held {
-    /// It was not released: it ends without having executed anything.
-    fn drop(&mut self) {
-        if self.pid != 0 {
-            // SAFETY: a child of ours that was not waited for.
-            unsafe {
-                libc::kill(self.pid, libc::SIGKILL);
-                libc::waitpid(self.pid, std::ptr::null_mut(), 0);
-            }
-        }
-    }
-}
-
 fn header(subject: &Subject) -> Header {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let (argv, cwd) = match subject {
@@ -218,7 +159,7 @@ fn header(subject: &Subject) -> Header {
             std::env::current_dir().unwrap_or_default(),
         ),
         Subject::Process(pid) => {
-            (store::words(*pid), std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default())
+            (queue::words(*pid), std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default())
         }
     };
     Header {

@@ -10,6 +10,7 @@ use crate::PROCESSOR;
 use crate::ebpf::line::{Line, What};
 use crate::ebpf::order::{Order, Said, Texts};
 use crate::ebpf::script::STRING;
+use crate::queue::words;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::rings::Counters;
 use crate::rewrite::stops::RESTARTS;
@@ -360,13 +361,4 @@ fn arguments(pid: Pid, file: &str) -> Vec<String> {
     let at = |name: &str| std::path::PathBuf::from(format!("/proc/{pid}/{name}"));
     let (runs, asked) = (fs::canonicalize(at("exe")), fs::canonicalize(at("cwd").join(file)));
     if runs.ok().is_some_and(|runs| asked.is_ok_and(|asked| asked == runs)) { words } else { Vec::new() }
-}
-
-/// The arguments of a process, if it is still there.
-pub fn words(pid: Pid) -> Vec<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut words: Vec<String> =
-        bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    words.pop(); // behind the last zero byte
-    words
 }

@@ -1,7 +1,9 @@
 //! The program's beginning: traced before it executes anything.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
+use std::os::fd::FromRawFd;
 
 use crate::rewrite::remote::{Pid, ptrace};
 use crate::rewrite::stops;
@@ -28,40 +30,73 @@ pub fn ignore_interrupts() {
 /// # Errors
 /// It cannot be forked, or may not be traced; then nothing is executed.
 pub fn start(argv: &[CString], filter: &[libc::sock_filter]) -> io::Result<Pid> {
-    let mut words: Vec<*const libc::c_char> = argv.iter().map(|word| word.as_ptr()).collect();
-    words.push(std::ptr::null());
-    let mut ends = [0; 2];
-    // SAFETY: plain system calls; the child calls nothing but async-signal-safe functions.
-    unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let child = libc::fork();
-        if child < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if child == 0 {
-            let mut byte = 0u8;
-            libc::close(ends[1]);
-            libc::read(ends[0], (&raw mut byte).cast(), 1); // until it is traced
-            for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
-                libc::signal(signal, libc::SIG_DFL); // this program and Python ignore them; who starts us does not
+    let held = Held::fork(argv, filter)?;
+    ptrace(libc::PTRACE_SEIZE, held.pid, 0, OPTIONS as usize)?;
+    Ok(held.release())
+}
+
+/// A child that waits before it executes its program.
+pub struct Held {
+    pub pid: Pid,
+    /// One byte into it lets it go; its end, without one, makes the child end.
+    hold: File,
+}
+
+impl Held {
+    /// The child will be under `filter`, where that is not empty.
+    ///
+    /// # Errors
+    /// It cannot be forked.
+    pub fn fork(argv: &[CString], filter: &[libc::sock_filter]) -> io::Result<Held> {
+        let mut words: Vec<*const libc::c_char> = argv.iter().map(|word| word.as_ptr()).collect();
+        words.push(std::ptr::null());
+        let mut ends = [0; 2];
+        // SAFETY: plain system calls; the child calls nothing but async-signal-safe functions.
+        unsafe {
+            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+                return Err(io::Error::last_os_error());
             }
-            if !filter.is_empty() && !stops::install(filter) {
-                libc::_exit(126);
+            let pid = libc::fork();
+            if pid < 0 {
+                return Err(io::Error::last_os_error());
             }
-            libc::execvp(words[0], words.as_ptr());
-            libc::_exit(if *libc::__errno_location() == libc::ENOENT { 127 } else { 126 });
+            if pid == 0 {
+                let mut byte = 0u8;
+                libc::close(ends[1]);
+                while libc::read(ends[0], (&raw mut byte).cast(), 1) != 1 {
+                    if *libc::__errno_location() != libc::EINTR {
+                        libc::_exit(126); // who would have recorded it is gone
+                    }
+                }
+                for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+                    libc::signal(signal, libc::SIG_DFL); // this program and Python ignore them; who starts us does not
+                }
+                if !filter.is_empty() && !stops::install(filter) {
+                    libc::_exit(126);
+                }
+                libc::execvp(words[0], words.as_ptr());
+                libc::_exit(if *libc::__errno_location() == libc::ENOENT { 127 } else { 126 });
+            }
+            libc::close(ends[0]);
+            Ok(Held { pid, hold: File::from_raw_fd(ends[1]) })
         }
-        libc::close(ends[0]);
-        let seized = ptrace(libc::PTRACE_SEIZE, child, 0, OPTIONS as usize);
-        if let Err(error) = seized {
-            libc::kill(child, libc::SIGKILL); // before it executes anything
-            libc::waitpid(child, std::ptr::null_mut(), 0);
-            libc::close(ends[1]);
-            return Err(error);
+    }
+
+    pub fn release(mut self) -> Pid {
+        let _ = io::Write::write_all(&mut self.hold, &[1]); // if it is gone, its status says so
+        std::mem::take(&mut self.pid)
+    }
+}
+
+impl Drop for Held {
+    /// It was not released: it ends without having executed anything.
+    fn drop(&mut self) {
+        if self.pid != 0 {
+            // SAFETY: a child of ours that was not waited for.
+            unsafe {
+                libc::kill(self.pid, libc::SIGKILL);
+                libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+            }
         }
-        libc::close(ends[1]);
-        Ok(child)
     }
 }
