@@ -1,0 +1,1 @@
+"""Load-picking policies: one module each (`policy.py` says what one is)."""

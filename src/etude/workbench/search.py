@@ -1,0 +1,39 @@
+"""A search: a policy's decisions, carried out on a bench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from etude.workbench.bench import Bench
+from etude.workbench.policies.policy import Policy
+from etude.workbench.task import Answer, Offer, Task, Trial
+
+MOST_TRIALS = 1000
+"""A policy that does not end by itself is stopped here."""
+
+
+def search(
+    policy: Policy,
+    task: Task,
+    bench: Bench,
+    before: Sequence[Trial] = (),
+    made: Callable[[Offer, Trial], None] = lambda offer, trial: None,
+) -> Answer:
+    """Until the policy answers. `before`: trials that were made when it was begun; `made` is told of each new one, and
+    has kept it when it returns."""
+    trials = list(before)
+    while True:
+        decision = policy.decide(task, trials)
+        if isinstance(decision, Answer):
+            return decision
+        if len(trials) >= MOST_TRIALS or spent(trials) >= (task.budget_s or float("inf")):
+            return policy.best(task, trials, "the budget of bench time is spent")
+        trial = bench.run(decision, partial(policy.enough, task, tuple(trials), decision))
+        made(decision, trial)
+        trials.append(trial)
+
+
+def spent(trials: Sequence[Trial]) -> float:
+    """Bench time, s."""
+    return sum(trial.cost_s for trial in trials)

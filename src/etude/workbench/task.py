@@ -1,0 +1,120 @@
+"""What is searched for, what was tried, and what was found: plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from etude.workbench.goal import Goal
+from etude.workbench.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A search for the peak rate λ*: the highest load at which the goal is met ("Cutting Corners", section 2.1)."""
+
+    goal: Goal
+    lowest: float
+    """Loads that may be asked for: requests per second or, of closed systems, concurrency."""
+    highest: float
+    seed_load: float | None = None
+    """Where to begin: the peak of a similar configuration. None: at the lowest load."""
+    promise: Literal["rate", "region"] = "rate"
+    """*rate*: the answer is within `within` of λ*. *region*: the reading at the answer is within `width` of 1."""
+    within: float = 0.10
+    confidence: float = 0.95
+    width: float = 0.10
+    """s of the paper: the peak-rate region is 1 ± s of the limit."""
+    accuracy: float = 0.90
+    """a of the paper: 1 - (high - low) / (high + low) of the mean response at the answer."""
+    runlength_s: float = 180.0
+    """The longest trial; those that need not be watched are so long."""
+    step: float | None = None
+    """Of searches by fixed steps; None: the lowest load."""
+    whole: bool = False
+    """Whether loads are whole numbers (concurrency)."""
+    budget_s: float | None = None
+    """Bench time after which the best answer so far is given."""
+    seed: int = 0
+    """Of whatever the policy draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A trial that is to be made."""
+
+    load: float
+    runlength_s: float
+    why: str
+    """One short clause, for whoever watches."""
+
+
+Limited = Literal["server", "generator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One that was made."""
+
+    load: float
+    """Asked for."""
+    runlength_s: float
+    """Asked for, at most."""
+    windows: tuple[Window, ...]
+    cost_s: float
+    """Bench time that it took: set-up, warm-up, the run, draining."""
+    ended: Literal["whole", "early", "died"] = "whole"
+    """*early*: the policy had seen enough. *died*: the system or its load stopped by itself."""
+    limited: Limited | None = None
+    """Where less was offered or completed than asked for: whose fault that was."""
+    note: str = ""
+
+    @property
+    def ran_s(self) -> float:
+        """How long load was offered, s."""
+        return sum(window.duration_s for window in self.windows)
+
+    @property
+    def of_server(self) -> bool:
+        """Whether it tells something of the server: the generator did what was asked of it."""
+        return self.limited != "generator" and (bool(self.windows) or self.ended == "died")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The end of a search."""
+
+    rate: float | None
+    """λ*; None where nothing can be said but the bounds."""
+    low: float
+    high: float
+    """Between these it is, with the confidence of `confidence`; 0 and inf where there is no bound."""
+    confidence: float
+    kept: bool
+    """Whether the promise is met; else this is the best that is known, and `why` says what stood in the way."""
+    why: str
+    findings: tuple[Finding, ...] = ()
+
+
+Kind = Literal[
+    "stalling",
+    "non-monotone",
+    "hysteretic",
+    "drifting",
+    "bimodal",
+    "model-misfit",
+    "generator-limited",
+    "below-lowest",
+    "above-highest",
+    "no-windows",
+    "failing",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about the server that makes a single peak rate doubtful, or bounds it."""
+
+    kind: Kind
+    what: str
+    """One line with the figures it rests on."""
