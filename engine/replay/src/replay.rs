@@ -31,7 +31,7 @@ const KNOTTED: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Refused(pub String, pub u8);
 
-/// Plays a roll in a directory.
+/// Plays a roll in a directory. `watch` sees what it has measured some times a second, and once more when it has ended.
 ///
 /// # Errors
 /// Nothing was played: the directory lacks something, or this process cannot be kept within it.
@@ -40,7 +40,7 @@ pub fn replay(
     directory: &Path,
     manner: Manner,
     wishes: Wishes,
-    mut watch: impl FnMut(&Shared),
+    mut watch: impl FnMut(&Shared, bool),
 ) -> Result<Report, Refused> {
     owned(directory)?;
     if roll.head.largest > MOST_MOVED {
@@ -68,6 +68,7 @@ pub fn replay(
             until_said(&from);
             from.read_to_string(&mut said).map_err(machine)?;
             let status = follow(pid, &play.shared, &mut watch);
+            watch(&play.shared, true);
             if let Some((code, line)) = said.split_once(' ') {
                 return Err(Refused(line.to_owned(), code.parse().unwrap_or(5)));
             }
@@ -218,7 +219,7 @@ fn missing(needed: &[Needed]) -> Result<(), Refused> {
 }
 
 /// Waits for the end; the wait status.
-fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared)) -> i32 {
+fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared, bool)) -> i32 {
     let (mut done, mut since) = (0, Instant::now());
     loop {
         let mut status = 0;
@@ -234,7 +235,7 @@ fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared)) ->
         } else if since.elapsed() > KNOTTED {
             shared.all().broken.store(KNOT, Ordering::Relaxed);
         }
-        watch(shared);
+        watch(shared, false);
         std::thread::sleep(Duration::from_millis(20));
     }
 }

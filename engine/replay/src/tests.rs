@@ -58,7 +58,7 @@ impl Drop for Place {
 
 fn play_with(script: &Script, at: &Path, timing: Timing, wishes: Wishes) -> Result<Report, Refused> {
     let roll = Roll::read(compiled(script)).unwrap();
-    replay(roll, at, Manner { timing, speed: 1.0, realtime: false }, wishes, |_| {})
+    replay(roll, at, Manner { timing, speed: 1.0, realtime: false }, wishes, |_, _| {})
 }
 
 fn play(script: &Script, at: &Path, timing: Timing) -> Report {
