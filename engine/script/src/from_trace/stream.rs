@@ -75,7 +75,9 @@ impl Survey {
                 Frame::Meta(Meta::Unrecorded { process, why }) => {
                     survey.unrecorded.push(format!("process {process}: {why}"));
                 }
-                Frame::Meta(Meta::Dropped { events, .. }) => survey.dropped += events,
+                Frame::Meta(Meta::Dropped { events, .. }) => {
+                    survey.dropped = survey.dropped.saturating_add(events)
+                }
                 Frame::Meta(meta) => notes.add(meta),
                 Frame::Events { thread, events } => {
                     for event in events {
