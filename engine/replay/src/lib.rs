@@ -24,3 +24,5 @@ mod table;
 mod tests;
 
 pub use command::{compile_main, needed_by, replay_main};
+pub use compile::{Compiled, compile};
+pub use roll::Roll;

@@ -29,8 +29,8 @@ pub const CHUNK: usize = 8192;
 const MOST: usize = 1 << 26;
 /// Bytes of a chunk's columns: 90 for each call, where nothing can be foretold.
 const MOST_RAW: usize = 1 << 20;
-/// Bytes of a name, as the kernel has it.
-const MOST_NAME: usize = 4096;
+/// Bytes of a name: the kernel refuses what is longer than 4096, and a program may have asked for that.
+const MOST_NAME: usize = 1 << 16;
 /// Threads of a roll.
 pub const MOST_THREADS: usize = 1 << 14;
 
@@ -116,6 +116,9 @@ impl<W: Write> Writer<W> {
         let mut writer = Writer { out, encoder: Encoder::new(LEVEL)?, payload: Vec::new() };
         let header = Head { format: "etude-roll".into(), version: VERSION, ..header.clone() };
         writer.frame(HEADER, &serde_json::to_vec(&header)?)?;
+        if names.iter().any(|name| name.len() > MOST_NAME) {
+            return Err(io::Error::other(format!("has a name of more than {MOST_NAME} bytes")));
+        }
         writer.packed(NAMES, &names_bytes(names))?;
         writer.packed(NEEDED, &needed_bytes(needed, names))?;
         Ok(writer)
