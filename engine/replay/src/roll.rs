@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::io::{self, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use etude_script::{Needed, What};
 use etude_trace::Event;
@@ -25,8 +26,10 @@ const FOOTER: Kind = *b"foot";
 const LEVEL: i32 = 19;
 /// Calls that are decoded at a time: more would cost fewer bytes each, but take longer than most gaps.
 pub const CHUNK: usize = 8192;
-/// Bytes of names, marks or needed files before compression.
+/// Bytes of all names, marks and needed files before compression; also of all names in full.
 const MOST: usize = 1 << 26;
+/// Names, and needed files: each costs more in memory than in the file.
+const MOST_NAMES: usize = 1 << 21;
 /// Bytes of a chunk's columns: 90 for each call, where nothing can be foretold.
 const MOST_RAW: usize = 1 << 20;
 /// Bytes of a name: the kernel refuses what is longer than 4096, and a program may have asked for that.
@@ -105,6 +108,8 @@ pub struct Writer<W> {
     out: W,
     encoder: Encoder,
     payload: Vec<u8>,
+    /// Bytes that may still be compressed.
+    room: usize,
 }
 
 impl<W: Write> Writer<W> {
@@ -113,11 +118,16 @@ impl<W: Write> Writer<W> {
         start[..8].copy_from_slice(MAGIC);
         start[8..12].copy_from_slice(&VERSION.to_le_bytes());
         out.write_all(&start)?;
-        let mut writer = Writer { out, encoder: Encoder::new(LEVEL)?, payload: Vec::new() };
+        let mut writer = Writer { out, encoder: Encoder::new(LEVEL)?, payload: Vec::new(), room: MOST };
         let header = Head { format: "etude-roll".into(), version: VERSION, ..header.clone() };
         writer.frame(HEADER, &serde_json::to_vec(&header)?)?;
         if names.iter().any(|name| name.len() > MOST_NAME) {
             return Err(io::Error::other(format!("has a name of more than {MOST_NAME} bytes")));
+        }
+        let paths = needed.iter().map(|each| each.path.len() + said(&each.what)).sum::<usize>();
+        let all = names.iter().map(Vec::len).sum::<usize>().max(paths);
+        if all > MOST || names.len().max(needed.len()) > MOST_NAMES {
+            return Err(too_much());
         }
         writer.packed(NAMES, &names_bytes(names))?;
         writer.packed(NEEDED, &needed_bytes(needed, names))?;
@@ -168,9 +178,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn packed(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<()> {
-        if bytes.len() > MOST {
-            return Err(io::Error::other("has more names, files or marks than a roll can hold"));
-        }
+        self.room = self.room.checked_sub(bytes.len()).ok_or_else(too_much)?;
         let packed = zstd::bulk::compress(bytes, LEVEL)?;
         self.frame(kind, &packed)
     }
@@ -178,6 +186,18 @@ impl<W: Write> Writer<W> {
     fn frame(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
         self.out.write_all(&head(kind, payload))?;
         self.out.write_all(payload)
+    }
+}
+
+fn too_much() -> io::Error {
+    io::Error::other("has more names, files or marks than a roll can hold")
+}
+
+/// Bytes of what a link says, or of a file's other name.
+fn said(what: &What) -> usize {
+    match what {
+        What::Link(to) | What::HardLink(to) => to.len(),
+        What::File { .. } | What::Directory => 0,
     }
 }
 
@@ -267,7 +287,7 @@ impl Roll {
             events: Vec::new(),
             bytes: Vec::new(),
         };
-        let (mut rest, mut ended) = (&bytes[START..], false);
+        let (mut rest, mut ended, mut room) = (&bytes[START..], false, MOST);
         while !rest.is_empty() {
             if ended {
                 return Err("has something behind its end".into());
@@ -279,12 +299,14 @@ impl Roll {
                 HEADER => roll.header(payload)?,
                 FOOTER => ended = true,
                 CALLS => roll.chunk(payload, at)?,
-                NAMES => roll.names = names(&unpacked(payload)?).ok_or("has names that are nonsense")?,
+                NAMES => {
+                    roll.names = names(&unpacked(payload, &mut room)?).ok_or("has names that are nonsense")?
+                }
                 NEEDED => {
-                    let found = needed(&unpacked(payload)?, &roll.names);
+                    let found = needed(&unpacked(payload, &mut room)?, &roll.names);
                     roll.needed = found.ok_or("has needed files that are nonsense")?;
                 }
-                MARKS => roll.add_marks(&unpacked(payload)?)?,
+                MARKS => roll.add_marks(&unpacked(payload, &mut room)?)?,
                 _ => return Err("has a part that this version does not know".into()),
             }
         }
@@ -405,8 +427,12 @@ impl Roll {
     }
 }
 
-fn unpacked(payload: &[u8]) -> Result<Vec<u8>, String> {
-    zstd::bulk::decompress(payload, MOST).map_err(|error| format!("cannot be decompressed ({error})"))
+/// All of them together have so much room, lest a small file be large in memory.
+fn unpacked(payload: &[u8], room: &mut usize) -> Result<Vec<u8>, String> {
+    let bytes = zstd::bulk::decompress(payload, *room)
+        .map_err(|error| format!("cannot be decompressed, or has more than a roll can hold ({error})"))?;
+    *room -= bytes.len();
+    Ok(bytes)
 }
 
 /// So many numbers.
@@ -420,7 +446,7 @@ fn rows(bytes: &mut &[u8]) -> Option<usize> {
 }
 
 fn names(mut bytes: &[u8]) -> Option<Vec<CString>> {
-    let many = rows(&mut bytes)?;
+    let many = rows(&mut bytes).filter(|many| *many <= MOST_NAMES)?;
     let (commons, more) = (column(&mut bytes, many)?, column(&mut bytes, many)?);
     let (mut names, mut all): (Vec<CString>, usize) = (Vec::new(), 0);
     for (common, more) in commons.into_iter().zip(more) {
@@ -437,11 +463,11 @@ fn names(mut bytes: &[u8]) -> Option<Vec<CString>> {
 }
 
 fn needed(mut bytes: &[u8], names: &[CString]) -> Option<Vec<Needed>> {
-    let many = rows(&mut bytes)?;
+    let many = rows(&mut bytes).filter(|many| *many <= MOST_NAMES)?;
     let [kinds, paths, first, second] = [(); 4].map(|()| column(&mut bytes, many));
     let (kinds, paths, first, second) = (kinds?, paths?, first?, second?);
     let name = |place: u64| Some(names.get(usize::try_from(place).ok()?)?.as_bytes().into());
-    let (mut before, mut found) = (0, Vec::with_capacity(many));
+    let (mut before, mut found, mut all) = (0, Vec::with_capacity(many), 0);
     for at in 0..many {
         before = unzigzag(before, paths[at]);
         let what = match kinds[at] {
@@ -453,7 +479,12 @@ fn needed(mut bytes: &[u8], names: &[CString]) -> Option<Vec<Needed>> {
             4 => What::HardLink(name(first[at])?),
             _ => return None,
         };
-        found.push(Needed { path: name(before)?, what });
+        let path: Arc<[u8]> = name(before)?;
+        all += path.len() + said(&what);
+        if all > MOST {
+            return None;
+        }
+        found.push(Needed { path, what });
     }
     bytes.is_empty().then_some(found)
 }
