@@ -1,5 +1,6 @@
 //! From a script to a roll.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -25,6 +26,7 @@ pub struct Compiled {
 /// # Errors
 /// The output cannot be written; or the script has more than a roll can hold.
 pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
+    let script = &*numbered(script);
     let threads = script.steps.iter().map(|step| last(step) as usize + 1).max().unwrap_or(1);
     if threads > MOST_THREADS {
         return Err(io::Error::other(format!(
@@ -79,6 +81,29 @@ pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
     }
     let waits = waits.values().map(|waits| waits.len() as u64).sum();
     Ok((writer.finish()?, Compiled { threads, calls: head.calls, waits }))
+}
+
+/// With threads that are numbered without gaps, as a roll has them.
+fn numbered(script: &Script) -> Cow<'_, Script> {
+    let started = |step: &Step| match step.action {
+        Action::Start(other) | Action::Fork(other) => Some(other),
+        _ => None,
+    };
+    let mut numbers: Vec<u32> = script.steps.iter().filter_map(started).chain([0]).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    if numbers.last().is_some_and(|last| *last as usize + 1 == numbers.len()) {
+        return Cow::Borrowed(script);
+    }
+    let place = |number: u32| numbers.partition_point(|other| *other < number) as u32;
+    let mut script = script.clone();
+    for step in &mut script.steps {
+        step.thread = place(step.thread);
+        if let Action::Start(other) | Action::Fork(other) | Action::Wait(other) = &mut step.action {
+            *other = place(*other);
+        }
+    }
+    Cow::Owned(script)
 }
 
 /// The highest number of a thread in a step.

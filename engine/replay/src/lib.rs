@@ -25,3 +25,5 @@ mod tests;
 mod windows;
 
 pub use command::{compile_main, needed_by, replay_main};
+pub use compile::{Compiled, compile};
+pub use roll::{Reading, Roll};

@@ -7,19 +7,21 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod times;
+mod write;
 
 use std::ffi::CString;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 
-use etude_script::Needed;
+use etude_script::{Needed, What};
 use etude_trace::Event;
-use etude_trace::parts::{Decoder, Encoder, Head as ChunkHead, Kind, checked, head};
+use etude_trace::parts::{Decoder, Head as ChunkHead, Kind, checked};
 use serde::{Deserialize, Serialize};
 
 use sizes::{Open, Sizes};
 use times::Clock;
 pub use times::Rhythm;
+pub use write::Writer;
 
 const MAGIC: &[u8; 8] = b"etuderol";
 pub const VERSION: u32 = 2;
@@ -31,12 +33,14 @@ const MARKS: Kind = *b"mark";
 const TIMES: Kind = *b"time";
 const CALLS: Kind = *b"call";
 const FOOTER: Kind = *b"foot";
-/// A roll is made once and played often.
-const LEVEL: i32 = 19;
 /// Calls that are decoded at a time: more would cost fewer bytes each, but take longer than most gaps.
 pub const CHUNK: usize = 8192;
-/// Bytes of names, marks or needed files before compression.
+/// Bytes of all names, marks and needed files before compression; also of all names in full.
 const MOST: usize = 1 << 26;
+/// Names, and needed files: each costs more in memory than in the file.
+const MOST_NAMES: usize = 1 << 21;
+/// Bytes of a name: the kernel refuses what is longer than 4096, and a program may have asked for that.
+const MOST_NAME: usize = 1 << 16;
 /// Bytes of a chunk's columns: 90 for each call, where nothing can be foretold.
 const MOST_RAW: usize = 1 << 20;
 /// Threads of a roll.
@@ -106,75 +110,6 @@ pub enum Marked {
     Exec,
     /// The last of each thread.
     End,
-}
-
-/// Writes a roll.
-pub struct Writer<W> {
-    out: W,
-    encoder: Encoder,
-    rhythm: Rhythm,
-    sizes: Sizes,
-}
-
-impl<W: Write> Writer<W> {
-    /// `rhythm`: that of all calls that follow.
-    pub fn new(
-        mut out: W,
-        header: &Head,
-        names: &[Vec<u8>],
-        needed: &[Needed],
-        rhythm: Rhythm,
-    ) -> io::Result<Self> {
-        let mut start = [0; START];
-        start[..8].copy_from_slice(MAGIC);
-        start[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        out.write_all(&start)?;
-        let sizes = Sizes::of(needed, names.iter().map(Vec::as_slice));
-        let mut writer = Writer { out, encoder: Encoder::new(LEVEL)?, rhythm, sizes };
-        let header = Head { format: "etude-roll".into(), version: VERSION, ..header.clone() };
-        writer.frame(HEADER, &serde_json::to_vec(&header)?)?;
-        writer.packed(NAMES, &tables::names_bytes(names))?;
-        writer.packed(NEEDED, &tables::needed_bytes(needed, names))?;
-        writer.packed(TIMES, &writer.rhythm.to_bytes())?;
-        Ok(writer)
-    }
-
-    /// All calls of a thread, from its start on; times in ns. Texts are names: the number of each, from 1, stands in its
-    /// argument.
-    pub fn calls(&mut self, thread: u32, events: &mut [Event]) -> io::Result<()> {
-        let (mut so_far, mut payload) = (Foretold::default(), Vec::new());
-        for chunk in events.chunks_mut(CHUNK) {
-            chunk.iter_mut().for_each(|event| so_far.tell(event, &self.rhythm, &self.sizes));
-            payload.clear();
-            self.encoder.encode_alone(thread, chunk, &mut payload)?;
-            self.frame(CALLS, &payload)?;
-        }
-        Ok(())
-    }
-
-    /// All marks of a thread.
-    pub fn marks(&mut self, thread: u32, marks: &[Mark]) -> io::Result<()> {
-        self.packed(MARKS, &tables::marks_bytes(thread, marks))
-    }
-
-    pub fn finish(mut self) -> io::Result<W> {
-        self.frame(FOOTER, b"{}")?;
-        self.out.flush()?;
-        Ok(self.out)
-    }
-
-    fn packed(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<()> {
-        if bytes.len() > MOST {
-            return Err(io::Error::other("has more names, files or marks than a roll can hold"));
-        }
-        let packed = zstd::bulk::compress(bytes, LEVEL)?;
-        self.frame(kind, &packed)
-    }
-
-    fn frame(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
-        self.out.write_all(&head(kind, payload))?;
-        self.out.write_all(payload)
-    }
 }
 
 /// What both sides know of a thread's calls so far.
@@ -269,7 +204,7 @@ impl Roll {
             events: Vec::new(),
             bytes: Vec::new(),
         };
-        let (mut rest, mut ended) = (&bytes[START..], false);
+        let (mut rest, mut ended, mut room) = (&bytes[START..], false, MOST);
         while !rest.is_empty() {
             if ended {
                 return Err("has something behind its end".into());
@@ -282,17 +217,18 @@ impl Roll {
                 FOOTER => ended = true,
                 CALLS => roll.chunk(payload, at)?,
                 NAMES => {
-                    roll.names = tables::names(&unpacked(payload)?).ok_or("has names that are nonsense")?
+                    roll.names =
+                        tables::names(&unpacked(payload, &mut room)?).ok_or("has names that are nonsense")?
                 }
                 TIMES => {
-                    let found = Rhythm::from_bytes(&unpacked(payload)?);
+                    let found = Rhythm::from_bytes(&unpacked(payload, &mut room)?);
                     roll.rhythm = found.ok_or("has times that are nonsense")?;
                 }
                 NEEDED => {
-                    let found = tables::needed(&unpacked(payload)?, &roll.names);
+                    let found = tables::needed(&unpacked(payload, &mut room)?, &roll.names);
                     roll.needed = found.ok_or("has needed files that are nonsense")?;
                 }
-                MARKS => roll.add_marks(&unpacked(payload)?)?,
+                MARKS => roll.add_marks(&unpacked(payload, &mut room)?)?,
                 _ => return Err("has a part that this version does not know".into()),
             }
         }
@@ -397,6 +333,18 @@ impl Roll {
     }
 }
 
-fn unpacked(payload: &[u8]) -> Result<Vec<u8>, String> {
-    zstd::bulk::decompress(payload, MOST).map_err(|error| format!("cannot be decompressed ({error})"))
+/// All of them together have so much room, lest a small file be large in memory.
+fn unpacked(payload: &[u8], room: &mut usize) -> Result<Vec<u8>, String> {
+    let bytes = zstd::bulk::decompress(payload, *room)
+        .map_err(|error| format!("cannot be decompressed, or has more than a roll can hold ({error})"))?;
+    *room -= bytes.len();
+    Ok(bytes)
+}
+
+/// Bytes of what a link says, or of a file's other name.
+fn said(what: &What) -> usize {
+    match what {
+        What::Link(to) | What::HardLink(to) => to.len(),
+        What::File { .. } | What::Directory => 0,
+    }
 }

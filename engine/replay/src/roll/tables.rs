@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::sync::Arc;
 
 use etude_script::{Needed, What};
 use etude_trace::parts::{put, take, unzigzag, zigzag};
 
-use super::{MOST, Mark, Marked};
-
-/// Bytes of a name, as the kernel has it.
-const MOST_NAME: usize = 4096;
+use super::{MOST, MOST_NAME, MOST_NAMES, Mark, Marked, said};
 
 /// How many bytes each has in common with the one before, and what it has more, up to a 0: columns.
 pub fn names_bytes(names: &[Vec<u8>]) -> Vec<u8> {
@@ -96,7 +94,7 @@ fn rows(bytes: &mut &[u8]) -> Option<usize> {
 }
 
 pub fn names(mut bytes: &[u8]) -> Option<Vec<CString>> {
-    let many = rows(&mut bytes)?;
+    let many = rows(&mut bytes).filter(|many| *many <= MOST_NAMES)?;
     let commons = column(&mut bytes, many)?;
     let (mut names, mut all): (Vec<CString>, usize) = (Vec::new(), 0);
     for common in commons {
@@ -115,11 +113,11 @@ pub fn names(mut bytes: &[u8]) -> Option<Vec<CString>> {
 }
 
 pub fn needed(mut bytes: &[u8], names: &[CString]) -> Option<Vec<Needed>> {
-    let many = rows(&mut bytes)?;
+    let many = rows(&mut bytes).filter(|many| *many <= MOST_NAMES)?;
     let [kinds, paths, first, second] = [(); 4].map(|()| column(&mut bytes, many));
     let (kinds, paths, first, second) = (kinds?, paths?, first?, second?);
     let name = |place: u64| Some(names.get(usize::try_from(place).ok()?)?.as_bytes().into());
-    let (mut before, mut found) = (0, Vec::with_capacity(many));
+    let (mut before, mut found, mut all) = (0, Vec::with_capacity(many), 0);
     for at in 0..many {
         before = unzigzag(before, paths[at]);
         let what = match kinds[at] {
@@ -131,7 +129,12 @@ pub fn needed(mut bytes: &[u8], names: &[CString]) -> Option<Vec<Needed>> {
             4 => What::HardLink(name(first[at])?),
             _ => return None,
         };
-        found.push(Needed { path: name(before)?, what });
+        let path: Arc<[u8]> = name(before)?;
+        all += path.len() + said(&what);
+        if all > MOST {
+            return None;
+        }
+        found.push(Needed { path, what });
     }
     bytes.is_empty().then_some(found)
 }
