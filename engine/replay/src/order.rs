@@ -6,14 +6,22 @@
 //! - Calls that use and move the position of one open file come one after the other.
 //! - Data: what overlaps in a file, and is written by one of both, comes in the original's order.
 
+mod blocked;
 mod data;
 mod descriptors;
+mod locks;
 mod names;
+mod pipes;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 
 use etude_script::{Action, Called, Script};
 
+use self::blocked::{Blocked, Clocks};
+use self::locks::Locks;
+use self::pipes::Pipe;
 use crate::extents::Extents;
 
 /// What a step waits for: a step of another thread.
@@ -43,15 +51,28 @@ struct Opened {
     /// Whose position is moved in order.
     position: usize,
     append: bool,
+    reads: bool,
+    /// By how many descriptors it is open.
+    copies: usize,
+}
+
+/// A file.
+#[derive(Debug, Default)]
+struct Content {
+    extents: Extents,
+    locks: Locks,
+    pipe: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
 struct Slot {
     description: usize,
     thing: usize,
+    closes_at_exec: bool,
 }
 
 /// Finds all waits of a script.
+#[derive(Default)]
 pub struct Order {
     waits: Waits,
     /// By pairs of threads, up to which step the first knows the second.
@@ -62,12 +83,17 @@ pub struct Order {
     names: HashMap<Vec<u8>, usize>,
     /// By name: the file that stands there.
     files: HashMap<Vec<u8>, usize>,
-    data: Vec<Extents>,
+    contents: Vec<Content>,
+    pipes: Vec<Pipe>,
     /// By process and number.
     slots: HashMap<(u32, i64), Slot>,
     directories: HashMap<usize, Vec<u8>>,
     process: HashMap<u32, u32>,
     cwd: HashMap<u32, Vec<u8>>,
+    /// By process: where it stands, as a thing that names are used from.
+    places_of: HashMap<u32, usize>,
+    /// A process ends: its last step waits for nobody because of that.
+    ending: bool,
 }
 
 impl Order {
@@ -76,34 +102,47 @@ impl Order {
         if script.steps.iter().all(|step| step.thread == 0) {
             return Waits::new();
         }
-        let mut order = Order {
-            waits: Waits::new(),
-            known: HashMap::new(),
-            things: Vec::new(),
-            opened: Vec::new(),
-            places: Vec::new(),
-            names: HashMap::new(),
-            files: HashMap::new(),
-            data: Vec::new(),
-            slots: HashMap::new(),
-            directories: HashMap::new(),
-            process: HashMap::from([(0, 0)]),
-            cwd: HashMap::new(),
-        };
+        let mut order = Order { process: HashMap::from([(0, 0)]), ..Order::default() };
+        let last = Order::last_steps(script);
+        let (mut clocks, mut blocked) = (Clocks::default(), Vec::new());
         for (at, step) in script.steps.iter().enumerate() {
             let here = Point { thread: step.thread, step: at };
+            let (end_ns, process) = (clocks.end(step), order.process_of(step.thread));
+            order.settle(&mut blocked, Some(step.thread), clocks.turn_ns);
             match &step.action {
                 Action::Start(other) => {
-                    let process = order.process_of(step.thread);
                     order.process.insert(*other, process);
                     order.known.insert((*other, step.thread), at);
                 }
                 Action::Fork(other) => order.fork(here, *other),
+                Action::Call(called) if order.may_wait(process, called) => {
+                    blocked.push(Blocked { here, process, called: Some(called), end_ns });
+                }
                 Action::Call(called) => order.call(here, called),
-                Action::Compute(_) | Action::Wait(_) | Action::Exec => {}
+                Action::Exec => order.exec(here, process),
+                Action::Compute(_) | Action::Wait(_) => {}
+            }
+            if last.get(&process) == Some(&at) {
+                blocked.push(Blocked { here, process, called: None, end_ns });
             }
         }
+        order.settle_all(blocked);
         order.waits
+    }
+
+    /// By process, the last step of its threads.
+    fn last_steps(script: &Script) -> HashMap<u32, usize> {
+        let (mut last, mut process) = (HashMap::new(), HashMap::from([(0, 0)]));
+        for (at, step) in script.steps.iter().enumerate() {
+            let of = process.get(&step.thread).copied().unwrap_or(step.thread);
+            match step.action {
+                Action::Start(other) => drop(process.insert(other, of)),
+                Action::Fork(other) => drop(process.insert(other, other)),
+                _ => {}
+            }
+            last.insert(of, at);
+        }
+        last
     }
 
     fn process_of(&self, thread: u32) -> u32 {
@@ -115,17 +154,16 @@ impl Order {
         let parent = self.process_of(here.thread);
         self.process.insert(other, other);
         self.known.insert((other, here.thread), here.step);
-        let copies: Vec<_> = self
-            .slots
-            .iter()
-            .filter(|((of, _), _)| *of == parent)
-            .map(|((_, fd), slot)| (*fd, slot.clone()))
-            .collect();
+        let mut copies: Vec<_> = self.slots_of(parent).map(|(fd, slot)| (fd, slot.clone())).collect();
+        copies.sort_unstable_by_key(|(fd, _)| *fd);
         for (fd, slot) in copies {
             self.uses(here, slot.thing);
             let thing = self.thing(Some(here));
+            self.opened[slot.description].copies += 1;
             self.slots.insert((other, fd), Slot { thing, ..slot });
         }
+        let place = self.place(parent);
+        self.uses(here, place);
         if let Some(cwd) = self.cwd.get(&parent).cloned() {
             self.cwd.insert(other, cwd);
         }
@@ -137,7 +175,7 @@ impl Order {
     }
 
     fn wait(&mut self, here: Point, other: Point) {
-        if other.thread == here.thread {
+        if other.thread == here.thread || self.ending {
             return;
         }
         let known = self.known.entry((here.thread, other.thread)).or_insert(0);
@@ -171,8 +209,9 @@ impl Order {
         let process = self.process_of(here.thread);
         self.name_space(here, process, called);
         self.descriptors(here, process, called);
+        self.flock(here, process, called);
+        self.data(here, process, called);
         if called.result >= 0 {
-            self.data(here, process, called);
             self.results(here, process, called);
         }
     }

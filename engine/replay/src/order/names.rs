@@ -12,6 +12,7 @@ impl Order {
         let name = called.call.name();
         let changes = called.result >= 0 && changes_names(name);
         let creates = called.result >= 0 && creates(called);
+        self.where_it_stands(here, process, called);
         for path in self.paths(process, called) {
             let thing = self.name(&path);
             if changes || creates && !self.files.contains_key(&path) {
@@ -26,6 +27,26 @@ impl Order {
                 below = directory;
             }
         }
+    }
+
+    /// A process goes elsewhere after all names that were meant from where it was.
+    fn where_it_stands(&mut self, here: Point, process: u32, called: &Called) {
+        let place = self.place(process);
+        if matches!(called.call.name(), "chdir" | "fchdir") && called.result >= 0 {
+            self.makes(here, place);
+        } else if called.call.name() == "getcwd" || is_relative(called) {
+            self.uses(here, place);
+        }
+    }
+
+    /// Where a process stands, as a thing.
+    pub(super) fn place(&mut self, process: u32) -> usize {
+        if let Some(place) = self.places_of.get(&process) {
+            return *place;
+        }
+        let place = self.thing(None);
+        self.places_of.insert(process, place);
+        place
     }
 
     fn name(&mut self, path: &[u8]) -> usize {
@@ -58,8 +79,7 @@ impl Order {
     }
 
     pub(super) fn directory(&self, process: u32, fd: i64) -> Option<Vec<u8>> {
-        const AT_FDCWD: i64 = -100;
-        if fd == AT_FDCWD {
+        if fd == HERE {
             return self.cwd.get(&process).cloned();
         }
         let slot = self.slots.get(&(process, fd))?;
@@ -67,8 +87,24 @@ impl Order {
     }
 }
 
+/// AT_FDCWD.
+const HERE: i64 = -100;
+
 fn is_content(call: Call, index: usize) -> bool {
     matches!((call.name(), index), ("symlink" | "symlinkat", 0))
+}
+
+/// Whether a call names something from where its process stands.
+fn is_relative(called: &Called) -> bool {
+    called.texts.iter().any(|text| {
+        let index = usize::from(text.argument);
+        let beside =
+            index.checked_sub(1).filter(|before| called.call.kind(&called.arguments, *before) == Kind::DirFd);
+        called.call.kind(&called.arguments, index) == Kind::Path
+            && !is_content(called.call, index)
+            && !text.bytes.starts_with(b"/")
+            && beside.is_none_or(|before| called.arguments[before] as i64 == HERE)
+    })
 }
 
 fn changes_names(name: &str) -> bool {
