@@ -118,7 +118,10 @@ impl Order {
                 Action::Call(called) if order.may_wait(process, called) => {
                     blocked.push(Blocked { here, process, called: Some(called), end_ns });
                 }
-                Action::Call(called) => order.call(here, called),
+                Action::Call(called) => {
+                    order.settle_lock(&mut blocked, process, called);
+                    order.call(here, called);
+                }
                 Action::Exec => order.exec(here, process),
                 Action::Compute(_) | Action::Wait(_) => {}
             }

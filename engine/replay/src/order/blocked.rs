@@ -70,7 +70,9 @@ impl Order {
                 |process: u32| blocked.iter().any(|each| each.process == process && each.called.is_some());
             let ended = |each: &Blocked| {
                 Some(each.here.thread) == thread
-                    || each.end_ns <= turn_ns
+                    // Who has a lock next is known exactly: that thread's next step is above those of all who still wait.
+                    || each.called.is_none_or(|called| asked(called).is_none())
+                        && each.end_ns <= turn_ns
                         && self.possible(each)
                         && (each.called.is_some() || !busy(each.process))
             };
@@ -78,6 +80,23 @@ impl Order {
                 .filter(|index| ended(&blocked[*index]))
                 .min_by_key(|index| blocked[*index].end_ns);
             let Some(each) = first.map(|index| blocked.remove(index)) else { return };
+            self.ended(&each);
+        }
+    }
+
+    /// A lock that was refused is had by another: by the first that may have it by now.
+    pub(super) fn settle_lock(&mut self, blocked: &mut Vec<Blocked>, process: u32, refused: &Called) {
+        let lock = |order: &Order, process: u32, called: &Called| {
+            let slot = order.slots.get(&(process, called.arguments[0] as i64));
+            asked(called).and(slot).map(|slot| order.opened[slot.description].file)
+        };
+        let Some(file) = lock(self, process, refused).filter(|_| refused.result == REFUSED) else { return };
+        let of_it =
+            |each: &Blocked| each.called.and_then(|called| lock(self, each.process, called)) == Some(file);
+        let first = (0..blocked.len())
+            .filter(|index| of_it(&blocked[*index]) && self.possible(&blocked[*index]))
+            .min_by_key(|index| blocked[*index].end_ns);
+        if let Some(each) = first.map(|index| blocked.remove(index)) {
             self.ended(&each);
         }
     }
