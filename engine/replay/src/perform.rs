@@ -3,15 +3,16 @@
 mod arguments;
 mod descriptors;
 mod memory;
-mod refused;
+mod ways;
 
 use std::ffi::CString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use etude_calls::{Moves, Outcome, Processor};
+use etude_calls::{Call, Kind, Moves, Outcome};
 use etude_trace::Event;
 
-use self::refused::refused;
+use self::ways::{Plan, Way, is_harmless, is_no_device, plans};
 use crate::clock::now_ns;
 use crate::maps::Maps;
 use crate::pages::{PAGE, Pages};
@@ -42,13 +43,29 @@ pub enum Made {
 pub struct Process {
     pub table: Table,
     pub maps: std::sync::Mutex<Maps>,
+    /// Whether it is one, and not a copy that was made for one.
+    played: AtomicBool,
 }
 
 impl Process {
     /// As a fork leaves it to the child.
     pub fn copy(&self) -> Process {
         let maps = self.maps.lock().expect("no thread panics").clone();
-        Process { table: self.table.copy(), maps: maps.into() }
+        Process { table: self.table.copy(), maps: maps.into(), played: false.into() }
+    }
+
+    /// What the end of a process closes.
+    pub fn end(&self) {
+        let open: Vec<i64> = self.table.all().map(|(recorded, _)| recorded).collect();
+        open.into_iter().for_each(|recorded| self.table.close(recorded));
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if *self.played.get_mut() {
+            self.end();
+        }
     }
 }
 
@@ -87,6 +104,7 @@ impl Performer {
         largest: usize,
         wishes: Wishes,
     ) -> std::io::Result<Performer> {
+        process.played.store(true, Ordering::Relaxed);
         let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         Ok(Performer {
             names,
@@ -109,25 +127,21 @@ impl Performer {
 
     /// Makes a call.
     pub fn make(&mut self, event: &Event) -> Made {
-        let Some(processor) = Processor::own() else { return Made::Skipped };
-        let Some(number) = event.call.number(processor) else { return Made::Skipped };
-        match event.call.name() {
-            "close" => self.close(event),
-            "close_range" => self.close_range(event),
-            "dup2" | "dup3" => self.duplicate(event, number),
-            "mmap" | "munmap" | "mremap" | "mprotect" | "msync" | "madvise" | "brk" => {
-                self.memory(event, number)
-            }
-            "pipe" | "pipe2" => self.pipe(event, number),
-            "fcntl" if matches!(event.arguments[1], 0 | 1030) => {
-                let Some(live) = self.process.table.get(event.arguments[0] as i64) else {
-                    return Made::Skipped;
-                };
-                self.descriptor(event, number, [live as u64, event.arguments[1], 3, 0, 0, 0])
-            }
-            name if refused(name, event) => Made::Skipped,
-            name if name.ends_with("xattr") && !self.is_users(event) => Made::Skipped,
-            _ => self.ordinary(event, number),
+        let Plan { way, number } = plans()[usize::from(event.call.code()) - 1];
+        match way {
+            Way::Ordinary => self.ordinary(event, number),
+            Way::Close => self.close(event),
+            Way::CloseRange => self.close_range(event),
+            Way::Duplicate => self.duplicate(event, number),
+            Way::Memory => self.memory(event, number),
+            Way::Pipe => self.pipe(event, number),
+            Way::Control if matches!(event.arguments[1], 0 | 1030) => self.copy(event, number),
+            Way::Control if is_harmless(event) => self.ordinary(event, number),
+            Way::Create if self.wishes.direct => self.create(event),
+            Way::Create => self.ordinary(event, number),
+            Way::Node(mode) if is_no_device(event.arguments[mode]) => self.ordinary(event, number),
+            Way::Attribute if self.is_users(event) => self.ordinary(event, number),
+            Way::Control | Way::Node(_) | Way::Attribute | Way::Never => Made::Skipped,
         }
     }
 
@@ -144,8 +158,10 @@ impl Performer {
         if row.outcome == Outcome::Descriptor {
             return self.descriptor(event, number, arguments);
         }
-        if row.moves == Moves::Writes && self.wishes.fsync {
-            self.process.table.wrote(event.arguments[0] as i64);
+        if self.wishes.fsync
+            && let Some(index) = written(event.call)
+        {
+            self.process.table.wrote(event.arguments[index] as i64);
         }
         let made = timed(number, arguments, |result| same(event, result));
         self.without_direct(event, number, arguments, made)
@@ -176,13 +192,24 @@ impl Performer {
     }
 }
 
+/// The argument that says where a call writes.
+fn written(call: Call) -> Option<usize> {
+    match (call.row().moves, call.row().arguments) {
+        (Moves::Writes, _) | (Moves::Both, [Kind::Fd, Kind::Fd, ..]) => Some(0),
+        (Moves::Both, _) => Some(2),
+        _ => None,
+    }
+}
+
 fn timed(number: u16, arguments: [u64; 6], same: impl Fn(i64) -> bool) -> Made {
     let [a, b, c, d, e, f] = arguments;
     let begun = now_ns();
     // SAFETY: descriptors are this replay's, and memory that is written to is that of `Pages` of enough length, or of
     // mappings that the replay itself has made for this.
-    let result = answer(unsafe { libc::syscall(number.into(), a, b, c, d, e, f) });
+    let result = unsafe { libc::syscall(number.into(), a, b, c, d, e, f) };
     let ended = now_ns();
+    // The clock leaves errno as it is.
+    let result = answer(result);
     Made::Done { result, begun, ended, same: same(result) }
 }
 

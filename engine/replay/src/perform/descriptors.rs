@@ -30,6 +30,7 @@ impl Performer {
 
     /// A live descriptor stands for a recorded one; one that did before is closed, as are those that nobody recorded.
     fn opened(&self, recorded: i64, live: i32) {
+        self.process.table.keep(recorded);
         let before = if recorded >= 0 { self.process.table.set(recorded, live) } else { Some(live) };
         let kept = recorded < 0 || self.process.table.get(recorded) == Some(live);
         for unused in before.into_iter().chain((!kept).then_some(live)) {
@@ -40,17 +41,23 @@ impl Performer {
 
     pub(super) fn close(&mut self, event: &Event) -> Made {
         let recorded = event.arguments[0] as i64;
-        let written = self.wishes.fsync && self.process.table.was_written(recorded);
+        let durable_since = self.keep(recorded);
         let Some(live) = self.process.table.take(recorded) else { return Made::Skipped };
         let begun = now_ns();
         // SAFETY: one that this replay has opened.
-        let result = unsafe {
-            if written {
-                libc::fsync(live);
-            }
-            answer(i64::from(libc::close(live)))
-        };
-        Made::Done { result, begun, ended: now_ns(), same: same(event, result) }
+        let result = unsafe { libc::close(live) };
+        let ended = now_ns();
+        let result = answer(result.into());
+        Made::Done { result, begun: durable_since.unwrap_or(begun), ended, same: same(event, result) }
+    }
+
+    /// Makes durable what was written; when that began, if there was something.
+    fn keep(&self, recorded: i64) -> Option<i64> {
+        if !self.wishes.fsync {
+            return None;
+        }
+        let begun = now_ns();
+        self.process.table.keep(recorded).then_some(begun)
     }
 
     /// Only those that the original had.
@@ -63,12 +70,7 @@ impl Performer {
         let open: Vec<i64> =
             self.process.table.all().map(|(recorded, _)| recorded).filter(|fd| range.contains(fd)).collect();
         let begun = now_ns();
-        for recorded in open {
-            if let Some(live) = self.process.table.take(recorded) {
-                // SAFETY: as above.
-                unsafe { libc::close(live) };
-            }
-        }
+        open.into_iter().for_each(|recorded| self.process.table.close(recorded));
         Made::Done { result: 0, begun, ended: now_ns(), same: true }
     }
 
@@ -91,7 +93,43 @@ impl Performer {
                 target
             }
         };
-        timed(number, [live as u64, target as u64, flags, 0, 0, 0], |result| same(event, result))
+        let durable_since = self.keep(to as i64);
+        let made = timed(number, [live as u64, target as u64, flags, 0, 0, 0], |result| same(event, result));
+        match (made, durable_since) {
+            (Made::Done { result, ended, same, .. }, Some(begun)) => {
+                Made::Done { result, begun, ended, same }
+            }
+            (made, _) => made,
+        }
+    }
+
+    /// `fcntl` that makes another descriptor.
+    pub(super) fn copy(&mut self, event: &Event, number: u16) -> Made {
+        let Some(live) = self.process.table.get(event.arguments[0] as i64) else { return Made::Skipped };
+        self.descriptor(event, number, [live as u64, event.arguments[1], 3, 0, 0, 0])
+    }
+
+    /// `creat` with O_DIRECT: by the call that it stands for.
+    pub(super) fn create(&mut self, event: &Event) -> Made {
+        const CREATE: u64 = (libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC) as u64;
+        let (Some(path), Some(mode)) = (self.argument(event, 0), self.argument(event, 1)) else {
+            return Made::Skipped;
+        };
+        let here = i64::from(libc::AT_FDCWD) as u64;
+        let made = |flags: u64| {
+            timed(libc::SYS_openat as u16, [here, path, flags, mode, 0, 0], |result| same(event, result))
+        };
+        let mut first = made(CREATE | libc::O_DIRECT as u64);
+        if matches!(first, Made::Done { result, .. } if result == -i64::from(libc::EINVAL)) {
+            self.undirect += 1;
+            first = made(CREATE);
+        }
+        if let Made::Done { result, .. } = first
+            && result >= 0
+        {
+            self.opened(event.result, result as i32);
+        }
+        first
     }
 
     pub(super) fn pipe(&mut self, event: &Event, number: u16) -> Made {
@@ -115,12 +153,7 @@ impl Performer {
             .filter(|(_, live)| unsafe { libc::fcntl(*live, libc::F_GETFD) } & libc::FD_CLOEXEC != 0)
             .map(|(recorded, _)| recorded)
             .collect();
-        for recorded in closing {
-            if let Some(live) = table.take(recorded) {
-                // SAFETY: as above.
-                unsafe { libc::close(live) };
-            }
-        }
+        closing.into_iter().for_each(|recorded| table.close(recorded));
         self.process.maps.lock().expect("no thread panics").clear();
     }
 }
