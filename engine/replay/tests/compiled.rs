@@ -45,13 +45,13 @@ fn a_small_roll_is_not_large_in_memory() {
     assert_eq!(refused(&[(*b"name", &many)]), "has names that are nonsense");
     // A path of 64 KiB that is needed over and over.
     let one = 1 << 16;
-    let long = [numbers(&[1, 0, one]), vec![b'x'; one as usize]].concat();
+    let text = [&vec![b'x'; one as usize][..], &[0]].concat();
+    let long = [numbers(&[1, 0]), text.clone()].concat();
     let rows = 4096;
     let needed = [numbers(&[rows]), vec![2; rows as usize], vec![0; 3 * rows as usize]].concat();
     let both = refused(&[(*b"name", &long), (*b"need", &needed)]);
     assert_eq!(both, "has needed files that are nonsense");
     let names = 600;
-    let large = [numbers(&[names]), vec![0; names as usize], numbers(&vec![one; names as usize])].concat();
-    let large = [large, vec![b'x'; (names * one) as usize]].concat();
+    let large = [numbers(&[names]), vec![0; names as usize], text.repeat(names as usize)].concat();
     assert!(refused(&[(*b"name", &large), (*b"name", &large)]).contains("more than a roll can hold"));
 }
