@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.iotrace.read import read_trace
+from own_filesystem import own_filesystem
 from recording import version
 from replay_fio import fio_row
 from replay_pairs import STATES, pair_rows, pairs
@@ -30,6 +30,7 @@ from replay_sizes import size_rows
 from replay_steps import Place, whole_way
 from rows import BUILD, HEADING, Row, line, measured_where, quiet_priority
 
+FILESYSTEM_BYTES = 4 << 30
 PARTS = ("run", "sizes", "rate", "schedule")
 OF_PROGRAMS = {"run", "sizes"}
 OF_ALL = {"rate": rate_rows, "schedule": schedule_rows}
@@ -37,7 +38,7 @@ SHORT = ("tar", "sqlite3", "threads")
 """Programs of `make bench`."""
 
 EXPLAINED = """\
-*Run time*: in each round, in random order, the original, the original again, and the replay of a recording that is made
+All on an ext4 of its own (in a file; for root). *Run time*: in each round, in random order, the original, the original again, and the replay of a recording that is made
 for this replay alone, in a directory that is prepared for it. Of originals it is the time from start to end, their
 output thrown away; of replays that from the first call to the last, as they say it: their own start, which reads the
 roll and looks at the files, is no part of what is replayed. A figure is the median over rounds of replay / original,
@@ -95,12 +96,11 @@ def named_rows(name: str, wanted: Wanted) -> Iterator[Row]:
 @contextmanager
 def on_disk() -> Iterator[Place]:
     """Directories on the disk of the build, until the end of the block: what is in memory alone cannot be cold."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="replay-", dir=BUILD) as directory,
-        tempfile.TemporaryDirectory(prefix="record-", dir=BUILD) as cache,
-    ):
-        yield Place(Path(directory), Path(cache))
+    with own_filesystem(BUILD, FILESYSTEM_BYTES) as place:
+        directory, cache = place / "replay", place / "record"
+        directory.mkdir()
+        cache.mkdir()
+        yield Place(directory, cache)
 
 
 def program_rows(workload: Workload, place: Place, wanted: Wanted) -> Iterator[Row]:

@@ -432,6 +432,10 @@ impl Player {
                 }
             }
         }
+        if play.roll.head.threads[self.thread].process as usize == self.thread {
+            self.performer.process.end();
+            all.ended_ns.fetch_max(now_ns(), Ordering::Relaxed);
+        }
         self.lane().ended.store(1, Ordering::SeqCst);
         wake(&self.lane().ended);
         // Processes outlive those that have started them, but die with the thread here.

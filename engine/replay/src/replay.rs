@@ -22,8 +22,9 @@ use crate::shared::Shared;
 
 /// The most that one call may move: a roll that says more is not played.
 const MOST_MOVED: u64 = 1 << 30;
-/// Data to be written, at least.
-const DATA: usize = 4 << 20;
+/// Data to be written, at least: more than compression looks back for (128 KiB at a time on btrfs), and not more than a
+/// core's own cache holds, since what a program writes it has mostly just made.
+const DATA: usize = 256 << 10;
 /// After so long without a call, threads that all wait for each other wait for ever.
 const KNOTTED: Duration = Duration::from_secs(5);
 

@@ -15,7 +15,7 @@ impl Performer {
             Kind::DirFd => self.directory(event, index)?,
             Kind::Path | Kind::Name => match value {
                 0 => 0,
-                name => self.names.get(name as usize - 1)?.as_ptr() as u64,
+                name => fetched(self.names.get(name as usize - 1)?.as_ptr()),
             },
             Kind::Buffer if call.row().moves == Moves::Writes => {
                 let size = usize::try_from(event.arguments[index + 1]).ok()?;
@@ -110,3 +110,11 @@ impl Performer {
 const DIRECTORY: u64 = 0o200000;
 /// O_ASYNC: signals at I/O.
 const SIGNALS: u64 = 0o20000;
+
+/// Where a name stands. It is looked at, so that the kernel does not wait for memory as it would not for a program that
+/// has just made it.
+fn fetched(name: *const libc::c_char) -> u64 {
+    // SAFETY: a name has a last byte at least.
+    unsafe { name.read_volatile() };
+    name as u64
+}
