@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -147,6 +148,8 @@ def machine(priority: str) -> list[str]:
 
 def asked() -> tuple[Wanted, Path | None, bool]:
     """By the options: what, where to write it, and whether without real-time priority."""
+    # What is mounted is unmounted then, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use etude_calls::Moves;
 use etude_trace::Event;
 
-use crate::clock::{now_ns, prepare, wait_until};
+use crate::clock::{cost_ns, now_ns, prepare, wait_until};
 use crate::perform::{Made, Performer, Process};
 use crate::roll::{Mark, Marked, Reading, Roll};
 use crate::shared::{Lane, Shared, sleep_on, wake};
@@ -54,6 +54,8 @@ pub struct Play {
     pub roll: Roll,
     pub shared: Shared,
     pub manner: Manner,
+    /// What asking for the time takes, ns.
+    clock_ns: i64,
     /// What was decoded before the beginning, by thread.
     feeds: Vec<Mutex<Option<Feed>>>,
 }
@@ -77,7 +79,7 @@ impl Play {
             ahead += 1;
         }
         let feeds = feeds.into_iter().map(|feed| Mutex::new(Some(feed))).collect();
-        Ok(Play { roll, shared, manner, feeds })
+        Ok(Play { roll, shared, manner, clock_ns: cost_ns(), feeds })
     }
 }
 
@@ -269,6 +271,7 @@ impl Player {
             }
             match self.performer.make(event) {
                 Made::Done { result, begun, ended, same } => {
+                    let ended = (ended - play.clock_ns).max(begun);
                     self.timed(lane, event, begun, ended);
                     note(lane, event, result, (ended - begun) as u64, same);
                 }

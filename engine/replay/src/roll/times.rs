@@ -6,9 +6,10 @@ use etude_calls::Call;
 use etude_trace::Event;
 use etude_trace::parts::{put, take, unzigzag, zigzag};
 
-/// How far a time may be from the usual one to be told as that, ns; what is left out so is added to the next.
+/// How far a gap may be from the usual one to be told as that, ns; what is left out so is added to the next.
 const GAP: i64 = 1_000;
-const DURATION: i64 = 2_000;
+/// The same of a duration, on which nothing depends but the schedule of absolute time: it is kept to this.
+const DURATION: i64 = 10_000;
 /// What times that are not usual are told in, ns.
 const GRID: i64 = 1_000;
 /// No time is longer, ns: a century.
