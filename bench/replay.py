@@ -27,14 +27,14 @@ from replay_pairs import STATES, pair_rows, pairs
 from replay_programs import BENCH, MAKERS, SMALL, Size, Workload, missing
 from replay_rate import rate_rows
 from replay_schedule import schedule_rows
-from replay_sizes import size_rows
+from replay_sizes import include_rows, size_rows
 from replay_steps import Place, whole_way
 from rows import BUILD, HEADING, Row, line, measured_where, quiet_priority
 
 FILESYSTEM_BYTES = 4 << 30
 PARTS = ("run", "sizes", "rate", "schedule")
 OF_PROGRAMS = {"run", "sizes"}
-OF_ALL = {"rate": rate_rows, "schedule": schedule_rows}
+OF_ALL = {"sizes": include_rows, "rate": rate_rows, "schedule": schedule_rows}
 SHORT = ("tar", "sqlite3", "threads")
 """Programs of `make bench`."""
 

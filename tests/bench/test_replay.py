@@ -256,13 +256,14 @@ def test_reads_and_writes_are_judged_where_there_is_enough_of_them(state, ratio,
         assert row.reached == (abs(ratio - 1) <= state[1])
 
 
-def test_a_roll_is_judged_for_tar_alone(tmp_path):
+def test_a_roll_is_judged_for_real_files_alone(tmp_path):
     trace = read_trace(imported(COPY, tmp_path / "copy.trace"))
-    tar, other = (programs.Workload(name, name, [], tmp_path, []) for name in ("tar", "other"))
+    include, other = (programs.Workload(name, name, [], tmp_path, []) for name in ("include", "tar"))
     fixed = sizes.fixed_bytes(trace)
+    assert sizes.fixed_bytes(trace, durations=True) > fixed
     assert 29 * 4 < fixed < 29 * 64
     moving = {"read_bytes": 1000, "written_bytes": 1000}
-    small, large = (sizes.size_rows(tar, trace, moving, many) for many in (10, 5000))
+    small, large = (sizes.size_rows(include, trace, moving, many) for many in (10, 5000))
     assert [row.reached for row in small] == [True, True]
     assert [row.reached for row in large] == [False, False]
     assert [row.reached for row in sizes.size_rows(other, trace, moving, 5000)] == [None, None]

@@ -155,3 +155,27 @@ def test_what_creat_makes_is_written_directly(tmp_path: Path) -> None:
     made = recorded_replay(tmp_path, 'creat("out", 0644) = 3\nwrite(3, 4096) = 4096\n', "--direct")
     assert any('"out", O_WRONLY|O_CREAT|O_TRUNC|O_DIRECT, 0644' in line for line in made), made
     assert (tmp_path / "stage" / "out").stat().st_size == 4096
+
+
+WANDERS = """
+import os
+for name in ("a", "b"):
+    os.mkdir(name)
+    open(f"{name}/f", "w").write("x")
+for turn in range(20):
+    os.chdir("a")
+    os.stat("f")
+    os.chdir("../b")
+    if os.fork() == 0:
+        os.stat("../a/f")
+        os._exit(0)
+    os.wait()
+    os.chdir("..")
+"""
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
+def test_a_program_that_changes_its_directory_finds_its_files(tmp_path, timing):
+    script = compiled(tmp_path, WANDERS)
+    assert 'chdir("/' in script
+    assert replayed(tmp_path, "--timing", timing)["mismatches"] == 0
