@@ -30,7 +30,12 @@ impl Away {
                     root(called);
                 }
                 if matches!(called.call.name(), "chdir" | "fchdir") && called.result >= 0 {
-                    self.processes.insert(process);
+                    let home = called.texts.iter().any(|text| matches!(&*text.bytes, b"." | b"/"));
+                    if home {
+                        self.processes.remove(&process)
+                    } else {
+                        self.processes.insert(process)
+                    };
                 }
             }
             _ => {}
