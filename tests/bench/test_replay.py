@@ -316,6 +316,8 @@ def test_the_page_has_all_parts_and_is_what_is_printed(tmp_path):
     ]
     assert kinds == [
         *(of_programs * 2),
+        "bytes of the roll an event",
+        "roll / bytes moved by the replay",
         *(["rate without gaps, replay / bare loop"] * 2),
         *(["start-time error against the schedule, 99 % below, absolute mode, warm"] * 2),
     ], done.stderr
