@@ -25,6 +25,8 @@ const MOST_MOVED: u64 = 1 << 30;
 /// Data to be written, at least: more than compression looks back for (128 KiB at a time on btrfs), and not more than a
 /// core's own cache holds, since what a program writes it has mostly just made.
 const DATA: usize = 256 << 10;
+/// A descriptor that cannot be: closing it marks, in a recording of the replay, where it begins to play.
+const MARK: i32 = -0x4554_5544;
 /// After so long without a call, threads that all wait for each other wait for ever.
 const KNOTTED: Duration = Duration::from_secs(5);
 
@@ -135,6 +137,8 @@ fn child(play: &Arc<Play>, directory: &Path, wishes: Wishes, mut to: File, paren
         Ok(performer) => {
             drop(to);
             let mut player = Player::new(play.clone(), 0, performer, 0);
+            // SAFETY: no descriptor is negative.
+            unsafe { libc::close(MARK) };
             player.begin();
             player.run();
         }
