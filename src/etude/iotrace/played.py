@@ -51,7 +51,8 @@ def _is_of(each: Mapping[str, Any], processes: set[int]) -> bool:
 
 
 def _since(each: Mapping[str, Any], begun: int) -> Mapping[str, Any]:
-    return {**each, "at_ns": max(each["at_ns"] - begun, 0)}
+    root = {"cwd": "/"} if "cwd" in each else {}
+    return {**each, **root, "at_ns": max(each["at_ns"] - begun, 0)}
 
 
 def _only(trace: Trace, kept: NDArray[np.bool_], begun: int) -> Trace:
