@@ -20,7 +20,7 @@ def possible() -> bool:
 
 @contextmanager
 def own_filesystem(within: Path, size_bytes: int) -> Iterator[Path]:
-    """A directory in a new ext4 in a file of `within`, until the end of the block; where that cannot be, in `within`."""
+    """A directory in a new ext4 in a file of `within`, until the end of the block; in `within` where that cannot be."""
     within.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fs-", dir=within) as directory:
         if not possible():

@@ -39,8 +39,8 @@ SHORT = ("tar", "sqlite3", "threads")
 """Programs of `make bench`."""
 
 EXPLAINED = """\
-All on an ext4 of its own (in a file; for root). *Run time*: in each round, in random order, the original, the original again, and the replay of a recording that is made
-for this replay alone, in a directory that is prepared for it. Of originals it is the time from start to end, their
+All on an ext4 of its own (in a file; for root). *Run time*: in each round, in random order, the original, the original
+again, and the replay of a recording that is made for this replay alone, in a directory that is prepared for it. Of originals it is the time from start to end, their
 output thrown away; of replays that from the first call to the last, as they say it: their own start, which reads the
 roll and looks at the files, is no part of what is replayed. A figure is the median over rounds of replay / original,
 with quartiles. Warm, it may be as far from 1 as the median of |again / original - 1| of the same rounds. *Read and
