@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etude.iotrace.calls import READS
 from etude.iotrace.files import files_of, processes_of
 from etude.iotrace.places import transfers
-from etude.iotrace.read import Trace, read_trace
+from etude.iotrace.read import Trace, Whole
+from replay_pairs import fine
+from replay_programs import Workload
+from replay_steps import Place, failed, original
+from rows import Row, interleave, ratios
 
 FIRST_LINE = "fio version 3 iolog"
 NS_PER_TICK = 1000
@@ -29,38 +36,88 @@ NS_PER_TICK = 1000
 
 
 @dataclass(frozen=True)
-class Log:
-    """The log, how large its files (`f0`, `f1` …) have to be before, and what it holds."""
+class Move:
+    """A read or a write of a file."""
 
-    text: str
-    sizes: Mapping[str, int]
-    calls: int
+    tick_us: int
+    file: str
+    reads: bool
+    begin: int
     bytes: int
-    left_out: int
+
+
+@dataclass(frozen=True)
+class Log:
+    """What fio is to play, on files `f0`, `f1` …"""
+
+    moves: Sequence[Move]
+    left_out: int = 0
     """Calls of the trace that such a log cannot have."""
 
+    @property
+    def calls(self) -> int:
+        """That it holds."""
+        return len(self.moves)
 
-def log_of(trace: Trace) -> Log:
-    """All transfers by known files, in the order in which they began."""
+    @property
+    def bytes(self) -> int:
+        """That these move."""
+        return sum(move.bytes for move in self.moves)
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """How large its files have to be before."""
+        found: dict[str, int] = {}
+        for move in self.moves:
+            found[move.file] = max(found.get(move.file, 0), move.begin + move.bytes)
+        return found
+
+    @property
+    def text(self) -> str:
+        """As fio reads it."""
+        lines = [
+            f"{move.tick_us} {move.file} {'read' if move.reads else 'write'} {move.begin} {move.bytes}"
+            for move in self.moves
+        ]
+        head = [f"0 {name} {action}" for action in ("add", "open") for name in self.sizes]
+        # fio waits before each line until the time of that line.
+        last_us = self.moves[-1].tick_us if self.moves else 0
+        tail = [f"{last_us} {name} close" for name in self.sizes]
+        return "\n".join([FIRST_LINE, *head, *lines, *tail, ""])
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Transfers by known files, in the order in which they began; arrays of one length."""
+
+    start_ns: Whole
+    paths: Sequence[str]
+    reads: NDArray[np.bool_]
+    begin: Whole
+    end: Whole
+
+
+def moved(trace: Trace) -> Moved:
+    """All of a trace."""
     files = files_of(trace, processes_of(trace))
     rows, begins, ends = transfers(trace, files)
     order = np.argsort(trace.start_ns[rows], kind="stable")
     rows, begins, ends = rows[order], begins[order], ends[order]
     reading = np.isin(trace.call[rows], [n for n, name in enumerate(trace.names) if name in READS])
-    ticks = (trace.start_ns[rows] // NS_PER_TICK).tolist()
-    names: dict[int, str] = {}
-    sizes: dict[str, int] = {}
-    lines = []
-    columns = (ticks, files.file[rows].tolist(), reading.tolist(), begins.tolist(), ends.tolist())
-    for tick, file, reads, begin, end in zip(*columns, strict=True):
-        name = names.setdefault(file, f"f{len(names)}")
-        sizes[name] = max(sizes.get(name, 0), end)
-        lines.append(f"{tick} {name} {'read' if reads else 'write'} {begin} {end - begin}")
-    head = [f"0 {name} {action}" for action in ("add", "open") for name in names.values()]
-    # fio waits before each line until the time of that line.
-    tail = [f"{ticks[-1] if ticks else 0} {name} close" for name in names.values()]
-    text = "\n".join([FIRST_LINE, *head, *lines, *tail, ""])
-    return Log(text, sizes, len(lines), int((ends - begins).sum()), trace.events - len(lines))
+    paths = [files.names[file] for file in files.file[rows].tolist()]
+    return Moved(trace.start_ns[rows], paths, reading, begins, ends)
+
+
+def log_of(trace: Trace) -> Log:
+    """Of what a program moved."""
+    found = moved(trace)
+    names: dict[str, str] = {}
+    columns = (found.start_ns // NS_PER_TICK, found.reads, found.begin, found.end - found.begin)
+    moves = [
+        Move(tick, names.setdefault(path, f"f{len(names)}"), reads, begin, length)
+        for path, tick, reads, begin, length in zip(found.paths, *(c.tolist() for c in columns), strict=True)
+    ]
+    return Log(moves, trace.events - len(moves))
 
 
 @dataclass(frozen=True)
@@ -96,18 +153,50 @@ def stage(log: Log, directory: Path) -> Path:
     return path
 
 
-def play(path: Path) -> Fio:
-    """Once, by ordinary reads and writes."""
-    words = ["fio", "--name=log", "--ioengine=psync", f"--read_iolog={path.name}", "--output-format=json"]
+def play(path: Path, recorded: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Fio:
+    """Once, by ordinary reads and writes; `recorded` are the words before it that record it."""
+    fio = ["fio", "--name=log", "--ioengine=psync", f"--read_iolog={path.name}", "--output-format=json"]
+    words = [*recorded, *fio]
     begin = time.perf_counter()
-    done = subprocess.run(words, cwd=path.parent, capture_output=True, text=True)
+    done = subprocess.run(
+        words,
+        cwd=path.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        preexec_fn=as_many_files_as_allowed,
+    )
     wall_s = time.perf_counter() - begin
     if done.returncode:
-        sys.exit(f"bench: {' '.join(words)} failed ({done.returncode}): {done.stderr.strip()[-300:]}")
+        failed(words, done.returncode, done.stderr)
     # Remarks may stand before the document.
     return Fio(wall_s, json.loads(done.stdout[done.stdout.index("{") :]))
 
 
-def log_of_path(path: Path) -> Log:
-    """The same of a trace on disk."""
-    return log_of(read_trace(path))
+def as_many_files_as_allowed() -> None:
+    """All files of a log are open at a time."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def fio_row(workload: Workload, trace: Trace, place: Place, rounds: int) -> Row:
+    """fio on the data calls, warm, without its start; files are as large as they get, and open from the beginning."""
+    what = f"run time, fio read_iolog / original: {workload.what}; warm"
+    if shutil.which("fio") is None:
+        return Row(what, "–", "fio is not installed", "–", None)
+    log = log_of(trace)
+    if workload.parallel or log.calls == 0:
+        why = "several threads or processes: fio plays one log by one job" if log.calls else "no data calls"
+        return Row(what, "–", f"not possible ({why})", "–", None)
+    path = place.directory / "fio"
+
+    def played() -> float:
+        found = play(stage(log, path))
+        if found.calls != log.calls:
+            sys.exit(f"bench: fio made {found.calls} of {log.calls} calls of {workload.name}")
+        return found.run_s
+
+    found = interleave({"original": lambda: original(workload, place), "fio": played}, rounds)
+    shutil.rmtree(path)
+    share = f"{log.calls:,} data calls of {trace.events:,}"
+    return Row(what, f"original; {share}", fine(ratios(found["fio"], found["original"])), "–", None)

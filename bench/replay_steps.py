@@ -7,15 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from replay_programs import Workload
-from rows import BIN, ETUDE
+from rows import BIN
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 NAMES_ONLY = "2"
@@ -56,21 +57,31 @@ class Place:
         return {**os.environ, "LC_ALL": "C", "XDG_CACHE_HOME": str(self.cache), **(more or {})}
 
 
-@dataclass(frozen=True)
-class Ran:
-    """How long a program ran from its start to its end, and what it printed."""
+def elapsed_s(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> float:
+    """From the start of a program, which must succeed, to its end; what it prints is thrown away, not read."""
+    program = shutil.which(command[0], path=environment.get("PATH"))
+    if program is None:
+        sys.exit(f"bench: {command[0]} is missing (packaging/debian-packages.txt)")
+    with tempfile.TemporaryFile() as errors, chdir(cwd):
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, errors.fileno(), 2),
+        ]
+        begin = time.perf_counter()
+        pid = os.posix_spawn(program, list(command), environment, file_actions=actions)
+        _, status, _ = os.wait4(pid, 0)
+        took_s = time.perf_counter() - begin
+        if status:
+            errors.seek(0)
+            failed(command, os.waitstatus_to_exitcode(status), errors.read().decode(errors="replace"))
+    return took_s
 
-    wall_s: float
-    stdout: str
 
-
-def start(
-    command: Sequence[str], cwd: Path, environment: Mapping[str, str], recorded: Sequence[str] = ()
-) -> Ran:
-    """Run a program that must succeed; `recorded` are the words before it that record it."""
-    begin = time.perf_counter()
+def printed(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> str:
+    """What a program prints, which must succeed."""
     done = subprocess.run(
-        [*recorded, *command],
+        command,
         cwd=cwd,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -78,12 +89,14 @@ def start(
         text=True,
         errors="replace",
     )
-    wall_s = time.perf_counter() - begin
     if done.returncode:
-        sys.exit(
-            f"bench: {' '.join([*recorded, *command])} failed ({done.returncode}): {done.stderr.strip()[-300:]}"
-        )
-    return Ran(wall_s, done.stdout)
+        failed(command, done.returncode, done.stderr)
+    return done.stdout
+
+
+def failed(command: Sequence[str], status: int, said: str) -> NoReturn:
+    """End here."""
+    sys.exit(f"bench: {' '.join(command)} failed ({status}): {said.strip()[-300:]}")
 
 
 def recorder(place: Place, trace: Path) -> list[str]:
@@ -92,27 +105,25 @@ def recorder(place: Place, trace: Path) -> list[str]:
     return [place.engine, "record", "-q", "-o", str(trace), "--"]
 
 
-def original(workload: Workload, place: Place, trace: Path | None = None, *, cold: bool = False) -> Ran:
-    """The program itself, in its directory as it was at the beginning; recorded where a trace is named."""
+def original(workload: Workload, place: Place, trace: Path | None = None, *, cold: bool = False) -> float:
+    """The program itself, in its directory as it was at the beginning; recorded where a trace is named. Seconds."""
     workload.fresh()
     settle(workload.directory, cold)
     words = [] if trace is None else recorder(place, trace)
-    return start(workload.command, workload.directory, place.environment(workload.variables), words)
+    return elapsed_s([*words, *workload.command], workload.directory, place.environment(workload.variables))
 
 
 def made_script(place: Place) -> Path:
     """The script of the original's trace."""
     place.script.unlink(missing_ok=True)
-    words = [place.engine, "script", str(place.trace), "-o", str(place.script)]
-    start(words, place.directory, place.environment())
+    engine(place, "script", str(place.trace), "-o", str(place.script))
     return place.script
 
 
 def made_roll(place: Place) -> Path:
     """The roll of the script."""
     place.roll.unlink(missing_ok=True)
-    words = [place.engine, "compile", str(place.script), "-o", str(place.roll)]
-    start(words, place.directory, place.environment())
+    engine(place, "compile", str(place.script), "-o", str(place.roll))
     return place.roll
 
 
@@ -120,30 +131,37 @@ def prepared(place: Place) -> Path:
     """An empty directory with the files that a replay needs."""
     shutil.rmtree(place.stage, ignore_errors=True)
     place.stage.mkdir()
-    start(
-        [place.engine, "prepare", str(place.script), str(place.stage)], place.directory, place.environment()
-    )
+    engine(place, "prepare", str(place.script), str(place.stage))
     return place.stage
 
 
-@dataclass(frozen=True)
-class Replayed:
-    """A replay as it looks from outside, and what it says of itself."""
+def engine(place: Place, *words: str) -> str:
+    """A verb of the engine; what it prints."""
+    return printed([place.engine, *words], place.directory, place.environment())
 
-    wall_s: float
-    said: Mapping[str, Any]
+
+Said = Mapping[str, Any]
+"""What a replay says of itself, and of its original (docs/replay.md, `--json`)."""
 
 
 def replayed(
     place: Place, trace: Path | None = None, *, cold: bool = False, options: Sequence[str] = ()
-) -> Replayed:
+) -> Said:
     """One replay in a directory that is prepared for it; recorded where a trace is named."""
     stage = prepared(place)
     settle(stage, cold)
     words = [] if trace is None else recorder(place, trace)
-    command = [place.engine, "replay", str(place.roll), str(stage), "--json", *options]
-    ran = start(command, place.directory, place.environment(), words)
-    return Replayed(ran.wall_s, json.loads(ran.stdout))
+    command = [*words, place.engine, "replay", str(place.roll), str(stage), "--json", *options]
+    said: Said = json.loads(printed(command, place.directory, place.environment()))
+    return said
+
+
+def whole_way(workload: Workload, place: Place, *, cold: bool = False) -> Said:
+    """The program recorded anew, its script, its roll, and one replay of that."""
+    original(workload, place, place.trace, cold=cold)
+    made_script(place)
+    made_roll(place)
+    return replayed(place, cold=cold)
 
 
 def settle(directory: Path, cold: bool) -> None:
@@ -166,10 +184,3 @@ def cold_by() -> str:
     if os.access(DROP_CACHES, os.W_OK):
         return "files, directories and inodes dropped"
     return "files dropped, directories and inodes not (root alone can)"
-
-
-def profiles(a: Path, b: Path, place: Place) -> Mapping[str, Any]:
-    """`etude profile A B --json`."""
-    ran = start([ETUDE, "profile", str(a), str(b), "--json"], place.directory, place.environment())
-    found: Mapping[str, Any] = json.loads(ran.stdout)
-    return found

@@ -40,7 +40,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "opening": (opening, 9, 2),
     "io": (io_lab, 15, 2),
     "recording": (recording, 15, 2),
-    "replay": (replay, 9, 2),
+    "replay": (replay, 7, 2),
     "reading-large": (reading_large, 2, 1),
 }
 LARGE = {"reading-large"}

@@ -97,9 +97,10 @@ class Player:
             self.wrong.append(f"{line}: {got} {error}")
 
     def _path(self, word: str) -> Path:
-        assert re.match(r'"[^/]', word), word
+        # Of a process that has changed its directory they begin with /, the root of the replay.
+        assert re.match(r'"/?[^/]', word), word
         assert ".." not in word, word
-        return self.root / word[1:-1]
+        return self.root / word[1:-1].lstrip("/")
 
     def _flags(self, word: str) -> int:
         names = [name for name in word.split("|") if name != "O_LARGEFILE"]

@@ -285,6 +285,7 @@ WRONG = [
     ("TEST a 1\nMETRIC r a**\nDONE", 2, "*", "no regular expression: multiple repeat"),
     (f"TEST a 1\nMETRIC r {'(' * 9999}\nDONE", 2, "(" * 9999, "no regular expression"),
     ("TEST a 1\nMETRIC r a{99999999999}\nDONE", 2, "a{99999999999}", "no regular expression: too deep or"),
+    ("TEST a 1\nMETRIC r $.a..b\nDONE", 2, "$.a..b", "no place in JSON; one is written as $.name.name or"),
     # what belongs into a TEST, and what does not
     *(
         (f"ECHO\n{word} warm", 2, f"{word} warm", f"{word} stands outside any TEST")

@@ -12,6 +12,7 @@ mod queue;
 mod record;
 mod rewrite;
 mod sink;
+mod urgent;
 
 use etude_calls::Processor;
 

@@ -13,6 +13,7 @@ use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::{Counters, Sink};
 use crate::sink::{File, Summary};
+use crate::urgent::above_the_program;
 
 /// What may wait to be written: as a rule, the calls of one thread in a millisecond each. When it is full, whoever tells
 /// more waits, the rings fill up, and the program waits or drops calls, as asked.
@@ -31,7 +32,10 @@ impl Queue {
     /// Starts the thread that writes.
     pub fn new(file: File, origin: Origin) -> Queue {
         let (tasks, waiting) = sync_channel(WAITING);
-        let writer = std::thread::spawn(move || write(file, &waiting));
+        let writer = std::thread::spawn(move || {
+            above_the_program();
+            write(file, &waiting)
+        });
         Queue { tasks, writer, origin }
     }
 

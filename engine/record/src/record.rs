@@ -28,6 +28,7 @@ use crate::rewrite::rings::Rings;
 use crate::rewrite::tracer::{Ending, Tracer};
 use crate::rewrite::way::{Technique, Way};
 use crate::sink::{self, Summary, text_arguments};
+use crate::urgent::above_the_program;
 
 /// How often the rings are emptied: each holds 4096 calls.
 const EVERY: Duration = Duration::from_millis(1);
@@ -82,6 +83,7 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let drainer = std::thread::spawn({
         let (segment, rings, over) = (segment.clone(), rings.clone(), over.clone());
         move || {
+            above_the_program();
             while !over.load(Ordering::Relaxed) {
                 rings.lock().expect("no thread panics").drain(&segment);
                 std::thread::sleep(EVERY);

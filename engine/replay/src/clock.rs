@@ -12,6 +12,13 @@ pub fn now_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
+/// What asking for the time takes, ns: so much too long does everything look between two questions. The least of many,
+/// since what else happens in between makes it longer only.
+pub fn cost_ns() -> i64 {
+    const MANY: usize = 1000;
+    (0..MANY).map(|_| -now_ns() + now_ns()).min().unwrap_or(0)
+}
+
 /// Sleeps until shortly before `target`, then spins.
 pub fn wait_until(target: i64) {
     let mut now = now_ns();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use etude_script::Needed;
 use lexopt::prelude::*;
 
+use crate::clock::now_ns;
 use crate::compile::compile;
 use crate::perform::Wishes;
 use crate::player::{Manner, Timing};
@@ -18,6 +19,7 @@ use crate::report::Report;
 use crate::roll::Roll;
 use crate::shared::Shared;
 use crate::show::time;
+use crate::windows::{self, Windows};
 
 const COMPILE: &str = "\
 Compile a script of I/O into a roll, which etude replay plays.
@@ -49,12 +51,14 @@ usage: etude replay [options] ROLL DIRECTORY
       --late S         the most that 99 % of calls may be late in a faithful replay, s (default 0.001)
       --mismatches P   the most calls with another result in a faithful replay, % (default 0.1)
       --json           all that was measured, as one JSON object on standard output
+      --windows FILE   response times over time, a line of JSON a window, are appended to FILE (default: $ETUDE_WINDOWS, if set)
+      --window S       how long a window is, s (default 1, at least 0.1)
   -q, --quiet          no progress
   -h, --help
 
 The replay cannot leave DIRECTORY, whatever stands in the roll. More: docs/replay.md.
 
-exit status: 0; 1 not faithful (--judge); 2 usage; 3 the roll is wrong; 5 it cannot be played here
+exit status: 0; 1 not faithful (--judge); 2 usage; 3 the roll is wrong; 5 it cannot be played here, or FILE cannot be written
 ";
 
 /// A line for the user, and the exit status.
@@ -125,6 +129,8 @@ struct Options {
     late_s: f64,
     mismatches: f64,
     json: bool,
+    windows: Option<PathBuf>,
+    window_s: f64,
     quiet: bool,
 }
 
@@ -146,8 +152,14 @@ fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
             "its script does not say how long calls took, so that the original's schedule is not known";
         return Err((format!("{shown}: {what}; play it with --timing gap"), 3));
     }
+    let unwritten = |what: String| (what, 5);
+    let windows = options.windows.as_ref().map(|path| Windows::new(path.clone(), options.window_s));
+    let mut windows = windows.transpose().map_err(unwritten)?;
     let mut progress = Progress::new(roll.head.calls, options.quiet);
-    let done = replay(roll, &directory, options.manner, options.wishes, |shared| progress.show(shared));
+    let done = replay(roll, &directory, options.manner, options.wishes, |shared, ended| {
+        progress.show(shared);
+        windows.iter_mut().for_each(|windows| windows.watch(shared, now_ns(), ended));
+    });
     progress.clear();
     let report = done.map_err(|Refused(line, code)| match code {
         3 => (format!("{shown}: {line}"), code),
@@ -161,6 +173,7 @@ fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
     };
     // Whoever reads no further has what he wants.
     let _ = std::io::stdout().write_all(text.as_bytes());
+    windows.map_or(Ok(()), Windows::end).map_err(unwritten)?;
     Ok(u8::from(options.judge && unfaithful.is_some()))
 }
 
@@ -191,6 +204,8 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
         late_s: 0.001,
         mismatches: 0.1,
         json: false,
+        windows: windows::asked_for(),
+        window_s: 1.0,
         quiet: false,
     };
     let mut paths = Vec::new();
@@ -210,6 +225,8 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
             Long("late") => found.late_s = positive("late", &mut parser)?,
             Long("mismatches") => found.mismatches = positive("mismatches", &mut parser)?,
             Long("json") => found.json = true,
+            Long("windows") => found.windows = Some(PathBuf::from(parser.value().map_err(wrong)?)),
+            Long("window") => found.window_s = window(positive("window", &mut parser)?)?,
             Short('q') | Long("quiet") => found.quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(path) if paths.len() < 2 => paths.push(PathBuf::from(path)),
@@ -229,6 +246,12 @@ fn timing(word: &str) -> Result<Timing, Wrong> {
         "none" => Ok(Timing::None),
         other => Err(usage("replay", &format!("--timing {other}: expected gap, absolute or none"))),
     }
+}
+
+fn window(seconds: f64) -> Result<f64, Wrong> {
+    let fits = (0.1..=1e6).contains(&seconds);
+    fits.then_some(seconds)
+        .ok_or_else(|| usage("replay", &format!("--window {seconds}: expected a number from 0.1")))
 }
 
 fn positive(name: &str, parser: &mut lexopt::Parser) -> Result<f64, Wrong> {

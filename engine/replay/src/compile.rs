@@ -1,5 +1,6 @@
 //! From a script to a roll.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use etude_trace::Event;
 use smallvec::SmallVec;
 
 use crate::order::{Order, Wait};
-use crate::roll::{CHUNK, Head, MOST_THREADS, Mark, Marked, Original, Stream, Writer};
+use crate::roll::{Head, MOST_THREADS, Mark, Marked, Original, Rhythm, Stream, Writer};
 
 /// What became of a script.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub struct Compiled {
 /// # Errors
 /// The output cannot be written; or the script has more than a roll can hold.
 pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
+    let script = &*numbered(script);
     let threads = script.steps.iter().map(|step| last(step) as usize + 1).max().unwrap_or(1);
     if threads > MOST_THREADS {
         return Err(io::Error::other(format!(
@@ -71,15 +73,37 @@ pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
         largest: lanes.iter().map(|lane| lane.largest).max().unwrap_or(0),
         ..Head::default()
     };
-    let mut writer = Writer::new(out, &head, &names.all, &script.needed)?;
-    for (thread, lane) in lanes.iter().enumerate() {
+    let rhythm = Rhythm::of(lanes.iter().map(|lane| &lane.events[..]));
+    let mut writer = Writer::new(out, &head, &names.all, &script.needed, rhythm)?;
+    for (thread, lane) in lanes.iter_mut().enumerate() {
         writer.marks(thread as u32, &lane.marks)?;
-        for chunk in lane.events.chunks(CHUNK) {
-            writer.calls(thread as u32, chunk)?;
-        }
+        writer.calls(thread as u32, &mut lane.events)?;
     }
     let waits = waits.values().map(|waits| waits.len() as u64).sum();
     Ok((writer.finish()?, Compiled { threads, calls: head.calls, waits }))
+}
+
+/// With threads that are numbered without gaps, as a roll has them.
+fn numbered(script: &Script) -> Cow<'_, Script> {
+    let started = |step: &Step| match step.action {
+        Action::Start(other) | Action::Fork(other) => Some(other),
+        _ => None,
+    };
+    let mut numbers: Vec<u32> = script.steps.iter().filter_map(started).chain([0]).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    if numbers.last().is_some_and(|last| *last as usize + 1 == numbers.len()) {
+        return Cow::Borrowed(script);
+    }
+    let place = |number: u32| numbers.partition_point(|other| *other < number) as u32;
+    let mut script = script.clone();
+    for step in &mut script.steps {
+        step.thread = place(step.thread);
+        if let Action::Start(other) | Action::Fork(other) | Action::Wait(other) = &mut step.action {
+            *other = place(*other);
+        }
+    }
+    Cow::Owned(script)
 }
 
 /// The highest number of a thread in a step.
@@ -133,6 +157,9 @@ impl Names {
     }
 }
 
+/// A longer time is a mistake: a century.
+const LONGEST_NS: u64 = 1 << 61;
+
 /// What becomes of one thread.
 #[derive(Default)]
 struct Lane {
@@ -141,9 +168,9 @@ struct Lane {
     marks: Vec<Mark>,
     /// Computing since the last call or mark, ns.
     gap_ns: u64,
-    /// What rounding to microseconds has kept back so far, ns: of gaps, and of durations.
-    kept: [i64; 2],
-    end_us: u64,
+    /// What rounding marks' gaps to microseconds has kept back so far, ns.
+    kept_ns: i64,
+    end_ns: u64,
     largest: u64,
 }
 
@@ -152,17 +179,12 @@ impl Lane {
         self.gap_ns = self.gap_ns.saturating_add(ns);
     }
 
-    /// To whole microseconds, so that the sum stays right.
-    fn rounded(&mut self, what: usize, ns: u64) -> u64 {
-        let exact = ns as i64 + self.kept[what];
-        let us = (exact.max(0) + 500) / 1000;
-        self.kept[what] = exact - us * 1000;
-        us as u64
-    }
-
+    /// The gap before a mark, µs: what rounding keeps back is part of the next one.
     fn gap_us(&mut self) -> u64 {
-        let ns = std::mem::take(&mut self.gap_ns).min(i64::MAX as u64 / 4);
-        self.rounded(0, ns)
+        let exact = std::mem::take(&mut self.gap_ns).min(LONGEST_NS) as i64 + self.kept_ns;
+        let us = (exact.max(0) + 500) / 1000;
+        self.kept_ns = exact - us * 1000;
+        us as u64
     }
 
     fn mark(&mut self, what: Marked) {
@@ -171,8 +193,8 @@ impl Lane {
     }
 
     fn call(&mut self, called: &Called, names: &mut Names) {
-        let start = self.end_us.saturating_add(self.gap_us());
-        let duration = self.rounded(1, called.duration_ns.unwrap_or(0).min(i64::MAX as u64 / 4));
+        let start = self.end_ns.saturating_add(std::mem::take(&mut self.gap_ns).min(LONGEST_NS));
+        let duration = called.duration_ns.unwrap_or(0).min(LONGEST_NS);
         let mut arguments = called.arguments;
         for index in 0..called.call.row().arguments.len() {
             match called.call.kind(&called.arguments, index) {
@@ -198,7 +220,7 @@ impl Lane {
             }
         }
         self.largest = self.largest.max(moved(called));
-        self.end_us = start.saturating_add(duration);
+        self.end_ns = start.saturating_add(duration);
         self.events.push(Event {
             start_ns: start,
             duration_ns: duration,

@@ -3,7 +3,7 @@
 //! A script becomes a roll (`compile.rs`; `order.rs` says who has to wait for whom; `roll.rs` is the file). A replay
 //! (`replay.rs`) is a process that cannot leave its directory; in it each thread plays its calls (`player.rs`), by a clock
 //! of its own (`clock.rs`), with live descriptors and mappings for recorded ones (`perform.rs`, `table.rs`, `maps.rs`);
-//! what is measured stands in shared memory (`shared.rs`) and is told at the end (`report.rs`, `show.rs`).
+//! what is measured stands in shared memory (`shared.rs`) and is told at the end (`report.rs`, `show.rs`), and while it plays (`windows.rs`).
 
 mod clock;
 mod command;
@@ -22,5 +22,8 @@ mod show;
 mod table;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 pub use command::{compile_main, needed_by, replay_main};
+pub use compile::{Compiled, compile};
+pub use roll::{Reading, Roll};

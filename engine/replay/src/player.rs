@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use etude_calls::Moves;
 use etude_trace::Event;
-use etude_trace::parts::Decoder;
 
-use crate::clock::{now_ns, prepare, wait_until};
+use crate::clock::{cost_ns, now_ns, prepare, wait_until};
 use crate::perform::{Made, Performer, Process};
-use crate::roll::{Mark, Marked, Roll};
+use crate::roll::{Mark, Marked, Reading, Roll};
 use crate::shared::{Lane, Shared, sleep_on, wake};
 
 /// When calls are made.
@@ -38,7 +37,7 @@ const AHEAD: usize = 4;
 /// Chunks that are decoded before the beginning, of all threads.
 const MOST_BEFORE: usize = 64;
 /// A longer gap is a mistake: a century.
-const MOST_US: u64 = 1 << 51;
+const LONGEST_NS: u64 = 1 << 61;
 /// So much longer than decoding a chunk took a gap has to be.
 const SAFETY: i64 = 3;
 /// What a gap has to be longer for memory to be touched, ns; and what is left of it then.
@@ -55,6 +54,8 @@ pub struct Play {
     pub roll: Roll,
     pub shared: Shared,
     pub manner: Manner,
+    /// What asking for the time takes, ns.
+    clock_ns: i64,
     /// What was decoded before the beginning, by thread.
     feeds: Vec<Mutex<Option<Feed>>>,
 }
@@ -78,15 +79,13 @@ impl Play {
             ahead += 1;
         }
         let feeds = feeds.into_iter().map(|feed| Mutex::new(Some(feed))).collect();
-        Ok(Play { roll, shared, manner, feeds })
+        Ok(Play { roll, shared, manner, clock_ns: cost_ns(), feeds })
     }
 }
 
 /// The calls of a thread, decoded ahead of their time.
 struct Feed {
-    thread: usize,
-    decoder: Decoder,
-    next: usize,
+    reading: Reading,
     ready: VecDeque<Vec<Event>>,
     spare: Vec<Vec<Event>>,
     /// The longest that decoding a chunk took, ns.
@@ -95,18 +94,17 @@ struct Feed {
 
 impl Feed {
     fn new(thread: usize) -> Feed {
-        let decoder = Decoder::new().expect("memory for decompression");
-        Feed { thread, decoder, next: 0, ready: VecDeque::new(), spare: Vec::new(), takes: 200_000 }
+        let reading = Reading::new(thread).expect("memory for decompression");
+        Feed { reading, ready: VecDeque::new(), spare: Vec::new(), takes: 200_000 }
     }
 
     /// Decodes one more; false where there is none, or enough are there.
     fn more(&mut self, roll: &Roll, ahead: usize) -> Result<bool, String> {
-        if self.next >= roll.chunks(self.thread) || self.ready.len() >= ahead {
+        if !self.reading.more(roll) || self.ready.len() >= ahead {
             return Ok(false);
         }
         let (mut events, begun) = (self.spare.pop().unwrap_or_default(), now_ns());
-        roll.decode(self.thread, self.next, &mut self.decoder, &mut events)?;
-        self.next += 1;
+        self.reading.read(roll, &mut events)?;
         self.ready.push_back(events);
         self.takes = self.takes.max(now_ns() - begun);
         Ok(true)
@@ -121,7 +119,7 @@ pub struct Player {
     feed: Feed,
     /// Where its own clock stands: what was computed and what calls really took. In absolute time, the original's.
     clock: i64,
-    /// When its last call ended, in the roll's own time, µs.
+    /// When its last call ended, in the roll's own time, ns.
     recorded: u64,
     /// Threads and processes that it has started.
     children: Vec<Child>,
@@ -218,12 +216,12 @@ impl Player {
         self.play.shared.lane(self.thread)
     }
 
-    /// Lets so much computing go by.
-    fn compute(&mut self, us: u64) {
+    /// Lets so much computing go by, ns.
+    fn compute(&mut self, ns: u64) {
         if self.play.manner.timing == Timing::None {
             return;
         }
-        self.pass(us);
+        self.pass(ns);
         let now = now_ns();
         if self.clock > now {
             self.use_gap(now);
@@ -242,8 +240,8 @@ impl Player {
     }
 
     /// Its clock goes on by so much, at the speed that was asked for.
-    fn pass(&mut self, us: u64) {
-        let ns = (us.min(MOST_US) as f64 * 1000.0 / self.play.manner.speed) as i64;
+    fn pass(&mut self, ns: u64) {
+        let ns = (ns.min(LONGEST_NS) as f64 / self.play.manner.speed) as i64;
         self.clock = self.clock.saturating_add(ns);
     }
 
@@ -273,6 +271,7 @@ impl Player {
             }
             match self.performer.make(event) {
                 Made::Done { result, begun, ended, same } => {
+                    let ended = (ended - play.clock_ns).max(begun);
                     self.timed(lane, event, begun, ended);
                     note(lane, event, result, (ended - begun) as u64, same);
                 }
@@ -330,11 +329,10 @@ impl Player {
 
     /// Time before a mark goes by on the clock; nobody waits for it, but at an end.
     fn compute_mark(&mut self, mark: &Mark) {
+        let gap_ns = mark.gap_us.saturating_mul(1000);
         match mark.what {
-            Marked::End | Marked::Start(_) | Marked::Fork(_) => {
-                self.compute(mark.gap_us);
-            }
-            _ => self.pass(mark.gap_us),
+            Marked::End | Marked::Start(_) | Marked::Fork(_) => self.compute(gap_ns),
+            _ => self.pass(gap_ns),
         }
     }
 
@@ -436,6 +434,10 @@ impl Player {
                     sleep_on(ended, 0);
                 }
             }
+        }
+        if play.roll.head.threads[self.thread].process as usize == self.thread {
+            self.performer.process.end();
+            all.ended_ns.fetch_max(now_ns(), Ordering::Relaxed);
         }
         self.lane().ended.store(1, Ordering::SeqCst);
         wake(&self.lane().ended);

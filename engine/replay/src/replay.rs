@@ -22,8 +22,11 @@ use crate::shared::Shared;
 
 /// The most that one call may move: a roll that says more is not played.
 const MOST_MOVED: u64 = 1 << 30;
-/// Data to be written, at least.
-const DATA: usize = 4 << 20;
+/// Data to be written, at least: more than compression looks back for (128 KiB at a time on btrfs), and not more than a
+/// core's own cache holds, since what a program writes it has mostly just made.
+const DATA: usize = 256 << 10;
+/// A descriptor that cannot be: closing it marks, in a recording of the replay, where it begins to play.
+const MARK: i32 = -0x4554_5544;
 /// After so long without a call, threads that all wait for each other wait for ever.
 const KNOTTED: Duration = Duration::from_secs(5);
 
@@ -31,7 +34,7 @@ const KNOTTED: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Refused(pub String, pub u8);
 
-/// Plays a roll in a directory.
+/// Plays a roll in a directory. `watch` sees what it has measured some times a second, and once more when it has ended.
 ///
 /// # Errors
 /// Nothing was played: the directory lacks something, or this process cannot be kept within it.
@@ -40,7 +43,7 @@ pub fn replay(
     directory: &Path,
     manner: Manner,
     wishes: Wishes,
-    mut watch: impl FnMut(&Shared),
+    mut watch: impl FnMut(&Shared, bool),
 ) -> Result<Report, Refused> {
     owned(directory)?;
     if roll.head.largest > MOST_MOVED {
@@ -68,6 +71,7 @@ pub fn replay(
             until_said(&from);
             from.read_to_string(&mut said).map_err(machine)?;
             let status = follow(pid, &play.shared, &mut watch);
+            watch(&play.shared, true);
             if let Some((code, line)) = said.split_once(' ') {
                 return Err(Refused(line.to_owned(), code.parse().unwrap_or(5)));
             }
@@ -133,6 +137,8 @@ fn child(play: &Arc<Play>, directory: &Path, wishes: Wishes, mut to: File, paren
         Ok(performer) => {
             drop(to);
             let mut player = Player::new(play.clone(), 0, performer, 0);
+            // SAFETY: no descriptor is negative.
+            unsafe { libc::close(MARK) };
             player.begin();
             player.run();
         }
@@ -218,7 +224,7 @@ fn missing(needed: &[Needed]) -> Result<(), Refused> {
 }
 
 /// Waits for the end; the wait status.
-fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared)) -> i32 {
+fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared, bool)) -> i32 {
     let (mut done, mut since) = (0, Instant::now());
     loop {
         let mut status = 0;
@@ -234,7 +240,7 @@ fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared)) ->
         } else if since.elapsed() > KNOTTED {
             shared.all().broken.store(KNOT, Ordering::Relaxed);
         }
-        watch(shared);
+        watch(shared, false);
         std::thread::sleep(Duration::from_millis(20));
     }
 }

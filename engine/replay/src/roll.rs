@@ -1,36 +1,48 @@
 //! The compiled form of a script: a roll (docs/roll-format.md). Small, quickly read, and checked: nothing in it is trusted.
+//!
+//! What stands beside calls is in `tables.rs`; `times.rs` and `sizes.rs` foretell calls, so that little is left to be said.
 
-use std::collections::HashMap;
+mod sizes;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod times;
+mod write;
+
 use std::ffi::CString;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 
 use etude_script::{Needed, What};
 use etude_trace::Event;
-use etude_trace::parts::{
-    Decoder, Encoder, Head as ChunkHead, Kind, checked, head, put, take, unzigzag, zigzag,
-};
+use etude_trace::parts::{Decoder, Head as ChunkHead, Kind, checked};
 use serde::{Deserialize, Serialize};
 
+use sizes::{Open, Sizes};
+use times::Clock;
+pub use times::Rhythm;
+pub use write::Writer;
+
 const MAGIC: &[u8; 8] = b"etuderol";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const START: usize = 16;
 const HEADER: Kind = *b"head";
 const NAMES: Kind = *b"name";
 const NEEDED: Kind = *b"need";
 const MARKS: Kind = *b"mark";
+const TIMES: Kind = *b"time";
 const CALLS: Kind = *b"call";
 const FOOTER: Kind = *b"foot";
-/// A roll is made once and played often.
-const LEVEL: i32 = 19;
 /// Calls that are decoded at a time: more would cost fewer bytes each, but take longer than most gaps.
 pub const CHUNK: usize = 8192;
-/// Bytes of names, marks or needed files before compression.
+/// Bytes of all names, marks and needed files before compression; also of all names in full.
 const MOST: usize = 1 << 26;
+/// Names, and needed files: each costs more in memory than in the file.
+const MOST_NAMES: usize = 1 << 21;
+/// Bytes of a name: the kernel refuses what is longer than 4096, and a program may have asked for that.
+const MOST_NAME: usize = 1 << 16;
 /// Bytes of a chunk's columns: 90 for each call, where nothing can be foretold.
 const MOST_RAW: usize = 1 << 20;
-/// Bytes of a name, as the kernel has it.
-const MOST_NAME: usize = 4096;
 /// Threads of a roll.
 pub const MOST_THREADS: usize = 1 << 14;
 
@@ -100,127 +112,51 @@ pub enum Marked {
     End,
 }
 
-/// Writes a roll.
-pub struct Writer<W> {
-    out: W,
-    encoder: Encoder,
-    payload: Vec<u8>,
+/// What both sides know of a thread's calls so far.
+#[derive(Debug, Default)]
+struct Foretold {
+    clock: Clock,
+    open: Open,
 }
 
-impl<W: Write> Writer<W> {
-    pub fn new(mut out: W, header: &Head, names: &[Vec<u8>], needed: &[Needed]) -> io::Result<Self> {
-        let mut start = [0; START];
-        start[..8].copy_from_slice(MAGIC);
-        start[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        out.write_all(&start)?;
-        let mut writer = Writer { out, encoder: Encoder::new(LEVEL)?, payload: Vec::new() };
-        let header = Head { format: "etude-roll".into(), version: VERSION, ..header.clone() };
-        writer.frame(HEADER, &serde_json::to_vec(&header)?)?;
-        writer.packed(NAMES, &names_bytes(names))?;
-        writer.packed(NEEDED, &needed_bytes(needed, names))?;
-        Ok(writer)
+impl Foretold {
+    fn tell(&mut self, event: &mut Event, rhythm: &Rhythm, sizes: &Sizes) {
+        self.clock.tell(event, rhythm);
+        self.open.tell(event, sizes);
     }
 
-    /// Calls of one thread, at most [`CHUNK`]; times in µs. Texts are names: the number of each, from 1, stands in its
-    /// argument.
-    pub fn calls(&mut self, thread: u32, events: &[Event]) -> io::Result<()> {
-        let mut payload = std::mem::take(&mut self.payload);
-        payload.clear();
-        self.encoder.encode_alone(thread, events, &mut payload)?;
-        let written = self.frame(CALLS, &payload);
-        self.payload = payload;
-        written
-    }
-
-    /// All marks of a thread.
-    pub fn marks(&mut self, thread: u32, marks: &[Mark]) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        put(&mut bytes, thread.into());
-        put(&mut bytes, marks.len() as u64);
-        let mut before = 0;
-        for mark in marks {
-            put(&mut bytes, mark.at - before);
-            put(&mut bytes, mark.gap_us);
-            before = mark.at;
-            let (kind, first, second) = match mark.what {
-                Marked::After { thread, told } => (0, thread.into(), told),
-                Marked::Tell => (1, 0, 0),
-                Marked::Start(thread) => (2, thread.into(), 0),
-                Marked::Fork(thread) => (3, thread.into(), 0),
-                Marked::Wait(thread) => (4, thread.into(), 0),
-                Marked::Exec => (5, 0, 0),
-                Marked::End => (6, 0, 0),
-            };
-            for value in [kind, first, second] {
-                put(&mut bytes, value);
-            }
-        }
-        self.packed(MARKS, &bytes)
-    }
-
-    pub fn finish(mut self) -> io::Result<W> {
-        self.frame(FOOTER, b"{}")?;
-        self.out.flush()?;
-        Ok(self.out)
-    }
-
-    fn packed(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<()> {
-        if bytes.len() > MOST {
-            return Err(io::Error::other("has more names, files or marks than a roll can hold"));
-        }
-        let packed = zstd::bulk::compress(bytes, LEVEL)?;
-        self.frame(kind, &packed)
-    }
-
-    fn frame(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
-        self.out.write_all(&head(kind, payload))?;
-        self.out.write_all(payload)
+    fn read(&mut self, event: &mut Event, rhythm: &Rhythm, sizes: &Sizes) {
+        self.clock.read(event, rhythm);
+        self.open.read(event, sizes);
     }
 }
 
-/// How many bytes each has in common with the one before, how many more it has, and these: columns.
-fn names_bytes(names: &[Vec<u8>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    put(&mut bytes, names.len() as u64);
-    let before = || std::iter::once(&[][..]).chain(names.iter().map(Vec::as_slice));
-    let common =
-        |(before, name): (&[u8], &Vec<u8>)| before.iter().zip(name).take_while(|(a, b)| a == b).count();
-    let commons: Vec<usize> = before().zip(names).map(common).collect();
-    commons.iter().for_each(|common| put(&mut bytes, *common as u64));
-    names.iter().zip(&commons).for_each(|(name, common)| put(&mut bytes, (name.len() - common) as u64));
-    names.iter().zip(&commons).for_each(|(name, common)| bytes.extend_from_slice(&name[*common..]));
-    bytes
+/// The calls of a thread, chunk by chunk.
+pub struct Reading {
+    thread: usize,
+    next: usize,
+    decoder: Decoder,
+    so_far: Foretold,
 }
 
-/// Columns: kinds, paths (as names, by the difference to the one before), two numbers.
-fn needed_bytes(needed: &[Needed], names: &[Vec<u8>]) -> Vec<u8> {
-    let places: HashMap<&[u8], u64> = names.iter().map(Vec::as_slice).zip(0..).collect();
-    let place = |path: &[u8]| places.get(path).copied().expect("paths of needed files are names");
-    let rows: Vec<(u64, u64, u64, u64)> = needed
-        .iter()
-        .map(|each| {
-            let path = place(&each.path);
-            match &each.what {
-                What::File { bytes, allocated, seen } => (
-                    u64::from(!seen),
-                    path,
-                    *bytes,
-                    allocated.map_or(0, |allocated| allocated.saturating_add(1)),
-                ),
-                What::Directory => (2, path, 0, 0),
-                What::Link(to) => (3, path, place(to), 0),
-                What::HardLink(of) => (4, path, place(of), 0),
-            }
-        })
-        .collect();
-    let mut bytes = Vec::new();
-    put(&mut bytes, rows.len() as u64);
-    rows.iter().for_each(|row| put(&mut bytes, row.0));
-    let before = std::iter::once(0).chain(rows.iter().map(|row| row.1));
-    before.zip(&rows).for_each(|(before, row)| put(&mut bytes, zigzag(before, row.1)));
-    rows.iter().for_each(|row| put(&mut bytes, row.2));
-    rows.iter().for_each(|row| put(&mut bytes, row.3));
-    bytes
+impl Reading {
+    pub fn new(thread: usize) -> io::Result<Reading> {
+        Ok(Reading { thread, next: 0, decoder: Decoder::new()?, so_far: Foretold::default() })
+    }
+
+    /// Whether there are more.
+    pub fn more(&self, roll: &Roll) -> bool {
+        self.next < roll.chunks[self.thread].len()
+    }
+
+    /// The calls of the next chunk, into `events`: times in ns since the thread began, of what it computes and calls.
+    pub fn read(&mut self, roll: &Roll, events: &mut Vec<Event>) -> Result<(), String> {
+        let payload = &roll.bytes[roll.chunks[self.thread][self.next].clone()];
+        self.decoder.decode_alone(payload, events)?;
+        events.iter_mut().for_each(|event| self.so_far.read(event, &roll.rhythm, &roll.sizes));
+        self.next += 1;
+        Ok(())
+    }
 }
 
 /// A roll that was read, as it is played: chunks are decoded when their time comes.
@@ -232,6 +168,8 @@ pub struct Roll {
     pub needed: Vec<Needed>,
     /// By thread.
     pub marks: Vec<Vec<Mark>>,
+    rhythm: Rhythm,
+    sizes: Sizes,
     /// By thread: where its chunks stand.
     chunks: Vec<Vec<Range<usize>>>,
     /// By thread: how many calls are in them.
@@ -260,11 +198,13 @@ impl Roll {
             names: Vec::new(),
             needed: Vec::new(),
             marks: Vec::new(),
+            rhythm: Rhythm::default(),
+            sizes: Sizes::default(),
             chunks: Vec::new(),
             events: Vec::new(),
             bytes: Vec::new(),
         };
-        let (mut rest, mut ended) = (&bytes[START..], false);
+        let (mut rest, mut ended, mut room) = (&bytes[START..], false, MOST);
         while !rest.is_empty() {
             if ended {
                 return Err("has something behind its end".into());
@@ -276,12 +216,19 @@ impl Roll {
                 HEADER => roll.header(payload)?,
                 FOOTER => ended = true,
                 CALLS => roll.chunk(payload, at)?,
-                NAMES => roll.names = names(&unpacked(payload)?).ok_or("has names that are nonsense")?,
+                NAMES => {
+                    roll.names =
+                        tables::names(&unpacked(payload, &mut room)?).ok_or("has names that are nonsense")?
+                }
+                TIMES => {
+                    let found = Rhythm::from_bytes(&unpacked(payload, &mut room)?);
+                    roll.rhythm = found.ok_or("has times that are nonsense")?;
+                }
                 NEEDED => {
-                    let found = needed(&unpacked(payload)?, &roll.names);
+                    let found = tables::needed(&unpacked(payload, &mut room)?, &roll.names);
                     roll.needed = found.ok_or("has needed files that are nonsense")?;
                 }
-                MARKS => roll.add_marks(&unpacked(payload)?)?,
+                MARKS => roll.add_marks(&unpacked(payload, &mut room)?)?,
                 _ => return Err("has a part that this version does not know".into()),
             }
         }
@@ -289,6 +236,7 @@ impl Roll {
             return Err("is cut short".into());
         }
         roll.bytes = bytes;
+        roll.sizes = Sizes::of(&roll.needed, roll.names.iter().map(|name| name.as_bytes()));
         roll.consistent()?;
         Ok(roll)
     }
@@ -318,7 +266,7 @@ impl Roll {
     }
 
     fn add_marks(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let (thread, marks) = marks(bytes).ok_or("has marks that are nonsense")?;
+        let (thread, marks) = tables::marks(bytes).ok_or("has marks that are nonsense")?;
         let place = self.marks.get_mut(thread).ok_or("has marks of a thread that it does not have")?;
         *place = marks;
         Ok(())
@@ -379,102 +327,24 @@ impl Roll {
         }
     }
 
-    /// How many chunks a thread has.
-    pub fn chunks(&self, thread: usize) -> usize {
-        self.chunks[thread].len()
-    }
-
-    /// The calls of a chunk, into `events`.
-    pub fn decode(
-        &self,
-        thread: usize,
-        chunk: usize,
-        decoder: &mut Decoder,
-        events: &mut Vec<Event>,
-    ) -> Result<(), String> {
-        let payload = &self.bytes[self.chunks[thread][chunk].clone()];
-        decoder.decode_alone(payload, events).map(drop)
-    }
-
     /// Bytes of the file.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 }
 
-fn unpacked(payload: &[u8]) -> Result<Vec<u8>, String> {
-    zstd::bulk::decompress(payload, MOST).map_err(|error| format!("cannot be decompressed ({error})"))
+/// All of them together have so much room, lest a small file be large in memory.
+fn unpacked(payload: &[u8], room: &mut usize) -> Result<Vec<u8>, String> {
+    let bytes = zstd::bulk::decompress(payload, *room)
+        .map_err(|error| format!("cannot be decompressed, or has more than a roll can hold ({error})"))?;
+    *room -= bytes.len();
+    Ok(bytes)
 }
 
-/// So many numbers.
-fn column(bytes: &mut &[u8], many: usize) -> Option<Vec<u64>> {
-    (0..many).map(|_| take(bytes)).collect()
-}
-
-/// How many rows follow: no more than there are bytes.
-fn rows(bytes: &mut &[u8]) -> Option<usize> {
-    usize::try_from(take(bytes)?).ok().filter(|many| *many <= bytes.len())
-}
-
-fn names(mut bytes: &[u8]) -> Option<Vec<CString>> {
-    let many = rows(&mut bytes)?;
-    let (commons, more) = (column(&mut bytes, many)?, column(&mut bytes, many)?);
-    let (mut names, mut all): (Vec<CString>, usize) = (Vec::new(), 0);
-    for (common, more) in commons.into_iter().zip(more) {
-        let before = names.last().map_or(&[][..], |name| name.as_bytes());
-        let mut name = before.get(..usize::try_from(common).ok()?)?.to_vec();
-        name.extend_from_slice(bytes.split_off(..usize::try_from(more).ok()?)?);
-        all += name.len();
-        if name.len() > MOST_NAME || all > MOST {
-            return None;
-        }
-        names.push(CString::new(name).ok()?);
+/// Bytes of what a link says, or of a file's other name.
+fn said(what: &What) -> usize {
+    match what {
+        What::Link(to) | What::HardLink(to) => to.len(),
+        What::File { .. } | What::Directory => 0,
     }
-    bytes.is_empty().then_some(names)
-}
-
-fn needed(mut bytes: &[u8], names: &[CString]) -> Option<Vec<Needed>> {
-    let many = rows(&mut bytes)?;
-    let [kinds, paths, first, second] = [(); 4].map(|()| column(&mut bytes, many));
-    let (kinds, paths, first, second) = (kinds?, paths?, first?, second?);
-    let name = |place: u64| Some(names.get(usize::try_from(place).ok()?)?.as_bytes().into());
-    let (mut before, mut found) = (0, Vec::with_capacity(many));
-    for at in 0..many {
-        before = unzigzag(before, paths[at]);
-        let what = match kinds[at] {
-            kind @ (0 | 1) => {
-                What::File { bytes: first[at], allocated: second[at].checked_sub(1), seen: kind == 0 }
-            }
-            2 => What::Directory,
-            3 => What::Link(name(first[at])?),
-            4 => What::HardLink(name(first[at])?),
-            _ => return None,
-        };
-        found.push(Needed { path: name(before)?, what });
-    }
-    bytes.is_empty().then_some(found)
-}
-
-fn marks(mut bytes: &[u8]) -> Option<(usize, Vec<Mark>)> {
-    let thread = usize::try_from(take(&mut bytes)?).ok()?;
-    let many = rows(&mut bytes)?;
-    let (mut marks, mut at) = (Vec::new(), 0_u64);
-    for _ in 0..many {
-        at = at.checked_add(take(&mut bytes)?)?;
-        let gap_us = take(&mut bytes)?;
-        let (kind, first, second) = (take(&mut bytes)?, take(&mut bytes)?, take(&mut bytes)?);
-        let thread = u32::try_from(first).ok()?;
-        let what = match kind {
-            0 => Marked::After { thread, told: second },
-            1 => Marked::Tell,
-            2 => Marked::Start(thread),
-            3 => Marked::Fork(thread),
-            4 => Marked::Wait(thread),
-            5 => Marked::Exec,
-            6 => Marked::End,
-            _ => return None,
-        };
-        marks.push(Mark { at, gap_us, what });
-    }
-    bytes.is_empty().then_some((thread, marks))
 }

@@ -62,6 +62,12 @@ impl Sums {
         self.0.iter().sum()
     }
 
+    /// What has come since `before`: times in the middle of their bins, ns, and how many.
+    pub fn since<'a>(&'a self, before: &'a Sums) -> impl Iterator<Item = (u64, u64)> + 'a {
+        let more = self.0.iter().zip(&before.0).map(|(now, then)| now.saturating_sub(*then));
+        more.enumerate().filter(|(_, count)| *count > 0).map(|(bin, count)| (middle(bin), count))
+    }
+
     /// A quantile, ns; None where there is nothing.
     pub fn quantile(&self, part: f64) -> Option<u64> {
         let count = self.count();

@@ -54,8 +54,28 @@ impl Table {
         }
     }
 
-    pub fn was_written(&self, recorded: i64) -> bool {
+    fn was_written(&self, recorded: i64) -> bool {
         Self::place(recorded).is_some_and(|place| self.flags[place].load(Ordering::Relaxed) == WRITTEN)
+    }
+
+    /// Makes durable what was written through it, where that is wished for; whether something was.
+    pub fn keep(&self, recorded: i64) -> bool {
+        let live = self.get(recorded).filter(|_| self.was_written(recorded));
+        if let (Some(live), Some(place)) = (live, Self::place(recorded)) {
+            self.flags[place].store(0, Ordering::Relaxed);
+            // SAFETY: one that this replay has opened.
+            unsafe { libc::fsync(live) };
+        }
+        live.is_some()
+    }
+
+    /// Takes it out and closes it, by the way.
+    pub fn close(&self, recorded: i64) {
+        self.keep(recorded);
+        if let Some(live) = self.take(recorded) {
+            // SAFETY: one that this replay has opened.
+            unsafe { libc::close(live) };
+        }
     }
 
     /// All that are there: recorded and live.

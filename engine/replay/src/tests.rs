@@ -11,7 +11,7 @@ use crate::perform::Wishes;
 use crate::player::{Manner, Timing};
 use crate::replay::{Refused, replay};
 use crate::report::Report;
-use crate::roll::{Marked, Roll};
+use crate::roll::{Marked, Reading, Roll};
 
 const CWD: u64 = -100_i64 as u64;
 const O_RDWR_CREAT: u64 = 0o102;
@@ -58,7 +58,7 @@ impl Drop for Place {
 
 fn play_with(script: &Script, at: &Path, timing: Timing, wishes: Wishes) -> Result<Report, Refused> {
     let roll = Roll::read(compiled(script)).unwrap();
-    replay(roll, at, Manner { timing, speed: 1.0, realtime: false }, wishes, |_| {})
+    replay(roll, at, Manner { timing, speed: 1.0, realtime: false }, wishes, |_, _| {})
 }
 
 fn play(script: &Script, at: &Path, timing: Timing) -> Report {
@@ -387,8 +387,9 @@ proptest! {
         let mut events = Vec::new();
         let mut decoded = 0;
         for thread in 0..2 {
-            for chunk in 0..roll.chunks(thread) {
-                roll.decode(thread, chunk, &mut etude_trace::parts::Decoder::new().unwrap(), &mut events).unwrap();
+            let mut reading = Reading::new(thread).unwrap();
+            while reading.more(&roll) {
+                reading.read(&roll, &mut events).unwrap();
                 decoded += events.len() as u64;
             }
         }
@@ -408,7 +409,10 @@ proptest! {
             };
             with.needed.push(Needed { path: path.as_bytes().into(), what });
         }
-        prop_assert_eq!(Roll::read(compiled(&with)).unwrap().needed, with.needed);
+        let mut read = Roll::read(compiled(&with)).unwrap().needed;
+        // They stand in the order of their first use.
+        [&mut read, &mut with.needed].into_iter().for_each(|all| all.sort_by(|a, b| a.path.cmp(&b.path)));
+        prop_assert_eq!(read, with.needed);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
 //! [`crate::names`] what all are called.
 
+mod away;
 mod calls;
 mod moves;
 mod needed;
@@ -21,6 +22,7 @@ use std::path::Path as FilePath;
 
 use etude_trace::{Event, Failed, Header};
 
+use crate::from_trace::away::Away;
 use crate::from_trace::stream::{Life, Next, Survey, in_effect};
 use crate::from_trace::tables::{Tables, start};
 use crate::from_trace::threads::Threads;
@@ -175,11 +177,12 @@ impl<'a> Walk<'a> {
         names.created = self.created();
         names.renamed = self.tree.renamed.iter().cloned().collect();
         names.hasher = self.options.hash_names.map(Hasher::new);
-        let mut steps = self.threads.take_steps();
+        let (mut steps, mut away) = (self.threads.take_steps(), Away::default());
         for step in &mut steps {
             if let Action::Call(called) = &mut step.action {
                 rename(called, &mut names);
             }
+            away.follow(step);
         }
         let needed = needed::needed(&self.tree, &mut names, &mut self.report);
         let mut notes = Vec::new();

@@ -7,6 +7,10 @@ use std::sync::Arc;
 const MOST_BYTES: usize = 1 << 24;
 const MOST_TEXTS: usize = 1 << 18;
 
+/// What a chunk may add to that, and more: a dictionary that is larger was written by somebody else.
+const ANY_BYTES: usize = 1 << 26;
+const ANY_TEXTS: usize = 1 << 20;
+
 /// The texts of a file, in the order in which they came.
 #[derive(Default)]
 pub struct Dictionary {
@@ -30,6 +34,11 @@ impl Dictionary {
 
     pub fn is_full(&self) -> bool {
         self.bytes > MOST_BYTES || self.texts.len() > MOST_TEXTS
+    }
+
+    /// Whether no writer would have gone on with it.
+    pub fn is_impossible(&self) -> bool {
+        self.bytes > ANY_BYTES || self.texts.len() > ANY_TEXTS
     }
 
     pub fn clear(&mut self) {

@@ -8,6 +8,9 @@ use crate::event::Event;
 use crate::frame::{CALLS, Error, FILES, FOOTER, Frames, HEADER, Kind, META, MOST_BYTES, Next};
 use crate::meta::{Footer, Header, Meta};
 
+/// Commas and brackets in the files of one frame: each can stand for a hundred bytes in memory.
+const MOST_PARTS: usize = 1 << 21;
+
 /// Reads a trace as a stream.
 pub struct Reader {
     frames: Frames,
@@ -133,6 +136,10 @@ fn noted(kind: Kind, payload: &[u8]) -> Result<Frame<'static>, String> {
         META => serde_json::from_slice(payload).map(Frame::Meta).map_err(why),
         FILES => {
             let text = zstd::bulk::decompress(payload, MOST_BYTES).map_err(|error| error.to_string())?;
+            let parts = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+            if parts > MOST_PARTS {
+                return Err("it has more files than one frame can have".into());
+            }
             serde_json::from_slice(&text).map(Frame::Meta).map_err(why)
         }
         _ => serde_json::from_slice(payload).map(Frame::Footer).map_err(why),

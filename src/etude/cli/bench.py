@@ -139,7 +139,7 @@ def _how(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="NAME[:UNIT]=REGEX",
-        help="a number from the program's own output: the first group of REGEX",
+        help="a number from the program's own output: the first group of REGEX; or $.NAME.NAME, a place in its JSON",
     )
     group.add_argument(
         "--primary",

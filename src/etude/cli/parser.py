@@ -8,6 +8,7 @@ import re
 import sys
 from typing import NoReturn
 
+from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
 
 MOST_CPUS = 65536
@@ -72,7 +73,10 @@ def metric(text: str) -> MetricPattern:
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=REGEX or NAME:UNIT=REGEX")
     try:
+        check_place(match[3])
         re.compile(match[3])
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{match[3]!r}: {error}") from None
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{match[3]!r} is no regular expression: {error}") from None
     return MetricPattern(match[1], match[3], match[2] or "1")

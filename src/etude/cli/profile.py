@@ -90,7 +90,7 @@ def _one(options: argparse.Namespace) -> int:
 def _two(options: argparse.Namespace) -> int:
     from etude.iotrace.beside import beside
 
-    both = _profile(options.trace, options), _profile(options.other, options)
+    both = _profile(options.trace, options), _profile(options.other, options, beside=True)
     script, roll = (None if path is None else Path(path) for path in (options.script, options.roll))
     found = beside(*both, script=script, roll=roll)
     said: list[str] = []
@@ -112,11 +112,13 @@ def _two(options: argparse.Namespace) -> int:
     return 0
 
 
-def _profile(path: str, options: argparse.Namespace) -> Profile:
+def _profile(path: str, options: argparse.Namespace, *, beside: bool = False) -> Profile:
+    from etude.iotrace.played import played
     from etude.iotrace.profile import profile_of
     from etude.iotrace.read import read_trace
 
-    return profile_of(read_trace(Path(path), partial=options.partial))
+    trace = read_trace(Path(path), partial=options.partial)
+    return profile_of(played(trace) if beside else trace)
 
 
 def _save(figure: Figure, path: str) -> list[str]:

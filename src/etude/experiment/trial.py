@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import zlib
@@ -16,11 +15,11 @@ from etude.errors import CommandFailed, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import run_hook
 from etude.experiment.plan import CHECK_EACH, Plan
+from etude.experiment.printed import printed_metric
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
-from etude.results.model import Measurement, MetricValue, from_line, metric_kind
+from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
-from etude.results.units import unit_kept
 
 CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096
@@ -204,23 +203,6 @@ def _metrics(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
     """The engine's metrics, and those that the program printed itself."""
     printed = "".join((row.get(stream) or {}).get("tail", "") for stream in ("stdout", "stderr"))
     return dict(row["metrics"]) | {p.name: printed_metric(p.regex, p.unit, printed) for p in test.metrics}
-
-
-def printed_metric(regex: str, unit: str, text: str) -> MetricValue | list[Any]:
-    """The number that a pattern finds in what a program printed, in the base of its unit, or why there is none."""
-    known = unit_kept(unit)
-    unit = known.base
-    match = re.search(regex, text, re.MULTILINE)
-    if match is None:
-        return [None, unit, "the pattern matched nothing in the output"]
-    found = match.group(1) if match.re.groups else match.group(0)
-    try:
-        value = float(found.replace(",", ""))
-    except (ValueError, AttributeError):
-        value = math.nan
-    if not math.isfinite(value):
-        return [None, unit, f"the pattern matched {found!r}, which is not a number"]
-    return [known.of(value), unit]
 
 
 def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> None:

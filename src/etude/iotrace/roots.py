@@ -20,7 +20,8 @@ def root_of(profile: Profile) -> str:
     if not is_replay(argv):
         return own
     roots = [posixpath.normpath(posixpath.join(own, word)) for word in argv[2:]]
-    return max(roots, key=lambda root: _below(profile, root), default=own)
+    best = max(roots, key=lambda root: _below(profile, root), default=own)
+    return best if _below(profile, best) else own
 
 
 def _below(profile: Profile, root: str) -> int:

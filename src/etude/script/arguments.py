@@ -13,6 +13,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 
+from etude.experiment.printed import check_place
 from etude.results.model import METRICS
 from etude.script.forloop import plain
 from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
@@ -157,7 +158,7 @@ def parse_test(text: str) -> TestHeader:
 
 
 def parse_metric(text: str) -> tuple[str, str, str]:
-    """`NAME[:UNIT] REGEX`: name, unit (1 if none is given) and expression, which is the rest of the line.
+    """`NAME[:UNIT] REGEX`: name, unit (1 if none is given) and expression or place in JSON, the rest of the line.
 
     Raises:
         ArgumentError: the name is none or taken, or the expression is none.
@@ -168,6 +169,10 @@ def parse_metric(text: str) -> tuple[str, str, str]:
         raise ArgumentError("expected a regular expression behind the name", len(text.rstrip()) + 1)
     regex = words[1].rstrip()
     begin = len(text) - len(words[1]) + 1
+    try:
+        check_place(regex)
+    except ValueError as error:
+        raise ArgumentError(str(error), begin) from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what may mean something else in a later Python

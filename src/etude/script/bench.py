@@ -19,6 +19,7 @@ from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
 from etude.results.blocks import Block
 from etude.results.model import Measurement, from_line
+from etude.results.windows import VARIABLE, Taken, WindowFile
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.library import search_path
@@ -177,12 +178,14 @@ class ScriptBench:
         directory = self._directory(test)
         outputs = open_outputs(directory, test.threads)
         aplogs = [f"{directory}/aplog-{worker}" for worker in range(test.threads)]
+        windows = [WindowFile(f"{directory}/windows-{worker}") for worker in range(test.threads)]
         words = command_words(line)
         shared = self._variables(scope, "EXEC", test)
         workers = tuple(
             Worker(
                 words,
-                env=shared | {"APTHREAD": str(worker + 1), "APLOG": aplogs[worker]},
+                env=shared
+                | {"APTHREAD": str(worker + 1), "APLOG": aplogs[worker], VARIABLE: windows[worker].path},
                 stdout={"file": output},
                 stderr={"file": output},
             )
@@ -194,7 +197,9 @@ class ScriptBench:
         kept = keep_outputs(outputs, test.trial)
         printed = [printed_metrics(test.metrics, output) for output in kept]
         self._warn_of_metrics(test, printed)
-        lines, others = rows_of(rows, list(map(read_log, aplogs)), printed, list(words), notes)
+        taken = [file.end() for file in windows]
+        self._warn_of_windows(test, taken)
+        lines, others = rows_of(rows, list(map(read_log, aplogs)), printed, taken, list(words), notes)
         test.rows += lines
         test.blocks += [*blocks, *others]
         return why_failed(test, rows, kept)
@@ -204,6 +209,12 @@ class ScriptBench:
         for name, value in printed[0].items() if not test.made and not test.rows else ():
             if value[0] is None:
                 self.warn(f"METRIC {name} of test {test.name!r}: {value[2]}")
+
+    def _warn_of_windows(self, test: Running, taken: Sequence[Taken]) -> None:
+        for worker, found in enumerate(taken, 1):
+            if found.note:
+                which = f", thread {worker}" if len(taken) > 1 else ""
+                self.warn(f"test {test.name!r}, trial {test.trial}{which}: {found.note}")
 
     # --- what is on disk ----------------------------------------------------------------------------
 

@@ -6,10 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.experiment.trial import printed_metric
+from etude.experiment.printed import printed_metric
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
+from etude.results.windows import Taken
 from etude.script.outputs import tail
 from etude.script.state import Running
 
@@ -33,13 +34,14 @@ def rows_of(
     engine_rows: Sequence[Mapping[str, Any]],
     logs: Sequence[Sequence[Block]],
     printed: Sequence[Mapping[str, Any]],
+    windows: Sequence[Taken],
     command: list[str],
     notes: Sequence[str],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of one EXEC, and the blocks that are no measurements.
 
-    A worker whose script measured commands itself has a row for each of them, and none for the script as a whole; what
-    was measured of the trial as a whole stands in the first row.
+    A worker whose script measured commands itself has a row for each of them, and none for the script as a whole; its
+    windows, and what was measured of the trial as a whole, stand in the first row.
     """
     rows: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
@@ -51,6 +53,9 @@ def rows_of(
         elif worker == 0:
             own[0]["metrics"] |= _of_the_trial(engine_row["metrics"])
         own[0]["metrics"] = dict(own[0]["metrics"]) | dict(printed[worker])
+        if windows[worker].windows:
+            own[0]["windows"] = windows[worker].windows
+        problems += [note for note in (windows[worker].note,) if note]
         said = [*(engine_row.get("notes") or ()), *problems, *(notes if worker == 0 else ())]
         if said:
             own[0]["notes"] = said

@@ -61,7 +61,9 @@ impl Walk<'_> {
 
     fn decide(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
         let name = event.call.name();
-        if let Some(why) = rules::never(name).or_else(|| rules::refused(event)) {
+        if let Some(why) =
+            rules::never(name).or_else(|| rules::refused(event)).or_else(|| rules::impossible(event))
+        {
             return Err(why);
         }
         if is_pair(event) {

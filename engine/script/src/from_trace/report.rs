@@ -33,7 +33,7 @@ impl Report {
     pub(crate) fn drops(&mut self, event: &Event, why: &'static str) {
         let dropped = self.dropped.entry((event.call.name(), why)).or_default();
         dropped.calls += 1;
-        dropped.ns += event.duration_ns;
+        dropped.ns = dropped.ns.saturating_add(event.duration_ns);
     }
 
     pub(crate) fn replaces(&mut self, what: &'static str) {

@@ -1,6 +1,19 @@
 //! Which calls cannot be replayed whatever they are about, and what errors say of a path.
 
+use etude_calls::{Kind, Processor};
 use etude_trace::Event;
+
+/// Why a call can be none that was recorded, though a file holds it: files are not trusted.
+pub(crate) fn impossible(event: &Event) -> Option<&'static str> {
+    let mut normal = event.arguments;
+    event.call.normalise(Processor::X86_64, &mut normal);
+    if normal != event.arguments {
+        return Some("arguments that no call can have");
+    }
+    let ends_early = |index| matches!(event.call.kind(&event.arguments, index), Kind::Path | Kind::Name);
+    let nonsense = event.texts.iter().any(|text| ends_early(text.argument.into()) && text.bytes.contains(&0));
+    nonsense.then_some("path with a zero byte")
+}
 
 /// Why no call of this name is replayed.
 pub(crate) fn never(name: &str) -> Option<&'static str> {

@@ -62,6 +62,9 @@ pub(crate) struct Survey {
     pub end_ns: u64,
 }
 
+/// Ten times the files that a recorder looks at; a trace may say more.
+const MOST_FOUND: usize = 1_000_000;
+
 impl Survey {
     /// Reads all once.
     pub fn of(path: &Path) -> Result<Survey, Failed> {
@@ -71,11 +74,16 @@ impl Survey {
         // What is damaged will be found once more, and then told.
         while let Ok(Some(frame)) = reader.next() {
             match frame {
-                Frame::Meta(Meta::Files { files }) => survey.found.extend(files),
+                Frame::Meta(Meta::Files { files }) => {
+                    let room = MOST_FOUND - survey.found.len();
+                    survey.found.extend(files.into_iter().take(room));
+                }
                 Frame::Meta(Meta::Unrecorded { process, why }) => {
                     survey.unrecorded.push(format!("process {process}: {why}"));
                 }
-                Frame::Meta(Meta::Dropped { events, .. }) => survey.dropped += events,
+                Frame::Meta(Meta::Dropped { events, .. }) => {
+                    survey.dropped = survey.dropped.saturating_add(events)
+                }
                 Frame::Meta(meta) => notes.add(meta),
                 Frame::Events { thread, events } => {
                     for event in events {

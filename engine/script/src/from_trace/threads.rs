@@ -22,7 +22,8 @@ struct Process {
     threads: Vec<u32>,
     /// How many it has had since it became this program.
     since_exec: u32,
-    parent: Option<u32>,
+    /// The process that started it, and that one's first thread: its number may be given again.
+    parent: Option<(u32, u32)>,
 }
 
 /// All threads of the script that is made.
@@ -56,7 +57,7 @@ impl Threads {
             self.reach(starter, at_ns);
             self.push(starter, Action::Fork(number));
         }
-        let parent = parent.filter(|parent| self.processes.contains_key(parent));
+        let parent = parent.and_then(|parent| Some((parent, self.processes.get(&parent)?.threads[0])));
         self.processes.insert(process, Process { threads: vec![number], since_exec: 0, parent });
     }
 
@@ -101,9 +102,10 @@ impl Threads {
         let Some(known) = self.processes.remove(&process) else { return };
         let first = known.threads[0];
         self.reach(first, at_ns);
-        if let Some(parent) =
-            known.parent.and_then(|parent| self.processes.get(&parent)).filter(|_| self.waits)
-            && let [waiter] = parent.threads[..]
+        if let Some((parent, its_first)) = known.parent.filter(|_| self.waits)
+            && let Some([waiter]) = self.processes.get(&parent).map(|parent| &parent.threads[..])
+            && let waiter = *waiter
+            && waiter == its_first
             && self.threads[waiter as usize].last_ns <= at_ns
         {
             self.threads[waiter as usize].ends.push((at_ns, first));

@@ -1,6 +1,8 @@
 //! What a script does not need.
 
-use crate::model::Script;
+use std::collections::HashSet;
+
+use crate::model::{Needed, Script, What};
 use crate::world::{World, key};
 
 /// Leaves out of what is needed all that no step meets. What lies beside in a directory that is listed stays: its
@@ -27,6 +29,36 @@ pub fn prune(script: &mut Script) {
             used || above.is_some_and(|above| world.names.node(above).listed)
         })
         .collect();
-    let mut wanted = wanted.into_iter();
+    let mut wanted = with_links(&script.needed, wanted).into_iter();
     script.needed.retain(|_| wanted.next().unwrap_or(true));
+}
+
+/// Links that lead to what is wanted, or to where that is: a step may go through them. Others may lead to them in turn.
+fn with_links(needed: &[Needed], mut wanted: Vec<bool>) -> Vec<bool> {
+    let mut places: HashSet<Vec<u8>> = HashSet::new();
+    let add = |places: &mut HashSet<Vec<u8>>, path: &[u8]| {
+        let path = key(path);
+        let above = (0..path.len()).filter(|at| path[*at] == b'/').map(|at| path[..at].to_vec());
+        places.extend(above.collect::<Vec<_>>());
+        places.insert(path);
+    };
+    needed
+        .iter()
+        .zip(&wanted)
+        .filter(|(_, wanted)| **wanted)
+        .for_each(|(each, _)| add(&mut places, &each.path));
+    let mut more = true;
+    while std::mem::take(&mut more) {
+        for (each, wanted) in needed.iter().zip(&mut wanted).filter(|(_, wanted)| !**wanted) {
+            let What::Link(to) = &each.what else { continue };
+            let base =
+                each.path.iter().rposition(|byte| *byte == b'/').map_or(&[][..], |at| &each.path[..at]);
+            let base = if to.starts_with(b"/") { &[][..] } else { base };
+            if places.contains(&key(&[base, b"/", to].concat())) {
+                (*wanted, more) = (true, true);
+                add(&mut places, &each.path);
+            }
+        }
+    }
+    wanted
 }

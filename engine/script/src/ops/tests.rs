@@ -566,3 +566,19 @@ fn sizes_become_multiples_and_files_large_enough() {
     }
     assert!(scale_gaps(&script, -1.0).is_err());
 }
+
+#[test]
+fn links_on_the_way_to_what_is_kept_stay() {
+    let script = read(
+        "file \"usr/lib/a.so.1.2\" 10\nlink \"usr/lib/a.so\" to \"a.so.1.2\"\nlink \"lib\" to \"usr/lib\"\n\
+         link \"other\" to \"nowhere\"\nopenat(AT_FDCWD, \"lib/a.so\", O_RDONLY) = 3\nclose(3) = 0\nsync() = 0\n",
+    );
+    let made = filter(&script, &[Call::named("openat").unwrap()], &[]).unwrap();
+    let left: Vec<_> =
+        made.needed.iter().map(|each| String::from_utf8_lossy(&each.path).into_owned()).collect();
+    assert!(
+        ["lib", "usr/lib/a.so", "usr/lib/a.so.1.2"].iter().all(|path| left.iter().any(|one| one == path)),
+        "{left:?}"
+    );
+    assert!(!left.contains(&"other".to_owned()));
+}

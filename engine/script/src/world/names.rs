@@ -196,10 +196,11 @@ impl Names {
         let mut later = Vec::new();
         for (path, id) in self.all().filter(|(path, _)| !path.is_empty()) {
             let node = self.node(id);
+            // Steps that cannot have happened may have given the root other names, or its name to others.
+            let first = node.names.iter().find(|name| !name.is_empty()).map_or(path, |name| name);
             let what = match &node.kept {
-                _ if node.names[0] != path => {
-                    let of = node.names[0].clone().into();
-                    later.push(Needed { path: path.into(), what: What::HardLink(of) });
+                _ if first != path => {
+                    later.push(Needed { path: path.into(), what: What::HardLink(first.into()) });
                     continue;
                 }
                 Kept::File { bytes, allocated, seen } => {

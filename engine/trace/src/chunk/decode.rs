@@ -75,6 +75,9 @@ impl Decoder {
         if head.anew {
             dictionary.clear();
         }
+        if dictionary.is_impossible() {
+            return Err("a chunk of events goes on with more texts than a trace can have".into());
+        }
         let mut raw = std::mem::take(&mut self.raw);
         raw.resize(head.raw as usize, 0);
         let length = self.zstd.decompress_to_buffer(&payload[Head::BYTES..], &mut raw[..]);

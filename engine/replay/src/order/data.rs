@@ -1,0 +1,129 @@
+//! Data: what overlaps in a file, and is written by one of both, keeps its order; so does what goes through a pipe.
+
+use etude_calls::{Kind, Moves};
+use etude_script::Called;
+
+use super::blocked::REFUSED;
+use super::{Order, Point};
+
+/// Where a call moves data to or from.
+#[derive(Clone, Copy)]
+struct End {
+    fd: i64,
+    /// None for where the position is.
+    at: Option<u64>,
+    writes: bool,
+}
+
+/// Both ends of a call, as far as it has them.
+fn ends(called: &Called) -> [Option<End>; 2] {
+    let row = called.call.row();
+    let fd = |index: usize| called.arguments[index] as i64;
+    let in_memory = |index: usize| called.text(index)?.try_into().ok().map(u64::from_le_bytes);
+    let (read, write) = match called.call.name() {
+        "copy_file_range" | "splice" => ((0, in_memory(1)), Some((2, in_memory(3)))),
+        "sendfile" => ((1, in_memory(2)), Some((0, None))),
+        _ if row.arguments.first() != Some(&Kind::Fd) => return [None; 2],
+        _ if !matches!(row.moves, Moves::Reads | Moves::Writes) => return [None; 2],
+        _ => {
+            let at = row.arguments.iter().position(|kind| *kind == Kind::Offset);
+            let at = at.map(|index| called.arguments[index]).filter(|at| *at as i64 >= 0);
+            let writes = row.moves == Moves::Writes;
+            return [Some(End { fd: fd(0), at, writes }), None];
+        }
+    };
+    let end = |(index, at), writes| End { fd: fd(index), at, writes };
+    [Some(end(read, false)), write.map(|write| end(write, true))]
+}
+
+impl Order {
+    /// Data: what overlaps, and is written by one of both.
+    pub(super) fn data(&mut self, here: Point, process: u32, called: &Called) {
+        let fd = called.arguments[0] as i64;
+        match called.call.name() {
+            "lseek" if called.result >= 0 => self.position(process, fd, called.result as u64),
+            "ftruncate" | "fallocate" if called.result >= 0 => {
+                self.touch(here, process, fd, (0, u64::MAX), true);
+            }
+            _ => {
+                for end in ends(called).into_iter().flatten() {
+                    match self.pipe_of(process, end.fd) {
+                        Some(pipe) if end.writes => self.pipe_write(here, pipe, called.result),
+                        Some(pipe) => self.pipe_reads(here, pipe, called),
+                        None if called.result >= 0 => {
+                            self.transfer(here, process, end, called.result as u64);
+                        }
+                        None => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// The pipe from which a call reads.
+    pub(super) fn pipe_read(&self, process: u32, called: &Called) -> Option<usize> {
+        let end = ends(called)[0].filter(|end| !end.writes)?;
+        self.pipe_of(process, end.fd)
+    }
+
+    fn pipe_of(&self, process: u32, fd: i64) -> Option<usize> {
+        let slot = self.slots.get(&(process, fd))?;
+        self.contents[self.opened[slot.description].file].pipe
+    }
+
+    fn pipe_write(&mut self, here: Point, pipe: usize, result: i64) {
+        const BROKEN: i64 = -32;
+        if result < 0 && result != BROKEN {
+            return;
+        }
+        // Those that go well do while somebody can read, the others when nobody can any more.
+        let readable = self.pipes[pipe].readable;
+        self.uses(here, readable);
+        let mut others = Vec::new();
+        if result > 0 {
+            self.pipes[pipe].write(here, result as u64, &mut others);
+        }
+        others.into_iter().for_each(|other| self.wait(here, other));
+    }
+
+    fn pipe_reads(&mut self, here: Point, pipe: usize, called: &Called) {
+        if called.result < 0 && called.result != REFUSED {
+            return;
+        }
+        let found = called.result.max(0) as u64;
+        let size = called.call.row().arguments.iter().position(|kind| *kind == Kind::Size);
+        // How much a vectored read has room for is not known.
+        let asked = size.map_or(found, |index| called.arguments[index]);
+        let mut others = Vec::new();
+        self.pipes[pipe].read(here, found, asked, &mut others);
+        others.into_iter().for_each(|other| self.wait(here, other));
+    }
+
+    /// Data of a descriptor, at a place or where its position is, which then moves.
+    fn transfer(&mut self, here: Point, process: u32, end: End, bytes: u64) {
+        let Some(slot) = self.slots.get(&(process, end.fd)) else { return };
+        let description = slot.description;
+        let from = end.at.unwrap_or(self.places[description]);
+        if end.at.is_none() {
+            self.places[description] = from.saturating_add(bytes);
+        }
+        let append = end.writes && self.opened[description].append;
+        let (from, bytes) = if append { (0, u64::MAX) } else { (from, bytes) };
+        self.touch(here, process, end.fd, (from, bytes), end.writes);
+    }
+
+    fn touch(&mut self, here: Point, process: u32, fd: i64, (from, bytes): (u64, u64), writes: bool) {
+        let Some(slot) = self.slots.get(&(process, fd)) else { return };
+        let file = self.opened[slot.description].file;
+        let mut others = Vec::new();
+        let to = from.saturating_add(bytes);
+        self.contents[file].extents.touch(here, from, to, writes, &mut others);
+        others.into_iter().for_each(|other| self.wait(here, other));
+    }
+
+    fn position(&mut self, process: u32, fd: i64, place: u64) {
+        if let Some(slot) = self.slots.get(&(process, fd)) {
+            self.places[slot.description] = place;
+        }
+    }
+}

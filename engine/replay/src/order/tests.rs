@@ -1,0 +1,224 @@
+use etude_script::Script;
+use proptest::prelude::*;
+
+use super::Order;
+
+/// Which step waits for which, as their lines below the first.
+fn waits(lines: &str) -> Vec<(usize, usize)> {
+    let script = etude_script::parse("s", format!("etude script 1\n{lines}").as_bytes()).unwrap().script;
+    let waits = Order::of(&script);
+    let mut pairs: Vec<_> =
+        waits.iter().flat_map(|(step, waits)| waits.iter().map(|wait| (*step, wait.step))).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+const TWO: &str = "0: openat(AT_FDCWD, \"/a\", O_RDWR|O_CREAT, 0644) = 3
+0: openat(AT_FDCWD, \"/b\", O_RDWR|O_CREAT, 0644) = 4
+0: start(1)
+";
+
+#[test]
+fn offsets_in_memory_say_which_data_overlap() {
+    let text = |offset: &str| {
+        format!(
+            "{TWO}0: copy_file_range(3, [0], 4, [{offset}], 100, 0) = 100\n1: pread64(4, 100, 4096) = 100\n"
+        )
+    };
+    assert_eq!(waits(&text("4096")), [(4, 3)]);
+    assert_eq!(waits(&text("8192")), []);
+    // The position of what it reads is not used: that of another thread's reads is not its concern.
+    let sent = |offset: &str| {
+        format!("{TWO}0: read(3, 10) = 10\n1: sendfile(4, 3, {offset}, 100) = 100\n0: read(3, 10) = 10\n")
+    };
+    assert_eq!(waits(&sent("[4096]")), []);
+    assert_eq!(waits(&sent("NULL")), [(4, 3), (5, 4)]);
+    // -1 is the position.
+    let moved = |offset: i64| format!("{TWO}0: read(3, 10) = 10\n1: preadv2(3, 1, {offset}, 0) = 10\n");
+    assert_eq!(waits(&moved(-1)), [(4, 3)]);
+    assert_eq!(waits(&moved(50)), []);
+}
+
+#[test]
+fn a_process_goes_elsewhere_after_names_from_where_it_was() {
+    let gone =
+        "0: start(1)\n0: newfstatat(AT_FDCWD, \"x\", 0) = -1 ENOENT\n1: chdir(\"/d\") = 0\n0: getcwd(100) = 3
+0: newfstatat(AT_FDCWD, \"/y\", 0) = -1 ENOENT\n";
+    assert_eq!(waits(gone), [(2, 1), (3, 2)]);
+    let other = "0: fork(1)\n0: newfstatat(AT_FDCWD, \"x\", 0) = -1 ENOENT\n1: chdir(\"/d\") = 0\n";
+    assert_eq!(waits(other), []);
+    let back = format!("{TWO}0: fchdir(3) = 0\n1: openat(AT_FDCWD, \"x\", O_RDONLY) = -1 ENOENT\n");
+    assert_eq!(waits(&back), [(4, 3)]);
+}
+
+#[test]
+fn a_range_of_descriptors_is_closed_after_their_last_use() {
+    let text = format!(
+        "{TWO}1: fstat(4) = 0\n0: close_range(4, 4294967295, 0) = 0\n1: openat(AT_FDCWD, \"/c\", O_RDONLY) = 4\n"
+    );
+    assert_eq!(waits(&text), [(4, 3), (5, 4)]);
+}
+
+#[test]
+fn copies_of_descriptors_share_a_position_also_in_another_process() {
+    let text =
+        "0: openat(AT_FDCWD, \"/a\", O_RDWR|O_CREAT, 0644) = 3\n0: dup(3) = 7\n0: fork(1)\n0: dup2(7, 8) = 8
+1: read(7, 10) = 10\n0: read(8, 10) = 10\n1: read(3, 10) = 10\n";
+    assert_eq!(waits(text), [(5, 4), (6, 5)]);
+}
+
+const LOCKS: &str = "0: openat(AT_FDCWD, \"/l\", O_RDWR|O_CREAT, 0644) = 3
+0: fork(1)
+1: openat(AT_FDCWD, \"/l\", O_RDWR) = 4
+";
+
+#[test]
+fn a_lock_is_had_after_it_was_given_back() {
+    let free =
+        format!("{LOCKS}0: flock(3, LOCK_EX) = 0\n0: flock(3, LOCK_UN) = 0\n1: flock(4, LOCK_EX) = 0\n");
+    assert_eq!(waits(&free), [(5, 4)]);
+    let closed = format!(
+        "{LOCKS}1: close(3) = 0\n0: flock(3, LOCK_EX) = 0\n0: close(3) = 0\n1: flock(4, LOCK_EX) = 0\n"
+    );
+    assert_eq!(waits(&closed), [(6, 5)]);
+    let ended = format!("{LOCKS}1: flock(4, LOCK_EX) = 0\n0: flock(3, LOCK_EX) = 0\n");
+    assert_eq!(waits(&ended), [(4, 3)]);
+    let shared =
+        format!("{LOCKS}0: flock(3, LOCK_SH) = 0\n1: flock(4, LOCK_SH) = 0\n0: flock(3, LOCK_UN) = 0\n");
+    assert_eq!(waits(&shared), []);
+}
+
+#[test]
+fn who_waited_for_a_lock_waits_in_the_kernel_again() {
+    // It began before the lock was given back: the lock has to be taken first, and no more.
+    let text = format!(
+        "{LOCKS}0: flock(3, LOCK_EX) = 0 <0.000001>\n1: flock(4, LOCK_EX) = 0 <0.005>\n0: compute(0.004)
+0: flock(3, LOCK_UN) = 0 <0.000001>\n1: flock(4, LOCK_UN) = 0\n0: flock(3, LOCK_EX) = 0\n"
+    );
+    assert_eq!(waits(&text), [(4, 3), (8, 7)]);
+    // Of two that waited the second one's turn comes behind the first one's.
+    let three = format!(
+        "{LOCKS}1: fork(2)\n2: openat(AT_FDCWD, \"/l\", O_RDWR) = 5\n0: flock(3, LOCK_EX) = 0 <0.000001>
+1: flock(4, LOCK_EX) = 0 <0.009>\n2: flock(5, LOCK_EX) = 0 <0.004>\n0: compute(0.003)\n0: flock(3, LOCK_UN) = 0
+2: compute(0.004)\n2: flock(5, LOCK_UN) = 0\n1: compute(0.004)\n"
+    );
+    assert_eq!(waits(&three), [(4, 0), (6, 7), (7, 5)]);
+}
+
+#[test]
+fn a_lock_that_was_refused_is_refused_again() {
+    let text = format!(
+        "{LOCKS}0: flock(3, LOCK_EX) = 0\n1: flock(4, LOCK_EX|LOCK_NB) = -1 EAGAIN\n0: flock(3, LOCK_UN) = 0\n"
+    );
+    assert_eq!(waits(&text), [(4, 3), (5, 4)]);
+}
+
+const PIPE: &str = "0: pipe2([3, 4], 0) = 0
+0: fork(1)
+";
+
+#[test]
+fn a_read_finds_in_a_pipe_what_it_found() {
+    let both = format!("{PIPE}0: write(4, 10) = 10\n0: write(4, 20) = 20\n1: read(3, 30) = 30\n");
+    assert_eq!(waits(&both), [(4, 3)]);
+    // No more than that: what comes later waits until it was read.
+    let less =
+        format!("{PIPE}0: write(4, 10) = 10\n1: read(3, 30) = 10\n0: compute(0.001)\n0: write(4, 20) = 20\n");
+    assert_eq!(waits(&less), [(3, 2), (5, 3)]);
+    let full =
+        format!("{PIPE}0: write(4, 10) = 10\n1: read(3, 10) = 10\n0: compute(0.001)\n0: write(4, 20) = 20\n");
+    assert_eq!(waits(&full), [(3, 2)]);
+    let nothing = format!("{PIPE}1: read(3, 30) = -1 EAGAIN\n0: write(4, 20) = 20\n");
+    assert_eq!(waits(&nothing), [(3, 2)]);
+}
+
+#[test]
+fn a_read_that_waited_waits_in_the_kernel_again() {
+    let text = format!(
+        "{PIPE}1: read(3, 30) = 10 <0.002>\n0: compute(0.001)\n0: write(4, 10) = 10 <0.000001>\n0: compute(0.003)
+0: write(4, 10) = 10\n"
+    );
+    assert_eq!(waits(&text), [(6, 2)]);
+    let twice = format!(
+        "{PIPE}1: read(3, 30) = 20 <0.002>\n0: compute(0.001)\n0: write(4, 10) = 10 <0.000001>\n0: write(4, 10) = 10\n"
+    );
+    assert_eq!(waits(&twice), [(2, 5)]);
+}
+
+#[test]
+fn nobody_waits_for_the_end_of_a_write_that_has_to_be_read_first() {
+    let text = format!(
+        "{PIPE}0: write(4, 100000) = 100000 <0.01>\n1: read(3, 65536) = 65536\n1: read(3, 65536) = 34464\n"
+    );
+    assert_eq!(waits(&text), []);
+    let small =
+        format!("{PIPE}0: write(4, 40) = 40\n0: write(4, 65536) = 65536 <0.01>\n1: read(3, 65536) = 65536\n");
+    assert_eq!(waits(&small), [(4, 2)]);
+}
+
+#[test]
+fn the_last_reader_goes_after_the_last_write_and_before_one_that_fails() {
+    let text = format!(
+        "{PIPE}0: close(3) = 0\n0: write(4, 10) = 10\n1: close(3) = 0\n0: compute(0.001)\n0: write(4, 10) = -1 EPIPE\n"
+    );
+    assert_eq!(waits(&text), [(4, 3), (6, 4)]);
+}
+
+#[test]
+fn a_pipe_with_a_name_is_a_pipe() {
+    let text = "0: mknodat(AT_FDCWD, \"/p\", S_IFIFO|0600, 0) = 0\n0: fork(1)\n1: openat(AT_FDCWD, \"/p\", O_RDONLY) = 3
+0: openat(AT_FDCWD, \"/p\", O_WRONLY) = 3\n1: read(3, 100) = 10 <0.002>\n0: compute(0.001)
+0: write(3, 10) = 10 <0.000001>\n";
+    assert_eq!(waits(text), []);
+}
+
+/// Whether all steps have their turn, where each waits for those that it has to.
+fn all_have_their_turn(script: &Script) -> bool {
+    let (waits, threads) = (Order::of(script), 4);
+    let mut lanes = vec![Vec::new(); threads];
+    script.steps.iter().enumerate().for_each(|(at, step)| lanes[step.thread as usize].push(at));
+    let (mut next, mut done) = (vec![0; threads], vec![false; script.steps.len()]);
+    loop {
+        let ready = |thread: &usize| {
+            let step = lanes[*thread].get(next[*thread]);
+            step.is_some_and(|at| waits.get(at).into_iter().flatten().all(|wait| done[wait.step]))
+        };
+        let Some(thread) = (0..threads).find(ready) else { return done.into_iter().all(|done| done) };
+        done[lanes[thread][next[thread]]] = true;
+        next[thread] += 1;
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_thread_waits_for_what_comes_after_itself(
+        steps in proptest::collection::vec((0..4_u8, 0..14_usize, proptest::option::of(0..9_u8)), 0..80)
+    ) {
+        const CALLS: [&str; 14] = [
+            "read(3, 20) = 10",
+            "read(3, 10) = 10",
+            "read(3, 10) = -1 EAGAIN",
+            "read(3, 10) = 0",
+            "write(4, 10) = 10",
+            "write(4, 9000) = 9000",
+            "flock(5, LOCK_EX) = 0",
+            "flock(5, LOCK_SH) = 0",
+            "flock(5, LOCK_EX|LOCK_NB) = -1 EAGAIN",
+            "flock(5, LOCK_UN) = 0",
+            "read(5, 10) = 10",
+            "dup2(5, 6) = 6",
+            "close(6) = 0",
+            "chdir(\"x\") = 0",
+        ];
+        let mut text = "etude script 1\n0: pipe2([3, 4], 0) = 0\n0: start(1)\n0: fork(2)\n2: start(3)\n".to_owned();
+        for thread in [0, 2] {
+            text += &format!("{thread}: openat(AT_FDCWD, \"a\", O_RDWR) = 5\n");
+        }
+        for (thread, call, ms) in steps {
+            let took = ms.map_or(String::new(), |ms| format!(" <0.00{ms}>"));
+            text += &format!("{thread}: {}{took}\n{thread}: compute(0.001)\n", CALLS[call]);
+        }
+        let script = etude_script::parse("s", text.as_bytes()).unwrap().script;
+        prop_assert!(all_have_their_turn(&script), "{}", text);
+    }
+}

@@ -1,0 +1,94 @@
+//! How each call is made again; and what is never played: it would reach beyond the replay's directory, or what it means
+//! is not known.
+
+use std::sync::LazyLock;
+
+use etude_calls::{Call, Kind, Processor};
+use etude_trace::Event;
+
+use super::Performer;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Close,
+    CloseRange,
+    Duplicate,
+    Memory,
+    Pipe,
+    Control,
+    /// `creat`, which cannot be given flags.
+    Create,
+    /// With the place of the argument that says what it makes.
+    Node(usize),
+    Attribute,
+    Ordinary,
+    Never,
+}
+
+/// What is known of a call before any is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub way: Way,
+    pub number: u16,
+}
+
+static PLANS: LazyLock<Vec<Plan>> = LazyLock::new(|| Call::all().map(plan).collect());
+
+/// By their codes, from 1.
+pub fn plans() -> &'static [Plan] {
+    &PLANS
+}
+
+fn plan(call: Call) -> Plan {
+    match Processor::own().and_then(|processor| call.number(processor)) {
+        Some(number) => Plan { way: way(call), number },
+        None => Plan { way: Way::Never, number: 0 },
+    }
+}
+
+fn way(call: Call) -> Way {
+    match call.name() {
+        "close" => Way::Close,
+        "close_range" => Way::CloseRange,
+        "dup2" | "dup3" => Way::Duplicate,
+        "mmap" | "munmap" | "mremap" | "mprotect" | "msync" | "madvise" | "brk" => Way::Memory,
+        "pipe" | "pipe2" => Way::Pipe,
+        "fcntl" => Way::Control,
+        "creat" => Way::Create,
+        "mknod" => Way::Node(1),
+        "mknodat" => Way::Node(2),
+        "openat2" | "open_by_handle_at" | "name_to_handle_at" | "ioctl" | "sync" | "vmsplice" | "tee" => {
+            Way::Never
+        }
+        "memfd_create" | "eventfd2" | "inotify_add_watch" => Way::Never,
+        "socket" | "socketpair" | "sendmsg" | "recvmsg" | "sendmmsg" | "recvmmsg" | "shutdown"
+        | "accept4" => Way::Never,
+        name if name.starts_with("io_") || call.row().arguments.contains(&Kind::Socket) => Way::Never,
+        name if name.ends_with("xattr") => Way::Attribute,
+        _ => Way::Ordinary,
+    }
+}
+
+/// Commands of fcntl: flags of descriptors, and what is asked of pipes and seals. Others send signals to processes, or
+/// mean something in memory.
+const HARMLESS: [u64; 6] = [1, 2, 3, 4, 1032, 1034];
+
+pub fn is_harmless(event: &Event) -> bool {
+    HARMLESS.contains(&event.arguments[1])
+}
+
+/// Whether a node is a file or a pipe.
+pub fn is_no_device(mode: u64) -> bool {
+    matches!(mode as u32 & libc::S_IFMT, 0 | libc::S_IFREG | libc::S_IFIFO)
+}
+
+impl Performer {
+    /// Whether an attribute is one that means nothing to the kernel.
+    pub(super) fn is_users(&self, event: &Event) -> bool {
+        let name = event.call.row().arguments.iter().position(|kind| *kind == Kind::Name);
+        name.is_none_or(|index| {
+            let name = (event.arguments[index] as usize).checked_sub(1).and_then(|name| self.names.get(name));
+            name.is_some_and(|name| name.as_bytes().starts_with(b"user."))
+        })
+    }
+}

@@ -1,0 +1,143 @@
+"""Windows that a workload reports while it runs: lines of JSON, appended to the file that $ETUDE_WINDOWS names.
+
+What may stand in one: docs/formats.md, "Windows". A line is taken once it is complete, so that a file
+can be followed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+VARIABLE = "ETUDE_WINDOWS"
+COUNTS = ("offered", "started", "completed", "failed")
+_MOST_COUNT = 2**63 - 1
+_MOST_BYTES = 64 << 20
+"""No more than this of a file is taken."""
+
+Window = dict[str, Any]
+
+
+class Refused(NamedTuple):
+    """A line that is no window, and why; lines count from 1."""
+
+    line: int
+    why: str
+
+
+class Taken(NamedTuple):
+    """What has come since the last time."""
+
+    windows: list[Window]
+    refused: list[Refused]
+
+    @property
+    def note(self) -> str | None:
+        """What was left out, in one line."""
+        if not self.refused:
+            return None
+        first, more = self.refused[0], len(self.refused) - 1
+        others = f" (and {more} more line{'s' if more > 1 else ''})" if more else ""
+        return f"line {first.line} of ${VARIABLE} was left out: {first.why}{others}"
+
+
+class WindowFile:
+    """The file of one worker in one trial: not there before the workload has written to it."""
+
+    def __init__(self, path: str) -> None:
+        """What an earlier trial left there is removed."""
+        self.path = path
+        self._at = 0
+        self._line = 0
+        Path(path).unlink(missing_ok=True)
+
+    def take(self, *, ended: bool = False) -> Taken:
+        """The windows of lines that were completed since the last time; with `ended` also a last one."""
+        lines = self._more().split(b"\n")
+        rest = lines.pop()
+        self._at += sum(len(line) + 1 for line in lines)
+        if ended and rest:
+            lines.append(rest)
+            self._at += len(rest)
+        taken = Taken([], [])
+        for line in lines:
+            self._line += 1
+            try:
+                taken.windows.append(parse_window(line))
+            except ValueError as error:
+                taken.refused.append(Refused(self._line, str(error)))
+        return taken
+
+    def end(self) -> Taken:
+        """The rest, after the trial; the file is removed."""
+        taken = self.take(ended=True)
+        with suppress(OSError):
+            if Path(self.path).stat().st_size > self._at:
+                why = f"it begins behind the first {_MOST_BYTES >> 20} MiB, and no more are read"
+                taken.refused.append(Refused(self._line + 1, why))
+            Path(self.path).unlink()
+        return taken
+
+    def _more(self) -> bytes:
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self._at)
+                return file.read(_MOST_BYTES - self._at)
+        except OSError:
+            return b""
+
+
+def parse_window(line: bytes) -> Window:
+    """The window of a line.
+
+    Raises:
+        ValueError: it is none; what is wrong, in one line.
+    """
+    try:
+        window = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"it is no JSON ({error})") from None
+    if type(window) is not dict:
+        raise ValueError("expected an object with duration_s and latency; docs/formats.md, windows")
+    duration = window.get("duration_s", 0.0)
+    if type(duration) not in (int, float) or not (math.isfinite(duration) and duration >= 0):
+        raise ValueError(f"duration_s: expected seconds, not {_short(duration)}")
+    _check_answers(window, "")
+    by = window.get("by", {})
+    if type(by) is not dict:
+        raise ValueError(f"by: expected an object, not {_short(by)}")
+    for name, answers in by.items():
+        if type(answers) is not dict:
+            raise ValueError(f"by: {name}: expected an object, not {_short(answers)}")
+        _check_answers(answers, f"by: {name}: ")
+    return window
+
+
+def _check_answers(answers: Mapping[str, Any], of: str) -> None:
+    """Counts and latency, of all requests or of one kind of them."""
+    for name in COUNTS:
+        count = answers.get(name, 0)
+        if type(count) is not int or not 0 <= count <= _MOST_COUNT:
+            raise ValueError(f"{of}{name}: expected a whole number, not {_short(count)}")
+    latency = answers.get("latency")
+    if latency is None:
+        return
+    if type(latency) is not str:
+        raise ValueError(f"{of}latency: expected an HdrHistogram as base64 text, not {_short(latency)}")
+
+    from etude.results.histograms import BadHistogram, decode
+
+    try:
+        decode(latency)
+    except BadHistogram as error:
+        raise ValueError(f"{of}latency: {error}") from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

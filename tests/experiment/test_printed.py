@@ -1,0 +1,67 @@
+"""Numbers that a program printed: found by a pattern, or by their place in JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.experiment.printed import check_place, printed_metric
+
+NAMES = st.from_regex(r"\A[\w-]{1,4}\Z")
+NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9)
+
+
+@given(st.lists(NAMES | st.integers(0, 2), min_size=1, max_size=5), NUMBERS, st.sampled_from([None, 2]))
+def test_a_number_is_found_at_its_place(steps: list[str | int], number: float, indent: int | None) -> None:
+    document: Any = number
+    for step in reversed(steps):
+        document = {step: document} if isinstance(step, str) else [*range(step), document]
+    place = "$.top" + "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in steps)
+    check_place(place)
+    text = f"it begins {{\n{json.dumps({'top': document}, indent=indent)}\nand ends }}\n"
+    assert printed_metric(place, "1", text) == [float(number), "1"]
+
+
+def test_the_first_object_that_has_the_place_counts() -> None:
+    text = '{"a": 1, "more": {"b": 0}}\n{broken\n  {"b": 2}\n{"b": 3}\n'
+    assert printed_metric("$.b", "1", text) == [2.0, "1"]
+
+
+def test_a_number_in_json_has_its_unit() -> None:
+    assert printed_metric("$.took", "ms", '{"took": 5}') == [0.005, "s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("nothing", "no JSON object is in the output"),
+        ('{"a": {}}', "no JSON object in the output has $.a.b"),
+        ('{"a": [1]}', "no JSON object in the output has $.a.b"),
+        ('{"a": {"b": null}}', "$.a.b is null, which is not a number"),
+        ('{"a": {"b": true}}', "$.a.b is true, which is not a number"),
+        ('{"a": {"b": "1"}}', '$.a.b is "1", which is not a number'),
+        ('{"a": {"b": Infinity}}', "$.a.b is Infinity, which is not a number"),
+        (f'{{"a": {{"b": 1{"0" * 400}}}}}', "$.a.b is 1000"),
+        ('{"a":' * 100_000, "no JSON object is in the output"),
+    ],
+)
+def test_a_number_that_is_not_there_says_why(text: str, why: str) -> None:
+    value, unit, reason = printed_metric("$.a.b", "1", text)
+    assert (value, unit) == (None, "1")
+    assert reason.startswith(why)
+
+
+@pytest.mark.parametrize("pattern", ["$.", "$.a.", "$.a[b]", "$.a b", "$.*"])
+def test_a_place_that_is_none_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="no place in JSON"):
+        check_place(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["$", "(\\d+)$", "a.b"])
+def test_other_patterns_are_regular_expressions(pattern: str) -> None:
+    check_place(pattern)
+    assert printed_metric(pattern, "1", "x")[2].startswith("the pattern matched")
