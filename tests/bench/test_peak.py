@@ -75,8 +75,13 @@ def test_all_jobs_together_are_all_searches():
 
 @pytest.mark.parametrize(
     ("rate", "low", "high", "error", "held"),
-    [(500, 450, 550, 0.0, True), (560, 510, 600, 0.12, False), (None, 0, 700, None, True)],
-    ids=["right", "wrong", "none"],
+    [
+        (500, 450, 550, 0.0, True),
+        (560, 510, 600, 0.12, False),
+        (400, 390, 410, -0.2, False),
+        (None, 0, 700, None, True),
+    ],
+    ids=["right", "above", "below", "none"],
 )
 def test_an_answer_is_judged_by_the_truth(rate, low, high, error, held):
     server = searches.SimulatedServer(searches.CURVES["mm1"], 500.0, 1)
@@ -152,6 +157,7 @@ def test_trouble_has_to_be_named_as_what_it_is():
 def test_trouble_that_is_named_where_there_is_none_is_told():
     found = everywhere(ours=1.0)
     found["ours", "mm1"] = outcomes(10) + outcomes(10, kinds=frozenset({"stalling", "model-misfit"}))
+    found["ours", "ramp"] = outcomes(20, kinds=frozenset({"model-misfit"}))
     (row,) = [row for row in tables.reached(found, ("mm1", "ramp"), ()) if "there is none" in row.what]
     assert (row.value, row.reached) == ("25.0 %", None)
 
@@ -199,6 +205,7 @@ def test_fewer_searches_are_compared_with_those_on_the_same_servers():
         ("binsearch", "mm1"): outcomes(2, hours=4.0) + outcomes(18),
     }
     assert tables.ratio(found, "strawman", "binsearch", ["mm1"]) == pytest.approx(10)
+    assert tables.ratio(found, "binsearch", "strawman", ["mm1"]) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(("server", "kinds"), tables.NAMES.items(), ids=tables.NAMES)
