@@ -43,7 +43,7 @@ from peak_tables import OURS, in_families, reached, tables
 from etude.workbench.harnesses.curves import CURVES, TROUBLED
 from rows import HEADING, Row, line, measured_where
 
-SEARCHES, QUICK = 200, 2
+SEARCHES, QUICK = 200, 4
 LONGEST_S = 2400.0
 IN_TROUBLE = ("binsearch", "bracket", OURS)
 """Who searches on troubled servers."""
