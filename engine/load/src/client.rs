@@ -18,6 +18,7 @@ use crate::http::Answer;
 use crate::law::{Arrivals, Process};
 use crate::poller::{Poller, Token};
 use crate::tally::{Failure, Failures, Line, Own, Summary, Tally};
+use crate::window::Window;
 use crate::wire::Wire;
 
 /// No key of a connection: theirs have an odd upper half.
@@ -380,32 +381,6 @@ impl<'a> Client<'a> {
         self.summary.completed += tally.completed;
         self.summary.failed += tally.failed;
         tally
-    }
-}
-
-/// A stretch; the last one is as short as it must be.
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    begin_ns: u64,
-    end_ns: u64,
-    length_ns: u64,
-    last_ns: u64,
-}
-
-impl Window {
-    fn new(begin_ns: u64, length_ns: u64, last_ns: u64) -> Window {
-        // A last window of less than a hundredth belongs to the one before: sums of decimals are not exact.
-        let end_ns = begin_ns.saturating_add(length_ns);
-        let end_ns = if last_ns.saturating_sub(end_ns) < length_ns / 100 { last_ns } else { end_ns };
-        Window { begin_ns, end_ns, length_ns, last_ns }
-    }
-
-    fn next(self) -> Window {
-        Window::new(self.end_ns, self.length_ns, self.last_ns)
-    }
-
-    fn duration_ns(self) -> u64 {
-        self.end_ns - self.begin_ns
     }
 }
 

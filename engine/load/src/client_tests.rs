@@ -164,17 +164,3 @@ fn an_answer_that_closes_its_connection_is_good() {
     let done = run(&plan(served(|_| "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")));
     assert_eq!((done.summary.completed, done.summary.failed), (80, 0));
 }
-
-#[test]
-fn windows_lie_side_by_side_and_a_remainder_is_one_too() {
-    let ends = |length, last| {
-        let windows = std::iter::successors(Some(Window::new(0, length, last)), |window| {
-            (window.end_ns < last).then(|| window.next())
-        });
-        windows.map(|window| window.end_ns).collect::<Vec<u64>>()
-    };
-    assert_eq!(ends(100, 300), [100, 200, 300]);
-    assert_eq!(ends(100, 250), [100, 200, 250]);
-    assert_eq!(ends(1000, 2001), [1000, 2001]);
-    assert_eq!(ends(1000, 30), [30]);
-}

@@ -11,6 +11,8 @@ mod law;
 mod poller;
 mod station;
 mod tally;
+mod url;
+mod window;
 mod wire;
 
 pub use command::{known_server_main, load_main};
