@@ -40,6 +40,10 @@ fn served(answer: impl Fn(usize) -> &'static str + Send + Sync + 'static) -> Soc
                     if text.is_empty() || stream.write_all(text.as_bytes()).is_err() {
                         return;
                     }
+                    if text.contains("close") {
+                        // It reads no further, and says so a little later.
+                        return thread::sleep(Duration::from_millis(30));
+                    }
                 }
             });
         }

@@ -222,7 +222,8 @@ mod tests {
         for ns in [1_000_000, 3_000_001] {
             tally.answered(ns);
         }
-        tally.late(50_000);
+        (0..98).for_each(|_| tally.late(10_000));
+        (0..2).for_each(|_| tally.late(50_000));
         (tally.offered, tally.started, tally.failed) = (4, 3, 1);
         let (sender, receiver) = std::sync::mpsc::channel();
         let own = Own { cpu: 0.125, outstanding: 1, waiting: 0 };
