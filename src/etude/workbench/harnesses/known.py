@@ -192,7 +192,7 @@ class KnownServer:
             if self._server is not None and self._server.poll() is not None:
                 return tuple(windows), own, {}
             raise MachineRefuses(complaint.strip() or f"etude-engine load ended with {client.returncode}")
-        return _with_drained(windows, end["drained"]), own, end
+        return with_drained(windows, end["drained"]), own, end
 
 
 def window(document: Mapping[str, Any]) -> Window:
@@ -216,7 +216,7 @@ def limited(own: Mapping[str, Any], end: Mapping[str, Any]) -> Limited | None:
     return "server" if own.get("waiting", 0) > 0 else None
 
 
-def _with_drained(windows: Sequence[Window], drained: Mapping[str, Any] | None) -> tuple[Window, ...]:
+def with_drained(windows: Sequence[Window], drained: Mapping[str, Any] | None) -> tuple[Window, ...]:
     """What was answered after the end was due before it: it belongs to the last window. Left out, the slow ones of the
     last requests would be missing."""
     if not windows or drained is None:
