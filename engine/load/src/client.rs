@@ -246,7 +246,7 @@ impl<'a> Client<'a> {
             }
         }
         if let Err(error) = sent {
-            self.lose(key, broken(&error));
+            self.drop_request(key, broken(&error));
         }
     }
 
@@ -313,12 +313,16 @@ impl<'a> Client<'a> {
         self.send_waiting();
     }
 
-    /// A request's connection is of no use any more.
+    /// A request's connection is of no use any more; another may go.
     fn lose(&mut self, key: DefaultKey, why: Failure) {
+        self.drop_request(key, why);
+        self.send_waiting();
+    }
+
+    fn drop_request(&mut self, key: DefaultKey, why: Failure) {
         if let Some(asked) = self.connections.remove(key).and_then(|connection| connection.asked) {
             self.outstanding -= 1;
             self.fail(asked.due_ns, why);
-            self.send_waiting();
         }
     }
 
@@ -329,8 +333,9 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Those that fail at once leave their place to the next.
     fn send_waiting(&mut self) {
-        if self.outstanding < self.plan.outstanding
+        while self.outstanding < self.plan.outstanding
             && let Some(due_ns) = self.waiting.pop_front()
         {
             self.send(due_ns, false);

@@ -158,6 +158,24 @@ fn wrong_answers_are_failures_of_their_kind() {
 }
 
 #[test]
+fn what_waits_is_not_forgotten_when_connections_fail() {
+    // One slow answer, and then nobody is there.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        drop(listener);
+        let _ = stream.read(&mut [0; 1024]);
+        thread::sleep(Duration::from_millis(100));
+    });
+    let done = run(&Plan { outstanding: 1, ..plan(address) });
+    let Summary { offered, failed, abandoned, failures, .. } = done.summary;
+    assert_eq!((offered, failed, abandoned), (80, 80, 0), "{failures:?}");
+    assert!(failures.closed >= 1 && failures.connect > 50, "{failures:?}");
+    assert!(done.windows.last().is_some_and(|(_, _, own)| own.waiting == 0));
+}
+
+#[test]
 fn warm_up_counts_nowhere() {
     let done = run(&Plan { warm_up_ns: 100 * MILLI, ..plan(served(|_| GOOD)) });
     assert_eq!((done.summary.offered, done.summary.completed, done.windows.len()), (80, 80, 4));

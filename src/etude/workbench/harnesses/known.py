@@ -90,8 +90,8 @@ class KnownServer:
         Raises:
             MachineRefuses: the server cannot be started, or the client cannot reach it.
         """
-        self.start()
         begun = time.monotonic()
+        self.start()
         self._trials += 1
         words = ["--rate", repr(offer.load), "--seconds", repr(offer.runlength_s)]
         words += ["--seed", str(self._seed * 1_000_003 + self._trials), "--warm-up", repr(self._warm_up_s)]
