@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         Some("trace") => return ExitCode::from(etude_engine::trace(arguments)),
         Some("compile") => return ExitCode::from(etude_replay::compile_main(arguments)),
         Some("replay") => return ExitCode::from(etude_replay::replay_main(arguments)),
+        Some("load") => return ExitCode::from(etude_load::load_main(arguments)),
+        Some("known-server") => return ExitCode::from(etude_load::known_server_main(arguments)),
         _ => {}
     }
     let matches = command().get_matches();
@@ -58,6 +60,8 @@ fn command() -> Command {
         .subcommand(Command::new("trace").about("What stands in such a record; trace --help"))
         .subcommand(Command::new("compile").about("Compile a script of I/O into a roll; compile --help"))
         .subcommand(Command::new("replay").about("Play a roll; replay --help"))
+        .subcommand(Command::new("load").about("Offer HTTP requests at a rate; load --help"))
+        .subcommand(Command::new("known-server").about("A server of known capacity; known-server --help"))
         .subcommand(etude_engine::measure_options(Command::new("measure")))
 }
 

@@ -1,0 +1,188 @@
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+
+const MILLI: u64 = 1_000_000;
+
+fn plan(address: SocketAddr) -> Plan {
+    Plan {
+        address,
+        request: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
+        process: Process::Constant,
+        rate: 200.0,
+        seed: 1,
+        warm_up_ns: 0,
+        duration_ns: 400 * MILLI,
+        window_ns: 100 * MILLI,
+        outstanding: 100,
+        timeout_ns: 10_000 * MILLI,
+        drain_ns: 10_000 * MILLI,
+    }
+}
+
+/// Answers one connection after the other, each request as `answer` says after it was counted; "" closes.
+fn served(answer: impl Fn(usize) -> &'static str + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let answer = std::sync::Arc::new(answer);
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, answer, count) = (stream.unwrap(), answer.clone(), count.clone());
+            thread::spawn(move || {
+                let mut room = [0; 1024];
+                while stream.read(&mut room).is_ok_and(|bytes| bytes > 0) {
+                    let text = answer(count.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+                    if text.is_empty() || stream.write_all(text.as_bytes()).is_err() {
+                        return;
+                    }
+                    if text.contains("close") {
+                        // It reads no further, and says so a little later.
+                        return thread::sleep(Duration::from_millis(30));
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+struct Run {
+    windows: Vec<(f64, Box<Tally>, Own)>,
+    summary: Summary,
+    drained: Option<(f64, Box<Tally>)>,
+}
+
+fn run(plan: &Plan) -> Run {
+    let (sender, receiver) = channel();
+    let signals = sys::signalfd(&[libc::SIGUSR2]).unwrap();
+    Client::new(plan, &sender, signals).unwrap().run().unwrap();
+    drop(sender);
+    let (mut windows, mut end) = (Vec::new(), None);
+    for line in receiver {
+        match line {
+            Line::Window { duration_s, tally, own } => windows.push((duration_s, tally, own)),
+            Line::Summary { summary, drained } => end = Some((summary, drained)),
+        }
+    }
+    let (summary, drained) = end.unwrap();
+    Run { windows, summary, drained }
+}
+
+fn sum(run: &Run, of: fn(&Tally) -> u64) -> u64 {
+    let drained = run.drained.as_ref().map_or(0, |(_, tally)| of(tally));
+    run.windows.iter().map(|(_, tally, _)| of(tally)).sum::<u64>() + drained
+}
+
+#[test]
+fn windows_and_what_was_drained_sum_to_the_totals() {
+    let address = served(|number| {
+        thread::sleep(Duration::from_millis(30));
+        if number % 7 == 3 { "" } else { GOOD }
+    });
+    let done = run(&Plan { process: Process::Poisson, ..plan(address) });
+    let Summary { offered, started, completed, failed, abandoned, .. } = done.summary;
+    let sums = (
+        sum(&done, |t| t.offered),
+        sum(&done, |t| t.started),
+        sum(&done, |t| t.completed),
+        sum(&done, |t| t.failed),
+    );
+    assert_eq!(sums, (offered, started, completed, failed));
+    assert_eq!((offered, abandoned), (completed + failed, 0));
+    assert_eq!(done.windows.iter().map(|(duration, ..)| *duration).collect::<Vec<_>>(), [0.1; 4]);
+    assert!(failed > 0 && done.summary.failures.closed == failed, "{:?}", done.summary);
+    assert!(done.drained.is_some_and(|(_, tally)| tally.completed + tally.failed > 0));
+}
+
+#[test]
+fn as_many_are_offered_as_asked_for_whatever_the_server_does() {
+    let address = served(|_| {
+        thread::sleep(Duration::from_millis(100));
+        GOOD
+    });
+    let done = run(&Plan { outstanding: 2, ..plan(address) });
+    assert_eq!(done.windows.iter().map(|(_, tally, _)| tally.offered).collect::<Vec<_>>(), [20; 4]);
+    let (_, last, own) = &done.windows[3];
+    assert!(last.started < 20 && own.outstanding == 2 && own.waiting > 40, "{own:?}");
+}
+
+#[test]
+fn what_was_due_while_the_server_stalled_counts_from_when_it_was_due() {
+    let address = served(|number| {
+        if number == 0 {
+            thread::sleep(Duration::from_millis(250));
+        }
+        GOOD
+    });
+    // One request at a time: a client that measures from its sends would see one slow answer.
+    let mut done = run(&Plan { outstanding: 1, rate: 100.0, ..plan(address) });
+    let mut all = Tally::new();
+    done.windows.iter().for_each(|(_, tally, _)| all.add(tally));
+    if let Some((_, tally)) = done.drained.take() {
+        all.add(&tally);
+    }
+    // Due at 0, 10, 20 … ms and none answered before 250 ms: those due at 150 ms or earlier took 100 ms and more.
+    assert_eq!((all.completed, done.summary.offered), (40, 40));
+    assert!(all.slower_than(100 * MILLI - MILLI) >= 16, "{}", all.slower_than(99 * MILLI));
+    assert!(all.slower_than(240 * MILLI) >= 1);
+}
+
+#[test]
+fn no_answer_within_the_time_is_a_failure_and_draining_has_a_bound() {
+    let address = served(|number| {
+        thread::sleep(Duration::from_millis(if number < 10 { 1 } else { 5000 }));
+        GOOD
+    });
+    let done = run(&Plan { timeout_ns: 150 * MILLI, drain_ns: 10 * MILLI, ..plan(address) });
+    let Summary { offered, completed, failed, abandoned, failures, .. } = done.summary;
+    assert_eq!((offered, failed), (completed + failed + abandoned, failures.timeout));
+    assert!(completed <= 10 && failed > 0 && abandoned > 0, "{:?}", done.summary);
+}
+
+#[test]
+fn wrong_answers_are_failures_of_their_kind() {
+    let busy = run(&plan(served(|_| "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")));
+    assert_eq!((busy.summary.failures.status, busy.summary.completed), (80, 0));
+    let noise = run(&plan(served(|_| "hello\r\n\r\n")));
+    assert_eq!(noise.summary.failures.malformed, 80);
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let refused = run(&plan(closed));
+    assert_eq!(refused.summary.failures.connect, 80, "{:?}", refused.summary);
+}
+
+#[test]
+fn what_waits_is_not_forgotten_when_connections_fail() {
+    // One slow answer, and then nobody is there.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        drop(listener);
+        let _ = stream.read(&mut [0; 1024]);
+        thread::sleep(Duration::from_millis(100));
+    });
+    let done = run(&Plan { outstanding: 1, ..plan(address) });
+    let Summary { offered, failed, abandoned, failures, .. } = done.summary;
+    assert_eq!((offered, failed, abandoned), (80, 80, 0), "{failures:?}");
+    assert!(failures.closed >= 1 && failures.connect > 50, "{failures:?}");
+    assert!(done.windows.last().is_some_and(|(_, _, own)| own.waiting == 0));
+}
+
+#[test]
+fn warm_up_counts_nowhere() {
+    let done = run(&Plan { warm_up_ns: 100 * MILLI, ..plan(served(|_| GOOD)) });
+    assert_eq!((done.summary.offered, done.summary.completed, done.windows.len()), (80, 80, 4));
+}
+
+#[test]
+fn an_answer_that_closes_its_connection_is_good() {
+    let done = run(&plan(served(|_| "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")));
+    assert_eq!((done.summary.completed, done.summary.failed), (80, 0));
+}

@@ -1,0 +1,106 @@
+//! Waiting for sockets and for an instant at once, to the microsecond (epoll_pwait2, Linux 5.11).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use etude_clock::{SECOND, monotonic_ns};
+
+/// What became ready: whoever is named reads and writes until that would block.
+pub(crate) type Token = u64;
+
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+    events: Vec<libc::epoll_event>,
+}
+
+/// Of how many descriptors one wait tells.
+const AT_ONCE: usize = 256;
+
+impl Poller {
+    /// # Errors
+    /// There is no descriptor left.
+    pub fn new() -> io::Result<Poller> {
+        // SAFETY: no pointers; the descriptor is new and owned by nobody else. The slack of timers is this thread's own:
+        // the kernel adds 50 µs to every wait unless it is told not to.
+        let epoll = unsafe {
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+            let fd = libc::epoll_create1(libc::EPOLL_CLOEXEC);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        Ok(Poller { epoll, events: Vec::with_capacity(AT_ONCE) })
+    }
+
+    /// Tells each time that something comes, or that there is room again; a descriptor that is closed is forgotten.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn watch_edges(&self, fd: &impl AsFd, token: Token) -> io::Result<()> {
+        self.add(fd, token, libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET)
+    }
+
+    /// Tells as long as there is something to read.
+    ///
+    /// # Errors
+    /// The kernel's; EPERM for a file on a disk.
+    pub fn watch(&self, fd: &impl AsFd, token: Token) -> io::Result<()> {
+        self.add(fd, token, libc::EPOLLIN)
+    }
+
+    fn add(&self, fd: &impl AsFd, token: Token, events: libc::c_int) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: events as u32, u64: token };
+        let (epoll, fd) = (self.epoll.as_raw_fd(), fd.as_fd().as_raw_fd());
+        // SAFETY: both descriptors are open, and `event` lives through the call.
+        match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Waits until something is ready or that instant of the monotonic clock; whose descriptors are.
+    ///
+    /// # Errors
+    /// The kernel is too old.
+    pub fn wait(&mut self, until_ns: Option<u64>) -> io::Result<impl Iterator<Item = Token> + use<>> {
+        let rest = until_ns.map(|until| until.saturating_sub(monotonic_ns()));
+        let time = rest.map(|ns| libc::timespec {
+            tv_sec: (ns / SECOND).min(i32::MAX as u64) as libc::time_t,
+            tv_nsec: (ns % SECOND) as libc::c_long,
+        });
+        let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+        self.events.clear();
+        // SAFETY: there is room for so many events, of which the kernel fills as many as it says; `time` lives through the
+        // call; a null mask leaves the mask alone.
+        let ready = unsafe {
+            let events = self.events.as_mut_ptr();
+            let mask: *const libc::sigset_t = ptr::null();
+            let fd = self.epoll.as_raw_fd();
+            let ready = libc::syscall(libc::SYS_epoll_pwait2, fd, events, AT_ONCE, time, mask, 0_usize);
+            self.events.set_len(ready.max(0) as usize);
+            ready
+        };
+        let error = io::Error::last_os_error();
+        if ready < 0 && error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+        // Copied: handling one may close another.
+        let tokens: Vec<Token> = self.events.iter().map(|event| event.u64).collect();
+        Ok(tokens.into_iter())
+    }
+}
+
+/// As many descriptors as this process may have; the limit.
+pub(crate) fn raise_open_files() -> usize {
+    // SAFETY: a limit is two numbers, and a valid place for the answer.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+    }
+}
