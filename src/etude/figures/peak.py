@@ -72,30 +72,29 @@ def time_at_loads(courses: Sequence[Course], title: str = "") -> Figure:
     Raises:
         InputError: no course has a trial.
     """
-    divisor, unit = _time_unit([max(_spent(course).values()) for course in _made(courses)])
-    all_factors = [load / course.peak for course in courses for load in course.loads]
-    low, high = min(0.0, *all_factors), max(1.2, 1.05 * max(all_factors))
+    high = max(1.2, *(1.05 * load / course.peak for course in _made(courses) for load in course.loads))
+    width = NARROW * high
+    divisor, unit = _time_unit([max(_spent(course, width).values()) for course in courses])
     panels = []
     for number, course in enumerate(courses):
-        boxes = tuple(
-            Box(factor, NARROW * (high - low), 0.0, spent / divisor)
-            for factor, spent in _spent(course).items()
-        )
+        boxes = tuple(Box(factor, width, 0.0, s / divisor) for factor, s in _spent(course, width).items())
         trials = f"{len(course.loads)} trials, {sum(course.costs_s) / divisor:.3g} {unit}"
         layers: tuple[Layer, ...] = (Bars("", boxes, number), Line(1.0, "", "x"))
         panels.append(Panel(Axis(f"time ({unit})"), layers, title=f"{course.name}: {trials}"))
     return Figure(
-        Axis("load factor", low=low, high=high), tuple(panels), title, key="off", kind="time-at-loads"
+        Axis("load factor", low=0.0, high=high), tuple(panels), title, key="off", kind="time-at-loads"
     )
 
 
-def readings_over_load(trials: Varying, y: str, limit: float | None = None, title: str = "") -> Figure:
+def readings_over_load(
+    trials: Varying, y: str, limit: float | None = None, *, x: str = "load (requests/s)", title: str = ""
+) -> Figure:
     """Figure 4: the reading of each trial over the load that it was offered. y: what it is, with its unit."""
     layers: list[Layer] = [Curve(trials.name, _points(trials), 0, "crosses")]
     if limit is not None:
         layers.append(Line(limit, "limit", side="left"))
     panel = Panel(Axis(y, low=0.0), tuple(layers))
-    return Figure(Axis("load (requests/s)"), (panel,), title, key="off", kind="readings-over-load")
+    return Figure(Axis(x), (panel,), title, key="off", kind="readings-over-load")
 
 
 def readings_over_runlength(trials: Sequence[Varying], y: str, title: str = "") -> Figure:
@@ -130,11 +129,12 @@ def _made(courses: Sequence[Course]) -> Sequence[Course]:
     return courses
 
 
-def _spent(course: Course) -> dict[float, float]:
-    """Bench time by load factor, s."""
+def _spent(course: Course, width: float) -> dict[float, float]:
+    """Bench time by load factor, s; factors that one bar of that width would cover are taken together."""
     found: dict[float, float] = {}
     for load, cost in zip(course.loads, course.costs_s, strict=True):
-        found[load / course.peak] = found.get(load / course.peak, 0.0) + cost
+        factor = 1 + round((load / course.peak - 1) / width) * width
+        found[factor] = found.get(factor, 0.0) + cost
     return found
 
 
