@@ -1,0 +1,159 @@
+"""Searches for a peak rate on simulated servers: the policies of "Cutting Corners", MLRsearch and ours.
+
+python bench/workbench/peak.py [--quick] [--searches N] [--seed N] [--parties NAME,…] [--curves NAME,…]
+                               [--processes N] [--record FILE]
+
+Each search has a server of its own, with a true peak and noise drawn from the seed (a new one unless given, and
+printed); all policies search the same servers. By default 200 searches of each policy on each curve, of the strawman
+20: under 40 minutes on two cores. --quick shows within a minute that all of it runs, with too few searches to judge by.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two processes; matrices are small
+
+import numpy as np
+import scipy
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
+
+import mlrsearch_peer
+from peak_searches import (
+    FIXED_COST_S,
+    MLRSEARCH,
+    PARTIES,
+    PEAKS,
+    SEED_FACTOR,
+    TASK,
+    Found,
+    Party,
+    searched,
+)
+from peak_tables import OURS, in_families, reached, tables
+
+from etude.workbench.harnesses.curves import CURVES, TROUBLED
+from rows import HEADING, Row, line, measured_where
+
+SEARCHES, QUICK = 200, 2
+LONGEST_S = 2400.0
+IN_TROUBLE = ("binsearch", "bracket", OURS)
+"""Who searches on troubled servers."""
+
+EXPLAINED = f"""\
+A simulated trial costs its run and {FIXED_COST_S:g} s. Loads of {TASK.lowest:g} to {TASK.highest:g} requests a second;
+policies without a seed begin at the lowest (MLRsearch at the highest), those with one within a factor of
+{SEED_FACTOR:g} of the truth. The goal is a mean response of 40 ms; width s 10 %, accuracy a 90 %, confidence c 95 %,
+run length {TASK.runlength_s:g} s, step {TASK.step:g}; the strawman makes ten trials of 300 s a load. True peaks are
+drawn from {PEAKS[0]:g} to {PEAKS[1]:g}, every factor as likely as the next. *ours*: the default policy under the rate
+promise; *ours+region*: under the region promise; *+seed*: with one. Hours are the mean of a search, and sums are over
+curves. All of it is simulation: no server drifts, stalls or thrashes but those that are named for it, and the noise law
+goes through four readings of the paper, extrapolated beyond load factor 0.9."""
+
+
+def page(
+    found: Found, curves: Sequence[str], troubled: Sequence[str], header: Sequence[str], more: Sequence[Row]
+) -> str:
+    """All of it in Markdown."""
+    lines = ["# Searches for a peak rate, simulated", "", *header, "", EXPLAINED, ""]
+    lines += [f"Curves: {in_families(curves)}.", ""]
+    lines += [
+        "## What was to be reached",
+        "",
+        *HEADING,
+        *map(line, [*reached(found, curves, troubled), *more]),
+        "",
+    ]
+    lines += tables(found, curves, troubled)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def judged_time(took_s: float, quick: bool) -> Row:
+    """Of the bench itself."""
+    verdict = None if quick else took_s <= LONGEST_S
+    return Row("this bench as a whole", "–", f"{took_s / 60:.1f} min", f"≤ {LONGEST_S / 60:g} min", verdict)
+
+
+def main() -> int:
+    """Search, print the page, and write it where asked; the exit code is 1 when something was not reached."""
+    options = _options()
+    start = time.monotonic()
+    count = QUICK if options.quick else options.searches
+    parties, peer = taking_part(options.parties)
+    curves = [name for name in options.curves if name in CURVES]
+    troubled = [name for name in options.curves if name in TROUBLED]
+    if troubled and not any(party.name in IN_TROUBLE for party in parties):
+        troubled = []
+    print(f"seed {options.seed}, {count} searches of each policy on each curve", file=sys.stderr)
+    found = searched(parties, curves, options.seed, count, options.processes, peer)
+    few = [party for party in parties if party.name in IN_TROUBLE]
+    found |= searched(few, troubled, options.seed, count, options.processes, peer)
+    took_s = time.monotonic() - start
+    header = measured_where(
+        f"{count} searches of each policy on each curve, the strawman {PARTIES['strawman'].share:g} times as many;"
+        f" --seed {options.seed}; {options.processes} processes",
+        [
+            f"numpy {np.__version__}",
+            f"scipy {scipy.__version__}",
+            mlrsearch_peer.PINNED if peer else "no MLRsearch",
+        ],
+    )
+    time_row = judged_time(took_s, options.quick)
+    text = page(found, curves, troubled, header, [time_row])
+    print(text, end="")
+    if options.record:
+        options.record.write_text(text, encoding="utf-8")
+    missed = any(row.reached is False for row in [*reached(found, curves, troubled), time_row])
+    return int(missed and not options.quick)
+
+
+def taking_part(names: Sequence[str]) -> tuple[list[Party], Path | None]:
+    """Those asked for, without MLRsearch where it cannot be had."""
+    peer = mlrsearch_peer.installed() if MLRSEARCH in names else None
+    if MLRSEARCH in names and peer is None:
+        print(f"bench: pip cannot install {mlrsearch_peer.PINNED}: left out", file=sys.stderr)
+    return [PARTIES[name] for name in names if name != MLRSEARCH or peer is not None], peer
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    every = [*CURVES, *TROUBLED]
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK} searches: only shows that it runs")
+    parser.add_argument(
+        "--searches", type=int, default=SEARCHES, help="of a policy on a curve (default %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(2**31), help="of all servers (default: a new one)"
+    )
+    parser.add_argument("--parties", default=",".join(PARTIES), help="by commas (default %(default)s)")
+    parser.add_argument(
+        "--curves", default=",".join(every), help="by commas, troubled ones too (default: all)"
+    )
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="(default: one a CPU)")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
+    options = parser.parse_args()
+    options.parties = _list(parser, "parties", options.parties, list(PARTIES))
+    options.curves = _list(parser, "curves", options.curves, every)
+    if options.searches < 1 or options.processes < 1 or options.seed < 0:
+        parser.error("--searches and --processes are one or more, --seed is no negative number")
+    return options
+
+
+def _list(parser: argparse.ArgumentParser, option: str, text: str, known: Sequence[str]) -> list[str]:
+    names = text.split(",")
+    if not set(names) <= set(known):
+        parser.error(f"--{option} are {', '.join(known)}")
+    return [name for name in known if name in names]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
