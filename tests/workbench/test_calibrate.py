@@ -126,6 +126,35 @@ def test_a_dear_start_suggests_longer_trials():
     assert short.trials > long.trials
 
 
+def test_a_calibration_says_how_little_five_trials_tell():
+    counted = []
+    for seed in range(60):
+        bench = SimulatedServer(CURVES["mm1"], 1000, seed)
+        trials = [bench.run(offer, never) for offer in plan(TASK, 1000, factors=(1.0,))]
+        need = calibrate(TASK, 1000, trials).loads[0].needs[-1]
+        assert need.trials_low <= need.trials <= need.trials_high
+        counted.append(need.trials_low <= trials_for(NOISE.cv(1.0, 300), 0.9, 0.95) <= need.trials_high)
+    assert need.trials_high > 3 * need.trials_low
+    assert np.mean(counted) > 0.9
+
+
+def test_a_law_tells_the_variance_of_long_trials_at_least_as_well_as_they_do_themselves():
+    bench = SimulatedServer(CURVES["mm1"], 1000, 3)
+    found = []
+    for _ in range(60):
+        trials = [bench.run(offer, never) for offer in plan(TASK, 1000, factors=(0.3,))]
+        at = calibrate(TASK, 1000, trials).loads[0]
+        found.append((at.law.cv(300), at.spreads[-1].cv))
+    off = np.std((np.array(found) / NOISE.cv(0.3, 300)) ** 2, axis=0)
+    assert off[0] < off[1]
+
+
+def test_where_no_number_of_trials_is_enough_the_longest_run_is_named():
+    task = replace(TASK, accuracy=0.9999)
+    suggested = calibrate(task, 1000, made()).suggested
+    assert (suggested.trials, suggested.runlength_s, suggested.bench_s) == (None, 300, math.inf)
+
+
 def test_fewer_trials_are_needed_the_longer_they_are():
     for at in calibrate(TASK, 1000, made(rounds=50)).loads:
         counts = [need.trials for need in at.needs]

@@ -1,13 +1,14 @@
 """A rehearsal tells what searches cost and how often they are right, whatever the policy."""
 
 import math
+import os
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from etude.errors import InputError
+from etude.errors import InputError, MachineRefuses
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.curves import CURVES, TROUBLED
 from etude.workbench.harnesses.noise import QUIET
@@ -150,6 +151,18 @@ def test_a_task_with_a_seed_is_rehearsed_with_seeds_near_the_truth():
     assert off.mean() == pytest.approx(0, abs=0.05)
 
 
+def test_policies_draw_anew_in_each_search():
+    seeds = []
+
+    class Draws(Fixed):
+        def decide(self, task, trials):
+            seeds.append(task.seed)
+            return super().decide(task, trials)
+
+    rehearse(Draws(1.0), TASK, SOME, 5, 7, processes=1)
+    assert len(set(seeds)) == 15
+
+
 def test_limits_of_percentiles_are_rehearsed_as_limits_of_means():
     slow = replace(TASK, goal=Goal((Criterion("errors", 0.01), Criterion("percentile", 2.0, 95))))
     told = rehearse(Halving(0.02), slow, SOME[:1], 5, 7, place=Place(noise=QUIET), processes=1)
@@ -183,6 +196,16 @@ def test_nothing_to_rehearse_is_said_in_one_line(task, servers, searches):
 def test_an_error_in_a_policy_is_not_swallowed(processes):
     with pytest.raises(ZeroDivisionError):
         rehearse(Broken(), TASK, SOME, 2, 7, processes=processes)
+
+
+class Killed(Halving):
+    def decide(self, task, trials):
+        os._exit(9)
+
+
+def test_a_process_that_is_killed_is_said_in_one_line():
+    with pytest.raises(MachineRefuses, match=r"^a process of the rehearsal was ended[^\n]*$"):
+        rehearse(Killed(), TASK, SOME, 2, 7, processes=2)
 
 
 @pytest.mark.parametrize(("hits", "of"), [(0, 0), (0, 7), (7, 7), (3, 7), (190, 200)])

@@ -91,6 +91,10 @@ class Need:
     runlength_s: float
     trials: int | None
     """None where a thousand are too few."""
+    trials_low: int | None
+    trials_high: int | None
+    """How many it could as well be: at the ends of the 95 % interval of the variance, by χ². Far apart after five
+    trials."""
     bench_s: float
     """For all of them, with what each costs besides its run; inf where there are too few."""
 
@@ -108,7 +112,7 @@ class AtLoad:
 
     @property
     def cheapest(self) -> Need:
-        """That of least bench time; of those that tie, the longest run."""
+        """That of least bench time; where all take too many trials, the longest run."""
         return min(self.needs, key=lambda need: (need.bench_s, -need.runlength_s))
 
 
@@ -240,21 +244,33 @@ def _first(trial: Trial, length: float) -> Trial | None:
 def _spread(length: float, values: Floats) -> Spread:
     mean = float(values.mean())
     cv = float(values.std(ddof=1)) / mean
-    degrees = values.size - 1
-    low, high = (cv * math.sqrt(degrees / float(chdtri(degrees, tail))) for tail in (0.025, 0.975))
-    return Spread(length, tuple(values.tolist()), mean, cv, low, high)
+    low, high = _factors(values.size)
+    return Spread(length, tuple(values.tolist()), mean, cv, low * cv, high * cv)
+
+
+def _factors(count: int) -> tuple[float, float]:
+    """95 % interval of a normal standard deviation over that of `count` values."""
+    degrees = count - 1
+    low, high = (math.sqrt(degrees / float(chdtri(degrees, tail))) for tail in (0.025, 0.975))
+    return low, high
 
 
 def _at_load(
     task: Task, load: float, factor: float, spreads: tuple[Spread, ...], fixed_cost_s: float
 ) -> AtLoad:
     law = _law(spreads)
-    needs = []
-    for spread in spreads:
-        count = trials_for(law.cv(spread.runlength_s), task.accuracy, task.confidence)
-        cost = math.inf if count is None else count * (spread.runlength_s + fixed_cost_s)
-        needs.append(Need(spread.runlength_s, count, cost))
-    return AtLoad(load, factor, spreads, law, tuple(needs))
+    needs = tuple(_need(task, law, spread, fixed_cost_s) for spread in spreads)
+    return AtLoad(load, factor, spreads, law, needs)
+
+
+def _need(task: Task, law: Law, spread: Spread, fixed_cost_s: float) -> Need:
+    cv = law.cv(spread.runlength_s)
+    count, low, high = (
+        trials_for(times * cv, task.accuracy, task.confidence)
+        for times in (1.0, *_factors(len(spread.values)))
+    )
+    cost_s = math.inf if count is None else count * (spread.runlength_s + fixed_cost_s)
+    return Need(spread.runlength_s, count, low, high, cost_s)
 
 
 def _law(spreads: Sequence[Spread]) -> Law:

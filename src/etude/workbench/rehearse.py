@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +13,7 @@ from functools import partial
 import numpy as np
 from scipy.special import betaincinv
 
-from etude.errors import InputError
+from etude.errors import InputError, MachineRefuses
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.curves import LIMIT_MS, Curve
 from etude.workbench.harnesses.noise import NOISE, Noise
@@ -171,7 +172,8 @@ def rehearse(
     Where the task has a seed load, each search is seeded with its own peak times exp(N(0, 0.25)). Where its goal is
     none of mean responses (simulated windows have no histograms), the mean is rehearsed with the same limit.
     `progress` is told how many of how many are done. With more than one process the policy has to be one that can be
-    pickled; what comes out is the same for any number of processes. Raises InputError where there is nothing to do.
+    pickled; what comes out is the same for any number of processes. Raises InputError where there is nothing to do,
+    MachineRefuses where a process is killed.
     """
     if not servers or searches < 1 or not 0 < task.lowest < task.highest < math.inf:
         raise InputError(
@@ -267,6 +269,10 @@ def _over(
     pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(policy, place))
     try:
         yield partial(pool.map, _rehearsed_there)
+    except BrokenProcessPool as error:
+        raise MachineRefuses(
+            "a process of the rehearsal was ended from outside (memory?): rehearse in one process"
+        ) from error
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -6,7 +6,7 @@ import pytest
 from etude.workbench.harnesses.noise import NOISE, QUIET
 from etude.workbench.readings import Reading
 
-TRIALS = 8_000
+TRIALS = 5_000
 
 
 def trial_means(rho: float, runlength_s: float, window_s: float = 10.0, trials: int = TRIALS) -> np.ndarray:
@@ -26,8 +26,8 @@ def test_five_trials_are_as_accurate_at_95_percent_as_the_paper_reads(rho, runle
     five = Reading(1.0, tuple(1 + cv * np.sqrt(4 / 5) * np.array([-1, -1, 0, 1, 1]) * np.sqrt(5 / 4)))
     assert np.std(five.values, ddof=1) == pytest.approx(cv)
     assert 1 - five.half_width(0.95) == pytest.approx(accuracy, abs=0.0035)
-    # 0.8 % is the standard error of a standard deviation from 8 000 values; the start's tail is missing at 90 s.
-    assert cv == pytest.approx(NOISE.cv(rho, runlength_s), rel=0.025)
+    # 1 % is the standard error of a standard deviation from 5 000 values; the start's tail is missing at 90 s.
+    assert cv == pytest.approx(NOISE.cv(rho, runlength_s), rel=0.03)
 
 
 @pytest.mark.parametrize(

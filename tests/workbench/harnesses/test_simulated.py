@@ -90,7 +90,7 @@ def test_a_trial_that_ends_early_is_the_beginning_of_the_whole_one(curve, after,
 @pytest.mark.parametrize("rho", [0.3, 1.0])
 def test_trials_are_right_on_average(curve, rho):
     server = SimulatedServer(curve, 1000, 11)
-    means = np.array([mean_s(server.run(offer(1000 * rho), never)) for _ in range(800)])
+    means = np.array([mean_s(server.run(offer(1000 * rho), never)) for _ in range(400)])
     assert means.mean() == pytest.approx(
         server.response_s(1000 * rho), abs=4 * means.std() / np.sqrt(means.size)
     )
@@ -100,7 +100,7 @@ def test_trials_are_right_on_average(curve, rho):
 @pytest.mark.parametrize("window_s", [2.0, 10.0, 45.0])
 def test_stalls_and_modes_leave_the_mean_where_it_was(name, window_s):
     server = SimulatedServer(TROUBLED[name], 1000, 11, window_s=window_s)
-    means = np.array([mean_s(server.run(offer(1000.0, 90), never)) for _ in range(1200)])
+    means = np.array([mean_s(server.run(offer(1000.0, 90), never)) for _ in range(800)])
     assert means.mean() == pytest.approx(0.040, abs=4 * means.std() / np.sqrt(means.size))
 
 
