@@ -97,7 +97,10 @@ def test_the_answer_is_in_both_units_with_interval_and_confidence(
     assert first.startswith(
         "Peak rate: 600.0/s (mean response ≤ 40 ms), between 400.0 and 800.0/s with 95 % "
     )
-    assert second == "Next to it mean response was 40.00 ms at 400.0/s (1 trial) and 80.00 ms at 800.0/s (1 trial)."
+    assert (
+        second
+        == "Next to it mean response was 40.00 ms at 400.0/s (1 trial) and 80.00 ms at 800.0/s (1 trial)."
+    )
     assert (
         third == "5 trials, 5 of them ended early: 2 min of bench time, of which load was offered for 100 s."
     )

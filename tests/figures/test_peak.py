@@ -28,9 +28,8 @@ def curves(figure: Figure) -> list[Curve]:
 
 def test_load_factors_stand_at_the_bench_time_at_which_a_trial_ended() -> None:
     path, marks = curves(load_factors([FAST]))
-    assert [(p.x, p.y) for p in marks.points] == pytest.approx(
-        [(200 / 60, 0.5), (400 / 60, 1.2), (800 / 60, 1.0), (20.0, 1.001)]
-    )
+    assert [p.x for p in marks.points] == pytest.approx([200 / 60, 400 / 60, 800 / 60, 20.0])
+    assert [p.y for p in marks.points] == pytest.approx([0.5, 1.2, 1.0, 1.001])
     assert (path.points[0].x, path.points[0].y) == (0.0, 0.5)
     assert path.points[2].x == path.points[1].x
     assert load_factors([FAST]).x.label == "bench time (min)"

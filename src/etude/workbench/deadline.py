@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from etude.workbench.policies.policy import Policy
 from etude.workbench.task import Answer, Offer, Task, Trial
 from etude.workbench.window import Window
 
 
-@dataclass(frozen=True)
 class Punctual:
     """Decides as its policy does until a deadline: then a trial under way ends, and the best answer so far is given.
 
     A trial is not begun for which there is less time than the cheapest so far took besides its load.
     """
 
-    policy: Policy
-    left_s: Callable[[], float]
-    """Until the deadline, s."""
-
-    @property
-    def name(self) -> str:
-        """The policy's own."""
-        return self.policy.name
+    def __init__(self, policy: Policy, left_s: Callable[[], float]) -> None:
+        """`left_s`: until the deadline, s."""
+        self.name = policy.name
+        self.policy = policy
+        self.left_s = left_s
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
         """As the policy, while there is time for a trial."""

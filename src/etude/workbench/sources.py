@@ -9,12 +9,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from etude.errors import InputError, UsageError
 from etude.workbench.bench import Bench
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.task import Task, Trial
+
+if TYPE_CHECKING:
+    from etude.workbench.harnesses.curves import Curve
 
 PEAK = 500.0
 """Of a simulated server, requests/s, unless another is asked for."""
@@ -101,7 +104,7 @@ def of_simulation(words: str) -> Source:
     return Source(f"simulated-{name}", task, f"simulate {name}:{peak!r}", None, name, peak)
 
 
-def simulated_curves() -> Mapping[str, object]:  # values are `curves.Curve`
+def simulated_curves() -> Mapping[str, Curve]:
     """All simulated servers by name, the troubled ones last."""
     from etude.workbench.harnesses.curves import CURVES, TROUBLED
 

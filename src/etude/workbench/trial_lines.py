@@ -93,7 +93,7 @@ def _latency(counted: Counted) -> dict[str, Any]:
         if _same(decode(text), counted):
             return {"latency": text}
     exact = {"values": counted.values.tolist(), "counts": counted.counts.tolist()}
-    return {"latency": text, "latency_exact": exact}
+    return {"latency": encode(counted.values, counted.counts), "latency_exact": exact}
 
 
 def _window(line: Mapping[str, Any]) -> Window:
