@@ -89,12 +89,13 @@ def _search_options(group: argparse._ArgumentGroup) -> None:
 
 def _other_ways(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add(
+    one = group.add_mutually_exclusive_group()
+    one.add_argument(
         "--rehearse",
         action="store_true",
         help="search simulated servers only: what it will cost, and how often it is right",
     )
-    add(
+    one.add_argument(
         "--calibrate",
         action="store_true",
         help="measure how trials vary with run length and load; suggests both (a known peak: --seed-load)",
