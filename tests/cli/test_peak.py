@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from types import ModuleType
 
 import pytest
 
+from etude.cli.peak_display import PeakDisplay
 from etude.cli.peak_words import answer_lines, ran_text, reading_texts, span_text
 from etude.errors import MachineRefuses
 from etude.workbench.bench import Bench, Enough
@@ -105,7 +108,7 @@ def test_the_answer_is_in_both_units_with_interval_and_confidence(
         third == "5 trials, 5 of them ended early: 2 min of bench time, of which load was offered for 100 s."
     )
     rows = shown.err.splitlines()
-    assert rows[0].split()[:3] == ["trial", "load", "measured"]
+    assert rows[0].split()[:3] == ["no.", "load", "measured"]
     assert rows[1].split() == [
         "1",
         "50.00/s",
@@ -264,6 +267,7 @@ def test_a_simulated_server_takes_the_place_of_a_harness(
     (["mine:Nix"], "mine:Nix: no such harness"),
     (["nowhere:Nix"], "nowhere:Nix: no such harness"),
     (["mine:Straight", "--calibrate"], "give a load near it with --seed-load"),
+    (["--simulate", "mm1", "--rehearse", "--calibrate"], "not allowed with argument --rehearse"),
     (["mine:Straight", "--searches", "0"], "expected a number from 1"),
 ])  # fmt: skip
 def test_what_cannot_be_meant_is_one_line(
@@ -334,3 +338,39 @@ def test_readings_are_in_the_unit_of_the_criterion_that_is_met_least() -> None:
     assert reading_texts(task, made(8.0, 0.03, ended="died")) == ("30.00 ms", "died")
     assert span_text(task, 4.0, 8.0) == "4 … 8 clients"
     assert ran_text(made(8.0, 0.03, ended="early")) == "20 s early"
+
+
+class Screen(io.StringIO):
+    """A terminal of 80 columns."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def plain(line: str) -> str:
+    """Without styles."""
+    return re.sub(r"\x1b\[\d*m", "", line)
+
+
+def test_a_terminal_shows_the_trial_under_way_and_a_line_of_80_columns_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"TERM": "xterm", "COLUMNS": "80", "LANG": "C.UTF-8", "LC_ALL": ""}.items():
+        monkeypatch.setenv(name, value)
+    screen, now = Screen(), [0.0]
+    display = PeakDisplay(screen, TASK, Doubling(), clock=lambda: now[0])
+    offer = Offer(1234.5, 180.0, "twice as much")
+    display.begins(offer)
+    assert screen.getvalue().endswith("1,234/s: twice as much; preparing")
+    for seconds in (1, 2, 3):
+        now[0] = float(seconds)
+        display.window(offer, (Window(10.0, 9, 9, 0, 0.03),) * seconds)
+    assert screen.getvalue().endswith("1,234/s: 30 s of 3 min: 75 % of the limit; twice as much")
+    for load in (1234.5, 2469.0):
+        display.made(offer, made(load, 0.03 if load < 2000 else 3.0, note="slow"))
+    lines = [plain(line.rpartition("\x1b[K")[2]) for line in screen.getvalue().split("\n")[:-1]]
+    assert len(lines) == 5, "a heading, and two lines for each trial with a note"
+    assert max(map(len, lines)) <= 80
+    assert lines[-2].endswith("> 2.000 s   > 5000 %         20 s    6 min  1,234 … 2,469/s")

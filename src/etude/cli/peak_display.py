@@ -15,8 +15,9 @@ from etude.workbench.task import Offer, Task, Trial
 from etude.workbench.window import Window
 
 REDRAW_S = 0.2
-HEADING = ("trial", "load", "measured", "of limit", "ran", "bench time", "the peak lies in")
-WIDTHS = (5, 11, 11, 9, 11, 10, 0)
+HEADING = ("no.", "load", "measured", "of limit", "ran", "bench", "peak in")
+WIDTHS = (3, 9, 9, 9, 11, 7, 0)
+"""With an interval of two numbers they fit into 80 columns."""
 
 
 class PeakDisplay:
@@ -73,7 +74,7 @@ class PeakDisplay:
         )
         self._screen.say(_columns(cells))
         if trial.note:
-            self._screen.say(f"      {trial.note}", "dim")
+            self._screen.say(f"     {trial.note}", "dim")
 
     def close(self) -> None:
         """Take the moving line away."""
@@ -81,7 +82,7 @@ class PeakDisplay:
             self._screen.draw()
 
     def _draw(self, offer: Offer, text: str) -> None:
-        self._screen.draw(f"{len(self._trials) + 1:>5}  {load_text(self._task, offer.load)}: {text}")
+        self._screen.draw(f"{len(self._trials) + 1:>3}  {load_text(self._task, offer.load)}: {text}")
 
 
 def _columns(cells: Sequence[str]) -> str:

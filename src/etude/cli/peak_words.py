@@ -30,7 +30,7 @@ def span_text(task: Task, low: float, high: float) -> str:
 
 def value_text(criterion: Criterion, share: float) -> str:
     """A reading in the criterion's own unit: `38.12 ms`, `0.5 % errors`."""
-    beyond = "above " if share >= WORST else ""
+    beyond = "> " if share >= WORST else ""
     if criterion.of == "errors":
         return f"{beyond}{percent(share * criterion.limit)} errors"
     return beyond + quantity(share * criterion.limit, "s")
