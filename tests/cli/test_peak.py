@@ -318,6 +318,12 @@ def test_an_answer_without_a_rate_says_its_bounds_and_findings() -> None:
     assert "above-highest: 0.31 of the limit at 5000/s" in lines
 
 
+def test_a_finding_that_stands_in_the_way_is_said_once() -> None:
+    finding = Finding("stalling", "2 of 55 windows carry half of all response time")
+    answer = Answer(500.0, 480.0, 520.0, 0.95, False, f"{finding.kind}: {finding.what}", (finding,))
+    assert "\n".join(answer_lines(TASK, answer, [])).count("2 of 55 windows") == 1
+
+
 def test_an_interval_that_does_not_show_the_promise_is_said_to_be_the_policys_own() -> None:
     wide, narrow = (Answer(500.0, 500 - w, 500 + w, 0.95, True, "") for w in (100.0, 50.0))
     assert "which this interval does not show" in answer_lines(TASK, wide, [])[0]

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import still_machine
-from etude.errors import InputError
+from etude.errors import InputError, MachineRefuses
+from etude.results import writer
 from etude.results.histograms import Counted
 from etude.results.reader import load_results
 from etude.workbench.goal import Criterion, Goal
@@ -241,6 +242,15 @@ def test_any_line_is_a_trial_or_an_error_of_the_file(
     file.write_text(json.dumps(line) + "\n")
     with contextlib.suppress(InputError):
         Kept(directory)
+
+
+def test_two_at_once_do_not_share_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "LOCK_WAIT_S", 0.05)
+    with keeping(tmp_path, SOUGHT) as kept:
+        with pytest.raises(MachineRefuses, match="another Étude is writing here"), keeping(tmp_path, SOUGHT):
+            pass
+        kept.keep(OFFER, trial())
+    assert len(Kept(tmp_path).trials()) == 1
 
 
 def test_results_of_something_else_are_refused(tmp_path: Path) -> None:

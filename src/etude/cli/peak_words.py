@@ -83,7 +83,8 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
     lines = [_first(task, answer), *_around(task, answer, trials)]
     if not answer.kept:
         lines.append(f"The promise ({promise_text(task)}) is not kept: {answer.why}.")
-    lines += [f"{finding.kind}: {finding.what}" for finding in answer.findings]
+    told = (f"{finding.kind}: {finding.what}" for finding in answer.findings)
+    lines += [line for line in told if answer.kept or line != answer.why]
     early = sum(trial.ended == "early" for trial in trials)
     offered = sum(trial.ran_s for trial in trials)
     lines.append(
