@@ -375,7 +375,7 @@ def test_a_terminal_shows_the_trial_under_way_and_a_line_of_80_columns_for_each(
         display.window(offer, (Window(10.0, 9, 9, 0, 0.03),) * seconds)
     assert screen.getvalue().endswith("1,234/s: 30 s of 3 min: 75 % of the limit; twice as much")
     for load in (1234.5, 2469.0):
-        display.made(offer, made(load, 0.03 if load < 2000 else 3.0, note="slow"))
+        display.made(offer, made(load, 0.03 if load < 2000 else 3.0, note="slow", limited="server"))
     lines = [plain(line.rpartition("\x1b[K")[2]) for line in screen.getvalue().split("\n")[:-1]]
     assert len(lines) == 5, "a heading, and two lines for each trial with a note"
     assert max(map(len, lines)) <= 80

@@ -179,6 +179,15 @@ def test_another_task_is_refused_in_one_line(changed: Sought, said: str, tmp_pat
     assert "\n" not in str(raised.value)
 
 
+def test_a_directory_without_a_trial_takes_any_task(tmp_path: Path) -> None:
+    with keeping(tmp_path, SOUGHT):
+        pass
+    other = Sought("server", TASK, "binsearch", SIMULATED)
+    with keeping(tmp_path, other) as kept:
+        kept.keep(OFFER, trial())
+    assert Kept(tmp_path).sought == other
+
+
 def test_more_time_is_the_same_search(tmp_path: Path) -> None:
     with keeping(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())

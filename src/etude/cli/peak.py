@@ -266,7 +266,8 @@ def held(options: argparse.Namespace, source: Source, kept: Kept) -> Iterator[Be
         number = ended.number if isinstance(ended, Ended) else signal.SIGINT
         raise Interrupted(number, f"ended by {signal.Signals(number).name}; {_on_disk(kept)}") from None
     except EtudeError as error:
-        error.args = (f"{error}; {_on_disk(kept)}",)
+        if kept.trials():
+            error.args = (f"{error}; {_on_disk(kept)}",)
         raise
 
 

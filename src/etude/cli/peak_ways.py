@@ -228,7 +228,9 @@ def _figures(task: Task, found: Calibration) -> dict[str, Figure]:
         for at in chosen
     ]
     needed = {
-        f"ρ = {at.factor:.1f}": [(need.runlength_s, float(need.trials)) for need in at.needs if need.trials]
+        f"load factor {at.factor:.1f}": [
+            (need.runlength_s, float(need.trials)) for need in at.needs if need.trials
+        ]
         for at in chosen
     }
     sweet = found.suggested.runlength_s if found.suggested.trials else None

@@ -218,10 +218,10 @@ def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
     for entry in read_experiment(path)["tests"]:
         drop_torn_trial(path / entry["directory"] / "results.jsonl")
     kept = Kept(path)
-    if (how := _differs(kept.sought, sought)) is not None:
+    if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
     kept.sought = sought
-    kept.document["plan"] = sought.plan()
+    kept.document |= {"name": sought.name, "plan": sought.plan(), "digest": _digest(sought)}
     return kept
 
 
