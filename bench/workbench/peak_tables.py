@@ -62,6 +62,9 @@ def tables(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> list
         *stability(found, parties, curves),
     ]
     ours = [name for name in parties if name.startswith(OURS) or name in (BINSEARCH, "bracket")]
+    if ours:
+        title = "Trouble named where there is none, %: servers with one peak rate"
+        lines += table(title, found, ours, curves, trouble, "worst", max)
     if troubled and ours:
         lines += table("Named by its trouble, %: troubled servers", found, ours, troubled, None, "worst", min)
         lines += table(
@@ -196,7 +199,7 @@ def in_trouble(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> 
             else Row(f"{name}: named as such", "–", f"{told:.0f} %", "–", None)
         )
         rows.append(Row(f"{name}: wrong, and said to be kept", "–", f"{lies:.1f} %", "≤ 5 %", lies <= 5))
-    falsely = 100 * share(together_of(found, OURS, curves), lambda each: bool(each.kinds & TROUBLES))
+    falsely = trouble(together_of(found, OURS, curves))
     return [*rows, Row("trouble named where there is none", "–", f"{falsely:.1f} %", "–", None)]
 
 
@@ -230,7 +233,12 @@ def ratio(found: Found, party: str, peer: str, curves: Sequence[str]) -> float:
     """Of the hours of a search, summed over curves; NaN where one of them did not take part."""
     if any((name, curve) not in found for name in (party, peer) for curve in curves):
         return math.nan
-    ours, theirs = (sum(mean_hours(found[name, curve]) for curve in curves) for name in (party, peer))
+    ours = theirs = 0.0
+    for curve in curves:
+        one, other = found[party, curve], found[peer, curve]
+        same = min(len(one), len(other))  # of the strawman there are fewer; these are on the same servers
+        ours += mean_hours(one[:same])
+        theirs += mean_hours(other[:same])
     return ours / theirs
 
 
@@ -267,6 +275,11 @@ def held(outcomes: Sequence[Outcome]) -> float:
 def lie(outcomes: Sequence[Outcome]) -> float:
     """%: the rate is wrong, and its promise is said to be kept."""
     return 100 * share(outcomes, lambda each: each.kept and not each.right)
+
+
+def trouble(outcomes: Sequence[Outcome]) -> float:
+    """%: any is named."""
+    return 100 * share(outcomes, lambda each: bool(each.kinds & TROUBLES))
 
 
 def named(server: str, outcomes: Sequence[Outcome]) -> float:

@@ -75,8 +75,13 @@ def test_all_jobs_together_are_all_searches():
 
 @pytest.mark.parametrize(
     ("rate", "low", "high", "error", "held"),
-    [(500, 450, 550, 0.0, True), (560, 510, 600, 0.12, False), (None, 0, 700, None, True)],
-    ids=["right", "wrong", "none"],
+    [
+        (500, 450, 550, 0.0, True),
+        (560, 510, 600, 0.12, False),
+        (400, 390, 410, -0.2, False),
+        (None, 0, 700, None, True),
+    ],
+    ids=["right", "above", "below", "none"],
 )
 def test_an_answer_is_judged_by_the_truth(rate, low, high, error, held):
     server = searches.SimulatedServer(searches.CURVES["mm1"], 500.0, 1)
@@ -152,6 +157,7 @@ def test_trouble_has_to_be_named_as_what_it_is():
 def test_trouble_that_is_named_where_there_is_none_is_told():
     found = everywhere(ours=1.0)
     found["ours", "mm1"] = outcomes(10) + outcomes(10, kinds=frozenset({"stalling", "model-misfit"}))
+    found["ours", "ramp"] = outcomes(20, kinds=frozenset({"model-misfit"}))
     (row,) = [row for row in tables.reached(found, ("mm1", "ramp"), ()) if "there is none" in row.what]
     assert (row.value, row.reached) == ("25.0 %", None)
 
@@ -174,12 +180,32 @@ def test_the_papers_ordering_is_judged():
 
 def test_the_page_has_a_column_for_each_curve_and_one_for_all():
     found = everywhere(binsearch=2.0, linear=4.0)
-    text = peak.page(found, ("mm1", "ramp"), (), ["- here"], [peak.judged_time(60.0, False)])
+    judged = peak.verdicts(found, ("mm1", "ramp"), (), 60.0, False)
+    text = peak.page(found, ("mm1", "ramp"), (), ["- here"], judged)
     assert "| policy | mm1 | ramp | sum |" in text
     assert "| linear | 4.00 | 4.00 | 8.00 |" in text
     assert "| linear | 2.00 | 2.00 | 2.00 | 1.00 | 100 | 0 |" in text
     assert "| this bench as a whole | – | 1.0 min | ≤ 40 min | yes |" in text
     assert "families that a policy may know: mm1, ramp; others: none" in text
+
+
+def test_few_searches_judge_nothing():
+    found = everywhere(binsearch=2.0, ours=1.0)
+    assert False in {row.reached for row in peak.verdicts(found, ("mm1", "ramp"), (), 60.0, False)}
+    assert {row.reached for row in peak.verdicts(found, ("mm1", "ramp"), (), 60.0, True)} == {None}
+
+
+def test_a_bench_that_takes_too_long_is_told():
+    assert [row.reached for row in peak.verdicts({}, (), (), 2401.0, False)] == [False]
+
+
+def test_fewer_searches_are_compared_with_those_on_the_same_servers():
+    found = {
+        ("strawman", "mm1"): outcomes(2, hours=40.0),
+        ("binsearch", "mm1"): outcomes(2, hours=4.0) + outcomes(18),
+    }
+    assert tables.ratio(found, "strawman", "binsearch", ["mm1"]) == pytest.approx(10)
+    assert tables.ratio(found, "binsearch", "strawman", ["mm1"]) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(("server", "kinds"), tables.NAMES.items(), ids=tables.NAMES)

@@ -78,6 +78,12 @@ def test_the_model_that_does_not_converge_is_an_answer_that_says_so(policy):
     assert answer.low <= 437 <= answer.high
 
 
+def test_a_prediction_that_returns_is_known_again_in_spite_of_rounding():
+    answer, tried = loads(polynomial, lambda load: (0.3 if load < 437 else 30) + load / 874)
+    assert len({round(load, 3) for load in tried}) == len(tried)
+    assert "predicts 611.8 again" in answer.why
+
+
 def test_a_curve_that_falls_is_followed_by_doubling():
     _, tried = loads(model, lambda load: 0.5 if load < 60 else 0.4 if load < 150 else queue(437.0)(load))
     assert tried[:3] == [50, 100, 200]

@@ -28,8 +28,17 @@ def test_ones_own_is_named_by_its_module():
     assert policy("etude.workbench.policies.strawman:Strawman").name == "strawman"
 
 
-@pytest.mark.parametrize("name", ["fastest", "no.such.module:Mine", "etude.workbench.search:Mine"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fastest",
+        "no.such.module:Mine",
+        "etude.workbench.search:Mine",
+        "etude.workbench.search:MOST_TRIALS",
+        ":",
+    ],
+)
 def test_one_that_is_not_there_is_named_in_one_line(name):
-    with pytest.raises(UsageError, match=name.partition(":")[0]) as failed:
+    with pytest.raises(UsageError, match=name) as failed:
         policy(name)
     assert "\n" not in str(failed.value)

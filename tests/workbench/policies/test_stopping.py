@@ -109,6 +109,7 @@ def test_two_trials_that_say_nothing_of_the_server_end_the_search(policy, change
     spoilt = trial(400, 0.9, **changes)
     before = trials((50, [0.2, 0.2]), (100, [0.4, 0.4]), (200, [0.5, 0.5]))
     assert policy().decide(task(), [*before, spoilt]).load == 400
+    assert policy().decide(task(), [spoilt]).load == 400
     answer = policy().decide(task(), [*before, spoilt, spoilt])
     assert [finding.kind for finding in answer.findings] == [kind]
     assert (answer.low, answer.kept) == (200, False)

@@ -22,7 +22,7 @@ def policy(name: str) -> Policy:
         raise UsageError(f"no policy is named {name!r}; they are {', '.join(POLICIES)}, or MODULE:NAME")
     try:
         return _made(module, attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise UsageError(f"the policy {name} is not there: {error}") from None
 
 
