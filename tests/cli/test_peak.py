@@ -301,6 +301,7 @@ def test_a_calibration_suggests_run_length_and_trials_and_goes_on(
     assert etude(*arguments) == 0
     shown = capsys.readouterr()
     assert "Suggested near the peak: r = " in shown.out
+    assert "Its t may as well be " in shown.out
     assert {path.name for path in Path("c").glob("*.png")} == {
         "readings-over-load.png", "readings-over-runlength.png", "trials-needed.png"}  # fmt: skip
     made_once = Kept("c").trials()

@@ -192,6 +192,8 @@ def _say_calibration(task: Task, found: Calibration) -> None:
         f"{percent(found.accuracy)} at {percent(found.confidence)} confidence for {duration(best.bench_s)} of bench "
         f"time ({goal_text(task)})."
     )
+    low, high = _trials(best.trials_low), _trials(best.trials_high)
+    screen.say(f"Its t may as well be {low} to {high}: that is how well so few trials tell a variance.")
 
 
 def _between(at: AtLoad) -> str:
@@ -266,7 +268,11 @@ def _calibration_document(found: Calibration) -> dict[str, Any]:
         "fixed_cost_s": found.fixed_cost_s,
         "accuracy": found.accuracy,
         "confidence": found.confidence,
-        "suggested": {"runlength_s": found.suggested.runlength_s, "trials": found.suggested.trials},
+        "suggested": {
+            "runlength_s": found.suggested.runlength_s,
+            "trials": found.suggested.trials,
+            "trials_between": [found.suggested.trials_low, found.suggested.trials_high],
+        },
         "loads": [
             {
                 "load": at.load,
