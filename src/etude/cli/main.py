@@ -20,6 +20,7 @@ VERBS = {
     "plot": "figures of stored results: bars, lines, ratios, distributions, trials over time",
     "bundle": "pack results for publication, with checksums: --verify",
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
+    "peak": "the highest load that a server bears, with a stated confidence, at the least bench time: --rehearse",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
     "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
     "io sweep": "the I/O benchmark at one size after another: results, reading, figures",

@@ -1,0 +1,310 @@
+"""Find the highest load that a server bears: the peak rate, with a stated confidence, at the least bench time.
+
+HARNESS is a file that says how the system is started, offered load, read and stopped, and what is too much
+(docs/workbench.md); or MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command
+with the same -o goes on where it was ended. Results directories in its place are shown again, and drawn beside each
+other with --figures. The exit status is 0 where the promise is kept, 1 where it is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from etude.cli import parser as kinds
+from etude.cli.io_options import FORMATS
+
+if TYPE_CHECKING:
+    from etude.workbench.bench import Bench
+    from etude.workbench.kept import Kept
+    from etude.workbench.policies.policy import Policy
+    from etude.workbench.sources import Source
+    from etude.workbench.task import Answer, Offer, Task, Trial
+
+POLICY = "posterior"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude peak`."""
+    add = parser.add_argument
+    add("harness", nargs="*", metavar="HARNESS", help="HARNESS.toml, MODULE:NAME, or results to show again")
+    add(
+        "--simulate",
+        metavar="CURVE[:PEAK]",
+        help="a simulated server in place of HARNESS: mm1, mmc, knee, ramp, tail and others (default peak 500)",
+    )
+    add("-o", "--output", metavar="DIR", help="results directory; one that holds this search goes on")
+    _search_options(parser.add_argument_group("the search"))
+    _other_ways(parser.add_argument_group("before the bench is booked"))
+    add(
+        "--figures", metavar="DIR", help="draw figures there: load factors over bench time, time at each load"
+    )
+    add("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
+    add("--json", action="store_true", help="print the answer as JSON on standard output (docs/formats.md)")
+    add("-q", "--quiet", action="store_true", help="nothing of single trials, only the answer")
+
+
+def _search_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--policy",
+        default=POLICY,
+        metavar="NAME",
+        help="posterior (default), bracket, binsearch, linear, model, polynomial, strawman; or MODULE:NAME",
+    )
+    add("--seed", type=int, metavar="N", help="of what the policy (and a simulated server) draws (default 0)")
+    add("--seed-load", type=_load, metavar="LOAD", help="begin there: the peak of a similar configuration")
+    add(
+        "--factor",
+        action="append",
+        type=_factor,
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the configuration: {NAME} in the harness",
+    )
+    add(
+        "--promise",
+        choices=("rate", "region"),
+        help="rate: the answer is within --within of the peak (default); region: the reading there is near its limit",
+    )
+    add("--within", type=kinds.share, metavar="SHARE", help="of the rate promise (default 10%%)")
+    add("--width", type=kinds.share, metavar="SHARE", help="of the region promise: s (default 10%%)")
+    add("--confidence", type=kinds.percent_between, metavar="PERCENT", help="of the promise (default 95)")
+    add("--budget", type=kinds.seconds, metavar="TIME", help="bench time, such as 2h; then the best so far")
+    add("--deadline", type=_deadline, metavar="TIME", help="such as 17:30; then the best so far")
+    add("--speed", type=_load, metavar="N", help="of --simulate: N times faster than life, to watch it")
+
+
+def _other_ways(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    one = group.add_mutually_exclusive_group()
+    one.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="search simulated servers only: what it will cost, and how often it is right",
+    )
+    one.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="measure how trials vary with run length and load; suggests both (a known peak: --seed-load)",
+    )
+    add(
+        "--fixed-cost",
+        type=kinds.seconds,
+        default=170.0,
+        metavar="TIME",
+        help="of --rehearse: a trial's, besides its run",
+    )
+    add("--searches", type=_count, metavar="N", help="of --rehearse, on each curve (default 20)")
+
+
+def _load(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
+    return int(text)
+
+
+def _factor(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=VALUE")
+    return name, value
+
+
+def _deadline(text: str) -> datetime:
+    """`17:30`, of today or tomorrow, or `2026-11-23T08:00`; of the local clock unless it says otherwise."""
+    now = datetime.now().astimezone()
+    try:
+        if re.fullmatch(r"\d{1,2}:\d{2}", text):
+            hour, minute = map(int, text.split(":"))
+            found = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+            return found if found > now else found + timedelta(days=1)
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo else found.astimezone()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; expected such as 17:30 or {now + timedelta(hours=2):%Y-%m-%dT%H:%M}"
+        ) from None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search, or show a search again; returns the exit code."""
+    from etude.errors import UsageError
+
+    if options.speed is not None and options.simulate is None:
+        raise UsageError("--speed is for --simulate")
+    if options.simulate is not None and options.harness:
+        raise UsageError("--simulate takes the place of HARNESS: leave out one of them")
+    if options.harness and all((Path(word) / "experiment.json").exists() for word in options.harness):
+        from etude.cli.peak_show import show_stored
+
+        return show_stored(options)
+    if options.simulate is None and len(options.harness) != 1:
+        raise UsageError(
+            "expected one HARNESS.toml (or --simulate CURVE, or results directories to show again)"
+        )
+    source = _source(options)
+    if options.rehearse or options.calibrate:
+        from etude.cli.peak_ways import calibrate, rehearse
+
+        return rehearse(options, source) if options.rehearse else calibrate(options, source)
+    return _search(options, source)
+
+
+def _source(options: argparse.Namespace) -> Source:
+    """What is searched, with the task as the command line changes it."""
+    from etude.workbench.sources import of_harness, of_simulation
+
+    if options.simulate is not None:
+        source = of_simulation(options.simulate)
+        if options.factor:
+            from etude.errors import UsageError
+
+            raise UsageError("--factor is for a harness: a simulated server has none")
+    else:
+        source = of_harness(options.harness[0])
+    return replace(source, task=_task(source.task, options))
+
+
+def _task(task: Task, options: argparse.Namespace) -> Task:
+    given = {
+        "seed": options.seed,
+        "seed_load": options.seed_load,
+        "promise": options.promise,
+        "within": options.within,
+        "width": options.width,
+        "confidence": options.confidence,
+        "budget_s": options.budget,
+    }
+    return replace(task, **{name: value for name, value in given.items() if value is not None})
+
+
+def _search(options: argparse.Namespace, source: Source) -> int:
+    from etude.cli.peak_show import show
+    from etude.workbench.kept import Sought, keeping
+    from etude.workbench.policies.registry import policy
+
+    chosen = policy(options.policy)
+    sought = Sought(source.name, source.task, options.policy, source.text, dict(options.factor))
+    with ending_by_signals(), keeping(directory_of(options, source), sought, options.command_line) as kept:
+        answer = _answered(options, source, chosen, kept)
+        kept.end("complete", answer)
+    show(kept, answer, options, source.peak)
+    return 0 if answer.kept else 1
+
+
+def directory_of(options: argparse.Namespace, source: Source) -> Path:
+    """Where results go: as -o says, else a new one."""
+    from etude.experiment.sitting import new_directory
+
+    return Path(options.output) if options.output is not None else new_directory(None, f"peak-{source.name}")
+
+
+def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept: Kept) -> Answer:
+    """The search itself: it goes on after the trials that are on disk."""
+    from etude.cli.peak_display import PeakDisplay
+    from etude.workbench.search import search
+    from etude.workbench.watched import Watched
+
+    if options.deadline is not None:
+        policy = _punctual(policy, options.deadline)
+    before = kept.trials()
+    with held(options, source, kept) as bench:
+        if options.quiet:
+            return search(policy, kept.task, bench, before, kept.keep)
+        display = PeakDisplay(sys.stderr, kept.task, policy)
+        display.resumed(before)
+
+        def made(offer: Offer, trial: Trial) -> None:
+            kept.keep(offer, trial)
+            display.made(offer, trial)
+
+        try:
+            watched = Watched(bench, display.begins, display.window)
+            return search(policy, kept.task, watched, before, made)
+        finally:
+            display.close()
+
+
+@contextmanager
+def held(options: argparse.Namespace, source: Source, kept: Kept) -> Iterator[Bench]:
+    """The bench of a search, brought to where the trials on disk left it; however it ends, it says where they are.
+
+    Raises:
+        EtudeError: with where the trials are, and how to go on.
+    """
+    from etude.errors import EtudeError, Interrupted
+    from etude.workbench.watched import Paced
+
+    place = kept.directory / "harness"
+    try:
+        with source.bench(kept.sought.factors, place, kept.trials(), kept.task.seed) as bench:
+            yield bench if options.speed is None else Paced(bench, options.speed, time.sleep)
+    except KeyboardInterrupt as ended:
+        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        raise Interrupted(number, f"ended by {signal.Signals(number).name}; {_on_disk(kept)}") from None
+    except EtudeError as error:
+        if kept.trials():
+            error.args = (f"{error}; {_on_disk(kept)}",)
+        raise
+
+
+def _on_disk(kept: Kept) -> str:
+    count = len(kept.trials())
+    return (
+        f"{count} trial{'' if count == 1 else 's'} on disk; the same command with -o {kept.directory} goes on"
+    )
+
+
+def _punctual(policy: Policy, deadline: datetime) -> Policy:
+    from etude.workbench.deadline import Punctual
+
+    return Punctual(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())
+
+
+class Ended(KeyboardInterrupt):
+    """SIGTERM or SIGHUP, told as Ctrl-C is: the harness stops what it has started."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def ending_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise `Ended` in here."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise Ended(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,89 @@
+"""The progress of a search: a line a trial, and one that moves while a trial runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from etude.cli.peak_words import load_text, ran_text, reading_texts, share_text, span_text
+from etude.cli.terminal import Terminal
+from etude.report.text import duration, level_text
+from etude.workbench.policies.policy import Policy
+from etude.workbench.search import spent
+from etude.workbench.task import Offer, Task, Trial
+from etude.workbench.window import Window
+
+REDRAW_S = 0.2
+HEADING = ("no.", "load", "measured", "of limit", "ran", "bench", "peak in")
+WIDTHS = (3, 9, 9, 9, 11, 7, 0)
+"""With an interval of two numbers they fit into 80 columns."""
+
+
+class PeakDisplay:
+    """Tells of each trial: load, reading, whether it ended early, where the peak is now believed to be, bench time."""
+
+    def __init__(
+        self, stream: TextIO, task: Task, policy: Policy, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._screen = Terminal(stream)
+        self._task, self._policy, self._clock = task, policy, clock
+        self._trials: list[Trial] = []
+        self._shown_at = -1.0
+
+    def resumed(self, trials: Sequence[Trial]) -> None:
+        """These were on disk."""
+        self._trials = list(trials)
+        if trials:
+            self._screen.say(
+                f"resumed: {len(trials)} trials on disk, {duration(spent(trials))} of bench time"
+            )
+
+    def begins(self, offer: Offer) -> None:
+        """A trial is about to start."""
+        if self._screen.obeys:
+            self._draw(offer, f"{offer.why}; preparing")
+
+    def window(self, offer: Offer, windows: Sequence[Window]) -> None:
+        """One more window is known."""
+        now = self._clock()
+        if self._screen.obeys and now - self._shown_at >= REDRAW_S:
+            self._shown_at = now
+            share = self._task.goal.reading(windows)
+            ran = sum(window.duration_s for window in windows)
+            read = "nothing yet" if share != share else f"{share_text(share)} of the limit"
+            self._draw(offer, f"{duration(ran)} of {duration(offer.runlength_s)}: {read}; {offer.why}")
+
+    def made(self, offer: Offer, trial: Trial) -> None:
+        """A trial is over, and on disk."""
+        self.close()
+        if not self._trials:
+            last = f"{HEADING[-1]} ({level_text(self._task.confidence)})"
+            self._screen.say(_columns((*HEADING[:-1], last)), "dim")
+        self._trials.append(trial)
+        measured, share = reading_texts(self._task, trial)
+        best = self._policy.best(self._task, self._trials, "so far")
+        cells = (
+            str(len(self._trials)),
+            load_text(self._task, trial.load),
+            measured,
+            share,
+            ran_text(trial),
+            duration(spent(self._trials)),
+            span_text(self._task, best.low, best.high),
+        )
+        self._screen.say(_columns(cells))
+        if trial.note and (trial.limited or trial.ended == "died"):
+            self._screen.say(f"     {trial.note}", "dim")
+
+    def close(self) -> None:
+        """Take the moving line away."""
+        if self._screen.obeys:
+            self._screen.draw()
+
+    def _draw(self, offer: Offer, text: str) -> None:
+        self._screen.draw(f"{len(self._trials) + 1:>3}  {load_text(self._task, offer.load)}: {text}")
+
+
+def _columns(cells: Sequence[str]) -> str:
+    return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()

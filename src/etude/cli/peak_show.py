@@ -1,0 +1,188 @@
+"""A search on the screen: its answer in sentences or as JSON, and its figures."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from etude.cli.peak_words import answer_lines
+from etude.cli.terminal import Terminal
+from etude.figures.data import Figure
+from etude.figures.peak import Course, load_factors, time_at_loads
+from etude.report.text import percent
+from etude.workbench.kept import Kept
+from etude.workbench.readings import reading
+from etude.workbench.search import spent
+from etude.workbench.task import Answer, Finding, Task, Trial
+from etude.workbench.window import together
+
+FORMAT, VERSION = "etude-peak", 1
+
+
+def show(kept: Kept, answer: Answer, options: argparse.Namespace, truth: float | None = None) -> None:
+    """Print how a search ended, and draw it if asked to.
+
+    Raises:
+        MachineRefuses: figures cannot be written; all else has been printed.
+    """
+    _show([(kept, answer, truth)], options)
+
+
+def show_stored(options: argparse.Namespace) -> int:
+    """Searches as they lie on disk; 0 where all promises were kept, else 1.
+
+    Raises:
+        InputError: a directory holds none.
+    """
+    found = []
+    for place in options.harness:
+        kept = Kept(place)
+        found.append((kept, _stored(kept), _truth(kept)))
+    _show(found, options)
+    return 0 if all(answer.kept for _, answer, _ in found) else 1
+
+
+def _show(found: Sequence[tuple[Kept, Answer, float | None]], options: argparse.Namespace) -> None:
+    drawn = _figures(found) if options.figures is not None and any(k.trials() for k, _, _ in found) else {}
+    paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in drawn}
+    if options.json:
+        from json import dumps
+
+        documents = [_document(*each) for each in found]
+        files = {name: str(path) for name, path in paths.items()}
+        print(
+            dumps(
+                {"format": FORMAT, "version": VERSION, "searches": documents, "figures": files},
+                indent=1,
+                ensure_ascii=False,
+            )
+        )
+    else:
+        screen = Terminal()
+        for kept, answer, truth in found:
+            _say(screen, kept, answer, truth, several=len(found) > 1)
+        for name, path in paths.items():
+            screen.say_path(f"Figure {name}", str(path), "dim")
+    save_figures(drawn, paths)
+
+
+def save_figures(figures: dict[str, Figure], paths: dict[str, Path]) -> None:
+    """Draw figures into their files.
+
+    Raises:
+        MachineRefuses: they cannot be written.
+    """
+    from etude.errors import MachineRefuses
+    from etude.figures.save import save
+    from etude.figures.style import Style
+
+    for name, figure in figures.items():
+        try:
+            paths[name].parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise MachineRefuses(f"{paths[name].parent}: cannot be made: {error.strerror}") from None
+        save(figure, str(paths[name]), Style())
+
+
+def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, several: bool) -> None:
+    if several:
+        screen.say(f"{kept.sought.name}, {kept.sought.policy}:", "bold")
+    first, *others = answer_lines(kept.task, answer, kept.trials())
+    screen.say(first, None if several else "bold")
+    for line in others:
+        screen.say(line)
+    if truth is not None and answer.rate is not None:
+        off = answer.rate / truth - 1
+        where = (
+            f"{percent(abs(off))} {'above' if off > 0 else 'below'} it" if abs(off) >= 1e-4 else "just that"
+        )
+        screen.say(f"The simulated server's peak is {truth:g}/s: the answer is {where}.")
+    screen.say_path("Results", str(kept.directory), "dim")
+
+
+def _figures(found: Sequence[tuple[Kept, Answer, float | None]]) -> dict[str, Figure]:
+    courses = [_course(*each) for each in found if each[0].trials()]
+    names = [course.name for course in courses]
+    if len(set(names)) < len(names):
+        courses = [
+            _named(course, str(kept.directory)) for course, (kept, _, _) in zip(courses, found, strict=False)
+        ]
+    return {"load-factors": load_factors(courses), "time-at-loads": time_at_loads(courses)}
+
+
+def _course(kept: Kept, answer: Answer, truth: float | None) -> Course:
+    """Load factors are of the truth, else of the answer, else of the highest load that was tried."""
+    trials = kept.trials()
+    peak = truth or answer.rate or max(trial.load for trial in trials)
+    loads, costs = (tuple(getattr(trial, name) for trial in trials) for name in ("load", "cost_s"))
+    return Course(kept.sought.policy, peak, loads, costs)
+
+
+def _named(course: Course, name: str) -> Course:
+    return Course(name, course.peak, course.loads, course.costs_s)
+
+
+def _stored(kept: Kept) -> Answer:
+    """The answer as it was given; of a search that was not ended the best so far."""
+    known = kept.answer
+    if known is None:
+        from etude.workbench.policies.registry import policy
+
+        return policy(kept.sought.policy).best(kept.task, kept.trials(), "the search was not ended")
+    return Answer(
+        None if known["rate"] is None else float(known["rate"]),
+        float(known["low"]),
+        float(known["high"]),
+        float(known["confidence"]),
+        bool(known["kept"]),
+        str(known["why"]),
+        tuple(Finding(**finding) for finding in known["findings"]),
+    )
+
+
+def _truth(kept: Kept) -> float | None:
+    """The peak of a simulated server, whose name says it."""
+    words = kept.sought.harness.split()
+    if len(words) == 2 and words[0] == "simulate":
+        return float(words[1].partition(":")[2])
+    return None
+
+
+def _document(kept: Kept, answer: Answer, truth: float | None) -> dict[str, Any]:
+    task, trials = kept.task, kept.trials()
+    return {
+        "results": str(kept.directory),
+        "harness": kept.sought.name,
+        "policy": kept.sought.policy,
+        "factors": dict(kept.sought.factors),
+        "goal": [str(criterion) for criterion in task.goal.criteria],
+        "promise": task.promise,
+        "within": task.within if task.promise == "rate" else task.width,
+        "confidence": task.confidence,
+        "rate": answer.rate,
+        "low": answer.low if answer.low > 0 else None,
+        "high": answer.high if math.isfinite(answer.high) else None,
+        "kept": answer.kept,
+        "why": answer.why,
+        "findings": [{"kind": finding.kind, "what": finding.what} for finding in answer.findings],
+        "truth": truth,
+        "bench_s": spent(trials),
+        "trials": [_trial(task, trial) for trial in trials],
+    }
+
+
+def _trial(task: Task, trial: Trial) -> dict[str, Any]:
+    share = reading(task.goal, trial)
+    return {
+        "load": trial.load,
+        "reading": None if math.isnan(share) else share,
+        "response_s": together(trial.windows).mean_s,
+        "ran_s": trial.ran_s,
+        "cost_s": trial.cost_s,
+        "ended": trial.ended,
+        "limited": trial.limited,
+        "note": trial.note,
+    }

@@ -1,0 +1,159 @@
+"""Loads, readings and answers of a search in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from etude.report.text import counted, digits, duration, percent, quantity
+from etude.workbench.goal import WORST, Criterion
+from etude.workbench.readings import reading, readings
+from etude.workbench.search import spent
+from etude.workbench.task import Answer, Task, Trial
+
+
+def load_text(task: Task, load: float) -> str:
+    """`512.4/s`, or `12 clients` of a closed system."""
+    return counted(round(load), "client") if task.whole else f"{digits(load)}/s"
+
+
+def span_text(task: Task, low: float, high: float) -> str:
+    """`493.0 … 537.0/s`; a question mark where there is no bound."""
+    if low <= 0 and math.isinf(high):
+        return "?"
+    ends = [
+        "?" if not 0 < end < math.inf else f"{round(end)}" if task.whole else digits(end)
+        for end in (low, high)
+    ]
+    return f"{ends[0]} … {ends[1]}{' clients' if task.whole else '/s'}"
+
+
+def value_text(criterion: Criterion, share: float) -> str:
+    """A reading in the criterion's own unit: `38.12 ms`, `0.5 % errors`."""
+    beyond = "> " if share >= WORST else ""
+    if criterion.of == "errors":
+        return f"{beyond}{percent(share * criterion.limit)} errors"
+    return beyond + quantity(share * criterion.limit, "s")
+
+
+def worst(task: Task, trial: Trial) -> tuple[Criterion, float] | None:
+    """The criterion that is met least, and its reading; None where nothing is known."""
+    found = [(c, r) for c in task.goal.criteria if (r := c.reading(trial.windows)) is not None]
+    return max(found, key=lambda each: each[1], default=None)
+
+
+def reading_texts(task: Task, trial: Trial) -> tuple[str, str]:
+    """What was measured, and what share of its limit that is."""
+    if trial.limited == "generator":
+        return "–", "generator"
+    measured = worst(task, trial)
+    share = reading(task.goal, trial)
+    if trial.ended == "died":
+        return (value_text(*measured) if measured else "–"), "died"
+    if measured is None or math.isnan(share):
+        return "–", "–"
+    return value_text(*measured), share_text(share)
+
+
+def share_text(share: float) -> str:
+    """`95 %` of the limit."""
+    return f"> {100 * WORST:.0f} %" if share >= WORST else f"{100 * share:.0f} %"
+
+
+def ran_text(trial: Trial) -> str:
+    """How long load was offered, and whether the policy ended it."""
+    return duration(trial.ran_s) + (" early" if trial.ended == "early" else "")
+
+
+def goal_text(task: Task) -> str:
+    """All criteria: `mean response ≤ 40 ms and errors ≤ 1 %`."""
+    return " and ".join(map(str, task.goal.criteria))
+
+
+def promise_text(task: Task) -> str:
+    """What is promised, as a clause."""
+    level = confidence_text(task.confidence)
+    if task.promise == "rate":
+        return f"within {percent(task.within)} of the true peak at {level} confidence"
+    return f"at a load whose reading is within {percent(task.width)} of the limit, at {level} confidence"
+
+
+def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
+    """The end of a search in sentences: the rate, the response time there, the interval, what stands in the way."""
+    lines = [_first(task, answer), *_around(task, answer, trials)]
+    if not answer.kept:
+        lines.append(f"The promise ({promise_text(task)}) is not kept: {answer.why}.")
+    told = (f"{finding.kind}: {finding.what}" for finding in answer.findings)
+    lines += [line for line in told if answer.kept or line != answer.why]
+    early = sum(trial.ended == "early" for trial in trials)
+    offered = sum(trial.ran_s for trial in trials)
+    lines.append(
+        f"{counted(len(trials), 'trial')}, {early or 'none'} of them ended early: "
+        f"{duration(spent(trials))} of bench time, "
+        f"of which load was offered for {duration(offered)}."
+    )
+    return lines
+
+
+def _first(task: Task, answer: Answer) -> str:
+    goal, where = goal_text(task), _where(task, answer)
+    if answer.rate is None:
+        if where is None:
+            return f"Of the peak rate ({goal}) nothing is known yet."
+        return f"No single peak rate ({goal}) can be given; it is {where}."
+    kept = f"; {_kept(task, answer)}" if answer.kept else ""
+    return f"Peak rate: {load_text(task, answer.rate)} ({goal}), {where or 'without bounds'}{kept}."
+
+
+def _where(task: Task, answer: Answer) -> str | None:
+    """`between 490.0 and 512.0/s with 95 % confidence`; None where there is no bound."""
+    level = f"with {confidence_text(min(answer.confidence, task.confidence))} confidence"
+    low = load_text(task, answer.low) if answer.low > 0 else None
+    high = load_text(task, answer.high) if math.isfinite(answer.high) else None
+    if low is not None and high is not None:
+        first = low.removesuffix("/s").removesuffix(" clients").removesuffix(" client")
+        return f"between {first} and {high} {level}"
+    if low is None and high is None:
+        return None
+    return f"above {low} {level}" if low is not None else f"below {high} {level}"
+
+
+def confidence_text(confidence: float) -> str:
+    """`95 %`, and never more than is known: 99.96 % is `99.9 %`."""
+    return f"{math.floor(1000 * confidence + 1e-9) / 10:g} %"
+
+
+def _kept(task: Task, answer: Answer) -> str:
+    """What the promise has come to."""
+    more = answer.confidence > task.confidence
+    sure = f" with {confidence_text(answer.confidence)} confidence" if more else ""
+    if task.promise == "region":
+        return f"there the reading is within {percent(task.width)} of the limit{sure}, as promised"
+    rate = answer.rate or 0.0
+    wide = max(rate - answer.low, answer.high - rate) > task.within * rate * (1 + 1e-9)
+    if wide and not more:
+        return f"within {percent(task.within)} by the policy's own rule, which this interval does not show"
+    return f"within {percent(task.within)}{sure}, as promised"
+
+
+def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
+    """The answer in the other unit: what was read at the loads next to it."""
+    known = readings(task, trials)
+    middle = answer.rate or (answer.low if answer.low > 0 else answer.high)
+    below = max((each for each in known if each.load <= middle), key=lambda each: each.load, default=None)
+    above = min((each for each in known if each.load >= middle), key=lambda each: each.load, default=None)
+    found = [each for each in dict.fromkeys((below, above)) if each is not None]
+    if not found:
+        return []
+    told = [
+        f"{_in_unit(task, each.mean)} at {load_text(task, each.load)} ({counted(len(each.values), 'trial')})"
+        for each in found
+    ]
+    what = str(task.goal.criteria[0]).partition(" ≤")[0] if len(task.goal.criteria) == 1 else "the reading"
+    return [f"Next to it {what} was {' and '.join(told)}."]
+
+
+def _in_unit(task: Task, share: float) -> str:
+    if len(task.goal.criteria) > 1:
+        return f"{share_text(share)} of its limit"
+    return value_text(task.goal.criteria[0], share)

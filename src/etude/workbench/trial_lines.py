@@ -1,0 +1,126 @@
+"""A trial as members of its line in `results.jsonl`, and back, exactly.
+
+Numbers are written by repr, which JSON's readers take back to the same bits. A histogram is written as all of ours
+are (HdrHistogram, base64), with as few digits as give the same classes back; where none do (values that no histogram
+of five digits tells apart), its values and counts stand beside it as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from etude.results.histograms import BadHistogram, Counted, decode, encode
+from etude.workbench.task import Offer, Trial
+from etude.workbench.window import Window
+
+DIGITS = (3, 4, 5)
+"""Significant digits of a histogram that are tried."""
+
+
+class BadTrial(ValueError):
+    """A line that is no trial of a search."""
+
+
+def peak_member(offer: Offer, trial: Trial) -> dict[str, Any]:
+    """What a trial of a search has beside the members of any measurement."""
+    return {
+        "load": finite(trial.load),
+        "runlength_s": finite(trial.runlength_s),
+        "cost_s": finite(trial.cost_s),
+        "ended": trial.ended,
+        "limited": trial.limited,
+        "note": trial.note,
+        "why": offer.why,
+    }
+
+
+def window_lines(windows: Sequence[Window]) -> list[dict[str, Any]]:
+    """Windows as docs/formats.md has them, with `mean_s` beside."""
+    return [_window_line(window) for window in windows]
+
+
+def from_line(line: Mapping[str, Any]) -> Trial:
+    """The trial of a line that is a measurement.
+
+    Raises:
+        BadTrial: it is none of a search; KeyError, TypeError, ValueError: a member is missing, or cannot be meant.
+    """
+    peak = line.get("peak")
+    if not isinstance(peak, Mapping):
+        raise BadTrial("it lacks `peak`")
+    if peak["ended"] not in ("whole", "early", "died") or peak["limited"] not in (
+        None,
+        "server",
+        "generator",
+    ):
+        raise BadTrial("how it ended cannot be meant")
+    return Trial(
+        float(peak["load"]),
+        float(peak["runlength_s"]),
+        tuple(map(_window, line.get("windows") or ())),
+        float(peak["cost_s"]),
+        peak["ended"],
+        peak["limited"],
+        str(peak["note"]),
+    )
+
+
+def finite(value: float) -> float | str:
+    """A number as JSON has it; others as text that `float` reads."""
+    return value if math.isfinite(value) else repr(float(value))
+
+
+def _window_line(window: Window) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "duration_s": finite(window.duration_s),
+        "offered": int(window.offered),
+        "completed": int(window.completed),
+        "failed": int(window.failed),
+        "mean_s": None if window.mean_s is None else finite(float(window.mean_s)),
+    }
+    if window.latency is not None:
+        line |= _latency(window.latency)
+    return line
+
+
+def _latency(counted: Counted) -> dict[str, Any]:
+    for digits in DIGITS:
+        text = encode(counted.values, counted.counts, digits=digits)
+        if _same(decode(text), counted):
+            return {"latency": text}
+    exact = {"values": counted.values.tolist(), "counts": counted.counts.tolist()}
+    return {"latency": encode(counted.values, counted.counts), "latency_exact": exact}
+
+
+def _window(line: Mapping[str, Any]) -> Window:
+    mean = line["mean_s"]
+    return Window(
+        float(line["duration_s"]),
+        int(line["offered"]),
+        int(line["completed"]),
+        int(line["failed"]),
+        None if mean is None else float(mean),
+        _counted(line),
+    )
+
+
+def _counted(line: Mapping[str, Any]) -> Counted | None:
+    exact = line.get("latency_exact")
+    if exact is not None:
+        values, counts = (np.array(exact[name], dtype=np.int64) for name in ("values", "counts"))
+        return Counted(values, counts)
+    text = line.get("latency")
+    if text is None:
+        return None
+    try:
+        return decode(text)
+    except BadHistogram as error:
+        raise BadTrial(f"latency: {error}") from None
+
+
+def _same(one: Counted, other: Counted) -> bool:
+    return np.array_equal(one.values, other.values) and np.array_equal(one.counts, other.counts)

@@ -1,0 +1,383 @@
+"""`etude peak`: what it says, what it keeps, how it ends; on simulated servers, and on policies and benches of ours."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from etude.cli.peak_display import PeakDisplay
+from etude.cli.peak_words import answer_lines, ran_text, reading_texts, span_text
+from etude.errors import MachineRefuses
+from etude.workbench.bench import Bench, Enough
+from etude.workbench.deadline import Punctual
+from etude.workbench.goal import Criterion, Goal
+from etude.workbench.kept import Kept
+from etude.workbench.task import Answer, Finding, Offer, Task, Trial
+from etude.workbench.window import Window
+
+Etude = Callable[..., int]
+TASK = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
+
+
+def made(load: float, mean: float, **changes: object) -> Trial:
+    window = Window(10.0, int(load * 10), int(load * 10), 0, mean)
+    return Trial(load, 180.0, (window,) * 2, 190.0, **changes)  # type: ignore[arg-type]
+
+
+class Doubling:
+    """Doubles until a load is too much; says how often it was asked."""
+
+    name = "doubling"
+
+    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+        last = trials[-1].load if trials else task.seed_load or task.lowest
+        if trials and task.goal.reading(trials[-1].windows) > 1:
+            return Answer(0.75 * last, last / 2, last, task.confidence, task.within >= 0.1, "it is bracketed")
+        return Offer(2 * last if trials else last, 60.0, "twice as much")
+
+    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+        return len(windows) >= 2
+
+    def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
+        high = min((t.load for t in trials if task.goal.reading(t.windows) > 1), default=math.inf)
+        low = max((t.load for t in trials if task.goal.reading(t.windows) <= 1), default=0.0)
+        return Answer(None, low, high, task.confidence, False, why)
+
+
+class Straight:
+    """A harness in Python: its response is its load in µs per request/s."""
+
+    name, text, task = "straight", "straight 1", TASK
+    ended: tuple[type[BaseException] | None, ...] = ()
+    fails_at: BaseException | None = None
+
+    @contextmanager
+    def bench(self, factors: Mapping[str, str], place: Path) -> Iterator[Bench]:
+        self.factor = float(factors.get("slow", "1"))
+        try:
+            yield self
+        finally:
+            type(self).ended = (*type(self).ended, sys.exc_info()[0])
+
+    def run(self, offer: Offer, enough: Enough) -> Trial:
+        if type(self).fails_at is not None and offer.load >= 200:
+            raise type(self).fails_at
+        windows: list[Window] = []
+        while len(windows) < 6 and not (windows and enough(windows)):
+            rate = int(10 * offer.load)
+            windows.append(Window(10.0, rate, rate, 0, self.factor * offer.load * 1e-4))
+        return Trial(offer.load, 60.0, tuple(windows), 30.0, "early" if len(windows) < 6 else "whole")
+
+
+@pytest.fixture(autouse=True)
+def _mine(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("mine")
+    Straight.ended, Straight.fails_at = (), None
+    module.Doubling, module.Straight = Doubling, Straight  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mine", module)
+
+
+def peak(etude: Etude, *arguments: str) -> int:
+    return etude("peak", "mine:Straight", "--policy", "mine:Doubling", "-o", "r", *arguments)
+
+
+def test_the_answer_is_in_both_units_with_interval_and_confidence(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert peak(etude) == 0
+    shown = capsys.readouterr()
+    first, second, third, *_ = shown.out.splitlines()
+    assert first.startswith(
+        "Peak rate: 600.0/s (mean response ≤ 40 ms), between 400.0 and 800.0/s with 95 % "
+    )
+    assert (
+        second
+        == "Next to it mean response was 40.00 ms at 400.0/s (1 trial) and 80.00 ms at 800.0/s (1 trial)."
+    )
+    assert (
+        third == "5 trials, 5 of them ended early: 2 min of bench time, of which load was offered for 100 s."
+    )
+    rows = shown.err.splitlines()
+    assert rows[0].split()[:3] == ["no.", "load", "measured"]
+    assert rows[1].split() == [
+        "1",
+        "50.00/s",
+        "5.000",
+        "ms",
+        "12",
+        "%",
+        "20",
+        "s",
+        "early",
+        "30",
+        "s",
+        "50.00",
+        "…",
+        "?/s",
+    ]
+    assert rows[-1].endswith("400.0 … 800.0/s")
+
+
+def test_a_promise_that_is_not_kept_is_exit_status_1(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert peak(etude, "--within", "5%", "-q") == 1
+    shown = capsys.readouterr()
+    assert (
+        "The promise (within 5.0 % of the true peak at 95 % confidence) is not kept: it is bracketed."
+        in shown.out
+    )
+    assert shown.err == ""
+
+
+def test_the_same_directory_goes_on_and_another_task_is_refused(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert peak(etude, "--budget", "1m", "-q") == 1
+    assert len(Kept("r").trials()) == 2
+    assert peak(etude) == 0
+    shown = capsys.readouterr()
+    assert "resumed: 2 trials on disk, 60 s of bench time" in shown.err
+    assert len(Kept("r").trials()) == 5
+    assert peak(etude, "--confidence", "99") == 3
+    refused = capsys.readouterr().err
+    assert (
+        refused
+        == "etude: r: holds another search (confidence was 0.95, now 0.99); name another directory with -o\n"
+    )
+    assert peak(etude, "--factor", "slow=2") == 3
+    assert "factors was none, now slow=2" in capsys.readouterr().err
+
+
+def test_json_has_the_answer_and_every_trial(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    assert peak(etude, "--json", "--factor", "slow=4") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["format"], document["version"]) == ("etude-peak", 1)
+    (found,) = document["searches"]
+    assert (found["rate"], found["low"], found["high"], found["kept"]) == (150.0, 100.0, 200.0, True)
+    assert found["factors"] == {"slow": "4"}
+    assert [trial["load"] for trial in found["trials"]] == [50.0, 100.0, 200.0]
+    assert found["trials"][0]["response_s"] == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize(("error", "code", "said"), [
+    (KeyboardInterrupt(), 130, "ended by SIGINT"),
+    (MachineRefuses("the server does not start"), 5, "the server does not start"),
+], ids=["interrupt", "refused"])  # fmt: skip
+def test_whatever_ends_it_the_trials_are_kept_and_the_system_is_stopped(
+    etude: Etude, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, said: str
+) -> None:
+    Straight.fails_at = error
+    assert peak(etude, "-q") == code
+    line = capsys.readouterr().err
+    assert line == f"etude: {said}; 2 trials on disk; the same command with -o r goes on\n"
+    assert Straight.ended == (type(error),)
+    assert said in Kept("r").document["sittings"][0]["how_ended"]
+    Straight.fails_at = None
+    assert peak(etude, "-q") == 0
+    assert [trial.load for trial in Kept("r").trials()] == [50.0, 100.0, 200.0, 400.0, 800.0]
+
+
+def test_stored_searches_are_shown_again_and_drawn_beside_each_other(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert peak(etude, "-q") == 0
+    said = capsys.readouterr().out
+    assert etude("peak", "r") == 0
+    assert capsys.readouterr().out == said
+    assert etude("peak", "mine:Straight", "--policy", "mine:Doubling", "-o", "s", "--within", "1%", "-q") == 1
+    capsys.readouterr()
+    assert etude("peak", "r", "s", "--figures", "f", "--format", "png") == 1
+    assert capsys.readouterr().out.count("Peak rate: ") == 2
+    assert {path.name for path in Path("f").iterdir()} == {"load-factors.png", "time-at-loads.png"}
+
+
+def test_a_search_that_was_not_ended_is_shown_as_far_as_it_came(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Straight.fails_at = KeyboardInterrupt()
+    assert peak(etude, "-q") == 130
+    capsys.readouterr()
+    assert etude("peak", "r") == 1
+    assert "it is above 100.0/s with 95 % confidence" in capsys.readouterr().out
+
+
+def test_a_deadline_that_has_come_gives_the_best_so_far(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert peak(etude, "--deadline", "2001-01-01T00:00", "-q") == 1
+    assert "is not kept: the deadline has come." in capsys.readouterr().out
+
+
+def test_a_deadline_ends_the_trial_under_way_and_begins_none_that_does_not_fit() -> None:
+    left = [100.0]
+    punctual = Punctual(Doubling(), lambda: left[0])
+    offer = punctual.decide(TASK, [])
+    assert isinstance(offer, Offer)
+    window = Window(10.0, 500, 500, 0, 0.001)
+    assert not punctual.enough(TASK, [], offer, [window])
+    left[0] = 0.0
+    assert punctual.enough(TASK, [], offer, [window])
+    left[0] = 150.0
+    assert isinstance(punctual.decide(TASK, [made(50.0, 0.001)]), Answer)
+    left[0] = 171.0
+    assert isinstance(punctual.decide(TASK, [made(50.0, 0.001)]), Offer)
+    assert datetime.now(UTC).tzinfo is UTC
+
+
+def test_a_simulated_server_takes_the_place_of_a_harness(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("peak", "--simulate", "mm1:700", "--policy", "mine:Doubling", "-o", "r")
+    assert etude(*arguments) == 0
+    shown = capsys.readouterr()
+    assert "Peak rate: 600.0/s" in shown.out
+    assert "The simulated server's peak is 700/s: the answer is 14 % below it." in shown.out
+    trials = Kept("r").trials()
+    assert (
+        etude("peak", "--simulate", "mm1:700", "--policy", "mine:Doubling", "-o", "s", "--speed", "1e9", "-q")
+        == 0
+    )
+    assert Kept("s").trials() == trials
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ([], "expected one HARNESS.toml"),
+    (["a.toml", "b.toml"], "expected one HARNESS.toml"),
+    (["x.toml", "--simulate", "mm1"], "takes the place of HARNESS"),
+    (["--simulate", "nix"], "no such curve; there are mm1, mmc, knee"),
+    (["--simulate", "mm1:-3"], "expected CURVE or CURVE:PEAK"),
+    (["--simulate", "mm1:x"], "expected CURVE or CURVE:PEAK"),
+    (["--simulate", "mm1", "--factor", "disks=2"], "a simulated server has none"),
+    (["mine:Straight", "--factor", "=2"], "expected NAME=VALUE"),
+    (["mine:Straight", "--speed", "2"], "--speed is for --simulate"),
+    (["mine:Straight", "--seed-load", "0"], "expected a number above 0"),
+    (["mine:Straight", "--deadline", "25:00"], "is no time"),
+    (["mine:Straight", "--policy", "nix"], "no policy is named 'nix'"),
+    (["mine:Nix"], "mine:Nix: no such harness"),
+    (["nowhere:Nix"], "nowhere:Nix: no such harness"),
+    (["mine:Straight", "--calibrate"], "give a load near it with --seed-load"),
+    (["--simulate", "mm1", "--rehearse", "--calibrate"], "not allowed with argument --rehearse"),
+    (["mine:Straight", "--searches", "0"], "expected a number from 1"),
+])  # fmt: skip
+def test_what_cannot_be_meant_is_one_line(
+    etude: Etude, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert etude("peak", *arguments) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not Path("etude-results").exists() or not list(Path("etude-results").iterdir())
+
+
+def test_a_rehearsal_says_cost_and_how_often_it_is_right(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--rehearse", "--searches", "2", "--policy", "binsearch", "--fixed-cost", "60")
+    assert etude("peak", "--simulate", "mm1", *arguments) == 0
+    shown = capsys.readouterr().out
+    assert "of bench time (median)" in shown
+    assert "of 2 searches" in shown
+    assert etude("peak", "--simulate", "mm1", *arguments, "--json") == 0
+    document = json.loads(capsys.readouterr().out)["rehearsal"]
+    assert document["curves"].keys() == {"mm1"}
+    assert document["all"]["searches"] == 2
+
+
+def test_a_calibration_suggests_run_length_and_trials_and_goes_on(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("peak", "--simulate", "mm1", "--calibrate", "-o", "c", "--format", "png")
+    assert etude(*arguments) == 0
+    shown = capsys.readouterr()
+    assert "Suggested near the peak: r = " in shown.out
+    assert "Its t may as well be " in shown.out
+    assert {path.name for path in Path("c").glob("*.png")} == {
+        "readings-over-load.png", "readings-over-runlength.png", "trials-needed.png"}  # fmt: skip
+    made_once = Kept("c").trials()
+    assert etude(*arguments, "-q") == 0
+    again = capsys.readouterr()
+    assert again.out == shown.out
+    assert Kept("c").trials() == made_once
+
+
+def test_an_answer_without_a_rate_says_its_bounds_and_findings() -> None:
+    finding = Finding("above-highest", "0.31 of the limit at 5000/s")
+    answer = Answer(None, 5000.0, math.inf, 0.95, False, "ask for higher ones", (finding,))
+    lines = answer_lines(TASK, answer, [made(5000.0, 0.0124)])
+    assert lines[0].endswith("it is above 5,000/s with 95 % confidence.")
+    assert "above-highest: 0.31 of the limit at 5000/s" in lines
+
+
+def test_a_finding_that_stands_in_the_way_is_said_once() -> None:
+    finding = Finding("stalling", "2 of 55 windows carry half of all response time")
+    answer = Answer(500.0, 480.0, 520.0, 0.95, False, f"{finding.kind}: {finding.what}", (finding,))
+    assert "\n".join(answer_lines(TASK, answer, [])).count("2 of 55 windows") == 1
+
+
+def test_an_interval_that_does_not_show_the_promise_is_said_to_be_the_policys_own() -> None:
+    wide, narrow = (Answer(500.0, 500 - w, 500 + w, 0.95, True, "") for w in (100.0, 50.0))
+    assert "which this interval does not show" in answer_lines(TASK, wide, [])[0]
+    assert answer_lines(TASK, narrow, [])[0].endswith("within 10 %, as promised.")
+    surer = Answer(500.0, 400.0, 600.0, 0.9996, True, "")
+    assert answer_lines(TASK, surer, [])[0].endswith(
+        "between 400.0 and 600.0/s with 95 % confidence; within 10 % with 99.9 % confidence, as promised."
+    )
+
+
+def test_readings_are_in_the_unit_of_the_criterion_that_is_met_least() -> None:
+    goal = Goal((Criterion("mean", 0.04), Criterion("errors", 0.01)))
+    task = Task(goal, 1.0, 64.0, whole=True)
+    failing = Trial(8.0, 10.0, (Window(10.0, 100, 98, 2, 0.02),), 10.0)
+    assert reading_texts(task, failing) == ("2.0 % errors", "200 %")
+    assert reading_texts(task, made(8.0, 0.03)) == ("30.00 ms", "75 %")
+    assert reading_texts(task, made(8.0, 0.03, limited="generator")) == ("–", "generator")
+    assert reading_texts(task, made(8.0, 0.03, ended="died")) == ("30.00 ms", "died")
+    assert span_text(task, 4.0, 8.0) == "4 … 8 clients"
+    assert ran_text(made(8.0, 0.03, ended="early")) == "20 s early"
+
+
+class Screen(io.StringIO):
+    """A terminal of 80 columns."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def plain(line: str) -> str:
+    """Without styles."""
+    return re.sub(r"\x1b\[\d*m", "", line)
+
+
+def test_a_terminal_shows_the_trial_under_way_and_a_line_of_80_columns_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"TERM": "xterm", "COLUMNS": "80", "LANG": "C.UTF-8", "LC_ALL": ""}.items():
+        monkeypatch.setenv(name, value)
+    screen, now = Screen(), [0.0]
+    display = PeakDisplay(screen, TASK, Doubling(), clock=lambda: now[0])
+    offer = Offer(1234.5, 180.0, "twice as much")
+    display.begins(offer)
+    assert screen.getvalue().endswith("1,234/s: twice as much; preparing")
+    for seconds in (1, 2, 3):
+        now[0] = float(seconds)
+        display.window(offer, (Window(10.0, 9, 9, 0, 0.03),) * seconds)
+    assert screen.getvalue().endswith("1,234/s: 30 s of 3 min: 75 % of the limit; twice as much")
+    for load in (1234.5, 2469.0):
+        display.made(offer, made(load, 0.03 if load < 2000 else 3.0, note="slow", limited="server"))
+    lines = [plain(line.rpartition("\x1b[K")[2]) for line in screen.getvalue().split("\n")[:-1]]
+    assert len(lines) == 5, "a heading, and two lines for each trial with a note"
+    assert max(map(len, lines)) <= 80
+    assert lines[-2].endswith("> 2.000 s   > 5000 %         20 s    6 min  1,234 … 2,469/s")
