@@ -1,0 +1,299 @@
+"""What makes a single peak rate doubtful, told from trials without any model of the server.
+
+Readings are compared in logs and in units of their standard deviations (`belief/evidence.py`); `SURE` of these, on
+trials that were repeated, are a finding, `DOUBT` of them are worth another look.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
+from etude.workbench.policies.belief.evidence import Evidence, between, gathered
+from etude.workbench.task import Finding, Task, Trial
+from etude.workbench.window import Window
+
+SURE, DOUBT = 2.8, 2.0
+SLOWER, SLOWER_BY = 2.0, math.log(1.25)
+"""Standard deviations by which a load must be slower after an overload, and the least that counts, in logs."""
+OVERLOADED = math.log(1.5)
+"""Log reading from which on a trial may have left its mark on the server."""
+RARE, ALONE = 4.0, 6.0
+"""Multiples of the median window: two of the first, or one of the second, are stalls."""
+STEADY, STEADY_OFF = 2.5, 8.0
+MOST_CALM = 1.1
+"""Reading from which on a trial is an overload, in which windows differ anyway."""
+LEAST_WINDOWS = 5
+"""So many have a middle one that a stall cannot be."""
+APART = 0.03
+"""Loads closer than this share are one load."""
+
+Flags = NDArray[np.bool_]
+
+
+def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
+    """All that are sure, the weightiest first."""
+    known = gathered(task, trials)
+    found = (
+        stalling(task, trials),
+        hysteretic(known),
+        non_monotone(known),
+        collapsing(trials),
+        bimodal(known),
+        drifting(known),
+        failing(task, trials),
+        of_generator(trials),
+        without_windows(trials),
+    )
+    return tuple(each for each in found if each is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Several trials of one load."""
+
+    load: float
+    value: float
+    variance: float
+    trials: int
+
+
+def pooled(group: Sequence[Evidence], tau: float) -> Pooled:
+    """Their mean, weighted by what each knows."""
+    weights = np.array([1 / (each.within + tau) for each in group])
+    value = float(weights @ [each.value for each in group] / weights.sum())
+    return Pooled(group[0].load, value, float(1 / weights.sum()), len(group))
+
+
+def by_load(known: Sequence[Evidence]) -> list[Pooled]:
+    """Rising."""
+    groups: dict[float, list[Evidence]] = {}
+    for each in known:
+        groups.setdefault(each.load, []).append(each)
+    tau = between(known)
+    return [pooled(group, tau) for _, group in sorted(groups.items())]
+
+
+def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] | None:
+    """The lower and the higher load, of all pairs, of which the lower is slower by most standard deviations."""
+    worst, found = least, None
+    loads = by_load(known)
+    for at, low in enumerate(loads):
+        for high in loads[at + 1 :]:
+            if high.load < low.load * (1 + APART) or low.value <= FLOOR:
+                continue
+            # Both far beyond the limit: which one is worse says nothing.
+            off = (low.value - high.value) / math.sqrt(low.variance + high.variance)
+            if min(low.value, high.value) < CAP and off >= worst:
+                worst, found = off, (low, high)
+    return found
+
+
+def non_monotone(known: Sequence[Evidence]) -> Finding | None:
+    """A lower load is slower than a higher one, both repeated."""
+    repeated = {each.load for each in by_load(known) if each.trials > 1}
+    pair = conflict([each for each in known if each.load in repeated], SURE)
+    if pair is None:
+        return None
+    low, high = pair
+    text = f"slower at {low.load:g} ({_times(low)} of the limit) than at {high.load:g} ({_times(high)})"
+    return Finding("non-monotone", f"{text}, {low.trials} and {high.trials} trials")
+
+
+def collapsing(trials: Sequence[Trial]) -> Finding | None:
+    """More load, and less is answered than at a lower load."""
+    ran = [trial for trial in trials if trial.of_server and trial.ran_s > 0]
+    done = sorted((trial.load, sum(w.completed for w in trial.windows) / trial.ran_s) for trial in ran)
+    for at, (load, rate) in enumerate(done):
+        below = [(more, lower) for lower, more in done[:at]]
+        if below and rate < 0.9 * max(below)[0] and rate < 0.9 * load:
+            more, lower = max(below)
+            text = f"at {load:g} it answers {rate:.4g}/s, fewer than the {more:.4g}/s at {lower:g}"
+            return Finding("non-monotone", text)
+    return None
+
+
+def overloads(known: Sequence[Evidence]) -> list[Evidence]:
+    """Those that may have left their mark."""
+    return [each for each in known if each.value >= OVERLOADED]
+
+
+def hysteretic(known: Sequence[Evidence]) -> Finding | None:
+    """After an overload, a load is slower than it was before."""
+    bad = overloads(known)
+    if not bad:
+        return None
+    # Learned from the trials before: those after, were they slower, would be their own excuse.
+    tau = between([each for each in known if each.order < bad[0].order])
+    for load in sorted({each.load for each in known}):
+        before = [each for each in known if each.load == load and each.order < bad[0].order]
+        after = [each for each in known if each.load == load and each.order > bad[0].order]
+        if not before or not after:
+            continue
+        one, two = pooled(before, tau), pooled(after, tau)
+        if two.value - one.value >= max(SLOWER * math.sqrt(one.variance + two.variance), SLOWER_BY):
+            text = f"{load:g} was at {_times(one)} of the limit before the overload with {bad[0].load:g}"
+            return Finding("hysteretic", f"{text}, and at {_times(two)} after it")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Multiples:
+    """Windows of one trial, in multiples of the middle one."""
+
+    ratios: Floats
+    rare: Flags
+    """Those that look like stalls."""
+    sure: Flags
+    """Those that can be nothing else."""
+
+
+def multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
+    """None where they are too few to have a middle one, or not all tell.
+
+    A window is rare at `RARE` times the middle one, sure at `ALONE` times; where the others hardly differ, `STEADY`
+    times is sure, when it is `STEADY_OFF` robust standard deviations (1.4826·MAD of the logs) off.
+    """
+    values = np.array([task.goal.reading([window]) for window in windows])
+    if len(values) < LEAST_WINDOWS or np.isnan(values).any() or float(np.median(values)) <= 0:
+        return None
+    ratios = np.maximum(values / np.median(values), 1e-6)
+    spread = max(1.4826 * float(np.median(np.abs(np.log(ratios)))), 0.08)
+    steady = (ratios >= STEADY) & (np.log(ratios) >= STEADY_OFF * spread)
+    return Multiples(ratios, (ratios >= RARE) | steady, (ratios >= ALONE) | steady)
+
+
+def stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """A few windows, many times slower than the others, carry the mean of trials that were no overload."""
+    found = _stalled(task, trials)
+    rare = sum(int(each.rare.sum()) for each in found)
+    if rare < 2 and not any(each.sure.any() for each in found):
+        return None
+    count = sum(len(each.ratios) for each in found)
+    most = max(float(each.ratios.max()) for each in found)
+    text = f"{rare} of {count} windows took up to {most:.1f} times as long as the middle one"
+    return Finding("stalling", f"{text}: {100 * stalled_share(task, trials):.0f} % of all response time")
+
+
+def stalled_share(task: Task, trials: Sequence[Trial]) -> float:
+    """How much of all response time, each trial's load made equal, went into stalls."""
+    found = _stalled(task, trials)
+    total = sum(float(each.ratios.sum()) for each in found)
+    return sum(float(each.ratios[each.rare].sum()) for each in found) / total if total else 0.0
+
+
+def _stalled(task: Task, trials: Sequence[Trial]) -> list[Multiples]:
+    found = []
+    for trial in trials:
+        if not trial.of_server or trial.limited is not None or trial.ended == "died":
+            continue
+        each = multiples(task, trial.windows)
+        # In an overload answers take ever longer: late windows are no stalls.
+        calm = task.goal.reading(without_stalls(task, trial).windows)
+        if each is not None and 4 * int(each.rare.sum()) <= len(each.ratios) and calm < MOST_CALM:
+            found.append(each)
+    return found
+
+
+def without_stalls(task: Task, trial: Trial) -> Trial:
+    """The trial as it would have been had nothing stalled."""
+    each = multiples(task, trial.windows)
+    if each is None:
+        return trial
+    kept = tuple(w for w, rare in zip(trial.windows, each.rare, strict=True) if not rare)
+    return replace(trial, windows=kept)
+
+
+def bimodal(known: Sequence[Evidence]) -> Finding | None:
+    """Trials of one load fall into two groups, further apart than their windows explain."""
+    for load in sorted({each.load for each in known}):
+        group = sorted((e for e in known if e.load == load and FLOOR < e.value < CAP), key=lambda e: e.value)
+        if len(group) < 4:
+            continue
+        gaps = [group[at + 1].value - group[at].value for at in range(len(group) - 1)]
+        at = int(np.argmax(gaps))
+        low, high = group[: at + 1], group[at + 1 :]
+        noise = math.sqrt(float(np.mean([each.within for each in group])))
+        rest = max([gap for n, gap in enumerate(gaps) if n != at], default=0.0)
+        if min(len(low), len(high)) >= 2 and gaps[at] >= SURE * noise and gaps[at] >= 2 * rest:
+            text = f"trials at {load:g} are at {_shares(low)} or at {_shares(high)} of the limit, and not between"
+            return Finding("bimodal", text)
+    return None
+
+
+def drifting(known: Sequence[Evidence]) -> Finding | None:
+    """Repeated loads go one way with time, by a line through each load's trials with one common slope."""
+    times, values, weights = [], [], []
+    tau = between([])
+    for load in sorted({each.load for each in known}):
+        group = [each for each in known if each.load == load and FLOOR < each.value < CAP]
+        if len(group) < 3:
+            continue
+        weight = np.array([1 / (each.within + tau) for each in group])
+        order, value = np.array([e.order for e in group], float), np.array([e.value for e in group])
+        times += list(order - weight @ order / weight.sum())
+        values += list(value - weight @ value / weight.sum())
+        weights += list(weight)
+    if len(times) < 5:
+        return None
+    t, y, w = np.array(times), np.array(values), np.array(weights)
+    square = float(w @ t**2)
+    slope = float(w @ (t * y)) / square if square > 0 else 0.0
+    left = float(w @ (y - slope * t) ** 2) / (len(t) - 2)
+    if slope * math.sqrt(square) / math.sqrt(max(left, 1.0)) < SURE + 0.5:
+        return None
+    return Finding(
+        "drifting", f"the same loads get {100 * math.expm1(slope):.1f} % slower from trial to trial"
+    )
+
+
+def failing(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """It dies, or answers wrongly, at loads at which it also did well."""
+    of_server = [t for t in trials if t.of_server]
+    fine = max((e.load for e in gathered(task, of_server) if e.value < 0), default=0.0)
+    died = [t.load for t in of_server if t.ended == "died" and t.load <= fine]
+    if died:
+        return Finding("failing", f"it died at {died[0]:g}, and bore {fine:g} in another trial")
+    if any(criterion.of == "errors" for criterion in task.goal.criteria):
+        return None
+    for trial in of_server:
+        ended = sum(w.completed + w.failed for w in trial.windows)
+        failed = sum(w.failed for w in trial.windows)
+        if trial.load <= fine and failed > 0.01 * ended:
+            return Finding(
+                "failing",
+                f"{100 * failed / ended:.1f} % of requests failed at {trial.load:g}, which is no overload",
+            )
+    return None
+
+
+def of_generator(trials: Sequence[Trial]) -> Finding | None:
+    """The load generator did not offer what was asked of it."""
+    short = [trial.load for trial in trials if trial.limited == "generator"]
+    if not short:
+        return None
+    return Finding(
+        "generator-limited",
+        f"{len(short)} of {len(trials)} trials, from {min(short):g} on, tell nothing of the server",
+    )
+
+
+def without_windows(trials: Sequence[Trial]) -> Finding | None:
+    """The harness gives one window a trial at most: none can be ended early."""
+    if len(trials) < 2 or any(len(trial.windows) > 1 for trial in trials):
+        return None
+    return Finding("no-windows", "no trial has more than one window: how far one may be off is a guess")
+
+
+def _times(each: Pooled) -> str:
+    return f"{math.exp(each.value):.2f}"
+
+
+def _shares(group: Sequence[Evidence]) -> str:
+    low, high = math.exp(group[0].value), math.exp(group[-1].value)
+    return f"{low:.2f} to {high:.2f}" if len(group) > 1 else f"{low:.2f}"

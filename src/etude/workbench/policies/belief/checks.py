@@ -1,0 +1,126 @@
+"""What has to be looked at once more before an answer may be trusted; a look costs a trial, so only where it matters.
+
+1. *After an overload* a server may stay slow for a while. What was measured then may make its peak look lower than it
+   is: by a factor of `LEFT_OVER` at most, say. Where the answer would hold even so, nothing is asked; else the highest
+   load that was fine before the overload is offered again, and has to be as quick as before.
+2. *A lower load that was slower* than a higher one: both again.
+3. *Nothing clearly too much above the answer*: a load well above it has to be, or the limit was only brushed by a hump.
+4. *Below the lowest load*: a higher load may be better still.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from etude.workbench.anomalies import DOUBT, SURE, by_load, conflict, overloads
+from etude.workbench.policies.belief.evidence import Evidence
+from etude.workbench.policies.belief.grid import believed
+from etude.workbench.task import Offer, Task
+
+LEFT_OVER = math.log(3.0)
+"""Log of how many times slower an overload may leave a server."""
+HOLDS = 0.8
+"""The answer holds even so when it has this probability then."""
+DEEP = math.log(2.5)
+"""Log of a reading that is no brush with the limit."""
+MIDDLING = math.log(0.5)
+"""Log of a reading that could be of a load that is fine by far, or nearly too much."""
+ABOVE = 1.5
+LOOK_WINDOWS = 6
+"""What a look takes at least, so that two readings can be compared."""
+
+
+def look(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Offer | None:
+    """The trial that is needed before `rate` is answered, of a load of at most `most`; None when none is."""
+    return _above(task, known, rate, most) or _recovered(task, known, rate)
+
+
+def recovered(task: Task, known: Sequence[Evidence]) -> Offer | None:
+    """A second look at once, while a mark is fresh: what came after an overload is neither fine even if it was slowed,
+    nor too much even so."""
+    bad = overloads(known)
+    if not bad or not any(MIDDLING < e.value < DEEP and e.order > bad[0].order for e in known):
+        return None
+    return _as_before(task, known)
+
+
+def rising(known: Sequence[Evidence]) -> list[Evidence]:
+    """Without the loads below which, for certain, a higher load was quicker: the peak is looked for above them."""
+    left = list(known)
+    repeated = {each.load for each in by_load(known) if each.trials > 1}
+    while (pair := conflict([e for e in left if e.load in repeated], SURE)) is not None:
+        left = [each for each in left if each.load > pair[0].load]
+    return left
+
+
+def recheck_of(known: Sequence[Evidence], load: float) -> Evidence | None:
+    """What a trial of this load is to be compared with: one before the first overload, when none came after it."""
+    bad = overloads(known)
+    if not bad:
+        return None
+    before = [each for each in known if each.load == load and each.order < bad[0].order]
+    after = [each for each in known if each.load == load and each.order > bad[0].order]
+    return before[-1] if before and not after else None
+
+
+def _recovered(task: Task, known: Sequence[Evidence], rate: float) -> Offer | None:
+    bad = overloads(known)
+    if task.promise == "rate" and bad and _holds_even_so(task, known, rate, bad[0].order):
+        return None
+    return _as_before(task, known)
+
+
+def _as_before(task: Task, known: Sequence[Evidence]) -> Offer | None:
+    bad = overloads(known)
+    if not bad or bad[0].order == known[-1].order:
+        return None
+    before = [each for each in known if each.order < bad[0].order and each.value < 0]
+    if not before:
+        return None
+    target = max(before, key=lambda each: (each.load, each.order))
+    if any(each.load == target.load and each.order > bad[0].order for each in known):
+        return None
+    return Offer(target.load, task.runlength_s, "whether the overload has left its mark")
+
+
+def _holds_even_so(task: Task, known: Sequence[Evidence], rate: float, since: int) -> bool:
+    slack = [
+        Evidence(e.load, e.value, e.within, e.windows, e.order, LEFT_OVER if e.order > since else 0.0)
+        for e in known
+    ]
+    belief = believed(task, slack)
+    held = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
+    return float(held) >= HOLDS
+
+
+def again(task: Task, known: Sequence[Evidence]) -> Offer | None:
+    """The next trial of two loads of which the lower was slower, while either was tried but once."""
+    pair = conflict(known, DOUBT)
+    if pair is None:
+        return None
+    low, high = pair
+    for each in (high, low):
+        if each.trials < 2:
+            return Offer(
+                each.load, task.runlength_s, f"{low.load:g} was slower than {high.load:g}: once more"
+            )
+    return None
+
+
+def _above(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Offer | None:
+    if any(each.load > rate and each.value >= DEEP for each in known):
+        return None
+    well = [each for each in known if each.load >= 0.9 * ABOVE * rate]
+    load = min(ABOVE * rate, most)
+    if (
+        len(well) >= 2
+        or any(each.value >= 2 * math.sqrt(each.within) for each in well)
+        or load <= 1.05 * rate
+    ):
+        return None
+    return Offer(
+        float(round(load)) if task.whole else load,
+        task.runlength_s,
+        "whether it is too much well above as well",
+    )

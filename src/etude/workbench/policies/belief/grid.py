@@ -1,0 +1,150 @@
+"""The belief itself: a weight for each shape and each peak rate on a grid, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from etude.workbench.policies.belief.curves import Floats, family
+from etude.workbench.policies.belief.evidence import Evidence, between
+from etude.workbench.policies.belief.likelihood import log_likelihood
+from etude.workbench.task import Task
+
+POINTS = 240
+MARGIN = math.log(2.0)
+"""The grid reaches so far beyond the loads that may be asked for."""
+_TAIL = 1e-5
+_DEEPEST = 4
+_SEEDED, _SEED_WIDTH = 0.7, 0.25
+"""How much a seed is trusted: the share of the prior around it, and the scale of that share, in log rate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Over log λ* and the shape."""
+
+    log_peak: Floats
+    """Evenly spaced, shape (G,)."""
+    joint: Floats
+    """Probabilities, shape (K, G); they sum to 1."""
+    between: float
+    """τ², with which it was made."""
+
+    @property
+    def marginal(self) -> Floats:
+        """Of the peak alone, shape (G,)."""
+        return np.asarray(self.joint.sum(axis=0))
+
+    def below(self, rate: Floats | float) -> Floats:
+        """P(λ* < rate)."""
+        step = self.log_peak[1] - self.log_peak[0]
+        edges = np.append(self.log_peak - step / 2, self.log_peak[-1] + step / 2)
+        sums = np.append(0.0, np.cumsum(self.marginal))
+        return np.asarray(np.interp(np.log(rate), edges, sums))
+
+    def quantile(self, share: float) -> float:
+        """The rate that λ* is below with this probability."""
+        step = self.log_peak[1] - self.log_peak[0]
+        edges = np.append(self.log_peak - step / 2, self.log_peak[-1] + step / 2)
+        sums = np.append(0.0, np.cumsum(self.marginal))
+        return math.exp(float(np.interp(share * sums[-1], sums, edges)))
+
+    def best_rate(self, within: float) -> tuple[float, float]:
+        """The rate for which P(|rate/λ* - 1| <= within) is highest, and that probability."""
+        rates = np.exp(self.log_peak)
+        held = self.below(rates / (1 - within)) - self.below(rates / (1 + within))
+        # The middle of all that are as good: a sharp belief is held whole by many.
+        good = np.flatnonzero(held >= held.max() - 1e-6)
+        return float(np.exp(self.log_peak[good].mean())), float(held.max())
+
+    def best_region(self, width: float) -> tuple[float, float]:
+        """The rate for which P(|y(rate/λ*) - 1| <= width) is highest, and that probability."""
+        rates = self._plausible()
+        held = np.array([self.in_region(rate, width) for rate in rates])
+        good = np.flatnonzero(held >= held.max() - 1e-6)
+        return float(rates[good[len(good) // 2]]), float(held.max())
+
+    def in_region(self, rate: float, width: float) -> float:
+        """P(|y(rate/λ*) - 1| <= width)."""
+        logs = family().log_readings(math.log(rate) - self.log_peak)
+        inside = (logs >= math.log(1 - width)) & (logs <= math.log(1 + width))
+        return float(self.joint[inside].sum())
+
+    def _plausible(self, most: int = 40) -> Floats:
+        shares = np.linspace(0.02, 0.98, most)
+        return np.array([self.quantile(float(share)) for share in shares])
+
+    def updated(self, evidence: Evidence) -> Belief:
+        """With one more trial."""
+        logs = np.log(np.maximum(self.joint, 1e-300)) + _likelihood(self.log_peak, evidence, self.between)
+        return Belief(self.log_peak, _normal(logs), self.between)
+
+    def misses(self, known: Sequence[Evidence]) -> Floats:
+        """How far each trial is from what the most plausible of shapes and peaks leads one to expect, in units of its
+        own spread, shape (trials,); 0 for what is far beyond the limit, as expected."""
+        # Student's law undone: log L = -3·log(1 + miss²/5) and a constant.
+        shape, at = np.unravel_index(int(np.argmax(self.joint)), self.joint.shape)
+        found = []
+        for each in known:
+            expected = family().log_readings(np.array([math.log(each.load)]) - self.log_peak[at])[shape]
+            gone = float(log_likelihood(expected, each.value, each.within + self.between)[0])
+            best = float(log_likelihood(expected, float(expected[0]), each.within + self.between)[0])
+            found.append(
+                math.copysign(math.sqrt(5 * math.expm1((best - gone) / 3)), each.value - expected[0])
+            )
+        return np.array(found)
+
+
+def believed(task: Task, known: Sequence[Evidence]) -> Belief:
+    """After these trials: on the whole range first, then on what of it is plausible still."""
+    return _believed(task.lowest, task.highest, task.seed_load, tuple(known))
+
+
+@lru_cache(maxsize=16)
+def _believed(lowest: float, highest: float, seed: float | None, known: tuple[Evidence, ...]) -> Belief:
+    low, high = math.log(lowest) - MARGIN, math.log(highest) + MARGIN
+    tau = between(known)
+    for _ in range(_DEEPEST):
+        belief = _on(low, high, seed, known, tau)
+        step = belief.log_peak[1] - belief.log_peak[0]
+        next_low = max(math.log(belief.quantile(_TAIL)) - 2 * step, low)
+        next_high = min(math.log(belief.quantile(1 - _TAIL)) + 2 * step, high)
+        if next_high - next_low > 0.5 * (high - low):
+            break
+        low, high = next_low, next_high
+    return belief
+
+
+def _on(low: float, high: float, seed: float | None, known: tuple[Evidence, ...], tau: float) -> Belief:
+    grid = np.linspace(low, high, POINTS)
+    logs = np.log(family().weights)[:, None] + _prior(grid, seed)[None, :]
+    for each in known:
+        logs = logs + _kept(low, high, each, tau)
+    return Belief(grid, _normal(logs), tau)
+
+
+def _prior(grid: Floats, seed: float | None) -> Floats:
+    if seed is None:
+        return np.zeros_like(grid)
+    near = 1 / (1 + ((grid - math.log(seed)) / _SEED_WIDTH) ** 2) / (math.pi * _SEED_WIDTH)
+    return np.asarray(np.log((1 - _SEEDED) / 5.0 + _SEEDED * near))
+
+
+@lru_cache(maxsize=128)
+def _kept(low: float, high: float, evidence: Evidence, tau: float) -> Floats:
+    """The same trials are asked for again at each decision."""
+    return _likelihood(np.linspace(low, high, POINTS), evidence, tau)
+
+
+def _likelihood(grid: Floats, evidence: Evidence, tau: float) -> Floats:
+    expected = family().log_readings(math.log(evidence.load) - grid)
+    return log_likelihood(expected, evidence.value, evidence.within + tau, evidence.slack)
+
+
+def _normal(logs: Floats) -> Floats:
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())

@@ -1,0 +1,58 @@
+"""Whether what is believed is enough for what was promised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from etude.workbench.policies.belief.evidence import Evidence
+from etude.workbench.policies.belief.grid import Belief
+from etude.workbench.task import Task, Trial
+
+NEAR = 3.0
+"""A trial tells of the answer's neighbourhood when its load is within so many times `within` of it."""
+LEAST_TRIALS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The best answer, and how far it may be trusted."""
+
+    rate: float
+    confidence: float
+    met: bool
+
+
+def held(task: Task, belief: Belief, known: Sequence[Evidence]) -> Held:
+    """Of the task's promise."""
+    if task.promise == "rate":
+        rate, confidence = belief.best_rate(task.within)
+    else:
+        rate, confidence = belief.best_region(task.width)
+    if task.whole:
+        rate, confidence = _whole(task, belief, rate, confidence)
+    near = sum(abs(math.log(each.load / rate)) <= max(NEAR * task.within, 1.01 / rate) for each in known)
+    return Held(rate, confidence, confidence >= task.confidence and near >= LEAST_TRIALS)
+
+
+def _whole(task: Task, belief: Belief, rate: float, confidence: float) -> tuple[float, float]:
+    """Of whole loads: the promise is also met by the highest that is fine, when the next one is too much."""
+    rates = [float(max(math.floor(rate) + off, 1)) for off in (0, 1)]
+    one = {each: float(belief.below(each + 1) - belief.below(each)) for each in rates}
+    if task.promise == "rate":
+        spread = {
+            r: float(belief.below(r / (1 - task.within)) - belief.below(r / (1 + task.within))) for r in rates
+        }
+        one = {each: max(one[each], spread[each]) for each in rates}
+    best = max(one, key=lambda each: one[each])
+    return best, one[best]
+
+
+def reach(task: Task, trials: Sequence[Trial]) -> float:
+    """The highest load that can be offered: the task's, or less where the generator did not offer what was asked."""
+    short = min((trial.load for trial in trials if trial.limited == "generator"), default=math.inf)
+    able = max(
+        (trial.load for trial in trials if trial.of_server and trial.load < short), default=task.lowest
+    )
+    return task.highest if short == math.inf else max(able, 0.9 * short)

@@ -1,0 +1,193 @@
+"""Our own policy: a belief over the peak rate and the curve's shape, and no more measured than the promise needs.
+
+Each trial updates the belief (`belief/`). The next load is its median, but never much above the highest load that was
+fine; a trial ends when the promise is met with what is in, or when its side is clear; the search ends when the promise
+is met, on no fewer than two trials near the answer, and what could have misled it was looked at (`belief/checks.py`).
+When no shape fits the trials, `bracket.py` decides, which assumes none, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from etude.workbench import anomalies
+from etude.workbench.policies.belief.checks import LOOK_WINDOWS, again, look, recheck_of, recovered, rising
+from etude.workbench.policies.belief.choice import next_load
+from etude.workbench.policies.belief.curves import family
+from etude.workbench.policies.belief.evidence import Evidence, gathered, of_windows
+from etude.workbench.policies.belief.grid import Belief, believed
+from etude.workbench.policies.belief.promise import Held, held, reach
+from etude.workbench.policies.bracket import Bracket
+from etude.workbench.task import Answer, Finding, Offer, Task, Trial
+from etude.workbench.window import Window
+
+LEAST_WINDOWS = 2
+"""The shortest trial."""
+WATCHED = 6
+"""The shortest trial of a load that is fine: it may be compared with later ones, and stalls have to show."""
+LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
+CLEAR = 3.0
+"""A side is clear when the reading is off the limit by so many of its standard deviations."""
+MOST_BLIND = 4
+"""So many trials in a row that tell nothing of the server end the search."""
+MOST_STALLED = 0.2
+"""Share of all response time in stalls beyond which their mean is anybody's guess."""
+MISFIT = 30.0
+"""No shape fits when the squares of all misses sum to so much more than one for each trial."""
+HARMLESS = ("no-windows", "generator-limited", "failing")
+"""Findings that leave the answer as good as it was."""
+
+
+class Posterior:
+    """The policy (`policy.Policy`)."""
+
+    name = "posterior"
+    _fallback = Bracket()
+
+    def __init__(self, watched: int = WATCHED) -> None:
+        """`watched`: windows of the shortest trial of a load that is fine. More see rarer stalls, and cost more."""
+        self.watched = watched
+        family()  # made here, so that no decision waits for it
+
+    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+        """The next load, a second look, or the answer."""
+        known = gathered(task, trials)
+        if not known:
+            return self._fallback.decide(task, trials)
+        if len(trials) - known[-1].order > MOST_BLIND:
+            return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
+        doubt = again(task, known) or recovered(task, known)
+        if doubt is not None:
+            return doubt
+        known = rising(known)
+        belief = believed(task, known)
+        misfit = fits_not(belief, known)
+        if misfit is not None:
+            decision = self._fallback.decide(task, trials)
+            return decision if isinstance(decision, Offer) else with_finding(decision, misfit)
+        bound = beyond(task, trials, belief, known)
+        if bound is not None:
+            return bound
+        now, most = held(task, belief, known), reach(task, trials)
+        if now.met:
+            return look(task, known, now.rate, most) or answer(task, trials, belief, now, "")
+        load, why = next_load(task, belief, known, most)
+        return Offer(load, task.runlength_s, why)
+
+    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+        """When the promise is met with these, or their side of the limit is clear and that is all one wants to know."""
+        known = gathered(task, trials)
+        now = of_windows(task.goal, offer.load, windows, len(trials))
+        if len(windows) < LEAST_WINDOWS or now is None:
+            return False
+        if (
+            any(each.load == offer.load for each in known)
+            and (before := recheck_of(known, offer.load)) is not None
+        ):
+            return compared(before, now)
+        if abs(now.value) >= CLEAR * math.sqrt(now.within):
+            repeated = any(each.load == offer.load for each in known)
+            least = LOOK_WINDOWS if repeated else self.watched if now.value < 0 and known else LEAST_WINDOWS
+            return len(windows) >= least
+        known = rising(known)
+        belief = believed(task, known)
+        if known and fits_not(belief, known) is not None:
+            return self._fallback.enough(task, trials, offer, windows)
+        if held(task, belief, known).met:  # a look: what it is to tell is its own side
+            return len(windows) >= MOST_LOOK_WINDOWS
+        belief = belief.updated(now)
+        return held(task, belief, [*known, now]).met
+
+    def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
+        """The likeliest rate so far."""
+        known = rising(gathered(task, trials))
+        if not known:
+            return Answer(None, 0.0, math.inf, 0.0, False, why, anomalies.findings(task, trials))
+        belief = believed(task, known)
+        misfit = fits_not(belief, known)
+        if misfit is not None:
+            return with_finding(self._fallback.best(task, trials, why), misfit)
+        return answer(task, trials, belief, held(task, belief, known), why)
+
+
+def compared(before: Evidence, now: Evidence) -> bool:
+    """Whether a load that is offered again after an overload is told to be as quick as before, or not."""
+    spread = math.sqrt(before.within + now.within)
+    off = (now.value - before.value) / spread
+    if now.windows >= MOST_LOOK_WINDOWS:
+        return True
+    if now.windows < LEAST_LOOK_WINDOWS:
+        return False
+    return off <= 0 if now.windows < LOOK_WINDOWS else off < 0.7 or off > 1.5 * anomalies.SLOWER
+
+
+def fits_not(belief: Belief, known: Sequence[Evidence]) -> Finding | None:
+    """The finding when trials are too far off even the likeliest of all shapes and peaks."""
+    misses = belief.misses(known)
+    if float(misses @ misses) - len(misses) < MISFIT:
+        return None
+    worst = int(np.argmax(np.abs(misses)))
+    text = f"no shape fits: the trial at {known[worst].load:g} is {abs(misses[worst]):.1f} standard deviations off"
+    return Finding("model-misfit", text + "; decided by halving a bracket instead")
+
+
+def with_finding(found: Answer, finding: Finding) -> Answer:
+    """The same, with one more."""
+    every = (finding, *found.findings)
+    return Answer(
+        found.rate, found.low, found.high, found.confidence, found.kept, found.why or finding.what, every
+    )
+
+
+def beyond(
+    task: Task, trials: Sequence[Trial], belief: Belief, known: Sequence[Evidence]
+) -> Offer | Answer | None:
+    """The end of a search whose peak is outside the loads that can be offered; None while that is not sure."""
+    most = reach(task, trials)
+    under, over = float(belief.below(task.lowest)), 1 - float(belief.below(most))
+    at_lowest = [each for each in known if each.load <= task.lowest and each.value > 0]
+    at_most = [each for each in known if each.load >= 0.97 * most and each.value <= 0]
+    if under >= task.confidence and len(at_lowest) >= 2:
+        higher = min(3 * task.lowest, most)
+        if all(each.load <= task.lowest for each in known) and higher > task.lowest:
+            return Offer(higher, task.runlength_s, "whether a higher load is too much as well")
+        what = f"{task.lowest:g}, the lowest load, is too much already"
+        return bounded(task, trials, Finding("below-lowest", what), 0.0, task.lowest, under)
+    if over >= task.confidence and len(at_most) >= 2:
+        top = max(each.load for each in at_most)
+        limit = "the highest load" if most == task.highest else "the most that the generator could offer"
+        what = f"{top:g}, {limit}, is fine still"
+        return bounded(task, trials, Finding("above-highest", what), top, math.inf, over)
+    return None
+
+
+def bounded(
+    task: Task, trials: Sequence[Trial], finding: Finding, low: float, high: float, sure: float
+) -> Answer:
+    """An answer that is a bound."""
+    return Answer(None, low, high, sure, False, finding.what, (finding, *anomalies.findings(task, trials)))
+
+
+def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: str) -> Answer:
+    """What is believed, unless something was found that it does not allow for."""
+    tail = (1 - task.confidence) / 2
+    found = anomalies.findings(task, trials)
+    against = [each for each in found if each.kind not in HARMLESS and not stands(task, trials, now, each)]
+    if against and not why:
+        why = f"{against[0].kind}: {against[0].what}"
+    low, high = belief.quantile(tail), belief.quantile(1 - tail)
+    return Answer(now.rate, low, high, now.confidence, now.met and not against, why, found)
+
+
+def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> bool:
+    """Whether the promise holds against a finding: stalls are left out, and the answer is as good."""
+    if finding.kind != "stalling" or task.promise != "rate":
+        return finding.kind == "non-monotone" and finding.what.startswith("at ")
+    if anomalies.stalled_share(task, trials) > MOST_STALLED:
+        return False
+    calm = believed(task, rising(gathered(task, [anomalies.without_stalls(task, trial) for trial in trials])))
+    sure = calm.below(now.rate / (1 - task.within)) - calm.below(now.rate / (1 + task.within))
+    return float(sure) >= task.confidence - 0.05

@@ -1,0 +1,227 @@
+"""The policy that believes: how often it is right on servers whose peak is known, and what it does about the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from etude.results.histograms import Counted
+from etude.workbench.goal import Criterion, Goal
+from etude.workbench.policies.belief.choice import GROWTH
+from etude.workbench.policies.belief.evidence import gathered
+from etude.workbench.policies.posterior import Posterior
+from etude.workbench.search import search, spent
+from etude.workbench.task import Answer, Offer, Task
+from etude.workbench.window import Window
+from workbench.policies.simulator import Server, bend, knee, mm1, shelf, slow, task, trial
+
+Curve = Callable[[float], float]
+CURVES = [mm1, slow, knee, shelf, bend]
+
+
+def peaks(count: int, seed: int = 0) -> list[float]:
+    return [float(each) for each in 150 * 10 ** np.random.default_rng(seed).random(count)]
+
+
+def searched(server: Server, what: Task) -> Answer:
+    return search(Posterior(), what, server)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda curve: curve.__name__)
+def test_it_is_within_10_percent_of_the_peak(curve: Curve) -> None:
+    right = kept = covered = 0
+    for seed, peak in enumerate(peaks(10)):
+        answer = searched(Server(curve, peak, seed), task())
+        assert answer.rate is not None
+        right += abs(answer.rate / peak - 1) <= 0.1
+        covered += answer.low <= peak <= answer.high
+        kept += answer.kept
+    assert right >= 9
+    assert covered >= 9
+    assert kept >= 9
+
+
+@pytest.mark.parametrize("curve", [mm1, knee], ids=lambda curve: curve.__name__)
+def test_it_takes_about_seven_short_trials_where_the_curve_is_steep(curve: Curve) -> None:
+    servers = [Server(curve, peak, seed) for seed, peak in enumerate(peaks(10))]
+    for server in servers:
+        searched(server, task())
+    assert np.mean([spent(server.made) for server in servers]) < 0.42 * 3600
+    assert np.mean([trial.ended == "early" for server in servers for trial in server.made]) > 0.9
+
+
+def test_the_region_is_hit_when_the_region_is_promised() -> None:
+    for seed, peak in enumerate(peaks(2)):
+        server = Server(mm1, peak, seed)
+        answer = searched(server, task(promise="region"))
+        assert answer.kept
+        assert answer.rate is not None
+        assert abs(mm1(answer.rate / peak) - 1) <= 0.1
+
+
+def test_no_load_is_far_above_the_highest_that_was_fine() -> None:
+    for seed, peak in enumerate(peaks(8)):
+        server = Server(mm1, peak, seed)
+        searched(server, task())
+        fine = 50.0
+        for each in server.made:
+            assert each.load <= 1.001 * GROWTH * fine
+            fine = max(fine, each.load) if each.load < peak else fine
+
+
+def test_it_never_answers_on_fewer_than_two_trials() -> None:
+    server = Server(knee, 400.0, 1, noise=0.01)
+    searched(server, task(seed_load=400.0, within=0.5))
+    assert len(server.made) >= 2
+
+
+def test_a_good_seed_makes_it_cheaper() -> None:
+    def hours(seeded: bool) -> float:
+        servers = [(Server(mm1, peak, seed), peak) for seed, peak in enumerate(peaks(6))]
+        for server, peak in servers:
+            searched(server, task(seed_load=0.97 * peak if seeded else None))
+        return sum(spent(server.made) for server, _ in servers)
+
+    assert hours(seeded=True) < 0.8 * hours(seeded=False)
+
+
+def test_the_same_trials_give_the_same_decisions() -> None:
+    server = Server(slow, 700.0, 5)
+    searched(server, task())
+    for count in range(len(server.made)):
+        decided = Posterior().decide(task(), server.made[:count])
+        assert isinstance(decided, Offer)
+        assert decided.load == server.made[count].load
+
+
+def test_a_peak_below_the_lowest_load_is_a_bound() -> None:
+    server = Server(mm1, 20.0, 1)
+    answer = searched(server, task())
+    assert (answer.rate, answer.low, answer.high, answer.kept) == (None, 0.0, 50.0, False)
+    assert [each.kind for each in answer.findings] == ["below-lowest"]
+    assert sum(each.load == 50.0 for each in server.made) >= 2
+
+
+def test_a_peak_above_the_highest_load_is_a_bound() -> None:
+    server = Server(mm1, 9000.0, 1)
+    answer = searched(server, task(highest=1000.0))
+    assert (answer.rate, answer.low, answer.high, answer.kept) == (None, 1000.0, math.inf, False)
+    assert [each.kind for each in answer.findings] == ["above-highest"]
+    assert sum(each.load == 1000.0 for each in server.made) >= 2
+
+
+def test_a_generator_that_falls_short_bounds_the_search() -> None:
+    server = Server(mm1, 2000.0, 1, offers=600.0)
+    answer = searched(server, task())
+    assert answer.rate is None
+    assert answer.low >= 0.5 * 600
+    assert answer.high == math.inf
+    assert {each.kind for each in answer.findings} == {"above-highest", "generator-limited"}
+    assert len(server.made) < 20
+
+
+def test_a_generator_that_never_offers_what_it_should_ends_the_search() -> None:
+    server = Server(mm1, 2000.0, 1, offers=1.0)
+    answer = searched(server, task())
+    assert answer.rate is None
+    assert not answer.kept
+    assert len(server.made) == 3
+
+
+def test_when_time_is_up_the_best_is_answered_with_a_wide_interval() -> None:
+    answer = searched(Server(slow, 800.0, 3), task(budget_s=700.0))
+    assert not answer.kept
+    assert "budget" in answer.why
+    assert answer.low < 800.0 < answer.high
+    assert answer.confidence < 0.95
+
+
+def test_a_server_that_stays_slow_after_an_overload_is_named_and_not_vouched_for() -> None:
+    named = 0
+    for seed, peak in enumerate(peaks(8)):
+        answer = searched(Server(mm1, peak, seed, mark=2.3, noise=0.1), task())
+        named += "hysteretic" in {each.kind for each in answer.findings}
+        assert not answer.kept or abs((answer.rate or 0) / peak - 1) <= 0.1
+    assert named >= 7
+
+
+def test_a_server_that_stalls_often_is_named() -> None:
+    named = 0
+    for seed, peak in enumerate(peaks(6)):
+        answer = searched(Server(mm1, peak, seed, stall=0.12), task())
+        named += "stalling" in {each.kind for each in answer.findings}
+    assert named >= 5
+
+
+def test_a_hump_below_the_peak_is_climbed_and_named() -> None:
+    def hump(rho: float) -> float:
+        return mm1(rho) + 1.6 * math.exp(-(((rho - 0.5) / 0.08) ** 2))
+
+    answer = searched(Server(hump, 625.0, 2, noise=0.1), task())
+    assert answer.rate == pytest.approx(625.0, rel=0.1)
+    assert not answer.kept
+    assert "non-monotone" in {each.kind for each in answer.findings}
+
+
+def test_where_no_shape_fits_a_bracket_decides_and_it_says_so() -> None:
+    def steps(rho: float) -> float:
+        return 0.05 if rho < 0.3 else 0.9 if rho < 0.95 else 0.9 + 2.0 * (rho - 0.95)
+
+    server = Server(steps, 700.0, 4, noise=0.02)
+    answer = searched(server, task(budget_s=2500.0))
+    assert "model-misfit" in {each.kind for each in answer.findings}
+    assert not answer.kept
+    decided = Posterior().decide(task(), server.made)
+    assert isinstance(decided, Offer)
+    assert "bracket" in decided.why
+
+
+def test_untroubled_servers_are_not_accused() -> None:
+    accused = []
+    for curve in CURVES:
+        for seed, peak in enumerate(peaks(4, seed=1)):
+            accused += searched(Server(curve, peak, 100 + seed), task()).findings
+    assert len(accused) <= 1
+
+
+def test_whole_loads_are_whole() -> None:
+    server = Server(mm1, 23.4, 2)
+    answer = searched(server, task(lowest=1.0, highest=200.0, whole=True))
+    assert all(each.load == int(each.load) for each in server.made)
+    assert answer.rate in (22.0, 23.0, 24.0)
+    assert answer.kept
+
+
+def test_percentiles_are_searched_for_as_means_are() -> None:
+    goal = Goal((Criterion("percentile", 0.040, 95), Criterion("errors", 0.01)))
+
+    class Histograms(Server):
+        def run(self, offer, enough):  # type: ignore[no-untyped-def]
+            told = super().run(offer, lambda windows: enough([with_counts(each) for each in windows]))
+            self.made[-1] = replace(told, windows=tuple(with_counts(each) for each in told.windows))
+            return self.made[-1]
+
+    def with_counts(window: Window) -> Window:
+        values = np.array([0.3e9, 1.0e9]) * (window.mean_s or 0.0)
+        return replace(window, mean_s=None, latency=Counted(values.astype(np.int64), np.array([90, 10])))
+
+    answer = searched(Histograms(knee, 300.0, 1), task(goal=goal))
+    assert answer.kept
+    assert answer.rate == pytest.approx(300.0, rel=0.1)
+
+
+def test_a_trial_whose_side_is_clear_ends_early_and_one_near_the_limit_goes_on() -> None:
+    policy, offer = Posterior(), Offer(500.0, 180.0, "")
+    before = [trial(50, [0.1] * 2), trial(200, [0.15] * 6)]
+    assert policy.enough(task(), before, offer, trial(500, [40.0, 45.0]).windows)
+    assert not policy.enough(task(), before, offer, trial(500, [1.1, 0.9, 1.05, 0.97]).windows)
+    assert not policy.enough(task(), before, offer, trial(500, [40.0]).windows)
+
+
+def test_trials_that_tell_nothing_count_for_nothing() -> None:
+    known = gathered(task(), [trial(50, []), trial(60, [0.2, 0.2], limited="generator"), trial(70, [0.2])])
+    assert [(each.load, each.order) for each in known] == [(70, 2)]
