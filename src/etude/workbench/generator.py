@@ -1,0 +1,91 @@
+"""Whose limit it was when less was sent than asked for: the server's or the generator's.
+
+A generator that did not offer what it was asked is the commonest wrong answer of a load test. It is the server that was
+at its limit when all requests that may be outstanding were, while the generator had time to spare; in every other
+case it is not known to be, and the trial tells nothing of the server.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from etude.workbench.task import Limited
+
+SHORT = 0.95
+"""Sent, as a share of what was asked for: below this something is at its limit."""
+BUSY = 0.80
+"""Of its cores: a generator above this may itself have been late."""
+AT_LIMIT = 0.90
+"""Of the requests that may be outstanding: the mean is never quite all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """What is known of it before it runs."""
+
+    cores: float = 1.0
+    """How many it can keep busy: its threads."""
+    outstanding: float | None = None
+    """How many requests can be under way at once: its connections. None: not known."""
+    spins: bool = False
+    """It waits by looking at the clock: that its core is busy says nothing."""
+    serves: bool = False
+    """It is itself what is measured (a benchmark of the CPU): its CPU time is the server's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What it did in one trial."""
+
+    asked: float | None
+    """Requests per second; None of closed systems, in which nothing is due."""
+    ran_s: float
+    sent: int | None
+    """Requests begun; None where that is not told."""
+    completed: int
+    failed: int
+    cores: float | None
+    """That it kept busy, or waited for while others had them; None where unknown."""
+    outstanding: float | None
+    """Requests under way, on average over the trial."""
+    refused: int = 0
+    """Requests it could not begin for want of something of its own: descriptors, ports."""
+
+
+def limited(generator: Generator, effort: Effort) -> Limited | None:
+    """Whose limit it was; None where what was asked for was sent."""
+    busy = not (generator.spins or generator.serves) and (effort.cores or 0.0) >= BUSY * generator.cores
+    if effort.refused:
+        return "generator"
+    if effort.asked is None:
+        return "generator" if busy else None
+    if effort.sent is None or not short(effort.asked * effort.ran_s, effort.sent):
+        return None
+    if generator.serves:
+        return "server"
+    if busy or generator.spins or generator.outstanding is None or effort.outstanding is None:
+        return "generator"
+    return "server" if effort.outstanding >= AT_LIMIT * generator.outstanding else "generator"
+
+
+def short(due: float, sent: float) -> bool:
+    """Whether less was sent than 95 % of what was due, by more than the luck of Poisson arrivals (3 sigma)."""
+    return sent < min(SHORT * due, due - 3 * math.sqrt(due))
+
+
+def told(generator: Generator, effort: Effort) -> str:
+    """The trial in a line: asked, sent, completed, failed, and what it took."""
+    ran = max(effort.ran_s, 1e-9)
+    parts = [] if effort.asked is None else [f"asked {effort.asked:.4g}/s"]
+    if effort.sent is not None:
+        parts.append(f"sent {effort.sent / ran:.4g}/s")
+    parts += [f"completed {effort.completed / ran:.4g}/s", f"failed {effort.failed}"]
+    if effort.refused:
+        parts.append(f"refused by the generator {effort.refused}")
+    if effort.cores is not None:
+        parts.append(f"generator {effort.cores:.2f} of {generator.cores:g} cores")
+    if effort.outstanding is not None:
+        most = "" if generator.outstanding is None else f" of {generator.outstanding:g}"
+        parts.append(f"outstanding {effort.outstanding:.3g}{most}")
+    return ", ".join(parts)

@@ -1,0 +1,318 @@
+"""A bench of commands: a system is started once, offered loads by a generator, and ended with all that it started."""
+
+from __future__ import annotations
+
+import math
+import resource
+import shlex
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn
+
+from etude.errors import CommandFailed
+from etude.workbench.bench import Enough
+from etude.workbench.generator import Effort, Generator, limited, told
+from etude.workbench.harnesses import processes
+from etude.workbench.harnesses.located import line_of
+from etude.workbench.harnesses.processes import Command
+from etude.workbench.harnesses.readers import ReaderOf
+from etude.workbench.harnesses.reading import Run, Told, Unreadable
+from etude.workbench.harnesses.tools.sysbench import checkpoints
+from etude.workbench.task import Offer, Task, Trial
+
+_LOOK_S = 0.05
+"""Between looks at the load command: a wake-up costs 0.1 ms, and a window is ten times as long."""
+_CPU_S = 0.25
+"""Between looks at the processes of the load command."""
+_POLL_S = 0.1
+"""Between asking whether the system is ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Command lines, empty where there is none, and how long each may take, s."""
+
+    start: str
+    ready: str
+    load: str
+    drain: str
+    stop: str
+    ready_timeout_s: float = 30.0
+    load_timeout_s: float = 30.0
+    """Beyond its runlength."""
+    drain_timeout_s: float = 30.0
+    stop_timeout_s: float = 30.0
+    grace_s: float = 2.0
+    """Between SIGTERM and SIGKILL."""
+    warmup_s: float = 0.0
+    """Load that is offered before what counts: the first windows are left out."""
+    fresh: bool = False
+    """Start the system anew for each trial."""
+    text: str = ""
+    """Of the file, for the lines of errors."""
+
+
+@dataclass
+class Watched:
+    """What came of one run of the load command."""
+
+    told: list[Told]
+    early: bool = False
+    wrong: str = ""
+    """Why it is no whole run; empty if it is one."""
+    lasted_s: float = 0.0
+    cpu_s: float = 0.0
+
+
+class CommandBench:
+    """Within `with`, makes trials (bench.py)."""
+
+    def __init__(
+        self,
+        path: Path,
+        commands: Commands,
+        filled: Callable[[str], str],
+        reader: ReaderOf,
+        generator: Generator,
+        task: Task,
+        place: Path,
+        *,
+        closed: bool = False,
+        window_s: float = 1.0,
+    ) -> None:
+        self.path, self.commands, self.filled, self.reader = path, commands, filled, reader
+        self.generator, self.task, self.place = generator, task, place
+        self.closed, self.window_s = closed, window_s
+        self.made = 0
+        self.worked = False
+        """Whether a load command has told something: then what fails later is the system's doing."""
+        self._system: Command | None = None
+        self._up = False
+
+    def __enter__(self) -> CommandBench:
+        # What a search that was killed left running in this directory.
+        processes.stop(lambda: processes.left_over(self.place), self.commands.grace_s)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_system()
+        processes.stop(lambda: processes.left_over(self.place), self.commands.grace_s)
+
+    def run(self, offer: Offer, enough: Enough) -> Trial:
+        """One trial. Raises CommandFailed where the system never gets ready, or the load command cannot work."""
+        began = time.monotonic()
+        if not self._up:
+            self._start()
+        self.made += 1
+        watched = self._offer(offer, enough)
+        # Ready again means that it has recovered; a system that does not is started anew for the next trial.
+        alive = self._alive() and self._drained() and self._ready(self.commands.ready_timeout_s)
+        if watched.wrong and not watched.told and alive and not self.worked:
+            self._fail("load", f"{watched.wrong}; the system was ready all the time")
+        self.worked = self.worked or bool(watched.told)
+        if not alive or self.commands.fresh:
+            self._end_system()
+        return self._trial(offer, watched, alive, time.monotonic() - began)
+
+    def _trial(self, offer: Offer, watched: Watched, alive: bool, cost_s: float) -> Trial:
+        windows = tuple(each.window for each in watched.told)
+        effort = self._effort(offer, watched)
+        whose = limited(self.generator, effort) if windows else None
+        note = told(self.generator, effort)
+        ended = "early" if watched.early else "whole"
+        if watched.wrong:
+            note = f"{watched.wrong}; {note}"
+            ended = "died"
+            whose = "generator" if alive else None  # by itself, or with the system
+        if not alive:
+            note = f"the system did not recover and is started anew; {note}"
+            ended = "died" if watched.wrong else ended
+        return Trial(
+            offer.load,
+            offer.runlength_s,
+            windows,
+            cost_s,
+            "early" if ended == "early" else "died" if ended == "died" else "whole",
+            whose,
+            note,
+        )
+
+    def _effort(self, offer: Offer, watched: Watched) -> Effort:
+        all_told = watched.told
+        ran_s = sum(each.window.duration_s for each in all_told)
+        known = [each.sent for each in all_told if each.sent is not None]
+        waited_s = sum(
+            each.busy_s if each.busy_s is not None else (each.window.mean_s or 0.0) * each.window.completed
+            for each in all_told
+        )
+        return Effort(
+            None if self.closed else offer.load,
+            ran_s,
+            sum(known) if len(known) == len(all_told) and known else None,
+            sum(each.window.completed for each in all_told),
+            sum(each.window.failed for each in all_told),
+            watched.cpu_s / watched.lasted_s if watched.lasted_s else None,
+            waited_s / ran_s if ran_s else None,
+            sum(each.refused for each in all_told),
+        )
+
+    def _offer(self, offer: Offer, enough: Enough) -> Watched:
+        """Run the load command, reading what it tells, until it ends, is told to, or hangs."""
+        runlength_s = math.ceil(offer.runlength_s + self.commands.warmup_s)
+        log = self.place / f"load-{self.made}"
+        for old in self.place.glob("load-*"):  # logs of trials whose windows are kept
+            with suppress(OSError):
+                old.unlink()
+        run = Run(offer.load, self.closed, float(runlength_s), self.window_s, str(log))
+        reader, watched = self.reader(run), Watched([])
+        before = _used_by_children_s()
+        errors = self.place / "load.err"
+        command = processes.begin(self._load_line(offer, run), self.place, errors)
+        until = command.began_s + runlength_s + self.commands.load_timeout_s
+        skipped_s = 0.0
+        try:
+            while True:
+                chunk = b"".join(processes.said(command, _LOOK_S))
+                command.look(_CPU_S)
+                self._listen()
+                status = command.process.poll()
+                found = reader.feed(chunk.decode("utf-8", "replace"))
+                if status is not None:
+                    found += reader.feed(b"".join(processes.said(command, 0.0)).decode("utf-8", "replace"))
+                    found += [] if status else reader.end()
+                for each in found:
+                    # A window that is within it for the most part: they are not cut to the millisecond.
+                    if skipped_s + each.window.duration_s / 2 < self.commands.warmup_s:
+                        skipped_s += each.window.duration_s
+                    else:
+                        watched.told.append(each)
+                if status is not None:
+                    watched.wrong = (
+                        f"the load command ended with {status}: {_said(command, errors)}" if status else ""
+                    )
+                    break
+                if time.monotonic() > until:
+                    watched.wrong = (
+                        f"the load command did not end within {self.commands.load_timeout_s:g} s more"
+                    )
+                    break
+                if found and watched.told and enough([each.window for each in watched.told]):
+                    watched.early = True
+                    break
+        except Unreadable as error:
+            watched.wrong = str(error)
+        finally:
+            watched.lasted_s = time.monotonic() - command.began_s
+            processes.end(command, self.commands.grace_s)
+        command.used_s = max(command.used_s, _used_by_children_s() - before)
+        watched.cpu_s = command.cpu_s
+        return watched
+
+    def _load_line(self, offer: Offer, run: Run) -> str:
+        whole = self.task.whole or float(offer.load).is_integer()
+        values = {
+            "load": str(round(offer.load)) if whole else f"{offer.load:.6g}",
+            "runlength": str(math.ceil(run.runlength_s)),
+            "seed": str(self.task.seed * 1000 + self.made),
+            "requests": str(max(math.ceil(offer.load * run.runlength_s), 1)),
+            "log": shlex.quote(run.log),
+            "checkpoints": checkpoints(run),
+        }
+        line = self.commands.load
+        for name, value in values.items():
+            line = line.replace(f"{{{name}}}", value)
+        return self.filled(line)
+
+    def _start(self) -> None:
+        """Start the system and wait until it is ready."""
+        if self.commands.start:
+            self._system = processes.begin(self.filled(self.commands.start), self.place)
+        if self._ready(self.commands.ready_timeout_s):
+            self._up = True
+            return
+        system = self._system
+        status = system.process.poll() if system else None
+        said = _said(system)
+        self._end_system()
+        if status:
+            self._fail("start", f"the system ended with {status} before it was ready: {said}")
+        within = f"within {self.commands.ready_timeout_s:g} s"
+        self._fail("ready" if self.commands.ready else "start", f"the system was not ready {within}: {said}")
+
+    def _ready(self, within_s: float) -> bool:
+        """Whether it answers, asked again and again; without a ready command, whether it was not seen to fail."""
+        until = time.monotonic() + within_s
+        while self._alive():
+            if not self.commands.ready:
+                return True
+            if self._command(self.commands.ready, max(until - time.monotonic(), 0.1)) == 0:
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_POLL_S)
+        return False
+
+    def _alive(self) -> bool:
+        """A start command that has ended well has left its system running by itself."""
+        if self._system is None:
+            return True
+        self._listen()
+        return not self._system.process.poll()
+
+    def _listen(self) -> None:
+        """To the system: one whose output nobody takes would stop."""
+        for _ in processes.said(self._system, 0.0) if self._system else ():
+            pass
+
+    def _drained(self) -> bool:
+        if not self.commands.drain:
+            return True
+        return self._command(self.commands.drain, self.commands.drain_timeout_s) == 0
+
+    def _command(self, line: str, within_s: float) -> int | None:
+        """The exit status of a command; None where it took too long and was ended."""
+        command = processes.begin(self.filled(line), self.place)
+        until = time.monotonic() + within_s
+        try:
+            while command.process.poll() is None and time.monotonic() < until:
+                for _ in processes.said(command, 0.02):
+                    pass
+            return command.process.poll()
+        finally:
+            processes.end(command, self.commands.grace_s)
+
+    def _end_system(self) -> None:
+        if self.commands.stop and (self._system is not None or self._up):
+            self._command(self.commands.stop, self.commands.stop_timeout_s)
+        if self._system is not None:
+            processes.end(self._system, self.commands.grace_s)
+        processes.stop(lambda: processes.left_over(self.place), self.commands.grace_s)
+        self._system, self._up = None, False
+
+    def _fail(self, word: str, what: str) -> NoReturn:
+        line = line_of(self.commands.text, "commands", word)
+        raise CommandFailed(f"{self.path}:{line}: [commands] {word}: {what}")
+
+
+def _said(command: Command | None, errors: Path | None = None) -> str:
+    """The last that a command said: on the stream of errors if that is a file and holds something."""
+    if errors is not None:
+        with suppress(OSError):
+            if text := errors.read_bytes()[-processes.TAIL :].strip():
+                return processes.tail(text)
+    if command is None:
+        return "it said nothing"
+    for _ in processes.said(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
+        pass
+    return processes.tail(command.output)
+
+
+def _used_by_children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

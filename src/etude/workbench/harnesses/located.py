@@ -1,0 +1,147 @@
+"""Tables of a TOML file that know where they stand, so that an error in them is one line: FILE:LINE: what, expected.
+
+tomllib gives lines for errors of syntax only; for all others the key's line is looked for in the text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from etude.errors import InputError
+from etude.results.units import TIME, Unit
+
+_NUMBER = re.compile(r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table: its keys are asked for by type and unit; what is of another kind is an InputError."""
+
+    path: Path
+    text: str
+    name: str
+    """As in its header; empty for the whole file."""
+    values: Mapping[str, Any]
+
+    def fail(self, key: str | None, what: str) -> NoReturn:
+        """Raises the InputError of a key, or of the table."""
+        raise InputError(f"{self.path}:{line_of(self.text, self.name, key)}: {what}")
+
+    def named(self, key: str) -> str:
+        """The key as it is called in messages."""
+        return f"[{self.name}] {key}" if self.name else key
+
+    def only(self, known: Collection[str]) -> None:
+        """Refuses other keys, with the nearest that is known."""
+        for key in self.values:
+            if key not in known:
+                alike = difflib.get_close_matches(key, known, 1)
+                hint = f": {alike[0]}?" if alike else f": known are {', '.join(sorted(known))}"
+                self.fail(key, f"{self.named(key)} is not known{hint}")
+
+    def text_at(self, key: str, default: str = "") -> str:
+        """A text."""
+        value = self.values.get(key, default)
+        if not isinstance(value, str):
+            self.fail(key, f"{self.named(key)} is {value!r}: expected a text in quotes")
+        return value
+
+    def one_of(self, key: str, known: Collection[str], default: str | None = None) -> str:
+        """A text that is one of these."""
+        value = self.values.get(key, default)
+        if value not in known:
+            said = "is missing" if value is None else f"is {value!r}"
+            self.fail(key if key in self.values else None, f"{self.named(key)} {said}: expected {_or(known)}")
+        return str(value)
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """true or false."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            self.fail(key, f"{self.named(key)} is {value!r}: expected true or false")
+        return value
+
+    def number(self, key: str, default: float | None = None, *, least: float = 0.0) -> float | None:
+        """A number above `least`; None, or the default, where the key is absent."""
+        value = self.values.get(key, default)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            self.fail(key, f"{self.named(key)} is {value!r}: expected a number")
+        if value <= least:
+            self.fail(key, f"{self.named(key)} is {value:g}: expected more than {least:g}")
+        return float(value)
+
+    def seconds(self, key: str, default: float | None = None) -> float | None:
+        """A time such as "40 ms", in s; not below 0."""
+        value = self.values.get(key)
+        if value is None:
+            return default
+        match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+        unit: Unit | None = TIME.get(match[2]) if match else None
+        if match is None or unit is None:
+            self.fail(key, f'{self.named(key)} is {value!r}: expected a time with its unit, as "40 ms"')
+        return unit.of(float(match[1]))
+
+    def share(self, key: str, default: float | None = None) -> float | None:
+        """A share such as "5 %" or 0.05; above 0 and below 1."""
+        value = self.values.get(key)
+        if value is None:
+            return default
+        match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+        share = float(match[1]) / 100 if match and match[2] in ("%", "percent") else value
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+            self.fail(key, f'{self.named(key)} is {value!r}: expected a share, as "5 %" or 0.05')
+        return float(share)
+
+    def section(self, key: str) -> Section:
+        """A table within; empty where it is absent."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            self.fail(key, f"{self.named(key)} is {value!r}: expected a table")
+        return Section(self.path, self.text, f"{self.name}.{key}" if self.name else key, value)
+
+
+def document(path: Path) -> Section:
+    """The whole file. Raises InputError where it cannot be read or is no TOML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"{path}: cannot be read: {reason}") from None
+    try:
+        return Section(path, text, "", tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        found = re.fullmatch(
+            r"(.*?)(?: \(at (?:line ([0-9]+), column [0-9]+|end of document)\))?", str(error)
+        )
+        line = found[2] if found and found[2] else len(text.splitlines()) or 1
+        raise InputError(f"{path}:{line}: is no TOML: {found[1] if found else error}") from None
+
+
+def line_of(text: str, section: str, key: str | None) -> int:
+    """Where a key of a table stands, from 1; where the table begins if it is not found; else 1."""
+    inside, begins = not section, 1
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line)
+        if header:
+            inside = header[1].replace('"', "") == section
+            begins = number if inside else begins
+        elif inside and key is not None and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
+            return number
+    if begins == 1 and "." in section:  # written within another: outer.inner = or inner = { … }
+        outer, inner = section.rsplit(".", 1)
+        return line_of(text, outer, inner)
+    return begins
+
+
+def _or(words: Collection[str]) -> str:
+    *most, last = [f'"{word}"' for word in words]
+    return f"{', '.join(most)} or {last}" if most else last

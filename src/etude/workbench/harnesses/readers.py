@@ -1,0 +1,204 @@
+"""Readers of load commands that no module of `tools` knows: streamed windows, JSON paths, regular expressions."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from etude.results.histograms import BadHistogram, Counted, decode
+from etude.results.units import Unit
+from etude.workbench.harnesses.reading import Reader, Run, Told, Unreadable, excerpt
+from etude.workbench.harnesses.tools import fio, httperf, pgbench, sysbench
+from etude.workbench.window import Window
+
+TOOLS = {"pgbench": pgbench, "httperf": httperf, "fio": fio, "sysbench": sysbench}
+
+MOST_TEXT = 16 << 20
+"""Bytes of output that a reader of the whole keeps."""
+
+ReaderOf = Callable[[Run], Reader]
+
+
+@dataclass
+class Windows:
+    """JSON lines, one a window, as they come (docs/formats.md, "Windows"; `mean_s` beside or instead of `latency`)."""
+
+    run: Run
+    _text: str = ""
+    _seen: str = ""
+    _found: bool = False
+
+    def feed(self, text: str) -> list[Told]:
+        """Of the lines that are whole. A line that does not begin with a brace is the tool's own talk."""
+        *lines, self._text = (self._text + text).split("\n")
+        self._seen = (self._seen + text)[-2048:]
+        found = [told(line) for line in lines if line.lstrip().startswith("{")]
+        self._found = self._found or bool(found)
+        return found
+
+    def end(self) -> list[Told]:
+        """A last line without its end is left out."""
+        if not self._found:
+            raise Unreadable(
+                f"what it printed ends with {excerpt(self._seen)!r}: expected windows, JSON lines"
+            )
+        return []
+
+
+def told(line: str) -> Told:
+    """One window. Raises Unreadable."""
+    try:
+        document = json.loads(line)
+        if not isinstance(document, dict):
+            raise TypeError
+        duration_s = float(document["duration_s"])
+        completed, failed = _count(document, "completed", 0), _count(document, "failed", 0)
+        started = _count(document, "started", None)
+        offered = _count(document, "offered", started if started is not None else completed + failed)
+        mean_s = None if document.get("mean_s") is None else float(document["mean_s"])
+        latency = decode(document["latency"]) if document.get("latency") else None
+    except (ValueError, KeyError, TypeError, BadHistogram) as error:
+        why = (
+            str(error) if isinstance(error, BadHistogram) else "expected {duration_s, offered, completed, …}"
+        )
+        raise Unreadable(f"a window is {line[:80]!r}: {why}") from None
+    if not (0 < duration_s < math.inf) or (mean_s is not None and not 0 <= mean_s < math.inf):
+        raise Unreadable(f"a window is {line[:80]!r}: expected times above 0")
+    if mean_s is None and latency is not None and latency.counts.size:
+        mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
+    return Told(Window(duration_s, offered, completed, failed, mean_s, latency), started)
+
+
+def _count(document: Mapping[str, Any], name: str, default: Any) -> Any:
+    value = document.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(name)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one figure stands in what was printed, and its unit."""
+
+    where: str
+    """A path such as $.jobs[0].read.iops, or a regular expression with one group."""
+    unit: Unit
+
+    def steps(self) -> list[str | int]:
+        """Of a path: names and numbers."""
+        parts = re.findall(r"\.([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]+)\"\]", self.where.removeprefix("$"))
+        return [int(index) if index else name or quoted for name, index, quoted in parts]
+
+
+FIGURES = ("duration", "offered", "sent", "completed", "failed", "mean", "max")
+"""Beside percentiles, `p95`: what a reader of the whole looks for."""
+
+
+@dataclass
+class Figures:
+    """One window at the end, from single figures."""
+
+    run: Run
+    places: Mapping[str, Place]
+    find: Callable[[str, Mapping[str, Place]], Mapping[str, float]]
+    """The figures in what was printed, in base units (rates in 1/s). Raises Unreadable."""
+    _text: list[str] = field(default_factory=list)
+    _size: int = 0
+
+    def feed(self, text: str) -> list[Told]:
+        """Nothing before the end."""
+        self._size += len(text)
+        if self._size > MOST_TEXT:
+            raise Unreadable(f"it printed more than {MOST_TEXT >> 20} MiB: expected a report")
+        self._text.append(text)
+        return []
+
+    def end(self) -> list[Told]:
+        """The one window."""
+        found = self.find("".join(self._text), self.places)
+        duration_s = found.get("duration", self.run.runlength_s)
+        if duration_s <= 0:
+            raise Unreadable(f"the duration is {duration_s:g} s: expected more than 0")
+
+        def number(name: str) -> int:
+            value = found.get(name, 0.0)
+            return round(value * duration_s if self._is_rate(name) else value)
+
+        completed, failed = number("completed"), number("failed")
+        sent = number("sent") if "sent" in self.places else None
+        begun = completed + failed if sent is None else sent
+        offered = number("offered") if "offered" in self.places else self.run.due(0.0, duration_s, begun)
+        mean_s = found.get("mean") if completed else None
+        window = Window(duration_s, offered, completed, failed, mean_s, coarse(found, completed))
+        return [Told(window, begun)]
+
+    def _is_rate(self, name: str) -> bool:
+        return name in self.places and self.places[name].unit.base == "1/s"
+
+
+def coarse(found: Mapping[str, float], completed: int) -> Counted | None:
+    """A histogram with classes between the percentiles that are known; above the last, the maximum or the last."""
+    known = sorted((float(name[1:]), s) for name, s in found.items() if re.fullmatch(r"p[0-9.]+", name))
+    if not known or not completed:
+        return None
+    upper = [*known, (100.0, max(found.get("max", 0.0), known[-1][1]))]
+    # Nearest rank: that many answers are at most the percentile.
+    ranks = [math.ceil(completed * percent / 100) for percent, _ in upper]
+    counts = np.diff([0, *ranks])
+    values = np.array([max(round(s * 1e9), 1) for _, s in upper], dtype=np.int64)
+    kept = counts > 0
+    return Counted(values[kept], counts[kept].astype(np.int64))
+
+
+def by_path(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
+    """From a JSON document, with or without other text before it."""
+    begins = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text, begins) if begins >= 0 else (None, 0)
+    except ValueError:
+        document = None
+    if document is None:
+        raise Unreadable(f"what it printed ends with {excerpt(text)!r}: expected JSON")
+    found = {}
+    for name, place in places.items():
+        value = document
+        for step in place.steps():
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                raise Unreadable(f"{name}: {place.where} is not in what it printed") from None
+        if value is None and name not in ("completed", "duration"):
+            continue  # a tool to which nothing came back has no latency
+        found[name] = _number(name, place, value)
+    return found
+
+
+def by_expression(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
+    """From lines of text: the last that matches counts."""
+    found = {}
+    for name, place in places.items():
+        matches = list(re.finditer(place.where, text, re.MULTILINE))
+        if not matches:
+            raise Unreadable(
+                f"{name}: nothing it printed matches {place.where!r}: it ends with {excerpt(text)!r}"
+            )
+        found[name] = _number(name, place, matches[-1][1])
+    return found
+
+
+def _number(name: str, place: Place, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool) or not 0 <= number < math.inf:
+        raise Unreadable(f"{name}: {str(value)[:40]!r} at {place.where} is no number of 0 or more")
+    return place.unit.of(number)

@@ -1,0 +1,283 @@
+"""A harness in a TOML file: what is searched for, the commands that make a trial, and how what they print is read.
+
+docs/workbench.md describes the file. Every error in it is one line: FILE:LINE: what, and what was expected.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from etude.errors import UsageError
+from etude.results.units import ONE, PER_SECOND, SECOND, TIME, Unit
+from etude.workbench.bench import Bench
+from etude.workbench.generator import Generator
+from etude.workbench.goal import Criterion, Goal
+from etude.workbench.harnesses.command import CommandBench, Commands
+from etude.workbench.harnesses.located import Section, document
+from etude.workbench.harnesses.readers import (
+    FIGURES,
+    TOOLS,
+    Figures,
+    Place,
+    ReaderOf,
+    Windows,
+    by_expression,
+    by_path,
+)
+from etude.workbench.task import Task
+
+SECTIONS = ("name", "goal", "load", "promise", "commands", "reader", "generator", "factors")
+GIVEN = ("load", "runlength", "seed", "requests", "place", "here", "log", "checkpoints")
+"""What may stand in braces in commands, beside the factors; the first four, and the last two, only in `load`."""
+OF_LOAD = ("load", "runlength", "seed", "requests", "log", "checkpoints")
+WORDS = ("start", "ready", "load", "drain", "stop")
+_BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
+_RATES = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
+
+
+@dataclass(frozen=True)
+class Harness:
+    """One that was read."""
+
+    path: Path
+    name: str
+    task: Task
+    text: str
+    unit: str
+    """Of its load: requests/s or clients."""
+    commands: Commands
+    reader: ReaderOf
+    generator: Generator
+    factors: Mapping[str, str]
+    """With their usual values."""
+    window_s: float = 1.0
+    """Of readers that cut windows themselves."""
+
+    @contextmanager
+    def bench(self, factors: Mapping[str, str], place: Path) -> Iterator[Bench]:
+        """A bench for one configuration, in a scratch directory; at the end all that it started is ended.
+
+        Raises UsageError for a factor that the file does not have."""
+        for name in factors:
+            if name not in self.factors:
+                alike = difflib.get_close_matches(name, self.factors, 1)
+                hint = f": {alike[0]}?" if alike else ": its [factors] name all that there are"
+                raise UsageError(f"{self.path}: has no factor {name!r}{hint}")
+        place.mkdir(parents=True, exist_ok=True)
+        values = {
+            **self.factors,
+            **factors,
+            "place": str(place.resolve()),
+            "here": str(self.path.resolve().parent),
+        }
+        filled = partial(fill, values={name: shlex.quote(value) for name, value in values.items()})
+        bench = CommandBench(
+            self.path, self.commands, filled, self.reader, self.generator, self.task, place.resolve(),
+            closed=self.unit == "clients", window_s=self.window_s,
+        )  # fmt: skip
+        with bench:
+            yield bench
+
+
+def read_harness(path: Path) -> Harness:
+    """Read the file. Raises InputError: one line that says where and what."""
+    whole = document(path)
+    whole.only(SECTIONS)
+    factors = {name: _factor(whole.section("factors"), name) for name in whole.section("factors").values}
+    commands = _commands(whole.section("commands"), factors)
+    reader, spins = _reader(whole.section("reader"), whole.section("commands"), commands)
+    load = whole.section("load")
+    _judged(whole, commands)
+    return Harness(
+        path,
+        whole.text_at("name", path.stem),
+        _task(whole, load),
+        whole.text,
+        load.one_of("unit", ("requests/s", "clients"), "requests/s"),
+        commands,
+        reader,
+        _generator(whole.section("generator"), spins),
+        factors,
+        _positive(whole.section("reader"), "window", 1.0),
+    )
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """A command with what stands in braces replaced; braces around anything else are the shell's own."""
+    return _BRACES.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def _factor(section: Section, name: str) -> str:
+    value = section.values[name]
+    if name in GIVEN or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
+        section.fail(
+            name, f"a factor cannot be called {name!r}: expected letters, and none of {', '.join(GIVEN)}"
+        )
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        section.fail(
+            name, f"{section.named(name)} is {value!r}: expected its usual value, a text or a number"
+        )
+    return str(value)
+
+
+def _task(whole: Section, load: Section) -> Task:
+    load.only(("lowest", "highest", "unit", "whole", "runlength", "step", "begin", "seed"))
+    promise = whole.section("promise")
+    promise.only(("within", "confidence", "kind", "budget", "width", "accuracy"))
+    lowest, highest = load.number("lowest"), load.number("highest")
+    if lowest is None or highest is None:
+        load.fail(None, f"[load] {'lowest' if lowest is None else 'highest'} is missing: expected a load")
+    if highest <= lowest:
+        load.fail("highest", f"[load] highest is {highest:g}: expected more than lowest, {lowest:g}")
+    begin = load.number("begin")
+    if begin is not None and not lowest <= begin <= highest:
+        load.fail("begin", f"[load] begin is {begin:g}: expected a load from {lowest:g} to {highest:g}")
+    seed = load.number("seed", 0, least=-1)
+    return Task(
+        _goal(whole.section("goal")),
+        lowest,
+        highest,
+        begin,
+        "region" if promise.one_of("kind", ("rate", "region"), "rate") == "region" else "rate",
+        promise.share("within", 0.10) or 0.10,
+        promise.share("confidence", 0.95) or 0.95,
+        promise.share("width", 0.10) or 0.10,
+        promise.share("accuracy", 0.90) or 0.90,
+        _positive(load, "runlength", 180.0),
+        load.number("step"),
+        load.flag("whole") or load.values.get("unit") == "clients",
+        None if "budget" not in promise.values else _positive(promise, "budget", 0.0),
+        int(seed or 0),
+    )
+
+
+def _positive(section: Section, key: str, default: float) -> float:
+    found = section.seconds(key, default)
+    if not found:
+        section.fail(key, f"{section.named(key)} is {section.values[key]!r}: expected more than no time")
+    return found
+
+
+def _goal(goal: Section) -> Goal:
+    criteria = []
+    for key in goal.values:
+        percentile = re.fullmatch(r"p([0-9]{1,2}(?:\.[0-9]+)?)", key)
+        if key == "mean":
+            criteria.append(Criterion("mean", _positive(goal, key, 0.0)))
+        elif percentile and 0 < float(percentile[1]) < 100:
+            criteria.append(Criterion("percentile", _positive(goal, key, 0.0), float(percentile[1])))
+        elif key == "errors":
+            criteria.append(Criterion("errors", goal.share(key) or 0.0))
+        else:
+            goal.only(("mean", "p95", "p99", "p50", "errors"))
+    if not criteria:
+        goal.fail(
+            None, '[goal] is missing: expected at least one of mean = "40 ms", p95 = "100 ms", errors = "1 %"'
+        )
+    return Goal(tuple(criteria))
+
+
+def _commands(section: Section, factors: Collection[str]) -> Commands:
+    times = ("ready_timeout", "load_timeout", "drain_timeout", "stop_timeout", "grace", "warmup")
+    section.only((*WORDS, *times, "fresh"))
+    if not section.text_at("load"):
+        section.fail(
+            None, "[commands] load is missing: expected the command that offers {load} for {runlength} s"
+        )
+    for word in WORDS:
+        known = [*factors, *(name for name in GIVEN if word == "load" or name not in OF_LOAD)]
+        for name in _BRACES.findall(section.text_at(word)):
+            if name not in known:
+                alike = difflib.get_close_matches(name, known, 1)
+                hint = f"{{{alike[0]}}}?" if alike else f"known are {', '.join(sorted(known))}"
+                section.fail(word, f"[commands] {word} has {{{name}}}, which is not known: {hint}")
+    if "{load}" not in section.text_at("load") and "{requests}" not in section.text_at("load"):
+        section.fail("load", "[commands] load has no {load}: it would offer the same each time")
+    spans = {f"{name}_s": section.seconds(name) for name in times}
+    given: dict[str, Any] = {name: seconds for name, seconds in spans.items() if seconds is not None}
+    start, ready, load, drain, stop = (section.text_at(word) for word in WORDS)
+    read = Commands(start, ready, load, drain, stop, fresh=section.flag("fresh"), text=section.text)
+    return replace(read, **given)
+
+
+def _reader(section: Section, commands: Section, given: Commands) -> tuple[ReaderOf, bool]:
+    """And whether its tool spins."""
+    kinds = ("windows", "json", "regex", *TOOLS)
+    kind = section.one_of("kind", kinds)
+    if kind in TOOLS:
+        section.only(("kind", "window"))
+        tool = TOOLS[kind]
+        if tool.NEEDS not in given.load:
+            commands.fail("load", f"[commands] load has no {tool.NEEDS}: a reader of kind {kind!r} needs it")
+        return tool.reader, tool.SPINS
+    section.only(("kind",) if kind == "windows" else ("kind", "values"))
+    if kind == "windows":
+        return Windows, False
+    places = _places(section.section("values"), "at" if kind == "json" else "find")
+    return partial(Figures, places=places, find=by_path if kind == "json" else by_expression), False
+
+
+def _places(values: Section, word: str) -> dict[str, Place]:
+    found = {}
+    for name in values.values:
+        percentile = re.fullmatch(r"p[0-9]{1,2}(?:\.[0-9]+)?", name)
+        if name not in FIGURES and not percentile:
+            values.only((*FIGURES, "p50", "p95", "p99"))
+        place = values.section(name)
+        place.only((word, "unit"))
+        where, unit = place.text_at(word), place.text_at("unit")
+        timed = name in ("duration", "mean", "max") or percentile is not None
+        known: Mapping[str, Unit] = TIME if timed else _RATES
+        if unit not in known:
+            expected = '"ns", "us", "ms" or "s"' if timed else '"1/s", or none for a count'
+            place.fail("unit", f"{place.named('unit')} is {unit!r}: expected {expected}")
+        if word == "find" and (groups := _groups(where)) != 1:
+            said = "is no regular expression" if groups is None else f"has {groups} groups"
+            place.fail(word, f"{place.named(word)} {said}: expected one, with one group around the number")
+        if not where or (word == "at" and not where.startswith("$")):
+            place.fail(word, f"{place.named(word)} is {where!r}: expected a path, as $.jobs[0].read.iops")
+        found[name] = Place(where, known[unit] if unit else (SECOND if timed else ONE))
+    if "completed" not in found:
+        values.fail(
+            None, f"[{values.name}] completed is missing: expected where the number of answers stands"
+        )
+    return found
+
+
+def _groups(expression: str) -> int | None:
+    try:
+        return re.compile(expression).groups
+    except re.error:
+        return None
+
+
+def _judged(whole: Section, given: Commands) -> None:
+    """Refuses a goal that the reader cannot judge."""
+    reader, goal = whole.section("reader"), whole.section("goal")
+    kind, values = reader.values.get("kind"), reader.section("values").values
+    for key in goal.values:
+        if kind in ("json", "regex") and key != "errors" and key not in values:
+            goal.fail(key, f"[goal] {key} cannot be judged: expected [reader.values] {key}, where it stands")
+        if kind in ("json", "regex") and key == "errors" and "failed" not in values:
+            goal.fail(key, "[goal] errors cannot be judged: expected [reader.values] failed, where it stands")
+        option = TOOLS[kind].HISTOGRAM if kind in TOOLS else ""
+        if re.fullmatch(r"p[0-9.]+", key) and option not in given.load:
+            goal.fail(key, f"[goal] {key} cannot be judged: expected {option} in the load command")
+
+
+def _generator(section: Section, spins: bool) -> Generator:
+    section.only(("cores", "outstanding", "spins", "serves"))
+    return Generator(
+        section.number("cores", 1.0) or 1.0,
+        section.number("outstanding"),
+        section.flag("spins", spins),
+        section.flag("serves"),
+    )

@@ -1,0 +1,1 @@
+"""Tools whose reports are understood as they are: one module each."""

@@ -1,0 +1,79 @@
+"""A generator that did not offer what it was asked is never mistaken for a saturated server."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.workbench.generator import Effort, Generator, limited, short, told
+
+POOL = Generator(outstanding=8)
+
+
+def effort(**changed: object) -> Effort:
+    fields = {
+        "asked": 100.0,
+        "ran_s": 60.0,
+        "sent": 4000,
+        "completed": 4000,
+        "failed": 0,
+        "cores": 0.1,
+        "outstanding": 7.9,
+    }
+    return Effort(**{**fields, **changed})  # type: ignore[arg-type]
+
+
+def test_it_is_the_server_when_all_that_may_be_outstanding_is_and_the_generator_is_idle() -> None:
+    assert limited(POOL, effort()) == "server"
+
+
+@pytest.mark.parametrize(
+    ("generator", "changed"),
+    [
+        pytest.param(POOL, {"cores": 0.8}, id="busy"),
+        pytest.param(POOL, {"outstanding": 5.0}, id="not all outstanding"),
+        pytest.param(Generator(), {}, id="limit unknown"),
+        pytest.param(Generator(spins=True), {"cores": 1.0}, id="spins and is late"),
+        pytest.param(POOL, {"sent": 6000, "refused": 3}, id="refused by itself"),
+    ],
+)
+def test_in_every_other_case_it_is_the_generator(generator: Generator, changed: dict[str, object]) -> None:
+    assert limited(generator, effort(**changed)) == "generator"
+
+
+@pytest.mark.parametrize(
+    ("generator", "changed"),
+    [
+        pytest.param(POOL, {"sent": 5800}, id="97 % were sent"),
+        pytest.param(POOL, {"sent": 5800, "cores": 0.99}, id="busy but in time"),
+        pytest.param(Generator(spins=True), {"sent": 5990, "cores": 1.0}, id="spins and is in time"),
+        pytest.param(POOL, {"sent": None}, id="not told"),
+        pytest.param(POOL, {"ran_s": 4.0, "sent": 360}, id="a short run and the luck of arrivals"),
+    ],
+)
+def test_who_sent_what_was_asked_is_not_limited(generator: Generator, changed: dict[str, object]) -> None:
+    assert limited(generator, effort(**changed)) is None
+
+
+def test_what_is_itself_measured_is_the_server_however_busy() -> None:
+    assert limited(Generator(serves=True), effort(cores=1.0)) == "server"
+
+
+def test_of_a_closed_system_only_a_busy_generator_is_told() -> None:
+    assert limited(POOL, effort(asked=None)) is None
+    assert limited(POOL, effort(asked=None, cores=0.9)) == "generator"
+
+
+@given(st.floats(1, 1e6), st.floats(0, 1))
+def test_short_is_below_95_percent_and_beyond_three_sigma(due: float, share: float) -> None:
+    if short(due, due * share):
+        assert share < 0.95
+        assert due * (1 - share) > 3 * due**0.5 * 0.999
+
+
+def test_a_trial_says_asked_sent_completed_failed_and_what_the_generator_took() -> None:
+    line = told(POOL, effort(failed=7))
+    assert line == (
+        "asked 100/s, sent 66.67/s, completed 66.67/s, failed 7, generator 0.10 of 1 cores, outstanding 7.9 of 8"
+    )
