@@ -3,7 +3,7 @@
 # peak-disk.sh fio PLACE RATE SECONDS SEED: fio on it, that many random reads a second in all.
 #
 # The device is a loop device on a file in PLACE, the limit that of a cgroup (blkio of version 1, or io of version 2)
-# which fio joins. Without root it is the file itself, and the peak that of the disk below. `start` runs until it is ended.
+# which fio joins. Without root it is the file itself, and the peak that of the disk below. It runs until it is ended.
 set -eu
 readonly THREADS=16
 

@@ -104,7 +104,8 @@ def end(command: Command, grace_s: float) -> None:
     """SIGTERM to its session, and SIGKILL to what is left after the grace; its leader is waited for."""
     command.look()
     stop(partial(session, command.process.pid), grace_s, command)
-    command.process.wait()
+    with suppress(subprocess.TimeoutExpired):  # one that the kernel does not let go
+        command.process.wait(1.0)
     if command.process.stdout is not None:
         command.process.stdout.close()
 
