@@ -1,0 +1,1 @@
+"""A response over configurations: which samples to take, what is between them, and what it says."""

@@ -1,0 +1,90 @@
+"""What is varied, and the cells that make a surface: a level of each factor ("Cutting Corners", section 2)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+Cell = tuple[int, ...]
+"""The number of the level of each factor, in the order of the factors."""
+
+Scale = Literal["linear", "log", "ordered", "categorical"]
+"""*linear* and *log*: numbers, and how they are spaced. *ordered*: words that rise. *categorical*: words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One thing that is varied. `levels` are numbers, rising, for `linear` and `log`, words otherwise."""
+
+    name: str
+    scale: Scale
+    levels: tuple[float | str, ...]
+    unit: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a distance between levels means something."""
+        return self.scale in ("linear", "log")
+
+    def coded(self) -> Floats:
+        """Of each level: from -1 to 1, evenly for an ordered factor; of a categorical one its number, from 0."""
+        count = len(self.levels)
+        if self.scale == "categorical":
+            return np.arange(count, dtype=float)
+        if count == 1:
+            return np.zeros(1)
+        places = np.arange(count, dtype=float)
+        if self.numeric:
+            places = np.array([float(level) for level in self.levels])
+            places = np.log(places) if self.scale == "log" else places
+        return np.asarray(2 * (places - places[0]) / (places[-1] - places[0]) - 1)
+
+    def text(self, level: int) -> str:
+        """Of a level, as commands and tables have it."""
+        value = self.levels[level]
+        return value if isinstance(value, str) else f"{value:.12g}"
+
+
+@dataclass(frozen=True)
+class Space:
+    """All cells, but for those that make no sense."""
+
+    factors: tuple[Factor, ...]
+    without: frozenset[Cell] = frozenset()
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return math.prod(len(factor.levels) for factor in self.factors) - len(self.without)
+
+    def __iter__(self) -> Iterator[Cell]:
+        """Cells in order; the last factor changes fastest."""
+        every = itertools.product(*(range(len(factor.levels)) for factor in self.factors))
+        return (cell for cell in every if cell not in self.without)
+
+    def coded(self, cells: Sequence[Cell]) -> Floats:
+        """Coded levels, shape (cells, factors)."""
+        numbers = np.asarray(cells, dtype=np.intp).reshape(len(cells), len(self.factors))
+        columns = [codes[numbers[:, at]] for at, codes in enumerate(self._codes)]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(cells), 0))
+
+    def settings(self, cell: Cell) -> dict[str, str]:
+        """Each factor's level, as text."""
+        return {factor.name: factor.text(level) for factor, level in zip(self.factors, cell, strict=True)}
+
+    def name(self, cell: Cell) -> str:
+        """`disks=2 nfsds=16`."""
+        return " ".join(f"{name}={text}" for name, text in self.settings(cell).items())
+
+    @cached_property
+    def _codes(self) -> list[Floats]:
+        return [factor.coded() for factor in self.factors]

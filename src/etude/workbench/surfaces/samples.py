@@ -1,0 +1,75 @@
+"""What is known of a cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from etude.workbench.surfaces.factors import Cell, Floats
+
+State = Literal["measured", "predicted", "bounded", "failed"]
+"""*bounded*: the response is beyond what was tried, on one side. *failed*: nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One cell of a surface."""
+
+    cell: Cell
+    state: State
+    value: float | None
+    """The response; None where there is but a bound, or nothing."""
+    low: float
+    high: float
+    """Between these it is, with the confidence of `confidence`; 0 and inf where there is no bound."""
+    confidence: float
+    cost_s: float = 0.0
+    """Bench time that it took."""
+    trials: int = 0
+    kept: bool = True
+    """Whether what was promised of it is met."""
+    why: str = ""
+    """What stood in the way, or what it was predicted from."""
+
+    @property
+    def variance(self) -> float:
+        """Of the log of the response, by its interval; inf where it has no value."""
+        if self.value is None or not (self.low > 0 and math.isfinite(self.high)):
+            return math.inf
+        quantile = float(special.ndtri((1 + self.confidence) / 2))
+        return max((math.log(self.high / self.low) / (2 * quantile)) ** 2, 1e-8)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Responses as surrogates take them: of measured cells, in logs."""
+
+    cells: tuple[Cell, ...]
+    log: Floats
+    """Of the responses, shape (n,)."""
+    variance: Floats
+    """By measuring, shape (n,)."""
+
+    def without(self, at: int) -> Known:
+        """All but one."""
+        keep = np.arange(len(self.cells)) != at
+        cells = tuple(cell for number, cell in enumerate(self.cells) if number != at)
+        return Known(cells, self.log[keep], self.variance[keep])
+
+
+def known(samples: Sequence[Sample]) -> Known:
+    """Those that were measured and have a value above 0, the last of each cell, in the order of the samples."""
+    last = {
+        each.cell: each
+        for each in samples
+        if each.state == "measured" and each.value is not None and each.value > 0
+    }
+    values = [each.value or math.nan for each in last.values()]
+    variances = [each.variance for each in last.values()]
+    finite = [each if math.isfinite(each) else 0.1**2 for each in variances]
+    return Known(tuple(last), np.log(np.array(values, dtype=float)), np.array(finite, dtype=float))
