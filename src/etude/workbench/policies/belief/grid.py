@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy import stats
 
 from etude.workbench.policies.belief.curves import Floats, family
 from etude.workbench.policies.belief.evidence import Evidence, between
@@ -21,6 +22,12 @@ _TAIL = 1e-5
 _DEEPEST = 4
 _SEEDED, _SEED_WIDTH = 0.7, 0.25
 """How much a seed is trusted: the share of the prior around it, and the scale of that share, in log rate."""
+_PREDICTED, _FREEDOM = 0.95, 5.0
+"""How much one is that says how far it may be off: it was predicted, and Student's law allows for a poor prediction."""
+
+
+Seed = tuple[float, float | None]
+"""A load, and the standard deviation of the log of the peak around it, if that is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +108,12 @@ class Belief:
 
 def believed(task: Task, known: Sequence[Evidence]) -> Belief:
     """After these trials: on the whole range first, then on what of it is plausible still."""
-    return _believed(task.lowest, task.highest, task.seed_load, tuple(known))
+    seed = None if task.seed_load is None else (task.seed_load, task.seed_spread)
+    return _believed(task.lowest, task.highest, seed, tuple(known))
 
 
 @lru_cache(maxsize=16)
-def _believed(lowest: float, highest: float, seed: float | None, known: tuple[Evidence, ...]) -> Belief:
+def _believed(lowest: float, highest: float, seed: Seed | None, known: tuple[Evidence, ...]) -> Belief:
     low, high = math.log(lowest) - MARGIN, math.log(highest) + MARGIN
     tau = between(known)
     for _ in range(_DEEPEST):
@@ -119,7 +127,7 @@ def _believed(lowest: float, highest: float, seed: float | None, known: tuple[Ev
     return belief
 
 
-def _on(low: float, high: float, seed: float | None, known: tuple[Evidence, ...], tau: float) -> Belief:
+def _on(low: float, high: float, seed: Seed | None, known: tuple[Evidence, ...], tau: float) -> Belief:
     grid = np.linspace(low, high, POINTS)
     logs = np.log(family().weights)[:, None] + _prior(grid, seed)[None, :]
     for each in known:
@@ -127,11 +135,15 @@ def _on(low: float, high: float, seed: float | None, known: tuple[Evidence, ...]
     return Belief(grid, _normal(logs), tau)
 
 
-def _prior(grid: Floats, seed: float | None) -> Floats:
+def _prior(grid: Floats, seed: Seed | None) -> Floats:
     if seed is None:
         return np.zeros_like(grid)
-    near = 1 / (1 + ((grid - math.log(seed)) / _SEED_WIDTH) ** 2) / (math.pi * _SEED_WIDTH)
-    return np.asarray(np.log((1 - _SEEDED) / 5.0 + _SEEDED * near))
+    load, spread = seed
+    if spread is None:
+        share, near = _SEEDED, stats.cauchy.pdf(grid, math.log(load), _SEED_WIDTH)
+    else:
+        share, near = _PREDICTED, stats.t.pdf(grid, _FREEDOM, math.log(load), spread)
+    return np.asarray(np.log((1 - share) / 5.0 + share * near))
 
 
 @lru_cache(maxsize=128)
