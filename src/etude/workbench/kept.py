@@ -285,6 +285,7 @@ def _sought(document: Mapping[str, Any], path: Path) -> Sought:
     try:
         task = dict(plan["task"])
         task["goal"] = Goal(tuple(Criterion(**each) for each in task["goal"]["criteria"]))
+        task["seed_shapes"] = tuple((name, weight) for name, weight in task.get("seed_shapes", ()))
         for name in ("lowest", "highest"):
             task[name] = float(task[name])
         return Sought(plan["name"], Task(**task), plan["policy"], plan["harness"], dict(plan["factors"]))

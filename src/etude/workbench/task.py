@@ -21,6 +21,8 @@ class Task:
     """Where to begin: the peak of a similar configuration. None: at the lowest load."""
     seed_spread: float | None = None
     """Standard deviation of log λ* around log `seed_load`, where that was predicted; None: nobody can say."""
+    seed_shapes: tuple[tuple[str, float], ...] = ()
+    """How likely curves of similar configurations are, by name (`policies/belief/curves.py`); empty: nobody can say."""
     promise: Literal["rate", "region"] = "rate"
     """*rate*: the answer is within `within` of λ*. *region*: the reading at the answer is within `width` of 1."""
     within: float = 0.10

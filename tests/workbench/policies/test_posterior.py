@@ -13,6 +13,7 @@ from etude.results.histograms import Counted
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.policies.belief.choice import GROWTH
 from etude.workbench.policies.belief.evidence import gathered
+from etude.workbench.policies.belief.grid import believed
 from etude.workbench.policies.posterior import Posterior
 from etude.workbench.search import search, spent
 from etude.workbench.task import Answer, Offer, Task
@@ -192,7 +193,7 @@ def test_whole_loads_are_whole() -> None:
     server = Server(mm1, 23.4, 2)
     answer = searched(server, task(lowest=1.0, highest=200.0, whole=True))
     assert all(each.load == int(each.load) for each in server.made)
-    assert answer.rate in (22.0, 23.0, 24.0)
+    assert answer.rate in (22.0, 23.0, 24.0, 25.0)
     assert answer.kept
 
 
@@ -225,3 +226,35 @@ def test_a_trial_whose_side_is_clear_ends_early_and_one_near_the_limit_goes_on()
 def test_trials_that_tell_nothing_count_for_nothing() -> None:
     known = gathered(task(), [trial(50, []), trial(60, [0.2, 0.2], limited="generator"), trial(70, [0.2])])
     assert [(each.load, each.order) for each in known] == [(70, 2)]
+
+
+def test_a_predicted_peak_is_looked_at_on_both_sides() -> None:
+    for seed, peak in enumerate(peaks(6)):
+        server = Server(mm1, peak, seed)
+        answer = searched(server, task(seed_load=0.97 * peak, seed_spread=0.05))
+        assert answer.kept
+        assert answer.rate is not None
+        assert abs(answer.rate / peak - 1) <= 0.1
+        assert len(server.made) <= 4
+        assert min(each.load for each in server.made) < peak < max(each.load for each in server.made)
+
+
+def test_a_prediction_that_is_wrong_costs_time_and_not_the_answer() -> None:
+    for seed, peak in enumerate(peaks(6)):
+        answer = searched(Server(mm1, peak, seed), task(seed_load=1.6 * peak, seed_spread=0.05))
+        assert answer.rate is not None
+        assert abs(answer.rate / peak - 1) <= 0.1
+
+
+def test_shapes_of_similar_configurations_save_trials() -> None:
+    first = Server(slow, 400.0, 1)
+    searched(first, task())
+    known = believed(task(), gathered(task(), first.made)).shapes()
+    spared = 0
+    for seed, peak in enumerate(peaks(6), 2):
+        seeded = task(seed_load=0.97 * peak, seed_spread=0.05)
+        without, told = Server(slow, peak, seed), Server(slow, peak, seed)
+        searched(without, seeded)
+        searched(told, replace(seeded, seed_shapes=known))
+        spared += len(without.made) - len(told.made)
+    assert spared > 0

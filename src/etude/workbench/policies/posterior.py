@@ -55,9 +55,9 @@ class Posterior:
     def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
         """The next load, a second look, or the answer."""
         known = gathered(task, trials)
-        if not known:
+        if not known and (trials or task.seed_spread is None):
             return self._fallback.decide(task, trials)
-        if len(trials) - known[-1].order > MOST_BLIND:
+        if known and len(trials) - known[-1].order > MOST_BLIND:
             return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
         doubt = again(task, known) or recovered(task, known)
         if doubt is not None:
@@ -74,7 +74,7 @@ class Posterior:
         now, most = held(task, belief, known), reach(task, trials)
         if now.met:
             return look(task, known, now.rate, most) or answer(task, trials, belief, now, "")
-        load, why = next_load(task, belief, known, most)
+        load, why = next_load(task, belief, known, trials, most)
         return Offer(load, task.runlength_s, why)
 
     def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:

@@ -33,7 +33,9 @@ LOOK_WINDOWS = 6
 
 def look(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Offer | None:
     """The trial that is needed before `rate` is answered, of a load of at most `most`; None when none is."""
-    return _above(task, known, rate, most) or _recovered(task, known, rate)
+    # Where the peak was predicted, it is no hump that the limit was brushed by.
+    above = None if task.seed_spread is not None else _above(task, known, rate, most)
+    return above or _recovered(task, known, rate)
 
 
 def recovered(task: Task, known: Sequence[Evidence]) -> Offer | None:

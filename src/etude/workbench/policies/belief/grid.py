@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from etude.workbench.policies.belief.curves import Floats, family
 from etude.workbench.policies.belief.evidence import Evidence, between
 from etude.workbench.policies.belief.likelihood import log_likelihood
+from etude.workbench.policies.belief.seed import Seed, seed_of
 from etude.workbench.task import Task
 
 POINTS = 240
@@ -20,14 +20,7 @@ MARGIN = math.log(2.0)
 """The grid reaches so far beyond the loads that may be asked for."""
 _TAIL = 1e-5
 _DEEPEST = 4
-_SEEDED, _SEED_WIDTH = 0.7, 0.25
-"""How much a seed is trusted: the share of the prior around it, and the scale of that share, in log rate."""
-_PREDICTED, _FREEDOM = 0.95, 5.0
-"""How much one is that says how far it may be off: it was predicted, and Student's law allows for a poor prediction."""
-
-
-Seed = tuple[float, float | None]
-"""A load, and the standard deviation of the log of the peak around it, if that is known."""
+_RARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +78,14 @@ class Belief:
         shares = np.linspace(0.02, 0.98, most)
         return np.array([self.quantile(float(share)) for share in shares])
 
+    def shapes(self) -> tuple[tuple[str, float], ...]:
+        """How likely each is, the likeliest first, but for those that hardly are."""
+        weights = self.joint.sum(axis=1)
+        order = np.argsort(-weights, kind="stable")
+        return tuple(
+            (family().names[at], round(float(weights[at]), 6)) for at in order if weights[at] > _RARE
+        )
+
     def updated(self, evidence: Evidence) -> Belief:
         """With one more trial."""
         logs = np.log(np.maximum(self.joint, 1e-300)) + _likelihood(self.log_peak, evidence, self.between)
@@ -108,12 +109,11 @@ class Belief:
 
 def believed(task: Task, known: Sequence[Evidence]) -> Belief:
     """After these trials: on the whole range first, then on what of it is plausible still."""
-    seed = None if task.seed_load is None else (task.seed_load, task.seed_spread)
-    return _believed(task.lowest, task.highest, seed, tuple(known))
+    return _believed(task.lowest, task.highest, seed_of(task), tuple(known))
 
 
 @lru_cache(maxsize=16)
-def _believed(lowest: float, highest: float, seed: Seed | None, known: tuple[Evidence, ...]) -> Belief:
+def _believed(lowest: float, highest: float, seed: Seed, known: tuple[Evidence, ...]) -> Belief:
     low, high = math.log(lowest) - MARGIN, math.log(highest) + MARGIN
     tau = between(known)
     for _ in range(_DEEPEST):
@@ -127,23 +127,12 @@ def _believed(lowest: float, highest: float, seed: Seed | None, known: tuple[Evi
     return belief
 
 
-def _on(low: float, high: float, seed: Seed | None, known: tuple[Evidence, ...], tau: float) -> Belief:
+def _on(low: float, high: float, seed: Seed, known: tuple[Evidence, ...], tau: float) -> Belief:
     grid = np.linspace(low, high, POINTS)
-    logs = np.log(family().weights)[:, None] + _prior(grid, seed)[None, :]
+    logs = np.log(seed.shape_weights())[:, None] + seed.log_prior(grid)[None, :]
     for each in known:
         logs = logs + _kept(low, high, each, tau)
     return Belief(grid, _normal(logs), tau)
-
-
-def _prior(grid: Floats, seed: Seed | None) -> Floats:
-    if seed is None:
-        return np.zeros_like(grid)
-    load, spread = seed
-    if spread is None:
-        share, near = _SEEDED, stats.cauchy.pdf(grid, math.log(load), _SEED_WIDTH)
-    else:
-        share, near = _PREDICTED, stats.t.pdf(grid, _FREEDOM, math.log(load), spread)
-    return np.asarray(np.log((1 - share) / 5.0 + share * near))
 
 
 @lru_cache(maxsize=128)
