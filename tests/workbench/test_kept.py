@@ -130,7 +130,7 @@ def test_the_directory_is_read_as_any_results(tmp_path: Path) -> None:
     with keeping(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial(250.0))
         kept.keep(OFFER, trial(500.0, ended="died"))
-        kept.end("complete", Answer(250.0, 200.0, 300.0, 0.95, True, "enough"))
+        kept.answered(Answer(250.0, 200.0, 300.0, 0.95, True, "enough"))
     results = load_results(tmp_path)
     assert results.names() == ("load=250", "load=500")
     ((good,), (bad,)) = results.measurements.values()
@@ -150,7 +150,7 @@ def test_the_directory_is_read_as_any_results(tmp_path: Path) -> None:
 def test_an_answer_stands_beside_its_trials(tmp_path: Path) -> None:
     answer = Answer(None, 400.0, math.inf, 0.95, False, "it is above", (Finding("above-highest", "5000/s"),))
     with keeping(tmp_path, SOUGHT) as kept:
-        kept.end("complete", answer)
+        kept.answered(answer)
     stored = Kept(tmp_path).answer
     assert stored is not None
     assert stored["high"] == "inf"

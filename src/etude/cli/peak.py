@@ -210,7 +210,7 @@ def _search(options: argparse.Namespace, source: Source) -> int:
     sought = Sought(source.name, source.task, options.policy, source.text, dict(options.factor))
     with ending_by_signals(), keeping(directory_of(options, source), sought, options.command_line) as kept:
         answer = _answered(options, source, chosen, kept)
-        kept.end("complete", answer)
+        kept.answered(answer)
     show(kept, answer, options, source.peak)
     return 0 if answer.kept else 1
 

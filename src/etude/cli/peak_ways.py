@@ -151,7 +151,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
                     screen.say(f"{number} of {len(plan)}: {where}: {offer.why}")
                 kept.keep(offer, bench.run(offer, lambda windows: False))
         found = calibrating.calibrate(task, peak, kept.trials())
-        kept.end("complete", Answer(None, 0.0, float("inf"), task.confidence, False, "a calibration"))
+        kept.answered(Answer(None, 0.0, float("inf"), task.confidence, False, "a calibration"))
     figures = _figures(task, found)
     paths = {name: Path(options.figures or kept.directory) / f"{name}.{options.format}" for name in figures}
     if options.json:

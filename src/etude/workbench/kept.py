@@ -7,32 +7,26 @@ search that is gone on with decides as if it had never been interrupted.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
-import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from etude.errors import InputError
-from etude.experiment.sitting import boot_id, new_document
+from etude.experiment.sitting import new_document
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
-from etude.results.reader import drop_torn_trial, read_experiment
-from etude.results.writer import directory_name, refused, replace_json, sole_writer
-from etude.testbed import snapshot
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.readings import reading
+from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend
 from etude.workbench.task import Answer, Offer, Task, Trial
-from etude.workbench.trial_lines import BadTrial, finite, from_line, peak_member, window_lines
+from etude.workbench.trial_lines import BadTrial, from_line, peak_member, window_lines
 
 KIND, VERB = "peak", "peak"
 MAY_CHANGE = ("budget_s",)
@@ -66,13 +60,13 @@ class Sought:
             "primary": "response",
             "name": self.name,
             "policy": self.policy,
-            "task": _finite_all(asdict(self.task)),
+            "task": finite_all(asdict(self.task)),
             "factors": dict(self.factors),
             "harness": self.harness,
         }
 
 
-class Kept:
+class Kept(Record):
     """The trials of one search, as they lie in a results directory."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -81,11 +75,10 @@ class Kept:
         Raises:
             InputError: it holds no search, or one that cannot be read.
         """
-        self.directory = Path(directory)
-        self.document = read_experiment(self.directory)
+        super().__init__(Path(directory))
         self.sought = _sought(self.document, self.directory)
         self._read = self._load()
-        self._since = _instant()
+        self._since = instant()
 
     @property
     def task(self) -> Task:
@@ -109,32 +102,18 @@ class Kept:
         """
         number = len(self._read) + 1
         name = f"load={trial.load:.6g}"
-        path = self._place(name, trial.load) / "results.jsonl"
+        path = self.place(name, {"load": f"{trial.load:.6g}"}) / "results.jsonl"
         line = to_line(self._measurement(name, number, trial))
         line["windows"] = window_lines(trial.windows)
         line["peak"] = peak_member(offer, trial)
-        _append(path, json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        append(path, line)
         self._read.append(trial)
-        self._since = _instant()
+        self._since = instant()
 
-    def end(self, how: str, answer: Answer | None = None) -> None:
-        """Note how this sitting ended."""
-        self.document["sittings"][-1] |= {
-            "end": _now(),
-            "how_ended": how,
-            "decisions": [] if answer is None else [answer.why],
-        }
-        self.document["answer"] = None if answer is None else _finite_all(asdict(answer))
-        self.document["machine"]["after"] = snapshot.take()
-        self.save()
-
-    def save(self) -> None:
-        """Put experiment.json on disk as it is now.
-
-        Raises:
-            MachineRefuses: it cannot be written.
-        """
-        replace_json(self.directory / "experiment.json", self.document)
+    def answered(self, answer: Answer) -> None:
+        """Note the answer, and with it the end of this sitting."""
+        self.document["answer"] = finite_all(asdict(answer))
+        self.end("complete", [answer.why])
 
     def _load(self) -> list[Trial]:
         found: list[tuple[int, Trial]] = []
@@ -142,17 +121,6 @@ class Kept:
             found += _read_trials(self.directory / entry["directory"] / "results.jsonl")
         found.sort(key=lambda each: each[0])
         return [trial for _, trial in found]
-
-    def _place(self, name: str, load: float) -> Path:
-        """The directory of a load; it stands in experiment.json before anything is in it."""
-        tests = self.document["tests"]
-        known = next((test["directory"] for test in tests if test["name"] == name), None)
-        if known is None:
-            known = directory_name(name, [test["directory"] for test in tests])
-            entry = {"name": name, "directory": known, "role": "test", "workers": 1}
-            tests.append(entry | {"parameters": {"load": f"{load:.6g}"}})
-            self.save()
-        return self.directory / known
 
     def _measurement(self, name: str, number: int, trial: Trial) -> Measurement:
         start, start_ns = self._since
@@ -195,51 +163,31 @@ def keeping(
         InputError: it holds another search, or something else; MachineRefuses: it cannot be written to, or somebody
             else writes there.
     """
-    path = Path(directory)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(path, error) from error
-    with sole_writer(path):
+    with alone(directory) as path:
         kept = _opened(path, sought, command_line)
-        _sit(kept)
+        kept.document["answer"] = None
+        kept.sit()
         try:
             yield kept
         except BaseException as error:
-            kept.end(str(error) or type(error).__name__)
+            kept.end(str(error) or type(error).__name__, [])
             raise
 
 
 def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
     if not (path / "experiment.json").exists():
-        document = new_document(sought.name, VERB, command_line, sought.plan(), _digest(sought), (), METRICS)
-        replace_json(path / "experiment.json", document)
+        document = new_document(
+            sought.name, VERB, command_line, sought.plan(), digest(sought.plan()), (), METRICS
+        )
+        begin(path, document)
         return Kept(path)
-    for entry in read_experiment(path)["tests"]:
-        drop_torn_trial(path / entry["directory"] / "results.jsonl")
+    mend(path)
     kept = Kept(path)
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
     kept.sought = sought
-    kept.document |= {"name": sought.name, "plan": sought.plan(), "digest": _digest(sought)}
+    kept.document |= {"name": sought.name, "plan": sought.plan(), "digest": digest(sought.plan())}
     return kept
-
-
-def _sit(kept: Kept) -> None:
-    sittings = kept.document["sittings"]
-    sittings.append(
-        {
-            "sitting": len(sittings) + 1,
-            "boot_id": boot_id(),
-            "host": os.uname().nodename,
-            "start": _now(),
-            "end": None,
-            "how_ended": None,
-            "torn": [],
-            "machine": snapshot.take() if sittings else None,
-        }
-    )
-    kept.save()
 
 
 def _differs(then: Sought, now: Sought) -> str | None:
@@ -271,11 +219,6 @@ def _meaning(text: str) -> Any:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _digest(sought: Sought) -> str:
-    plan = json.dumps(sought.plan(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(plan.encode()).hexdigest()
 
 
 def _sought(document: Mapping[str, Any], path: Path) -> Sought:
@@ -331,39 +274,3 @@ def _metrics(goal: Goal, trial: Trial) -> dict[str, Any]:
         name: [value, unit] if value is not None and math.isfinite(value) else [None, unit, "nothing came"]
         for name, (value, unit) in known.items()
     }
-
-
-def _append(path: Path, text: str) -> None:
-    """One write, on disk when it returns: all of it, or none."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            data, end = text.encode("utf-8", "replace"), os.fstat(file).st_size
-            if os.write(file, data) != len(data):
-                os.ftruncate(file, end)
-                raise OSError(28, os.strerror(28))
-            os.fdatasync(file)
-        finally:
-            os.close(file)
-    except OSError as error:
-        raise refused(path, error) from error
-
-
-def _finite_all(value: Any) -> Any:
-    """Plain data with numbers that JSON has."""
-    if isinstance(value, float):
-        return finite(value)
-    if isinstance(value, Mapping):
-        return {name: _finite_all(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite_all(each) for each in value]
-    return value
-
-
-def _instant() -> tuple[str, int]:
-    return _now(), time.monotonic_ns()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from etude.workbench.harnesses.curves import MM1, Curve, Knee, Manners, Mannered, MMc, Ramp, Stalls
+from etude.workbench.harnesses.curves import MM1, Curve, Knee, Mannered, Manners, MMc, Ramp, Stalls
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 
 Levels = Mapping[str, float | str]

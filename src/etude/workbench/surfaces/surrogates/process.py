@@ -147,15 +147,21 @@ def fitted(data: Data, prior: Prior, start: Floats | None = None) -> Process:
         args=(data, medians, spreads),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(middle - 4 * spread, middle + 4 * spread) for middle, spread in zip(medians, spreads, strict=True)],
+        bounds=[
+            (middle - 4 * spread, middle + 4 * spread)
+            for middle, spread in zip(medians, spreads, strict=True)
+        ],
         options={"maxiter": 60 if start is None else 12},
     )
     return Process(data, np.asarray(found.x))
 
 
 def learned(
-    process: Process, basis: Callable[[Sequence[Cell]], Floats], cells: Sequence[Cell],
-    among: Sequence[Cell], pending: Sequence[Cell],
+    process: Process,
+    basis: Callable[[Sequence[Cell]], Floats],
+    cells: Sequence[Cell],
+    among: Sequence[Cell],
+    pending: Sequence[Cell],
 ) -> Floats:
     """By how much the sum of variances `among` cells falls by measuring each of `cells`, `pending` ones before."""
     own, others = basis(cells), basis(among)

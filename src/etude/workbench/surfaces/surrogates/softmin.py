@@ -168,7 +168,9 @@ class SoftMinimum:
         return _fitted(limits, known, believed, self.name)
 
 
-def _fitted(limits: Limits, known: Known, believed: Believed, name: str, near: Fitted | None = None) -> Fitted:
+def _fitted(
+    limits: Limits, known: Known, believed: Believed, name: str, near: Fitted | None = None
+) -> Fitted:
     """`near`: a fit to nearly the same samples."""
     higher = believed.means + 1.0 * (np.arange(limits.size) == 0)
     starts = [believed.means, higher] if near is None else [near.coefficients]

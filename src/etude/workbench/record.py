@@ -1,0 +1,143 @@
+"""A results directory of the workbench: sittings, tests that come as they are tried, and lines that survive.
+
+Whatever a search or a map keeps goes through here, so `etude stats`, `plot` and `bundle` read it as any results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.experiment.sitting import boot_id
+from etude.results.reader import drop_torn_trial, read_experiment
+from etude.results.writer import directory_name, refused, replace_json, sole_writer
+from etude.testbed import snapshot
+from etude.workbench.trial_lines import finite
+
+Document = dict[str, Any]
+
+
+class Record:
+    """The directory and its experiment.json."""
+
+    def __init__(self, directory: Path) -> None:
+        """Read what is there. Raises InputError where it cannot be read."""
+        self.directory = directory
+        self.document: Document = read_experiment(directory)
+
+    def place(self, name: str, parameters: Mapping[str, str]) -> Path:
+        """The directory of a test; it stands in experiment.json before anything is in it."""
+        tests = self.document["tests"]
+        known = next((test["directory"] for test in tests if test["name"] == name), None)
+        if known is None:
+            known = directory_name(name, [test["directory"] for test in tests])
+            entry = {"name": name, "directory": known, "role": "test", "workers": 1}
+            tests.append(entry | {"parameters": dict(parameters)})
+            self.save()
+        return self.directory / known
+
+    def sit(self) -> None:
+        """A new sitting begins."""
+        sittings = self.document["sittings"]
+        sittings.append(
+            {
+                "sitting": len(sittings) + 1,
+                "boot_id": boot_id(),
+                "host": os.uname().nodename,
+                "start": now(),
+                "end": None,
+                "how_ended": None,
+                "torn": [],
+                "machine": snapshot.take() if sittings else None,
+            }
+        )
+        self.save()
+
+    def end(self, how: str, decisions: list[str]) -> None:
+        """Note how this sitting ended."""
+        self.document["sittings"][-1] |= {"end": now(), "how_ended": how, "decisions": decisions}
+        self.document["machine"]["after"] = snapshot.take()
+        self.save()
+
+    def save(self) -> None:
+        """Put experiment.json on disk as it is now. Raises MachineRefuses where it cannot be written."""
+        replace_json(self.directory / "experiment.json", self.document)
+
+
+@contextmanager
+def alone(directory: str | os.PathLike[str]) -> Iterator[Path]:
+    """Made if it is not there, and nobody else's while this lasts. Raises MachineRefuses."""
+    path = Path(directory)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(path, error) from error
+    with sole_writer(path):
+        yield path
+
+
+def begin(directory: Path, document: Document) -> None:
+    """A new experiment.json."""
+    replace_json(directory / "experiment.json", document)
+
+
+def mend(directory: Path) -> None:
+    """Drop what was cut short when the last sitting was killed."""
+    for entry in read_experiment(directory)["tests"]:
+        drop_torn_trial(directory / entry["directory"] / "results.jsonl")
+
+
+def append(path: Path, line: Mapping[str, Any]) -> None:
+    """One write, on disk when it returns: all of the line, or none.
+
+    Raises:
+        MachineRefuses: it cannot be written; the file ends with its last whole line.
+    """
+    text = json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            data, end = text.encode("utf-8", "replace"), os.fstat(file).st_size
+            if os.write(file, data) != len(data):
+                os.ftruncate(file, end)
+                raise OSError(28, os.strerror(28))
+            os.fdatasync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise refused(path, error) from error
+
+
+def digest(plan: Mapping[str, Any]) -> str:
+    """Of what was asked for."""
+    text = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def finite_all(value: Any) -> Any:
+    """Plain data with numbers that JSON has."""
+    if isinstance(value, float):
+        return finite(value)
+    if isinstance(value, Mapping):
+        return {name: finite_all(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_all(each) for each in value]
+    return value
+
+
+def instant() -> tuple[str, int]:
+    """Time of day, and the same on the monotonic clock, ns."""
+    return now(), time.monotonic_ns()
+
+
+def now() -> str:
+    """UTC, RFC 3339."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

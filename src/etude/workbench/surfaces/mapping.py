@@ -1,0 +1,220 @@
+"""Which cell is measured next, and when the surface is known well enough ("Cutting Corners", Algorithm 1).
+
+A decision follows from the rules and the samples alone: a map that was interrupted goes on as it would have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from etude.workbench.surfaces import plans
+from etude.workbench.surfaces.factors import Cell, Space
+from etude.workbench.surfaces.samples import Sample, known
+from etude.workbench.surfaces.surrogate import Predicted
+from etude.workbench.surfaces.surrogates.choose import Choice, Chosen
+
+Plan = Literal["full", "in-order", "one-at-a-time", "d-optimal", "adaptive"]
+"""*full*: every cell, in the order in which they teach most. *in-order*: every cell, as the paper. *one-at-a-time*: the
+base and what differs from it in one factor. *d-optimal*: a design of `count` cells. *adaptive*: what teaches most,
+until `count` cells or the error wanted."""
+
+LEAST_SPREAD = 0.02
+"""Standard deviation of the log of a response that a prediction is trusted to at most."""
+FIRST = 2
+"""Samples after which a surrogate says where a search begins; before, the nearest sample does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is asked of a map."""
+
+    plan: Plan = "full"
+    count: int | None = None
+    """Cells that are measured at most."""
+    error: float | None = None
+    """*adaptive*: mean absolute error of predictions, by leaving samples out, that is small enough."""
+    skip: bool = False
+    """Whether cells that are predicted well enough are left unmeasured."""
+    within: float = 0.10
+    confidence: float = 0.95
+    """Well enough: within this share of the truth, with this confidence."""
+    checks: int = 5
+    """So many predictions in a row must have come true before any is believed unmeasured."""
+    base: Cell | None = None
+    """*one-at-a-time*: from where; None: the middle of each factor."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A cell that is to be measured."""
+
+    cell: Cell
+    expected: float | None
+    """The response that is expected there; None where nothing was measured yet."""
+    spread: float | None
+    """Standard deviation of its log; None where it is another cell's response."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """The map is made."""
+
+    why: str
+
+
+def decide(space: Space, rules: Rules, samples: Sequence[Sample]) -> Visit | Enough:
+    """The next cell, or the end."""
+    done = {sample.cell for sample in samples}
+    if rules.count is not None and rules.plan != "d-optimal" and len(done) >= rules.count:
+        return Enough(f"{len(done)} cells were asked for")
+    left = [cell for cell in planned(space, rules) if cell not in done]
+    if not left:
+        return Enough("every cell of the plan has been tried")
+    fit = fitted(space, tuple(samples)) if rules.plan != "in-order" else None
+    if fit is not None and rules.plan == "adaptive" and (why := known_enough(fit, rules)):
+        return Enough(why)
+    if fit is not None and rules.skip and proven(space, rules, tuple(samples)):
+        doubtful = [cell for cell, good in zip(left, sure(fit.predict(left), rules), strict=True) if not good]
+        if not doubtful:
+            return Enough(f"the other {len(left)} cells are predicted well enough")
+    cell = _next(space, rules, left, fit, samples)
+    return _visit(space, cell, fit, samples)
+
+
+def planned(space: Space, rules: Rules) -> tuple[Cell, ...]:
+    """The cells that may be measured."""
+    return _planned(space.factors, space.without, rules)
+
+
+@lru_cache(maxsize=8)
+def _planned(factors: tuple, without: frozenset[Cell], rules: Rules) -> tuple[Cell, ...]:  # type: ignore[type-arg]
+    space = Space(factors, without)
+    if rules.plan == "one-at-a-time":
+        return plans.one_factor(space, rules.base or middle(space))
+    if rules.plan == "d-optimal":
+        return plans.d_optimal(space, min(rules.count or space.size, space.size), (), rules.seed)
+    return tuple(space)
+
+
+def middle(space: Space) -> Cell:
+    """The cell nearest to the middle of all factors."""
+    wanted = tuple(len(factor.levels) // 2 for factor in space.factors)
+    cells = list(space)
+    off = np.abs(space.coded(cells) - space.coded([wanted])).sum(axis=1)
+    return cells[int(off.argmin())]
+
+
+@lru_cache(maxsize=16)
+def _fitted(factors: tuple, samples: tuple[Sample, ...]) -> Choice | None:  # type: ignore[type-arg]
+    data = known(samples)
+    return Chosen().fit(Space(factors), data) if len(data.cells) >= FIRST else None
+
+
+def fitted(space: Space, samples: tuple[Sample, ...]) -> Choice | None:
+    """What is believed of the surface after these samples; None while they are too few."""
+    return _fitted(space.factors, tuple(sample for sample in samples if sample.state == "measured"))
+
+
+def known_enough(fit: Choice, rules: Rules) -> str:
+    """Why the surface is known well enough; empty if it is not."""
+    error = min((each.error for each in fit.judged if each.name == fit.name), default=math.inf)
+    if rules.error is None or len(fit.left_out.log) < plans.START + 2 or error > rules.error:
+        return ""
+    return f"predictions are {100 * error:.1f} % off on average"
+
+
+def proven(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
+    """Whether the last predictions, each made before its cell was measured, came true."""
+    measured = [sample for sample in samples if sample.state == "measured" and sample.value]
+    if len(measured) < plans.START + rules.checks:
+        return False
+    return all(
+        came_true(fitted(space, tuple(measured[:at])), measured[at], rules)
+        for at in range(len(measured) - rules.checks, len(measured))
+    )
+
+
+def came_true(fit: Choice | None, sample: Sample, rules: Rules) -> bool:
+    """Whether a sample is as was predicted, as far as it can tell."""
+    if fit is None or not sample.value:
+        return False
+    told = fit.predict([sample.cell])
+    off = abs(math.log(sample.value) - float(told.log[0]))
+    return off <= math.log1p(rules.within) + math.sqrt(sample.variance)
+
+
+def sure(predicted: Predicted, rules: Rules) -> list[bool]:
+    """Of each, whether it is good enough to be left unmeasured."""
+    quantile = float(special.ndtri((1 + rules.confidence) / 2))
+    return [bool(sd * quantile <= math.log1p(rules.within)) for sd in predicted.sd]
+
+
+def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> tuple[Sample, ...]:
+    """A sample for each cell that was not tried, from what is believed; none where nothing is."""
+    fit = fitted(space, tuple(samples))
+    done = {sample.cell for sample in samples}
+    left = [cell for cell in space if cell not in done]
+    if fit is None or not left:
+        return ()
+    told = fit.predict(left)
+    quantile = float(special.ndtri((1 + confidence) / 2))
+    return tuple(
+        Sample(
+            cell,
+            "predicted",
+            math.exp(log),
+            math.exp(log - quantile * sd),
+            math.exp(log + quantile * sd),
+            confidence,
+            why=f"{fit.name} of {len(fit.left_out.log)} samples",
+        )
+        for cell, log, sd in zip(left, told.log.tolist(), told.sd.tolist(), strict=True)
+    )
+
+
+def _next(
+    space: Space, rules: Rules, left: Sequence[Cell], fit: Choice | None, samples: Sequence[Sample]
+) -> Cell:
+    if rules.plan == "in-order":
+        return left[0]
+    if rules.plan in ("full", "adaptive"):
+        data = known(samples)
+        tried = [sample.cell for sample in samples if sample.cell not in set(data.cells)]
+        return plans.next_sample(space, fit, data, None, tried)
+    if fit is None:
+        return left[0]
+    return left[int(fit.predict(left).sd.argmax())]
+
+
+def _visit(space: Space, cell: Cell, fit: Choice | None, samples: Sequence[Sample]) -> Visit:
+    if fit is not None:
+        told = fit.predict([cell])
+        if math.isfinite(float(told.sd[0])):
+            spread = max(float(told.sd[0]), LEAST_SPREAD)
+            why = f"{fit.name} says so, ± {100 * spread:.0f} %"
+            return Visit(cell, math.exp(float(told.log[0])), spread, why)
+    near = nearest(space, cell, samples)
+    return Visit(cell, near, None, "as the nearest sample" if near is not None else "the first")
+
+
+def nearest(space: Space, cell: Cell, samples: Sequence[Sample]) -> float | None:
+    """The response of the nearest sample; where none has the same categories, the middle of all ("Cutting Corners",
+    section 3.7)."""
+    data = known(samples)
+    if not data.cells:
+        return None
+    words = [at for at, factor in enumerate(space.factors) if factor.scale == "categorical"]
+    alike = [n for n, other in enumerate(data.cells) if all(other[at] == cell[at] for at in words)]
+    if not alike:
+        return math.exp(float(np.median(data.log)))
+    apart = ((space.coded([data.cells[n] for n in alike]) - space.coded([cell])) ** 2).sum(axis=1)
+    return math.exp(float(data.log[alike[int(apart.argmin())]]))
