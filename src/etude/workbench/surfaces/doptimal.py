@@ -35,9 +35,7 @@ def d_optimal(space: Space, count: int, fixed: Sequence[Cell] = (), seed: int = 
     return tuple(cells[at] for at in sorted(best))
 
 
-def _greedy(
-    rows: Floats, base: Floats, count: int, generator: np.random.Generator
-) -> NDArray[np.intp]:
+def _greedy(rows: Floats, base: Floats, count: int, generator: np.random.Generator) -> NDArray[np.intp]:
     """A start: half of it at random, then each time the candidate about which least is known."""
     chosen = list(generator.choice(len(rows), size=(count + 1) // 2, replace=False))
     while len(chosen) < count:
