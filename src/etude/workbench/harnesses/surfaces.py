@@ -111,7 +111,7 @@ def compressed_batches(levels: Levels) -> float:
     level = {"low": 1.0, "middle": 0.93, "high": 0.71}[str(levels["checks"])]
     steeper = 0.10 if levels["codec"] == "strong" else 0.0
     power = (0.45 + steeper) * threads + 0.35 * batch - 0.045 * threads * batch - 0.012 * batch**2
-    return 120.0 * codec * level * 2.0**power
+    return 120.0 * codec * level * math.pow(2.0, power)
 
 
 def wide_service(levels: Levels) -> float:
@@ -121,7 +121,7 @@ def wide_service(levels: Levels) -> float:
     disk = {"ssd": 5000.0, "hdd": 900.0}[str(levels["disk"])] * (1 + memory / 40)
     compute = 260.0 * workers / (1 + 0.01 * workers**1.3)
     clients = 45.0 * connections / (1 + connections / 900)
-    together = (disk**-3 + compute**-3 + clients**-3) ** (-1 / 3)
+    together = math.pow(disk**-3 + compute**-3 + clients**-3, -1 / 3)
     return together * math.exp(-0.08 * math.log2(block / 16) ** 2)
 
 

@@ -1,6 +1,6 @@
 """Which cells to measure: all of them, one factor at a time, a design, or each time the one that teaches most.
 
-docs/decisions has why; D-optimal designs are in doptimal.py.
+Designs are made before anything is measured; `next_sample` sees what was.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ AMONG = 400
 """Cells over which a sample's worth is summed, where there are more."""
 CANDIDATES = 2000
 """Cells whose worth is found out: those least known, where there are more."""
+
+KINDS_APART = 9.0
+"""Squared distance of two levels of a categorical factor: each is to be seen before the ends of any other, at 4."""
 
 Cost = Callable[[Cell], float]
 """Of measuring a cell, s; any unit does, for only ratios count."""
@@ -102,5 +105,5 @@ def _apart(space: Space, cells: Sequence[Cell], others: Sequence[Cell]) -> Float
     apart = (left - right) ** 2
     for at, factor in enumerate(space.factors):
         if factor.scale == "categorical":
-            apart[:, :, at] = 4.0 * (apart[:, :, at] > 0)
+            apart[:, :, at] = KINDS_APART * (apart[:, :, at] > 0)
     return np.asarray(apart.sum(axis=2).min(axis=1))

@@ -26,6 +26,7 @@ LEVEL, SLOPE = 1.0, 0.6
 """Standard deviations before any sample: of the level around the samples' mean, and of a slope in coded levels."""
 LEAST = 3
 """Samples."""
+SMOOTH = Prior()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Fitted:
 class Gaussian:
     """A Surrogate."""
 
-    prior: Prior = Prior()
+    prior: Prior = SMOOTH
     name: str = "gp"
 
     def fit(self, space: Space, known: Known) -> Fitted | None:

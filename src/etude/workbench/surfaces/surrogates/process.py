@@ -43,12 +43,12 @@ class Prior:
     length: float = 1.5
     """In coded levels, of which a factor spans two."""
     length_spread: float = 0.7
-    rough: float = 0.02
-    rough_spread: float = 0.6
+    rough: float = 0.03
+    rough_spread: float = 0.4
 
     def medians(self, factors: int) -> Floats:
         """Logs: signal, lengths, roughness."""
-        return np.log(np.array([self.signal, *[self.length] * factors, self.rough]))
+        return np.asarray(np.log([self.signal, *[self.length] * factors, self.rough]), dtype=float)
 
     def spreads(self, factors: int) -> Floats:
         """As `medians`."""
@@ -103,7 +103,8 @@ class Process:
     ) -> Floats:
         """Of what is smooth in the responses of cells with that of others, after the samples."""
         before = self._smooth(cells, basis, others, others_basis)
-        return np.asarray(before - self._solved(cells, basis).T @ self._solved(others, others_basis))
+        left, right = self._solved(cells, basis, 0.0), self._solved(others, others_basis, 0.0)
+        return np.asarray(before - left.T @ right)
 
     def _smooth(
         self, cells: Sequence[Cell], basis: Floats, others: Sequence[Cell], others_basis: Floats
@@ -111,10 +112,10 @@ class Process:
         squared = squares(self.data.space, cells, others)
         return np.asarray(basis @ others_basis.T + kernel(self.logs, squared))
 
-    def _solved(self, cells: Sequence[Cell], basis: Floats) -> Floats:
-        """Shape (samples, cells)."""
-        known = self.data.known.cells
-        before = self._smooth(known, self.data.basis, cells, basis) + self.rough**2 * _same(known, cells)
+    def _solved(self, cells: Sequence[Cell], basis: Floats, rough: float | None = None) -> Floats:
+        """Shape (samples, cells). `rough`: how rough the cells are."""
+        known, rough = self.data.known.cells, self.rough if rough is None else rough
+        before = self._smooth(known, self.data.basis, cells, basis) + rough**2 * _same(known, cells)
         return np.asarray(linalg.solve_triangular(self._factor, before, lower=True))
 
     @cached_property

@@ -20,8 +20,8 @@ from etude.workbench.surfaces.factors import Cell, Floats, Space
 from etude.workbench.surfaces.samples import Known
 from etude.workbench.surfaces.surrogate import Predicted
 
-SPARE = 2
-"""Samples more than terms, below which nothing is said of its errors: they would be luck."""
+SPARE = 1.5
+"""Samples a term, below which nothing is said of its errors: they would be luck."""
 LEAST_SHARE = 0.05
 """A raw quadratic may fall below 0: its answers are never below this share of the least sample."""
 
@@ -41,7 +41,7 @@ class Fitted:
         rows = terms(self.space, cells, products=self.products)
         found, inside = rows @ self._coefficients, linalg.solve_triangular(self._corner, rows.T, trans="T")
         freedom = len(self.known.cells) - rows.shape[1]
-        if freedom < SPARE:
+        if len(self.known.cells) < SPARE * rows.shape[1]:
             return Predicted(self._to_logs(found), np.full(len(cells), math.inf))
         wider = float(special.stdtrit(freedom, 0.975)) / 1.959964
         sd = wider * self._residual_sd * np.sqrt(1 + (inside**2).sum(axis=0))
@@ -51,7 +51,7 @@ class Fitted:
     def left_out(self) -> Predicted:
         """Of each sample from the others; sd is inf where that cannot be told."""
         free = 1 - (self._directions**2).sum(axis=1)
-        alone = (free < 1e-9) | (len(self.known.cells) < self._corner.shape[1] + SPARE)
+        alone = (free < 1e-9) | (len(self.known.cells) < SPARE * self._corner.shape[1])
         free = np.where(alone, 1.0, free)
         found = self._response - self._residual / free
         sd = np.where(alone, math.inf, self._residual_sd / np.sqrt(free))
@@ -131,8 +131,9 @@ def terms(space: Space, cells: Sequence[Cell], *, products: bool = True) -> Floa
         if not of_words and len(factor.levels) > 2:
             squares.append(column**2)
     crossed = [
-        (mains[left][:, :, None] * mains[right][:, None, :]).reshape(len(cells), -1)
+        mains[left][:, at : at + 1] * mains[right]
         for left, right in itertools.combinations(range(len(mains)), 2)
         if products or not (categorical[left] or categorical[right])
+        for at in range(mains[left].shape[1])
     ]
     return np.hstack([one, *mains, *squares, *crossed])
