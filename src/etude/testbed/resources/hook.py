@@ -57,14 +57,7 @@ class Hook:
         return Setting(words=tuple(shlex.split(filled(self.words, values))))
 
     def _run(self, command: str) -> None:
-        tool(
-            "sh",
-            "-c",
-            f'cd "$1" && {{ {command}\n}}',
-            "sh",
-            str(self.directory.absolute()),
-            patience_s=PATIENCE_S,
-        )
+        tool("sh", "-c", command, directory=str(self.directory.absolute()), patience_s=PATIENCE_S)
 
 
 def filled(command: str, values: dict[str, str]) -> str:

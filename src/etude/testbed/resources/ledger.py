@@ -30,7 +30,7 @@ class Ledger:
     steps: list[dict[str, Value]]
     lock: int
     """The file whose lock says that this holder is alive."""
-    name: str = field(default_factory=lambda: f"etude-{secrets.token_hex(4)}")
+    name: str = field(default_factory=lambda: f"etude-held-{secrets.token_hex(4)}")
     """Of what is made for this holder alone, such as its cgroups: nobody else has it."""
 
     def before(self, undo: str, **members: Value) -> None:

@@ -63,7 +63,11 @@ def _members(folder: Path) -> list[int]:
 def withdraw_controller(group: str, controller: str) -> None:
     """From the children of a group of cgroup v2, unless another of ours or of others still uses it there."""
     file = Path(group, "cgroup.subtree_control")
-    if any(Path(group).glob("etude-*/")) or not file.exists() or controller not in file.read_text().split():
+    if (
+        any(Path(group).glob("etude-held-*/"))
+        or not file.exists()
+        or controller not in file.read_text().split()
+    ):
         return
     try:
         file.write_text(f"-{controller}")
@@ -145,7 +149,7 @@ def entering(namespace: str) -> tuple[str, ...]:
 
 def run(command: str, directory: str) -> None:
     """A hook's own undoing."""
-    tool("sh", "-c", f'cd "$1" && {{ {command}\n}}', "sh", directory)
+    tool("sh", "-c", command, directory=directory)
 
 
 UNDO: dict[str, Callable[..., None]] = {
