@@ -7,7 +7,7 @@ import pytest
 
 from etude.errors import InputError, MachineRefuses
 from etude.testbed.resources import ledger as ledgers
-from etude.testbed.resources.ledger import FILE, Ledger, held
+from etude.testbed.resources.ledger import FILE, NEW, Ledger, held
 
 
 @pytest.fixture
@@ -72,6 +72,13 @@ def test_steps_of_a_former_holder_are_found(tmp_path: Path) -> None:
         first.before("remove_file", path="a")
     with held(tmp_path) as second:
         assert second.steps == [{"undo": "remove_file", "path": "a"}]
+
+
+def test_what_was_half_written_when_its_process_was_killed_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / NEW).write_text('{"version": 1, "st')
+    with held(tmp_path) as ledger:
+        assert ledger.steps == []
+    assert not (tmp_path / NEW).exists()
 
 
 @pytest.mark.parametrize(

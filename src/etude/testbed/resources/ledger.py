@@ -16,6 +16,7 @@ from etude.testbed.resources.tools import tool, within
 from etude.testbed.resources.undoing import UNDO
 
 FILE = "resources.json"
+NEW = "resources.new"
 LOCK = "resources.lock"
 VERSION = 1
 
@@ -88,6 +89,7 @@ def held(directory: Path, patience_s: float = 5.0) -> Iterator[Ledger]:
     with (directory / LOCK).open("w") as lock:
         if not within(patience_s, lambda: _locked(lock.fileno())):
             raise MachineRefuses(f"{directory}: another process holds resources by it; wait for its end")
+        (directory / NEW).unlink(missing_ok=True)  # half written when its process was killed
         yield Ledger(directory.absolute(), _read(directory / FILE), lock.fileno())
 
 
@@ -118,7 +120,7 @@ def _is_step(step: object) -> bool:
 
 def _write(path: Path, text: str) -> None:
     """All of it or nothing, and on the disk."""
-    new = path.with_suffix(".new")
+    new = path.with_name(NEW)
     with new.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
