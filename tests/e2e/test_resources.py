@@ -11,11 +11,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from etude.testbed.resources.cgroups import Place, made
+from etude.testbed.resources.ledger import held
+from etude.testbed.resources.mounts import mounts
 from etude.testbed.resources.resource import Resource, Setting, limited, undo_left
 from etude.testbed.resources.table import resource_of
 from etude.testbed.resources.tools import within
@@ -27,10 +31,14 @@ needs_tc = pytest.mark.needs_program("tc", package="iproute2")
 
 def of(**table: Any) -> Resource:
     """A resource that works here; where it cannot, the test is skipped with why."""
-    found = resource_of(table, "test")
-    if why := found.check():
+    if why := why_not(json.dumps(table)):
         pytest.skip(why)
-    return found
+    return resource_of(table, "test")
+
+
+@cache
+def why_not(table: str) -> str | None:
+    return resource_of(json.loads(table), "test").check()
 
 
 def at(resources: dict[str, Resource], directory: Path, **levels: str) -> Any:
@@ -99,7 +107,7 @@ def test_a_command_that_wants_more_memory_is_killed_and_another_is_not(tmp_path:
 @needs_btrfs
 @pytest.mark.parametrize("disks", [1, 2])
 def test_a_volume_of_loop_devices_is_mounted_and_then_gone(tmp_path: Path, disks: int) -> None:
-    volume = of(resource="volume", directory=str(tmp_path), size="128M")
+    volume = of(resource="volume", size="128M")
     with at({"disks": volume}, tmp_path / "ledger", disks=str(disks)) as setting:
         mount = Path(setting.values["volume"])
         (mount / "file").write_text("data")
@@ -109,7 +117,7 @@ def test_a_volume_of_loop_devices_is_mounted_and_then_gone(tmp_path: Path, disks
         assert f"Total devices {disks}" in shown
         assert os.statvfs(mount).f_blocks * os.statvfs(mount).f_frsize == disks * (128 << 20)
     assert not mount.exists()
-    assert [each.name for each in tmp_path.iterdir()] == ["ledger"]
+    assert [each.name for each in (tmp_path / "ledger").iterdir()] == ["resources.lock"]
 
 
 @needs_btrfs
@@ -234,6 +242,9 @@ def test_a_discipline_of_somebody_else_is_left_alone(namespace: str) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
+from etude.testbed.resources.cgroups import Place, made
+from etude.testbed.resources.ledger import held
+from etude.testbed.resources.mounts import mounts
 from etude.testbed.resources.resource import limited
 from etude.testbed.resources.table import resource_of
 import json, subprocess
@@ -316,3 +327,26 @@ def test_a_process_that_is_ended_by_sigterm_undoes_all_itself(
     assert not (tmp_path / "h3").exists()
     assert qdiscs(namespace) == found
     assert undo_left(tmp_path / "ledger") == []
+
+
+def test_version_2_gives_a_controller_and_takes_it_back(tmp_path: Path) -> None:
+    """With any controller that this machine has in version 2; their limits are tried on recorded trees."""
+    top = next((Path(mount.target) for mount in mounts() if mount.kind == "cgroup2"), None)
+    names = (top / "cgroup.controllers").read_text().split() if top else []
+    given = (top / "cgroup.subtree_control").read_text().split() if top else []
+    name = next((each for each in names if each not in given), None)
+    if top is None or name is None:
+        pytest.skip("cgroup v2 has no controller here that its children lack")
+    with held(tmp_path) as ledger:
+        try:
+            group = made(Place(2, top, (top,)), name, ledger)
+            inside = subprocess.Popen([*Setting((str(group),)).prefix, "sleep", "60"])
+            (group / "below").mkdir()
+            assert name in (top / "cgroup.subtree_control").read_text().split()
+            assert name in (group / "cgroup.controllers").read_text().split()
+            assert within(20.0, lambda: str(inside.pid) in (group / "cgroup.procs").read_text().split())
+        finally:
+            ledger.undo()
+    assert inside.wait(10) == -signal.SIGKILL
+    assert not group.exists()
+    assert (top / "cgroup.subtree_control").read_text().split() == given
