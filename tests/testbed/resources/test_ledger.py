@@ -62,6 +62,27 @@ def test_what_is_undone_is_forgotten_step_by_step(ledger: Ledger, monkeypatch) -
     assert seen == [["a", "b", "c"], ["a", "b"], ["a"]]
 
 
+def test_a_directory_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MachineRefuses, match="nothing can be kept there"), held(tmp_path / "file"):
+        pass
+
+
+def test_no_change_is_made_that_cannot_be_written_down_before(ledger: Ledger, monkeypatch) -> None:
+    (ledger.directory / NEW).mkdir()
+    with pytest.raises(MachineRefuses, match=r"resources\.json cannot be written"):
+        ledger.before("remove_file", path="a")
+    assert ledger.steps == []
+
+
+def test_steps_with_other_members_are_kept(tmp_path: Path) -> None:
+    text = '{"version": 1, "steps": [{"undo": "remove_file", "name": "a"}]}'
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(MachineRefuses, match="remove_file could not be done"), held(tmp_path) as ledger:
+        ledger.undo()
+    assert (tmp_path / FILE).read_text() == text
+
+
 def test_one_process_at_a_time_has_a_directory(ledger: Ledger) -> None:
     with pytest.raises(MachineRefuses, match="another process"), held(ledger.directory, patience_s=0.0):
         pass

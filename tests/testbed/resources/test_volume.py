@@ -1,5 +1,6 @@
 """Volumes, as far as they can be told without disks."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,22 @@ def test_more_disks_than_are_named_are_refused() -> None:
 def test_what_is_no_disk_is_refused(tmp_path: Path) -> None:
     assert "No such file" in str(used(str(tmp_path / "none")))
     assert "expected a disk or a file" in str(used("/dev/null"))
+
+
+@pytest.mark.skipif(not Path("/dev/loop0").is_block_device(), reason="no block device to ask of")
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        pytest.param("proc/self/mountinfo", "24 1 7:0 / /d rw - ext4 /dev/loop0 rw\n", "mounted at /d:", id="mounted"),
+        pytest.param("proc/swaps", "Filename Type\n/dev/loop0 partition 1 0 -2\n", "is swap", id="swap"),
+        pytest.param("sys/dev/block/7:0/holders/dm-0", "", "is part of dm-0", id="held"),
+        pytest.param("sys/dev/block/7:0/loop0p1/partition", "1\n", r"has partitions \(loop0p1\)", id="partitions"),
+        pytest.param("sys/dev/block/7:0/size", "8\n", "None", id="free"),
+    ],
+)  # fmt: skip
+def test_a_disk_in_use_is_not_erased(tmp_path: Path, path: str, text: str, said: str) -> None:
+    write(tmp_path, path, text)
+    assert re.search(said, str(used("/dev/loop0", tmp_path)))
 
 
 def test_a_kernel_has_a_file_system_built_in_or_as_a_module(tmp_path: Path) -> None:

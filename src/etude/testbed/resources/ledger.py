@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,9 +55,10 @@ class Ledger:
             members: Mapping[str, Value] = {key: value for key, value in step.items() if key != "undo"}
             try:
                 UNDO[str(step["undo"])](**members)
-            except (OSError, EtudeError) as error:
+            except (OSError, EtudeError, TypeError) as error:  # TypeError: not the members of such a step
                 failed.append((step, str(error)))
-            else:
+                continue
+            with suppress(MachineRefuses):  # no space: done twice is no harm
                 self._keep([other for other in self.steps if other is not step])
         if failed:
             step, why = failed[0]
@@ -67,10 +68,13 @@ class Ledger:
 
     def _keep(self, steps: list[dict[str, Value]]) -> None:
         path = self.directory / FILE
-        if steps:
-            _write(path, json.dumps({"version": VERSION, "steps": steps}, indent=1) + "\n")
-        else:
-            path.unlink(missing_ok=True)
+        try:
+            if steps:
+                _write(path, json.dumps({"version": VERSION, "steps": steps}, indent=1) + "\n")
+            else:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise MachineRefuses(f"{path} cannot be written: {error.strerror}") from None
         self.steps = steps
 
 
@@ -85,8 +89,12 @@ def held(directory: Path, patience_s: float = 5.0) -> Iterator[Ledger]:
         MachineRefuses: while another process has it.
         InputError: where the file is not one of these.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / LOCK).open("w") as lock:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        opened = (directory / LOCK).open("w")
+    except OSError as error:
+        raise MachineRefuses(f"{directory}: nothing can be kept there: {error.strerror}") from None
+    with opened as lock:
         if not within(patience_s, lambda: _locked(lock.fileno())):
             raise MachineRefuses(f"{directory}: another process holds resources by it; wait for its end")
         (directory / NEW).unlink(missing_ok=True)  # half written when its process was killed

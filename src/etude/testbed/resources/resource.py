@@ -121,6 +121,8 @@ def _named(name: str, level: str) -> Iterator[None]:
         yield
     except (InputError, MachineRefuses) as error:
         raise type(error)(f"{name}={level}: {error}") from None
+    except OSError as error:
+        raise MachineRefuses(f"{name}={level}: {error.filename}: {error.strerror}") from None
 
 
 def undo_left(directory: Path) -> list[str]:
