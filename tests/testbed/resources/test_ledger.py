@@ -1,6 +1,8 @@
 """What undoes changes, on disk before they are made."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from etude.errors import InputError, MachineRefuses
 from etude.testbed.resources import ledger as ledgers
 from etude.testbed.resources.ledger import FILE, NEW, Ledger, held
+from etude.testbed.resources.tools import tool
 
 
 @pytest.fixture
@@ -100,6 +103,22 @@ def test_what_was_half_written_when_its_process_was_killed_is_dropped(tmp_path: 
     with held(tmp_path) as ledger:
         assert ledger.steps == []
     assert not (tmp_path / NEW).exists()
+
+
+def test_a_tool_that_outlives_its_process_keeps_others_from_undoing(tmp_path: Path) -> None:
+    with held(tmp_path) as ledger:
+        running = int(ledger.tool("sh", "-c", "sleep 60 & echo $!"))
+    try:
+        with pytest.raises(MachineRefuses, match="another process"), held(tmp_path, patience_s=0.0):
+            pass
+    finally:
+        os.kill(running, signal.SIGKILL)
+    with held(tmp_path, patience_s=60.0):
+        pass
+
+
+def test_a_tool_is_not_ended_by_a_signal_to_the_terminal_s_group() -> None:
+    assert int(tool("sh", "-c", "cut -d ' ' -f 6 /proc/$$/stat")) != os.getsid(0)
 
 
 @pytest.mark.parametrize(
