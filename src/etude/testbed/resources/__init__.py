@@ -1,0 +1,1 @@
+"""Resources of the machine that are varied: CPUs, memory, I/O, disks, network, and whatever a hook changes."""

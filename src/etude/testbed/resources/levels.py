@@ -1,0 +1,95 @@
+"""The levels of resources as text: sizes, CPUs, rates. What cannot be is an InputError that says what was expected."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from etude.errors import InputError
+
+UNLIMITED = "max"
+"""The level at which a resource is left as it is found."""
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([KMGT]?)(?:iB)?", re.IGNORECASE)
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_TC_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)bit", re.IGNORECASE)
+_TC_TIME = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:us|ms|s)")
+_CPUS = re.compile(r"[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*,?")
+MOST_CPUS = 8192
+"""No kernel has more: CONFIG_NR_CPUS."""
+
+
+def size(text: str) -> int:
+    """Bytes of `512M`: K, M, G and T are powers of 1024."""
+    match = _SIZE.fullmatch(text.strip())
+    bytes_ = int(Decimal(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
+    if bytes_ <= 0:
+        raise InputError(f"size {text!r}: expected a number above 0 with K, M, G, T or nothing, as 512M")
+    return bytes_
+
+
+def count(text: str, least: int = 1) -> int:
+    """A whole number."""
+    if not re.fullmatch(r"[0-9]{1,9}", text.strip()) or int(text) < least:
+        raise InputError(f"number {text!r}: expected a whole number, at least {least}")
+    return int(text)
+
+
+def share_of_cpus(text: str) -> float:
+    """CPUs as a decimal: 0.5 is half of one. The kernel has no slice below 1 ms of 100 ms."""
+    if not _DECIMAL.fullmatch(text.strip()) or not 0.01 <= float(text) <= MOST_CPUS:
+        raise InputError(f"CPUs {text!r}: expected a decimal number, at least 0.01, as 0.5")
+    return float(text)
+
+
+def cpus(text: str, allowed: list[int] | None = None) -> list[int]:
+    """The CPUs of `2`, the first two that are allowed, or of the list `0,2-3`; a list of one is written `2,` or `2-2`.
+
+    Without `allowed` as if there were as many as can be.
+    """
+    text = text.strip().replace(" ", "")
+    if not _CPUS.fullmatch(text):
+        raise InputError(f"CPUs {text!r}: expected how many, as 2, or a list, as 0,2-3")
+    if text.isdigit():
+        number = count(text)
+        if number > (MOST_CPUS if allowed is None else len(allowed)):
+            many = MOST_CPUS if allowed is None else len(allowed)
+            raise InputError(f"{text} CPUs: expected at most {many}")
+        return (allowed or list(range(number)))[:number]
+    chosen: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        low, high = int(first), int(last or first)
+        if not low <= high < MOST_CPUS:
+            raise InputError(f"CPUs {text!r}: {part} is no range of CPUs")
+        chosen.update(range(low, high + 1))
+    if allowed is not None and (absent := sorted(chosen - set(allowed))):
+        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {listed(allowed)}")
+    return sorted(chosen)
+
+
+def listed(numbers: list[int]) -> str:
+    """`0,2-3` of [0, 2, 3]."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+
+
+def bits_per_s(text: str) -> float:
+    """Of `10mbit`: tc's units, powers of 1000."""
+    match = _TC_RATE.fullmatch(text.strip())
+    rate = float(match[1]) * 1000 ** " kmgt".index(match[2].lower() or " ") if match else 0.0
+    if rate < 8:
+        raise InputError(f"rate {text!r}: expected bit, kbit, mbit, gbit or tbit, as 10mbit")
+    return rate
+
+
+def tc_time(text: str) -> str:
+    """A time as tc has it: `10ms`."""
+    if not _TC_TIME.fullmatch(text.strip()):
+        raise InputError(f"time {text!r}: expected us, ms or s, as 10ms")
+    return text.strip()

@@ -1,0 +1,47 @@
+"""What is mounted where, from /proc/self/mountinfo (proc(5))."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One line."""
+
+    within: str
+    """The directory of the file system that is mounted."""
+    target: str
+    options: frozenset[str]
+    """Those of the mount and of the file system."""
+    kind: str
+    source: str
+
+
+def mounts(root: Path = Path("/")) -> list[Mount]:
+    """In the order in which they were made; none where the file cannot be read."""
+    try:
+        text = (root / "proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return []
+    return list(parsed(text))
+
+
+def parsed(text: str) -> Iterator[Mount]:
+    """Lines that are none are left out."""
+    for line in text.split("\n"):
+        before, dash, after = line.partition(" - ")
+        first, last = before.split(" "), after.split(" ")
+        if dash and len(first) >= 6 and len(last) >= 3:
+            options = frozenset(first[5].split(",")) | frozenset(last[2].split(","))
+            yield Mount(unescaped(first[3]), unescaped(first[4]), options, last[0], unescaped(last[1]))
+
+
+def unescaped(text: str) -> str:
+    r"""Blanks, tabs, newlines and backslashes are written as `\040`."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), text)

@@ -1,0 +1,110 @@
+"""Resources from tables of TOML."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.errors import InputError
+from etude.testbed.resources.cpus import Cpus
+from etude.testbed.resources.hook import Hook
+from etude.testbed.resources.io_limit import Io
+from etude.testbed.resources.network import Network
+from etude.testbed.resources.resource import Resource
+from etude.testbed.resources.table import KINDS, check_levels, resource_of
+from etude.testbed.resources.volume import Volume
+
+WHERE = "s.toml: [factor.x]"
+
+
+def read(text: str) -> Resource:
+    return resource_of(tomllib.loads(text), WHERE, Path("/base"), ("levels", "scale"))
+
+
+def test_each_kind_is_read() -> None:
+    assert read('resource = "cpus"\nlevels = [1, 2]') == Cpus()
+    assert read('resource = "io"\ndevice = "/dev/vda"\nlimit = "iops"') == Io(device="/dev/vda", limit="iops")
+    assert read('resource = "hook"\napply = "vm {level}"\nundo = "vm off"\nprefix = "ssh vm"') == Hook(
+        command="vm {level}", undo="vm off", words="ssh vm", directory=Path("/base")
+    )
+    assert {read(f'resource = "{kind}"').name for kind in ("quota", "memory", "volume")} == {
+        "quota",
+        "memory",
+        "volume",
+    }
+
+
+def test_paths_are_below_the_file_s_directory() -> None:
+    found = read('resource = "volume"\ndirectory = "disks"\nmount = "/mnt"\nsize = "256M"')
+    assert found == Volume(directory=Path("/base/disks"), mount=Path("/mnt"), size_bytes=256 << 20)
+
+
+def test_a_namespace_is_one_of_ip_netns_or_a_file() -> None:
+    assert read('resource = "network"\ninterface = "e"\nnamespace = "a"') == Network(
+        "e", namespace="/run/netns/a"
+    )
+    assert read('resource = "network"\ninterface = "e"\nnamespace = "/proc/1/ns/net"') == Network(
+        "e", namespace="/proc/1/ns/net"
+    )
+    assert read('resource = "network"\ninterface = "e"\nburst = "32K"') == Network("e", burst_bytes=32768)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "resource is missing: expected cpus, quota"),
+        ('resource = "ram"', "resource is 'ram': expected cpus, quota"),
+        ('resource = "quota"\nperiod = 3', "period is not known: quota has resource"),
+        ('resource = "io"', "device is missing: expected a text"),
+        ('resource = "io"\ndevise = "/dev/vda"', "devise is not known: device?"),
+        ('resource = "io"\ndevice = "/dev/vda"\nlimit = "write"', "limit is 'write': expected bps"),
+        ('resource = "volume"\nsize = "1M"', "size is 1048576 B: expected at least 128 MiB"),
+        ('resource = "volume"\nsize = 3', "size is 3: expected a text in quotes"),
+        ('resource = "volume"\ndevices = ["/dev/x"]', "erase is missing"),
+        ('resource = "volume"\ndevices = ["/dev/x"]\nerase = "yes"', "erase is 'yes': expected true or false"),
+        ('resource = "volume"\ndevices = "/dev/x"', "expected a list of texts"),
+        ('resource = "volume"\ndevices = ["/dev/x", "/dev/x"]', "devices names one thing twice"),
+        ('resource = "volume"\ndevices = ["/d"]\nfiles = ["f"]\nerase = true', "one of devices, files, directory"),
+        ('resource = "volume"\nfilesystem = "xfs"', 'filesystem goes with join = "md"'),
+        ('resource = "network"', "interface is missing"),
+        ('resource = "network"\ninterface = "e"\nlatency = "5"', "latency: time '5': expected us, ms or s"),
+        ('resource = "network"\ninterface = "e"\nshape = "netem"\nburst = "1K"', 'burst goes with shape = "tbf"'),
+        ('resource = "hook"\nundo = "x"', "apply is missing"),
+        ("resource = \"hook\"\napply = \"x\"\nprefix = \"ssh 'a\"", "prefix is \"ssh 'a\": No closing quotation"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_one_line_with_its_place(text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert str(caught.value).startswith(f"{WHERE}: ")
+    assert said in str(caught.value)
+
+
+def test_levels_are_refused_with_their_place() -> None:
+    with pytest.raises(InputError, match=r"^s\.toml: \[factor\.x\]: size 'lots': expected"):
+        check_levels(read('resource = "memory"'), ("1G", "lots"), WHERE)
+    check_levels(read('resource = "memory"'), ("1G", "max"), WHERE)
+
+
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=8)
+    | st.lists(st.text(max_size=3) | st.integers(), max_size=3)
+)
+KEYS = sorted({key for _, known in KINDS.values() for key in known} | {"other"})
+
+
+@given(st.sampled_from(sorted(KINDS)), st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4))
+def test_any_table_is_a_resource_or_one_line_of_error(kind: str, options: dict[str, Any]) -> None:
+    said = WHERE
+    try:
+        resource_of({"resource": kind, **options}, WHERE)
+    except InputError as error:
+        said = str(error)
+    assert said.startswith(WHERE)
+    assert "\n" not in said
