@@ -19,10 +19,8 @@ def test_every_cell_is_a_row_with_what_is_known_of_it() -> None:
     cells, effects = part.tables
     assert len(cells.rows) == 32
     rows = {tuple(cell.text for cell in row[:2]): [cell.text for cell in row[2:]] for row in cells.rows}
-    assert (
-        rows["1", "1"] == ["measured", "nfsds", "119.0/s", "116.7/s … 121.3/s", "9", "30 min"]
-        or rows["1", "1"][:2]
-    )
+    assert rows["1", "1"][:2] == ["measured", "nfsds"]
+    assert rows["1", "1"][-2:] == ["9", "30 min"]
     assert rows["1", "2"][0] == "predicted"
     assert rows["1", "2"][-1] == "–"
     assert rows["2", "1"][:3] == ["failed: it died", "–", "failed"]
