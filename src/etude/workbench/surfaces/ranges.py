@@ -57,7 +57,7 @@ class Range:
             told += (
                 f" (told apart up to {self.levels[self.shown]})"
                 if self.shown > self.low
-                else " (not told apart)"
+                else " (none of it told apart)"
             )
         if self.open:
             return told
