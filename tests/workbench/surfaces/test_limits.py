@@ -53,3 +53,10 @@ def test_a_failed_neighbour_is_no_next_level() -> None:
     found = {e.name: e for e in limits(surface((DISKS, NFSDS), power, failed=[(1, 0)]).filled)}
     assert found["disks=1 nfsds=1"].factor == "nfsds"
     assert "disks=2 nfsds=1" not in found
+
+
+def test_the_size_of_a_step_is_no_merit() -> None:
+    """From three disks to four is a third more, from one daemon to two is twice as many: that adds more, for more."""
+    found = {each.name: each for each in limits(surface((DISKS, NFSDS), power).filled)}
+    assert found["disks=3 nfsds=1"].factor == "disks"
+    assert found["disks=3 nfsds=1"].gain < 2**0.25 - 1

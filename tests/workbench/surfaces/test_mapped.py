@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from etude.workbench.surfaces.account import accuracy, spent
+from etude.workbench.surfaces.mapped import Cost
 from etude.workbench.surfaces.samples import Sample
 from etude.workbench.surfaces.summary import summarise, summary_lines
 from etude.workbench.surfaces.surrogate import Predicted
@@ -59,6 +60,8 @@ def test_costs_add_up() -> None:
     assert found.bench_s == 3660
     assert "2 of 4 cells measured, 1 predicted" in found.text
     assert spent(replace(mapped, costs=())).bench_s == 3660
+    tried_twice = replace(mapped, costs=(*mapped.costs, Cost((0,), 40.0, 2, "failed")))
+    assert (spent(tried_twice).bench_s, spent(tried_twice).trials) == (3700, 21)
 
 
 def test_the_error_of_predictions_is_the_mean_of_absolute_ones() -> None:

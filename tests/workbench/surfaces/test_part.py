@@ -31,6 +31,11 @@ def test_every_cell_is_a_row_with_what_is_known_of_it() -> None:
     assert {each.heading for each in part.paragraphs} >= {"Optimum", "What limits", "Cost"}
 
 
+def test_without_costs_those_of_the_samples_are_shown() -> None:
+    (cells, _) = surface_part(surface((DISKS,), lambda d: d, costs=())).tables
+    assert [cell.text for cell in cells.rows[0]][-2:] == ["9", "30 min"]
+
+
 def test_findings_are_told() -> None:
     part = surface_part(surface((DISKS,), lambda d: d, findings=("disks=2: stalling",)))
     assert part.paragraphs[-1].lines == ("disks=2: stalling",)

@@ -95,3 +95,10 @@ def test_many_settings_are_counted() -> None:
     )
     few = break_evens(surface((DISKS,), lambda d: d).filled, "disks", 2.0)
     assert break_even_lines(few) == (few[0].text,)
+
+
+def test_settings_in_which_a_factor_does_nothing_do_not_count_overall() -> None:
+    mapped = surface((NFSDS, FS), lambda n, fs: max(n, 4.0) if fs == "xfs" else 1000.0)
+    ((overall, each),) = effective_ranges(mapped.filled)
+    assert [r.none for r in each] == [True, False, True]
+    assert overall.levels[overall.low] == "4"
