@@ -40,7 +40,7 @@ def show_stored(options: argparse.Namespace) -> int:
     found = []
     for place in options.harness:
         kept = Kept(place)
-        found.append((kept, _stored(kept), _truth(kept)))
+        found.append((kept, stored_answer(kept), _truth(kept)))
     _show(found, options)
     return 0 if all(answer.kept for _, answer, _ in found) else 1
 
@@ -125,7 +125,7 @@ def _named(course: Course, name: str) -> Course:
     return Course(name, course.peak, course.loads, course.costs_s)
 
 
-def _stored(kept: Kept) -> Answer:
+def stored_answer(kept: Kept) -> Answer:
     """The answer as it was given; of a search that was not ended the best so far."""
     known = kept.answer
     if known is None:

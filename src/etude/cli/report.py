@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, judge, write; says where the page is."""
+    from etude.cli.report_parts import parts_of
     from etude.report.judging import Judging
     from etude.report.page import content_of, gather
     from etude.report.page.write import rendered, write
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         full=True,
     )
     found = gather(options.files, judging, options.metric, options.between_sittings)
-    document = rendered(content_of(found, options.title), form)
+    document = rendered(content_of(found, options.title, parts=parts_of(options.files)), form)
     target = options.output or ("-" if form != "html" else str(_beside(options.files[0])))
     if target == "-":
         sys.stdout.write(document)

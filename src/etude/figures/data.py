@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Scale = Literal["linear", "log"]
-Look = Literal["both", "line", "dots", "hollow", "steps", "crosses"]
+Look = Literal["both", "line", "dots", "filled", "hollow", "steps", "crosses"]
+State = Literal["measured", "predicted", "bounded", "failed"]
+"""How a value of a field is known."""
 
 GREY = -1
 """A colour that stands for no series."""
@@ -98,7 +100,33 @@ class Mark:
     """Ends of the interval of x, drawn as a bar across; None where none is known."""
 
 
-Layer = Curve | Bars | Shape | Line | Band | Mark
+@dataclass(frozen=True)
+class Spot:
+    """A value of a field; None where none is known."""
+
+    x: float
+    y: float
+    value: float | None
+    state: State = "measured"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A value at each crossing of two axes: coloured cells with iso-lines, or a surface in space."""
+
+    x: tuple[float, ...]
+    """Where cells are, rising."""
+    y: tuple[float, ...]
+    spots: tuple[Spot, ...]
+    label: str = ""
+    """Of the values, with their unit."""
+    levels: tuple[float, ...] = ()
+    """Of iso-lines."""
+    solid: bool = False
+    """In space; it is the only layer of its figure then."""
+
+
+Layer = Curve | Bars | Shape | Line | Band | Mark | Field
 
 
 @dataclass(frozen=True)

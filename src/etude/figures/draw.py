@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter, NullLocator
 
 from etude.figures import data, style
+from etude.figures.fields import draw_field, draw_solid, height_of
 from etude.figures.thresholds import HALO, draw_line, place_names, plain
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ PLACES: dict[str, Any] = {
 
 def draw(figure: data.Figure, look: style.Style) -> Canvas:
     """The figure on a canvas of its own, to be saved."""
+    if any(isinstance(layer, data.Field) and layer.solid for layer in figure.panels[0].layers):
+        return draw_solid(figure, look)
     heights = [panel.height for panel in figure.panels]
     size = (look.width, look.height or _height(figure, look))
     with matplotlib.style.context(["default", dict(style.settings(look))]):
@@ -49,12 +52,15 @@ def draw(figure: data.Figure, look: style.Style) -> Canvas:
             _x_axis(place, figure.x, last=place is axes[-1])
         if figure.title:
             canvas.suptitle(plain(figure.title), fontsize=look.font * 1.1)
-        _keys(canvas, axes, figure)
+        _keys(canvas, axes, figure, look)
         place_names(canvas, list(zip(axes, figure.panels, strict=True)), look)
         return canvas
 
 
 def _height(figure: data.Figure, look: style.Style) -> float:
+    fields = [layer for panel in figure.panels for layer in panel.layers if isinstance(layer, data.Field)]
+    if fields:
+        return height_of(fields[0], look)
     if len(figure.panels) > 2:
         return look.width * (0.25 + 0.36 * len(figure.panels))
     return look.width * (0.72 if len(figure.panels) == 1 else 1.15)
@@ -78,10 +84,14 @@ def _panel(axes: Axes, panel: data.Panel, figure: data.Figure, look: style.Style
                 _band_label(axes, layer, look)
         elif isinstance(layer, data.Mark):
             _mark(axes, layer)
+        elif isinstance(layer, data.Field):
+            draw_field(axes, layer, look)
     for line in (layer for layer in panel.layers if isinstance(layer, data.Line)):
         draw_line(axes, line)
     axes.set_ylabel(plain(panel.y.label))
-    axes.grid(axis="y", color="#dddddd", linewidth=0.4)
+    _ticks(axes.yaxis, panel.y)
+    if not any(isinstance(layer, data.Field) for layer in panel.layers):
+        axes.grid(axis="y", color="#dddddd", linewidth=0.4)
     if (
         any(isinstance(layer, data.Bars) and not layer.pale for layer in panel.layers)
         and panel.y.scale == "linear"
@@ -118,6 +128,7 @@ def _curve_options(curve: data.Curve) -> dict[str, Any]:
         "crosses": {"marker": "x", "linestyle": "none"},
         "hollow": {"marker": "o", "linestyle": "none", "markerfacecolor": "white", "zorder": 3},
         "dots": {"marker": "o", "linestyle": "none", "markersize": 2.5},
+        "filled": {"marker": "o", "linestyle": "none", "zorder": 3},
     }
     return {"color": style.colour(curve.colour), **look[curve.look]}
 
@@ -196,11 +207,7 @@ def _mark(axes: Axes, mark: data.Mark) -> None:
 
 
 def _x_axis(axes: Axes, axis: data.Axis, *, last: bool) -> None:
-    if axis.ticks is not None:
-        axes.xaxis.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
-        axes.xaxis.set_major_formatter(FixedFormatter([plain(name) for _, name in axis.ticks]))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_minor_formatter(NullFormatter())
+    _ticks(axes.xaxis, axis)
     if axis.low is not None or axis.high is not None:
         axes.set_xlim(axis.low, axis.high)
     if not last:
@@ -211,7 +218,15 @@ def _x_axis(axes: Axes, axis: data.Axis, *, last: bool) -> None:
             text.set(rotation=axis.rotate, ha="right" if axis.rotate > 0 else "left", rotation_mode="anchor")
 
 
-def _keys(canvas: Canvas, panels: Sequence[Axes], figure: data.Figure) -> None:
+def _ticks(drawn: Any, axis: data.Axis) -> None:
+    if axis.ticks is not None:
+        drawn.set_major_locator(FixedLocator([at for at, _ in axis.ticks]))
+        drawn.set_major_formatter(FixedFormatter([plain(name) for _, name in axis.ticks]))
+        drawn.set_minor_locator(NullLocator())
+        drawn.set_minor_formatter(NullFormatter())
+
+
+def _keys(canvas: Canvas, panels: Sequence[Axes], figure: data.Figure, look: style.Style) -> None:
     """A key in each panel that has names; outside: one for all below."""
     if figure.key == "off":
         return
@@ -229,8 +244,15 @@ def _keys(canvas: Canvas, panels: Sequence[Axes], figure: data.Figure) -> None:
             axes.legend(*_key(entries), loc=PLACES.get(figure.key, "best"))
     if everything and figure.key in TOGETHER:
         place: Any = f"outside {'upper' if figure.key == 'above' else 'lower'} center"
-        options = {"loc": place, "ncols": min(4, len(everything)), "columnspacing": 1.2}
+        options = {"loc": place, "ncols": _columns(everything, look), "columnspacing": 1.2}
         canvas.legend(*_key(everything), **options)
+
+
+def _columns(entries: Sequence[tuple[Artist, str]], look: style.Style) -> int:
+    """Of a key: up to four, as many as fit, by the usual width of a letter."""
+    letter = look.font * 0.85 * 0.55 / 72.0
+    widest = letter * (6.0 + max(len(name) for _, name in entries))
+    return max(1, min(4, len(entries), int(look.width / widest)))
 
 
 def _key(entries: Sequence[tuple[Artist, str]]) -> tuple[Any, Any]:

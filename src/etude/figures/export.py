@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.figures.data import Band, Bars, Curve, Figure, Layer, Line, Mark, Shape, name_of
+from etude.figures.data import Band, Bars, Curve, Field, Figure, Layer, Line, Mark, Shape, name_of
 from etude.figures.save import write
 
 Row = tuple[float | None, ...]
@@ -20,6 +20,7 @@ COLUMNS = {
     Line: "at",
     Band: "low high",
     Mark: "x y low high",
+    Field: "x y value measured",
 }
 
 
@@ -78,6 +79,8 @@ def _rows(layer: Layer) -> Iterator[Row]:
             yield b.x, b.bottom, b.top, b.width, b.low, b.high, b.x if b.bar_x is None else b.bar_x
     elif isinstance(layer, Shape):
         yield from layer.outline
+    elif isinstance(layer, Field):
+        yield from ((s.x, s.y, s.value, float(s.state == "measured")) for s in layer.spots)
     elif isinstance(layer, Line):
         yield (layer.at,)
     elif isinstance(layer, Band):

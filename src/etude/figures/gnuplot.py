@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from etude.figures.data import Axis, Band, Bars, Curve, Figure, Line, Mark, Panel, Shape
+from etude.figures.data import Axis, Band, Bars, Curve, Field, Figure, Line, Mark, Panel, Shape
 from etude.figures.style import BAND_COLOUR, LINE_COLOUR, MARKERS, colour, paler
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def _parts(block: Block) -> Iterator[str]:
             "line": f"with lines {shade}",
             "steps": f"with steps {shade}",
             "dots": f"with points {shade} pointtype 7 pointsize 0.4",
+            "filled": f"with points {shade} pointtype 7",
             "hollow": f"with points {shade} pointtype 6",
             "crosses": f"with points {shade} pointtype 2",
         }
@@ -167,6 +168,8 @@ def _parts(block: Block) -> Iterator[str]:
             yield f"{at} using 7:5:(0):($6-$5) {WHISKERS} linecolor rgb 'black' notitle"
     elif isinstance(layer, Line) and layer.axis == "y":
         yield f"{layer.at:.12g} with lines {THRESHOLD} notitle"
+    elif isinstance(layer, Field):
+        yield f"{at} using 1:2:3 with points palette pointtype 5 pointsize 5 notitle"
     elif isinstance(layer, Shape):
         edge = colour(layer.colour)
         yield f"{at} using 1:2 with filledcurves closed fillcolor rgb '{paler(edge)}' {_title(layer.name)}"

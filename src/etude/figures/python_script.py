@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from etude.figures.data import Axis, Band, Bars, Curve, Figure, Line, Mark, Shape
+from etude.figures.data import Axis, Band, Bars, Curve, Field, Figure, Line, Mark, Shape
 from etude.figures.style import BAND_COLOUR, LINE_COLOUR, MARKERS, colour, paler
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ LOOKS = {
     "line": "marker=''",
     "steps": "drawstyle='steps-post'",
     "dots": "marker='o', linestyle='none', markersize=2.5",
+    "filled": "marker='o', linestyle='none'",
     "hollow": "marker='o', linestyle='none', markerfacecolor='white'",
     "crosses": "marker='x', linestyle='none'",
 }
@@ -107,6 +108,10 @@ def _layer(block: Block) -> Iterator[str]:
         shades = f"facecolor={fill!r}, edgecolor='black', linewidth=0.5"
         yield f"axes.bar(x, heights, width, bottom, {shades}{_key(layer.name)})"
         yield "error_bars(axes, bar_x, low, high, 'black')"
+    elif isinstance(layer, Field):
+        yield f"x, y, value, known = columns({number})"
+        yield "drawn = axes.scatter(x, y, c=value, marker='s', s=600, cmap='viridis')"
+        yield f"figure.colorbar(drawn, ax=axes, label=label({layer.label!r}))"
     elif isinstance(layer, Shape):
         edge = colour(layer.colour)
         yield f"x, y = columns({number})"

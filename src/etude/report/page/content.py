@@ -13,6 +13,7 @@ from etude.report.page.answers import Answer, answers_of, headline
 from etude.report.page.expectations import Expectation, expectations_of
 from etude.report.page.explained import explanations
 from etude.report.page.gather import Gathered
+from etude.report.page.part import Part
 from etude.report.page.rawdata import anchor, raw_data, warning_anchor
 from etude.report.page.tables import (
     Table,
@@ -94,9 +95,13 @@ class Content:
     data: Mapping[str, Any]
     details: tuple[str, ...]
     """What stands behind each comparison, a sentence each."""
+    parts: tuple[Part, ...] = ()
+    """Of searches and surfaces."""
 
 
-def content_of(found: Gathered, title: str | None = None, now: datetime | None = None) -> Content:
+def content_of(
+    found: Gathered, title: str | None = None, now: datetime | None = None, parts: Sequence[Part] = ()
+) -> Content:
     """Put everything into words and tables. `now`: when the report was made; the present unless given."""
     warnings = tuple(
         warned for place, verdict in enumerate(found.verdicts) for warned in _warnings(verdict, place)
@@ -124,6 +129,7 @@ def content_of(found: Gathered, title: str | None = None, now: datetime | None =
         sources=tuple(_sources(found.verdicts)),
         data=raw_data(found),
         details=tuple(_details(found)),
+        parts=tuple(parts),
     )
 
 

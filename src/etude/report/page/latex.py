@@ -62,7 +62,7 @@ def _lines(c: Content) -> Iterator[str]:
         yield from _table(c.comparisons, caption)
     if c.tests.rows:
         yield from _table(c.tests, " ".join((f"{c.tests.caption}.", often, *answers["where"])))
-    for table in c.summaries:
+    for table in (*(table for part in c.parts for table in part.tables), *c.summaries):
         yield from _table(table, f"{table.caption}.")
     for w in c.warnings:
         yield f"% warning: {_comment(': '.join(part for part in (w.test, w.text, w.advice) if part))}"

@@ -46,6 +46,14 @@ def _lines(c: Content) -> Iterator[str]:
             continue
         yield f"- **{escaped(answer.question)}**"
         yield from (f"  - {escaped(sentence)}" for sentence in answer.sentences)
+    for part in c.parts:
+        yield from ("", f"### {escaped(part.heading)}", "")
+        for each in part.paragraphs:
+            yield f"- **{escaped(each.heading)}**"
+            yield from (f"  - {escaped(line)}" for line in each.lines)
+        for table in part.tables:
+            yield from ("", f"**{escaped(table.caption)}**", "")
+            yield from _table(table)
     if c.expectations:
         yield from ("", "### Expectations", "")
         yield from _grid(("test", "purpose", "expected", "result", "met?"), 5, _expected(c))

@@ -1,0 +1,87 @@
+"""The surface of docs/surfaces.md: a simulated file server over disks and daemons, half of its cells measured.
+
+python bench/workbench/surface_example.py [DIRECTORY]: prints what it says; draws its figures into that directory.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from etude.cli.surface_show import show
+from etude.cli.terminal import Terminal
+from etude.figures.save import save
+from etude.figures.style import Style
+from etude.workbench.surfaces.factors import Cell, Factor, Space
+from etude.workbench.surfaces.mapped import Mapped
+from etude.workbench.surfaces.pictures import figures_of
+from etude.workbench.surfaces.samples import Sample
+from etude.workbench.surfaces.surrogate import Predicted
+
+SPACE = Space(
+    (
+        Factor("disks", "linear", (1.0, 2.0, 3.0, 4.0)),
+        Factor("nfsds", "log", (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)),
+    )
+)
+MEASURED_SD, PREDICTED_SD = 0.03, 0.06
+Z = 1.959963984540054
+
+
+def server(disks: float, nfsds: float) -> float:
+    """Requests/s: a disk bears 170, a daemon keeps 60 going; the lower of both, with a soft knee."""
+    return float(((170 * disks) ** -4 + (60 * nfsds) ** -4) ** -0.25)
+
+
+def mapped(seed: int = 3) -> Mapped:
+    """Every other cell measured with an error of 3 %; the others from their neighbours."""
+    generator = np.random.default_rng(seed)
+    samples = []
+    for cell in SPACE:
+        if sum(cell) % 2 == 0 or cell in ((0, 7), (3, 0)):
+            disks, nfsds = (float(f.levels[n]) for f, n in zip(SPACE.factors, cell, strict=True))
+            value = server(disks, nfsds) * math.exp(MEASURED_SD * generator.normal())
+            away = math.exp(Z * MEASURED_SD)
+            trials = int(generator.integers(5, 12))
+            samples.append(
+                Sample(cell, "measured", value, value / away, value * away, 0.95, 240.0 * trials, trials)
+            )
+    known = {sample.cell: math.log(sample.value or 1.0) for sample in samples}
+    others = [cell for cell in SPACE if cell not in known]
+    predicted = Predicted(_near(known, others), np.full(len(others), PREDICTED_SD))
+    loo = [
+        math.expm1(float(_near({c: v for c, v in known.items() if c != cell}, [cell])[0]) - known[cell])
+        for cell in known
+    ]
+    return Mapped(
+        SPACE, "peak rate", "1/s", "higher", tuple(samples), predicted, "neighbours", tuple(loo)
+    )  # fmt: skip
+
+
+def _near(known: dict[Cell, float], cells: Sequence[Cell]) -> np.ndarray:
+    """A plane through each cell's six nearest neighbours, the nearer the heavier: a stand-in for a surrogate."""
+    places, values = SPACE.coded(list(known)), np.array(list(known.values()))
+    found = []
+    for place in SPACE.coded(cells):
+        away = np.hypot(*(places - place).T)
+        near = np.argsort(away)[:6]
+        weights = 1 / (away[near] + 0.05)
+        terms = np.column_stack([np.ones(len(near)), places[near] - place])
+        found.append(np.linalg.lstsq(terms * weights[:, None], values[near] * weights, rcond=None)[0][0])
+    return np.array(found)
+
+
+if __name__ == "__main__":
+    surface = mapped()
+    show(surface, Terminal(), target=400.0)
+    for directory in sys.argv[1:]:
+        for name, figure in figures_of(surface).items():
+            save(
+                figure,
+                str(Path(directory) / f"{name if name == 'surface' else f'surface-{name}'}.png"),
+                Style(),
+            )

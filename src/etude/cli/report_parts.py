@@ -1,0 +1,42 @@
+"""What searches and surfaces bring into a report: a part of their own, before the tables that all results have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from etude.report.page.part import Part
+
+
+def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:
+    """Of those results that have one, in their order.
+
+    Raises:
+        InputError: one of them cannot be read.
+    """
+    found = ((path, number, MAKERS.get(_kind(Path(path)) or "")) for number, path in enumerate(paths))
+    return tuple(maker(path, number, len(paths) > 1) for path, number, maker in found if maker is not None)
+
+
+def _kind(path: Path) -> str | None:
+    """Of a results directory's plan; None of anything else."""
+    from etude.results.reader import read_experiment
+
+    if not (path / "experiment.json").exists():
+        return None
+    kind = read_experiment(path)["plan"].get("kind")
+    return kind if isinstance(kind, str) else None
+
+
+def _peak(path: str, number: int, several: bool) -> Part:
+    from etude.cli.peak_part import peak_part
+    from etude.cli.peak_show import stored_answer
+    from etude.workbench.kept import Kept
+
+    kept = Kept(path)
+    heading = f"Peak rate of {path}" if several else "Peak rate"
+    return peak_part(kept.task, kept.trials(), stored_answer(kept), f"peak-{number}", heading)
+
+
+MAKERS: Mapping[str, Callable[[str, int, bool], Part]] = {"peak": _peak}
+"""By the kind of a plan: path, number and whether there are several, to a part."""
