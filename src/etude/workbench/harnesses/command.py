@@ -6,7 +6,7 @@ import math
 import resource
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,10 +83,12 @@ class CommandBench:
         *,
         closed: bool = False,
         window_s: float = 1.0,
+        within: Sequence[str] = (),
     ) -> None:
+        """`within`: words before the command that starts the system, which confine it."""
         self.path, self.commands, self.filled, self.reader = path, commands, filled, reader
         self.generator, self.task, self.place = generator, task, place
-        self.closed, self.window_s = closed, window_s
+        self.closed, self.window_s, self.within = closed, window_s, tuple(within)
         self.made = 0
         self.worked = False
         """Whether a load command has told something: then what fails later is the system's doing."""
@@ -232,7 +234,9 @@ class CommandBench:
     def _start(self) -> None:
         """Start the system and wait until it is ready."""
         if self.commands.start:
-            self._system = processes.begin(self.filled(self.commands.start), self.place)
+            start = self.filled(self.commands.start)
+            confined = shlex.join((*self.within, "sh", "-c", start)) if self.within else start
+            self._system = processes.begin(confined, self.place)
         if self._ready(self.commands.ready_timeout_s):
             self._up = True
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -62,8 +62,9 @@ class Harness:
     """Of readers that cut windows themselves."""
 
     @contextmanager
-    def bench(self, factors: Mapping[str, str], place: Path) -> Iterator[Bench]:
-        """A bench for one configuration, in a scratch directory; at the end all that it started is ended.
+    def bench(self, factors: Mapping[str, str], place: Path, within: Sequence[str] = ()) -> Iterator[Bench]:
+        """A bench for one configuration, in a scratch directory; at the end all that it started is ended. `within`:
+        words before the command that starts the system.
 
         Raises UsageError for a factor that the file does not have."""
         for name in factors:
@@ -81,7 +82,7 @@ class Harness:
         filled = partial(fill, values={name: shlex.quote(value) for name, value in values.items()})
         bench = CommandBench(
             self.path, self.commands, filled, self.reader, self.generator, self.task, place.resolve(),
-            closed=self.unit == "clients", window_s=self.window_s,
+            closed=self.unit == "clients", window_s=self.window_s, within=within,
         )  # fmt: skip
         with bench:
             yield bench

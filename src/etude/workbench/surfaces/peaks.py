@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
+import numpy as np
+
+from etude.errors import InputError
+from etude.workbench.bench import Bench
+from etude.workbench.goal import Criterion, Goal
+from etude.workbench.harnesses.simulated import SimulatedServer
+from etude.workbench.harnesses.spec import Harness as CommandHarness
+from etude.workbench.harnesses.surfaces import SimulatedSurface
+from etude.workbench.kept import Kept, Sought, keeping
 from etude.workbench.policies.belief.evidence import gathered
 from etude.workbench.policies.belief.grid import believed
-from etude.workbench.search import spent
-from etude.workbench.surfaces.factors import Cell
+from etude.workbench.policies.policy import Policy
+from etude.workbench.policies.registry import DEFAULT, policy
+from etude.workbench.search import search, spent
+from etude.workbench.sources import HIGHEST, LOWEST, Source
+from etude.workbench.surfaces.factors import Cell, Space
 from etude.workbench.surfaces.mapping import Visit
+from etude.workbench.surfaces.response import Asked, Tell
 from etude.workbench.surfaces.samples import Sample, State
-from etude.workbench.task import Answer, Task, Trial
+from etude.workbench.task import Answer, Offer, Task, Trial
+from etude.workbench.watched import Watched
+from etude.workbench.window import Window
 
 Shapes = tuple[tuple[str, float], ...]
+SEARCH = "search"
+"""Of a cell's directory: where its search is kept."""
 
 
 def task_of(task: Task, visit: Visit, shapes: Shapes) -> Task:
@@ -41,3 +61,116 @@ def sample_of(cell: Cell, task: Task, answer: Answer, trials: Sequence[Trial]) -
         state = "bounded" if answer.low > 0 or math.isfinite(answer.high) else "failed"
     found = answer.rate, answer.low, answer.high, task.confidence
     return Sample(cell, state, *found, spent(trials), len(trials), answer.kept, answer.why)
+
+
+Opened = Callable[[Asked], AbstractContextManager[Bench]]
+"""The bench of a cell."""
+
+
+@dataclass
+class PeakRate:
+    """A response (`response.Response`): each cell's peak rate, by a search that is kept in the cell's directory."""
+
+    source: str
+    """Its name."""
+    task: Task
+    policy: str
+    text: str
+    opened: Opened
+    unit: str
+    punctual: Callable[[Policy], Policy] = lambda policy: policy
+    """Of a deadline."""
+    name: str = "peak rate"
+    better: Literal["higher", "lower"] = "higher"
+    shapes: Shapes = ()
+    """What the cells so far have taught of the curve."""
+
+    def learn(self, place: Path) -> None:
+        """From the trials of a cell."""
+        if self.policy == DEFAULT and (place / SEARCH / "experiment.json").exists():
+            kept = Kept(place / SEARCH)
+            self.shapes = shapes_after(kept.task, kept.trials())
+
+    def measure(self, asked: Asked, tell: Tell) -> Sample:
+        """One search. Raises EtudeError: as the harness; what was measured is on disk."""
+        place = asked.place / SEARCH
+        sought = self._sought(asked, place)
+        watched = self.punctual(policy(self.policy))
+        with keeping(place, sought) as kept:
+            with self.opened(asked) as bench:
+                telling = Watched(bench, lambda offer: tell(f"load {offer.load:.6g}"), _telling(tell))
+                answer = search(watched, sought.task, telling, kept.trials(), kept.keep)
+            kept.answered(answer)
+        trials = kept.trials()
+        if self.policy == DEFAULT:
+            self.shapes = shapes_after(sought.task, trials)
+        return sample_of(asked.visit.cell, sought.task, answer, trials)
+
+    def _sought(self, asked: Asked, place: Path) -> Sought:
+        if (place / "experiment.json").exists() and (kept := Kept(place)).trials():
+            return kept.sought  # as it was begun
+        shapes = self.shapes if self.policy == DEFAULT else ()
+        task = replace(task_of(self.task, asked.visit, shapes), budget_s=asked.left_s or self.task.budget_s)
+        return Sought(self.source, task, self.policy, self.text, dict(asked.settings))
+
+
+def _telling(tell: Tell) -> Callable[[Offer, Sequence[Window]], None]:
+    def window(offer: Offer, windows: Sequence[Window]) -> None:
+        tell(f"load {offer.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
+
+    return window
+
+
+def of_harness(
+    source: Source, policy_name: str, space: Space, resources: Collection[str], where: str
+) -> PeakRate:
+    """Of HARNESS.toml, or a harness in Python.
+
+    Raises:
+        InputError: a factor that the harness does not have, or a resource that confines a system it does not start.
+    """
+    harness = source.harness
+    assert harness is not None
+    known = getattr(harness, "factors", None)
+    for factor in space.factors:
+        if known is not None and factor.name not in known and factor.name not in resources:
+            raise InputError(
+                f"{where}: factor {factor.name} is no resource, and {source.name} has no such factor: expected one of "
+                f"{', '.join(known) or 'none'}"
+            )
+
+    @contextmanager
+    def opened(asked: Asked) -> Iterator[Bench]:
+        given = {**asked.settings, **asked.setting.values}
+        factors = {name: text for name, text in given.items() if known is None or name in known}
+        words = asked.setting.prefix
+        if words and not isinstance(harness, CommandHarness):
+            raise InputError(
+                f"{where}: {source.name} is a harness in Python: it cannot be confined by a resource"
+            )
+        if isinstance(harness, CommandHarness):
+            if words and not harness.commands.start:
+                raise InputError(f"{where}: {source.name} starts no system that a resource could confine")
+            with harness.bench(factors, asked.place / "harness", words) as bench:
+                yield bench
+        else:
+            with harness.bench(factors, asked.place / "harness") as bench:
+                yield bench
+
+    unit = "clients" if source.task.whole else "1/s"
+    return PeakRate(source.name, source.task, policy_name, source.text, opened, unit)
+
+
+def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
+    """Of simulated servers, as in the paper's experiments: 40 ms, and loads from 50/s."""
+
+    @contextmanager
+    def opened(asked: Asked) -> Iterator[Bench]:
+        cell = asked.visit.cell
+        kept = Kept(asked.place / SEARCH)
+        drawn = int(np.random.default_rng([system.seed, *cell, 1]).integers(2**31))
+        yield SimulatedServer(system.curve, system.peak(cell), drawn, before=kept.trials())
+
+    task = Task(Goal((Criterion("mean", 0.040),)), LOWEST, HIGHEST, step=20.0)
+    text = f"simulate {system.law.name}:{system.seed}"
+    return PeakRate(f"simulated-{system.law.name}", task, policy_name, text, opened, "1/s")

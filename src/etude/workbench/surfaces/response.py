@@ -1,0 +1,60 @@
+"""What is measured in a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from etude.testbed.resources.resource import Setting
+from etude.workbench.surfaces.mapping import Visit
+from etude.workbench.surfaces.samples import Sample
+
+Tell = Callable[[str], None]
+"""Is told in a few words how a measurement stands."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One cell that is to be measured."""
+
+    visit: Visit
+    settings: Mapping[str, str]
+    """Each factor's level."""
+    setting: Setting
+    """What its resources are for commands."""
+    place: Path
+    """The cell's directory, for all that is kept; it may hold what an interrupted measurement left."""
+    left_s: float | None
+    """Bench time that it may take."""
+
+
+class Response(Protocol):
+    """Measures cells, one after the other. What it kept of an interrupted cell it goes on with."""
+
+    @property
+    def name(self) -> str:
+        """As `peak rate`."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """As `1/s`."""
+        ...
+
+    @property
+    def better(self) -> Literal["higher", "lower"]: ...
+
+    @property
+    def text(self) -> str:
+        """All that it depends on: a map is gone on with only while this is the same."""
+        ...
+
+    def learn(self, place: Path) -> None:
+        """A cell that was measured in an earlier sitting may teach something of the next."""
+        ...
+
+    def measure(self, asked: Asked, tell: Tell) -> Sample:
+        """One cell. Raises EtudeError: it cannot be measured; the map goes on with others."""
+        ...

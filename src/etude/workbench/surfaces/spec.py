@@ -1,0 +1,257 @@
+"""A surface in a TOML file: the response, the factors, which cells to measure, and what it may cost.
+
+docs/surfaces.md describes the file. Every error in it is one line: FILE:LINE: what, and what was expected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from etude.errors import InputError
+from etude.testbed.resources.resource import Resource
+from etude.testbed.resources.table import check_levels, resource_of
+from etude.workbench.harnesses.located import Section, document
+from etude.workbench.surfaces.factors import Cell, Factor, Scale, Space
+from etude.workbench.surfaces.mapping import Plan, Rules
+from etude.workbench.surfaces.plans import START
+
+OF_FACTOR = ("levels", "scale", "unit")
+"""Keys of a factor; the others are its resource's."""
+MOST_CELLS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PeakOf:
+    """The response is a peak rate."""
+
+    harness: str
+    """HARNESS.toml, beside the file, or MODULE:NAME."""
+    policy: str = "posterior"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricOf:
+    """The response is a metric of a command, or of a test of a script."""
+
+    metric: str
+    better: Literal["higher", "lower"]
+    unit: str = ""
+    command: str = ""
+    """With factors in braces."""
+    script: str = ""
+    """An .ap script, which gets the factors as NAME=VALUE."""
+    test: str = ""
+    """Of the script; empty: its only one."""
+    pattern: str = ""
+    """Finds the metric in what the command prints: its first group."""
+    precision: float = 0.05
+    """Relative half width of its interval at which trials end."""
+    setup: str = ""
+    """Before the trials of a cell; not measured."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One that was read."""
+
+    path: Path
+    name: str
+    text: str
+    space: Space
+    response: PeakOf | MetricOf
+    rules: Rules
+    resources: Mapping[str, Resource]
+    """Of the factors that are one."""
+    budget_s: float | None
+    """Bench time of all cells."""
+    cell_s: float | None
+    """Bench time of one."""
+
+
+def read_spec(path: Path) -> Spec:
+    """Read the file. Raises InputError: one line that says where and what."""
+    whole = document(path)
+    whole.only(("name", "response", "factor", "samples", "budget"))
+    factors, resources = _factors(whole.section("factor"), path.parent)
+    samples, budget = whole.section("samples"), whole.section("budget")
+    space = _space(factors, samples)
+    budget.only(("time", "cell"))
+    return Spec(
+        path,
+        whole.text_at("name", path.stem),
+        whole.text,
+        space,
+        _response(whole.section("response"), factors),
+        _rules(samples, space),
+        resources,
+        _positive(budget, "time"),
+        _positive(budget, "cell"),
+    )
+
+
+def _response(section: Section, factors: tuple[Factor, ...]) -> PeakOf | MetricOf:
+    kinds = [key for key in ("peak", "command", "script") if key in section.values]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) if kinds else "none"
+        section.fail(
+            kinds[-1] if kinds else None, f"[response] has {found}: expected one of peak, command, script"
+        )
+    if kinds == ["peak"]:
+        section.only(("peak", "policy"))
+        return PeakOf(section.text_at("peak"), section.text_at("policy", "posterior"))
+    section.only(("command", "script", "test", "metric", "better", "unit", "pattern", "precision", "setup"))
+    command, metric = section.text_at("command"), section.text_at("metric", "elapsed")
+    if command and not any(f"{{{factor.name}}}" in command for factor in factors) and not _confined(section):
+        section.fail(
+            "command", "[response] command names no factor in braces: it would be the same in all cells"
+        )
+    better = section.one_of("better", ("higher", "lower"), "lower")
+    return MetricOf(
+        metric,
+        cast(Literal["higher", "lower"], better),
+        section.text_at("unit", "s" if metric in ("elapsed", "user", "system") else ""),
+        command,
+        section.text_at("script"),
+        section.text_at("test"),
+        section.text_at("pattern"),
+        section.share("precision", 0.05) or 0.05,
+        section.text_at("setup"),
+    )
+
+
+def _confined(section: Section) -> bool:
+    """Whether some factor is a resource, which acts without being named."""
+    whole = document(section.path).section("factor")
+    return any("resource" in whole.section(name).values for name in whole.values)
+
+
+def _factors(section: Section, base: Path) -> tuple[tuple[Factor, ...], dict[str, Resource]]:
+    factors, resources = [], {}
+    for name in section.values:
+        one = section.section(name)
+        if not name.isidentifier():
+            section.fail(name, f"a factor cannot be called {name!r}: expected letters, digits and _")
+        factor = _factor(name, one)
+        factors.append(factor)
+        if "resource" in one.values:
+            where = f"{one.path}:{_line(one)}: [{one.name}]"
+            resources[name] = resource_of(one.values, where, base, OF_FACTOR)
+            check_levels(resources[name], [factor.text(n) for n in range(len(factor.levels))], where)
+        else:
+            one.only((*OF_FACTOR, "resource"))
+    if not factors:
+        section.fail(None, "there is no factor: expected at least one [factor.NAME] with levels")
+    return tuple(factors), resources
+
+
+def _line(section: Section) -> int:
+    from etude.workbench.harnesses.located import line_of
+
+    return line_of(section.text, section.name, None)
+
+
+def _factor(name: str, section: Section) -> Factor:
+    levels: Any = section.values.get("levels")
+    what = section.named("levels")
+    if not isinstance(levels, list) or not levels:
+        said = "is missing" if levels is None else f"is {levels!r}"
+        section.fail("levels", f"{what} {said}: expected a list of at least one level, as [1, 2, 4]")
+    numbers = all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels)
+    words = all(isinstance(level, str) for level in levels)
+    if not numbers and not words:
+        section.fail("levels", f"{what} is {levels!r}: expected numbers only, or words only")
+    if len(set(levels)) != len(levels):
+        twice = next(level for level in levels if levels.count(level) > 1)
+        section.fail("levels", f"{what} has {twice!r} twice")
+    kinds = ("linear", "log") if numbers else ("categorical", "ordered")
+    scale = cast(Scale, section.one_of("scale", kinds, kinds[0]))
+    if numbers:
+        levels = sorted(float(level) for level in levels)
+        if not all(math.isfinite(level) for level in levels) or (scale == "log" and levels[0] <= 0):
+            section.fail(
+                "levels",
+                f"{what} is {levels!r}: expected {'numbers above 0' if scale == 'log' else 'finite numbers'}",
+            )
+    return Factor(name, scale, tuple(levels), section.text_at("unit"))
+
+
+def _space(factors: tuple[Factor, ...], samples: Section) -> Space:
+    everything = Space(factors)
+    if everything.size > MOST_CELLS:
+        samples.fail(None, f"{everything.size} cells: expected {MOST_CELLS} at most")
+    without: Any = samples.values.get("without", [])
+    if not isinstance(without, list) or not all(isinstance(each, dict) for each in without):
+        samples.fail(
+            "without", "[samples] without: expected a list of tables, as [{ workers = 8, cpus = 1 }]"
+        )
+    gone = frozenset(cell for each in without for cell in _matching(everything, samples, "without", each))
+    space = Space(factors, gone)
+    if space.size == 0:
+        samples.fail("without", "[samples] without leaves no cell")
+    return space
+
+
+def _matching(space: Space, samples: Section, key: str, wanted: Mapping[str, Any]) -> list[Cell]:
+    """All cells with these levels."""
+    numbers = {}
+    for name, value in wanted.items():
+        at = next((n for n, factor in enumerate(space.factors) if factor.name == name), None)
+        if at is None:
+            known = ", ".join(factor.name for factor in space.factors)
+            samples.fail(key, f"[samples] {key} names {name!r}, which is no factor: expected some of {known}")
+        levels = space.factors[at].levels
+        if value not in levels:
+            samples.fail(
+                key, f"[samples] {key} has {name} = {value!r}: expected one of its levels, {list(levels)}"
+            )
+        numbers[at] = levels.index(value)
+    return [cell for cell in space if all(cell[at] == level for at, level in numbers.items())]
+
+
+def _rules(samples: Section, space: Space) -> Rules:
+    samples.only(
+        ("plan", "count", "error", "skip", "within", "confidence", "checks", "base", "without", "seed")
+    )
+    plan = cast(Plan, samples.one_of("plan", get_args(Plan), "full"))
+    count = samples.number("count")
+    if count is not None and (count != int(count) or count > space.size):
+        samples.fail("count", f"[samples] count is {count:g}: expected a whole number up to {space.size}")
+    if plan == "d-optimal" and count is None:
+        samples.fail("plan", "[samples] plan d-optimal needs a count: how many cells the design has")
+    if plan == "adaptive" and count is None and "error" not in samples.values:
+        samples.fail(
+            "plan", '[samples] plan adaptive needs a count, or an error that is small enough, as "5 %"'
+        )
+    base = samples.section("base").values
+    cells = _matching(space, samples, "base", base) if base else []
+    if base and len(base) != len(space.factors):
+        samples.fail("base", "[samples] base: expected a level of every factor")
+    if base and not cells:
+        samples.fail("base", "[samples] base is left out by [samples] without")
+    return Rules(
+        plan,
+        None if count is None else int(count),
+        samples.share("error"),
+        samples.flag("skip"),
+        samples.share("within", 0.10) or 0.10,
+        samples.share("confidence", 0.95) or 0.95,
+        int(samples.number("checks", 5.0) or START),
+        cells[0] if cells else None,
+        int(samples.number("seed", 0, least=-1) or 0),
+    )
+
+
+def _positive(section: Section, key: str) -> float | None:
+    found = section.seconds(key)
+    if found == 0:
+        section.fail(key, f"{section.named(key)} is {section.values[key]!r}: expected more than no time")
+    return found
+
+
+def refuse(spec: Spec, what: str) -> InputError:
+    """An error of the file as a whole."""
+    return InputError(f"{spec.path}: {what}")
