@@ -18,6 +18,8 @@ from real import ETUDE, alive, children
 
 from etude.program import engine_path
 
+pytestmark = pytest.mark.beside
+
 MODES = ("1thread", "2thread", "2proc")
 TRANSPORTS = ("pipe", "local", "tcp")
 

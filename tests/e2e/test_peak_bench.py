@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.beside
+
 pytest.importorskip("etude.workbench.policies.posterior")
 
 BENCH = Path(__file__).parents[2] / "bench" / "workbench" / "peak.py"

@@ -18,6 +18,8 @@ import pytest
 from real import ETUDE, etude
 from rich.cells import cell_len
 
+pytestmark = pytest.mark.beside
+
 WIDTHS = (40, 80, 120, 200)
 NAMES = (
     "compress --level=1 --input some/long/path/of/text",
@@ -32,7 +34,7 @@ SCRIPT = f"INTERLEAVE\n{TEST.format(1)}{TEST.format(2)}DONE\n"
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of two long names, `r`, and of a script, `s`."""
     place = tmp_path_factory.mktemp("here")
-    etude(*bench("r", "12", "0.01", "0.02"), cwd=place)
+    etude(*bench("r", "12", "0.01", "0.06"), cwd=place)
     (place / "x.ap").write_text(SCRIPT.replace("0.2", "0.0"))
     etude("run", "x.ap", "-o", "s", cwd=place)
     return place
