@@ -42,12 +42,13 @@ demo: $(SETUP_STAMP) $(DEMO)/text ## compare gzip -1 with gzip -5: a first real 
 
 test: test-packages test-rust test-python ## all tests; as root also what needs Debian packages
 
+# Of one profile with the tests: what both need (proc macros, build scripts, zstd in C) is compiled once.
 lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(CARGO) fmt --all --check
-	@echo '$(BIN)/mypy, and beside it $(CARGO) clippy --workspace --all-targets -- -D warnings'
-	@$(BIN)/mypy & $(CARGO) clippy --workspace --all-targets -- -D warnings && wait $$!
+	@echo '$(BIN)/mypy, and beside it $(CARGO) clippy --profile checks --workspace --all-targets -- -D warnings'
+	@$(BIN)/mypy & $(CARGO) clippy --profile checks --workspace --all-targets -- -D warnings && wait $$!
 	@packaging/check-aarch64.sh $(CARGO)
 
 format: $(SETUP_STAMP) ## put Python and Rust into their usual form
