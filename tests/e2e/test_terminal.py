@@ -146,9 +146,8 @@ def test_bench_fits_while_it_runs_and_at_its_end(tmp_path: Path, width: int, loc
     assert locale != "C" or all(line.isascii() for line in seen)
     heading = next(line for line in seen if "ratio" in line and "elapsed" in line)
     assert re.search(r"mean +(±|\+-) 95 %.* ratio$", heading)
-    row = seen.index(heading) + seen[seen.index(heading) :].index(
-        next(x for x in seen if re.search(r" 1$", x))
-    )
+    below = seen.index(heading)
+    row = next(at for at, line in enumerate(seen[below:], below) if re.search(r" 1$", line))
     dots = "…" if locale != "C" else ".."
     names = [re.split(r"   ? ?\d", line.strip())[0] for line in seen[row : row + 3] if line.strip()]
     assert len(set(names)) == 2, "names that were shortened stay distinct"
