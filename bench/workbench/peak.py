@@ -5,7 +5,8 @@ python bench/workbench/peak.py [--quick] [--searches N] [--seed N] [--parties NA
 
 Each search has a server of its own, with a true peak and noise drawn from the seed (a new one unless given, and
 printed); all policies search the same servers. By default 200 searches of each policy on each curve, of the strawman
-20: under 40 minutes on two cores. --quick shows within half a minute that all of it runs, with too few searches to judge by.
+20: under 40 minutes on two cores. --quick shows within half a minute that all of it runs, with too few searches to
+judge by.
 """
 
 from __future__ import annotations
