@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from real import ETUDE, children, etude, experiment, lines
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.beside, pytest.mark.slow]
 
 MOMENTS = 20
 AT_THE_START = 2

@@ -87,6 +87,7 @@ def trials(directory: Path) -> list[Trial]:
     return Kept(directory).trials() if (directory / "experiment.json").exists() else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_same_decisions_follow_after_any_kill(policy: str, tmp_path: Path) -> None:
     if policy == "posterior":
