@@ -14,6 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 DEMO := build/demo
 PROCESSES ?= 2
+WAITING ?= 4
 
 # cargo takes an empty CARGO_TARGET_DIR for a directory without a name, and fails.
 ifeq ($(strip $(CARGO_TARGET_DIR)),)
@@ -41,12 +42,13 @@ demo: $(SETUP_STAMP) $(DEMO)/text ## compare gzip -1 with gzip -5: a first real 
 
 test: test-packages test-rust test-python ## all tests; as root also what needs Debian packages
 
+# Of one profile with the tests: what both need (proc macros, build scripts, zstd in C) is compiled once.
 lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@echo '$(BIN)/mypy, and beside it $(CARGO) clippy --profile checks --workspace --all-targets -- -D warnings'
+	@$(BIN)/mypy & $(CARGO) clippy --profile checks --workspace --all-targets -- -D warnings && wait $$!
 	@packaging/check-aarch64.sh $(CARGO)
 
 format: $(SETUP_STAMP) ## put Python and Rust into their usual form
@@ -88,12 +90,15 @@ test-packages:
 test-rust: $(SETUP_STAMP)
 	@packaging/part.sh 'Rust tests' 180 $(CARGO) test --profile checks --workspace
 
-# First what may run beside each other, then the rest, one after the other: e2e measures, and `serial` is serial. The
-# parts, and what they took, stand above pytest's own closing lines.
+# First what may run beside each other: what computes, a process a CPU, and then what starts programs and waits for
+# them, more at once. Then the rest, one after the other: what measures, and what is `serial`. The parts, and what they
+# took, stand above pytest's own closing lines.
 test-python: $(SETUP_STAMP)
-	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m beside
-	$(BIN)/python -m pytest -m 'not beside'
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m beside --ignore=tests/e2e
+	$(BIN)/python -m pytest -n $(WAITING) --dist worksteal -m 'beside and not serial' tests/e2e
+	$(BIN)/python -m pytest -m 'not beside or serial'
 
+# Python compiles what it imports when it does, which is a small part of all that is installed.
 # Requirements first and alone: then an edit of Rust costs cargo and a second of pip.
 # A stamp is as old as the beginning of the work: what is edited meanwhile is newer than it.
 $(REQUIREMENTS_STAMP): pyproject.toml constraints.txt
@@ -102,7 +107,7 @@ $(REQUIREMENTS_STAMP): pyproject.toml constraints.txt
 	@touch $@.new
 	@echo 'installing the requirements of pyproject.toml, at the versions of constraints.txt'
 	@$(PYTHON) packaging/requirements.py pyproject.toml > $(VENV)/requirements.txt
-	@$(PIP) install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt -c constraints.txt
+	@$(PIP) install --quiet --no-compile --disable-pip-version-check -r $(VENV)/requirements.txt -c constraints.txt
 	@mv $@.new $@
 
 $(SETUP_STAMP): $(REQUIREMENTS_STAMP) $(RUST_SOURCES) setup.py

@@ -5,7 +5,8 @@ python bench/workbench/peak.py [--quick] [--searches N] [--seed N] [--parties NA
 
 Each search has a server of its own, with a true peak and noise drawn from the seed (a new one unless given, and
 printed); all policies search the same servers. By default 200 searches of each policy on each curve, of the strawman
-20: under 40 minutes on two cores. --quick shows within a minute that all of it runs, with too few searches to judge by.
+20: under 40 minutes on two cores. --quick shows within half a minute that all of it runs, with too few searches to
+judge by.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from peak_tables import OURS, in_families, reached, tables
 from etude.workbench.harnesses.curves import CURVES, TROUBLED
 from rows import HEADING, Row, line, measured_where
 
-SEARCHES, QUICK = 200, 4
+SEARCHES, QUICK = 200, 2
 LONGEST_S = 2400.0
 IN_TROUBLE = ("binsearch", "bracket", OURS)
 """Who searches on troubled servers."""

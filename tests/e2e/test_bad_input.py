@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from real import ETUDE, etude, experiment, lines, one_line
 
+pytestmark = pytest.mark.beside
+
 
 def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     done = etude("bench", "no-such-program-here", cwd=tmp_path, check=4)

@@ -15,6 +15,8 @@ import pytest
 from etude.engine import Engine, Launch, Worker
 from etude.program import engine_path
 
+pytestmark = pytest.mark.beside
+
 MEASURE = "etude-engine measure --barrier"
 STAMP = "date +%s%N"
 NS = 1_000_000_000

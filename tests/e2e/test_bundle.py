@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from real import ETUDE, etude, experiment, one_line
 
+pytestmark = pytest.mark.beside
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "bundle.md").read_text()
 COMMANDS = re.findall(r"^\$ (.*)$", DOCUMENT, re.M)

@@ -123,7 +123,7 @@ def with_user(user: str) -> int | None:
     return 65534
 
 
-@pytest.fixture(params=["root", "a user"])
+@pytest.fixture(params=[pytest.param("root", marks=pytest.mark.serial), "a user"])
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     user = with_user(request.param)
     path = Path(f"/var/tmp/etude-examples-{os.getpid()}-{time.monotonic_ns()}")
@@ -141,7 +141,8 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.beside
+"""What root runs mounts, and is `serial`."""
 
 
 def needs_programs(test: Callable[..., None]) -> Callable[..., None]:

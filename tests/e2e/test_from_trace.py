@@ -12,6 +12,8 @@ import pytest
 from played import Made, Player, prepare, script_of
 from recordings import record
 
+pytestmark = pytest.mark.beside
+
 TREE = Path(__file__).parents[1]
 
 

@@ -15,6 +15,8 @@ import pytest
 from etude.report.getstats.options import USAGE
 from etude.report.pipeline import TRANSFORMS
 
+pytestmark = pytest.mark.beside
+
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "getstats.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)

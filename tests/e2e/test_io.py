@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.beside
+
 BIN = Path(sys.executable).parent
 PROGRAMS = {
     "io-static": [str(BIN / "io-static")],

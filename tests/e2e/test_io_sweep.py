@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from real import ETUDE, etude, experiment, lines, one_line
 
+pytestmark = pytest.mark.beside
+
 MIB = 1 << 20
 QUICK = ("--trials", "3", "--seed", "1")
 

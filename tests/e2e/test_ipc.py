@@ -18,6 +18,8 @@ from real import ETUDE, alive, children
 
 from etude.program import engine_path
 
+pytestmark = pytest.mark.beside
+
 MODES = ("1thread", "2thread", "2proc")
 TRANSPORTS = ("pipe", "local", "tcp")
 
@@ -240,6 +242,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
             )
 
 
+@pytest.mark.slow
 def test_the_sweeps_of_the_documentation_run(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "ipc.md").read_text()
     lines = re.findall(r"^    (?:.*\n)(?:    .*\n)*", text, re.MULTILINE)

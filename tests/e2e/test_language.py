@@ -12,6 +12,8 @@ from real import etude
 from etude.script.parse import DIRECTIVES, INTERNAL, parse_script, parse_text
 from etude.script.program import Op, ScriptError
 
+pytestmark = pytest.mark.beside
+
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "language.md").read_text()
 BLOCK = re.compile(r"^```(?P<kind>ap|inc (?P<name>\S+))\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,6 +13,8 @@ import pytest
 
 import etude
 
+pytestmark = pytest.mark.beside
+
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "io-lab.ipynb"
 QUICK = {
     "ETUDE_LAB_TRIALS": "2",

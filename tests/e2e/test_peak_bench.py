@@ -1,4 +1,4 @@
-"""The bench of searches for a peak rate runs within a minute or so, with all policies, and tells what they came to."""
+"""The bench of searches for a peak rate runs within a minute, with all policies, and tells what they came to."""
 
 import re
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.beside
 
 pytest.importorskip("etude.workbench.policies.posterior")
 

@@ -16,7 +16,7 @@ from etude.workbench.harnesses.spec import read_harness
 from etude.workbench.task import Offer, Trial
 from etude.workbench.window import Window
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.beside
 
 WINDOW = (
     '{\\"duration_s\\": 0.1, \\"offered\\": 10, \\"started\\": %d, \\"completed\\": %d, \\"mean_s\\": 0.01}'

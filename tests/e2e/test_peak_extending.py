@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from etude.workbench.kept import Kept
+
+pytestmark = pytest.mark.beside
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 TEXT = DOCUMENT.read_text()

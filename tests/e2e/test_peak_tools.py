@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from real import processes_with
 
-from etude.workbench.bench import Enough
+from etude.workbench.bench import Bench, Enough
 from etude.workbench.harnesses.spec import read_harness
 from etude.workbench.readings import reading
 from etude.workbench.task import Offer, Trial
@@ -45,10 +45,22 @@ def trials(
     return found
 
 
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """One for all tests: to make a database takes longer than to load it."""
+    place = tmp_path_factory.mktemp("postgres")
+    with read_harness(EXAMPLES / "pgbench.toml").bench({}, place) as bench:
+        yield bench
+    assert not processes_with(str(place)), "nothing is left running"
+    assert not list(Path("/tmp").glob("etude-postgres.*/data/postmaster.pid"))
+
+
 @pytest.mark.needs_program("pgbench", package="postgresql")
 @pytest.mark.skipif(not POSTGRES, reason="no program postgres: install the Debian package postgresql")
-def test_pgbench_tells_windows_while_it_runs_and_latencies_from_when_they_were_due(tmp_path: Path) -> None:
-    low, high = trials("pgbench", tmp_path, [100, 800])
+def test_pgbench_tells_windows_while_it_runs_and_latencies_from_when_they_were_due(
+    postgres: Bench,
+) -> None:
+    low, high = (postgres.run(Offer(load, 2.0, "test"), never) for load in (100, 800))
     assert low.ended == "whole"
     assert len(low.windows) >= 2
     assert (together(low.windows).mean_s or 0.0) >= 0.02
@@ -57,15 +69,12 @@ def test_pgbench_tells_windows_while_it_runs_and_latencies_from_when_they_were_d
     assert high.limited == "server", high.note
     assert (together(high.windows).mean_s or 0.0) > 0.1
     assert sum(w.completed for w in high.windows) < 0.8 * sum(w.offered for w in high.windows)
-    assert not list(Path("/tmp").glob("etude-postgres.*/data/postmaster.pid"))
 
 
 @pytest.mark.needs_program("pgbench", package="postgresql")
 @pytest.mark.skipif(not POSTGRES, reason="no program postgres: install the Debian package postgresql")
-def test_pgbench_is_ended_early_by_its_windows(tmp_path: Path) -> None:
-    harness = read_harness(EXAMPLES / "pgbench.toml")
-    with harness.bench({}, tmp_path) as bench:
-        trial = bench.run(Offer(200, 60.0, "test"), lambda windows: True)
+def test_pgbench_is_ended_early_by_its_windows(postgres: Bench) -> None:
+    trial = postgres.run(Offer(200, 60.0, "test"), lambda windows: True)
     assert trial.ended == "early"
     assert trial.ran_s < 30
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from real import etude, experiment, one_line
 
+pytestmark = pytest.mark.beside
+
 ROOT = Path(__file__).resolve().parents[2]
 PLANNING = (ROOT / "docs" / "planning.md").read_text()
 COMMANDS = re.findall(r"^\$ (etude .*)$", PLANNING, re.M)
@@ -30,6 +32,7 @@ def test_every_command_of_the_planning_document_runs_as_it_is_printed(tmp_path: 
         assert done.returncode == 0 or "--again" in line, (line, done.stderr)
 
 
+@pytest.mark.serial
 def test_a_pilot_is_planned_and_its_command_line_is_one(tmp_path: Path) -> None:
     etude("bench", "--trials", "8", "sleep 0.01", "sleep 0.02", "-o", "pilot", cwd=tmp_path)
     done = etude("plan", "pilot", "--effect", "50%", "--deadline", "2h", cwd=tmp_path)
@@ -77,6 +80,7 @@ def test_what_cannot_be_planned_is_one_line(
     assert message in one_line(done.stderr)
 
 
+@pytest.mark.serial
 def test_an_experiment_of_bench_is_repeated_with_a_new_order(tmp_path: Path) -> None:
     etude("bench", "--trials", "8", "sleep 0.01", "sleep 0.03", "-o", "then", cwd=tmp_path)
     done = etude("run", "--again", "then", "-o", "now", cwd=tmp_path)
@@ -92,6 +96,7 @@ def test_an_experiment_of_bench_is_repeated_with_a_new_order(tmp_path: Path) -> 
     assert experiment(tmp_path / "same")["plan"]["seed"] == 5
 
 
+@pytest.mark.serial
 def test_a_verdict_that_is_contradicted_is_exit_code_1(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\nsleep 0.05\n")
@@ -105,6 +110,7 @@ def test_a_verdict_that_is_contradicted_is_exit_code_1(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("Not reproduced (1 not reproduced, ")
 
 
+@pytest.mark.serial
 def test_a_script_is_repeated_from_its_text_and_not_from_the_file_on_disk(tmp_path: Path) -> None:
     text = "INCLUDE n.inc\nINTERLEAVE\nTEST a %N%\nEXEC sleep 0.01\nDONE\nTEST b %N%\nEXEC sleep %LONG%\nDONE\nDONE\n"
     (tmp_path / "x.ap").write_text(text)

@@ -11,6 +11,8 @@ import pytest
 from real import etude
 from recordings import environment, record
 
+pytestmark = pytest.mark.beside
+
 PROGRAM = """
 import os, sys
 with open("numbers", "w", buffering=4096) as file:

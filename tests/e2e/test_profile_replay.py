@@ -11,6 +11,8 @@ from recordings import environment, record
 
 from etude.program import engine_path
 
+pytestmark = pytest.mark.beside
+
 
 def test_a_replay_is_compared_without_its_own_start(tmp_path: Path) -> None:
     work = tmp_path / "work"

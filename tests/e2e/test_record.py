@@ -31,7 +31,7 @@ from recordings import (
     small_disk,
 )
 
-pytestmark = pytest.mark.needs_program("gcc")
+pytestmark = [pytest.mark.beside, pytest.mark.needs_program("gcc")]
 
 
 @pytest.fixture(scope="module")

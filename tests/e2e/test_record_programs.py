@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from recordings import complete, environment, record
 
+pytestmark = pytest.mark.beside
+
 MARKS = {"fork", "thread", "input", "error", "signal"}
 
 

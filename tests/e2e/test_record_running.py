@@ -15,6 +15,8 @@ from recordings import NOBODY, Recorded, calls, compile_c, complete, everybodys
 from etude.iotrace.files import files_of, processes_of
 from etude.program import engine_path
 
+pytestmark = pytest.mark.beside
+
 WORKERS = """
 import os, subprocess, sys, threading
 kept = os.open(sys.argv[1], os.O_RDONLY)

@@ -11,6 +11,7 @@ from recordings import DETERMINISTIC, environment, furnish, tidy, words_of
 from etude.program import engine_path
 
 pytestmark = [
+    pytest.mark.beside,
     pytest.mark.needs_program("strace"),
     pytest.mark.needs_program("setarch", package="util-linux"),
     pytest.mark.needs_program("gcc"),

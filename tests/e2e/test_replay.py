@@ -15,6 +15,8 @@ from recordings import NOBODY, environment, everybodys
 
 from etude.program import engine_path
 
+pytestmark = pytest.mark.beside
+
 BENCH = Path(__file__).parents[2] / "bench"
 
 with pytest.MonkeyPatch.context() as patch:

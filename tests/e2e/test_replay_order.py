@@ -14,6 +14,8 @@ from recordings import environment
 
 from etude.program import engine_path
 
+pytestmark = pytest.mark.beside
+
 TIMINGS = ["none", "gap"]
 
 

@@ -18,6 +18,8 @@ from recordings import environment, record
 from etude.program import engine_path
 from etude.results.histograms import decode
 
+pytestmark = pytest.mark.beside
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "replay.md").read_text()
 SECTION = PAGE[PAGE.index("## As a workload") : PAGE.index("## Windows")]
 TRIALS = 10

@@ -17,7 +17,7 @@ import pages
 from chromium import Page, chromium
 from etude.cli.main import main
 
-pytestmark = [pytest.mark.needs_program("chromium"), pytest.mark.slow]
+pytestmark = [pytest.mark.beside, pytest.mark.needs_program("chromium"), pytest.mark.slow]
 
 DRAWN = "document.documentElement.dataset.charts"
 CANVASES = """

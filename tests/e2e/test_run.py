@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from real import ETUDE, etude, experiment, lines, one_line
 
+pytestmark = pytest.mark.beside
+
 
 def script(directory: Path, text: str, name: str = "x.ap") -> str:
     (directory / name).write_text(text)
@@ -136,6 +138,7 @@ def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
     assert done.stderr.count("METRIC rate of test 't': the pattern matched nothing") == 1
 
 
+@pytest.mark.serial
 def test_interleaved_tests_are_compared(tmp_path: Path) -> None:
     text = "INTERLEAVE\nFOREACH N 1 2\nTEST t%N% 6\nEXEC sleep 0.0%N%\nDONE\nDONE\nDONE\n"
     done = run(tmp_path, text, "--seed", "3")

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from real import ETUDE
 
+pytestmark = pytest.mark.beside
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scripts.md").read_text()
 EXAMPLES = re.findall(r"^```script\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 COPY = EXAMPLES[0]

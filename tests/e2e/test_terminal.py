@@ -18,6 +18,8 @@ import pytest
 from real import ETUDE, etude
 from rich.cells import cell_len
 
+pytestmark = pytest.mark.beside
+
 WIDTHS = (40, 80, 120, 200)
 NAMES = (
     "compress --level=1 --input some/long/path/of/text",
@@ -32,7 +34,7 @@ SCRIPT = f"INTERLEAVE\n{TEST.format(1)}{TEST.format(2)}DONE\n"
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of two long names, `r`, and of a script, `s`."""
     place = tmp_path_factory.mktemp("here")
-    etude(*bench("r", "12", "0.01", "0.02"), cwd=place)
+    etude(*bench("r", "12", "0.01", "0.06"), cwd=place)
     (place / "x.ap").write_text(SCRIPT.replace("0.2", "0.0"))
     etude("run", "x.ap", "-o", "s", cwd=place)
     return place
@@ -144,9 +146,8 @@ def test_bench_fits_while_it_runs_and_at_its_end(tmp_path: Path, width: int, loc
     assert locale != "C" or all(line.isascii() for line in seen)
     heading = next(line for line in seen if "ratio" in line and "elapsed" in line)
     assert re.search(r"mean +(±|\+-) 95 %.* ratio$", heading)
-    row = seen.index(heading) + seen[seen.index(heading) :].index(
-        next(x for x in seen if re.search(r" 1$", x))
-    )
+    below = seen.index(heading)
+    row = next(at for at, line in enumerate(seen[below:], below) if re.search(r" 1$", line))
     dots = "…" if locale != "C" else ".."
     names = [re.split(r"   ? ?\d", line.strip())[0] for line in seen[row : row + 3] if line.strip()]
     assert len(set(names)) == 2, "names that were shortened stay distinct"
