@@ -21,6 +21,7 @@ VERBS = {
     "bundle": "pack results for publication, with checksums: --verify",
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "peak": "the highest load that a server bears, with a stated confidence, at the least bench time: --rehearse",
+    "surface": "a response over configurations: which cells to measure, what lies between, what limits: SPEC.toml",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
     "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
     "io sweep": "the I/O benchmark at one size after another: results, reading, figures",

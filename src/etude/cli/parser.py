@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 import sys
+from datetime import datetime, timedelta
 from typing import NoReturn
 
 from etude.experiment.printed import check_place
@@ -116,3 +117,37 @@ def percentile_list(text: str) -> tuple[float, ...]:
             raise argparse.ArgumentTypeError(f"{part!r} is no percentile; expected such as p50,p90,p99.9")
         shares.append(share)
     return tuple(dict.fromkeys(shares))
+
+
+def number_above_0(text: str) -> float:
+    """Finite."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
+    return value
+
+
+def count(text: str) -> int:
+    """From 1 to a million."""
+    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
+    return int(text)
+
+
+def deadline(text: str) -> datetime:
+    """`17:30`, of today or tomorrow, or `2026-11-23T08:00`; of the local clock unless it says otherwise."""
+    now = datetime.now().astimezone()
+    try:
+        if re.fullmatch(r"\d{1,2}:\d{2}", text):
+            hour, minute = map(int, text.split(":"))
+            found = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+            return found if found > now else found + timedelta(days=1)
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo else found.astimezone()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; expected such as 17:30 or {now + timedelta(hours=2):%Y-%m-%dT%H:%M}"
+        ) from None

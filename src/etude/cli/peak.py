@@ -9,7 +9,6 @@ other with --figures. The exit status is 0 where the promise is kept, 1 where it
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import signal
 import sys
@@ -18,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -65,7 +64,12 @@ def _search_options(group: argparse._ArgumentGroup) -> None:
         help="posterior (default), bracket, binsearch, linear, model, polynomial, strawman; or MODULE:NAME",
     )
     add("--seed", type=int, metavar="N", help="of what the policy (and a simulated server) draws (default 0)")
-    add("--seed-load", type=_load, metavar="LOAD", help="begin there: the peak of a similar configuration")
+    add(
+        "--seed-load",
+        type=kinds.number_above_0,
+        metavar="LOAD",
+        help="begin there: the peak of a similar configuration",
+    )
     add(
         "--factor",
         action="append",
@@ -83,8 +87,13 @@ def _search_options(group: argparse._ArgumentGroup) -> None:
     add("--width", type=kinds.share, metavar="SHARE", help="of the region promise: s (default 10%%)")
     add("--confidence", type=kinds.percent_between, metavar="PERCENT", help="of the promise (default 95)")
     add("--budget", type=kinds.seconds, metavar="TIME", help="bench time, such as 2h; then the best so far")
-    add("--deadline", type=_deadline, metavar="TIME", help="such as 17:30; then the best so far")
-    add("--speed", type=_load, metavar="N", help="of --simulate: N times faster than life, to watch it")
+    add("--deadline", type=kinds.deadline, metavar="TIME", help="such as 17:30; then the best so far")
+    add(
+        "--speed",
+        type=kinds.number_above_0,
+        metavar="N",
+        help="of --simulate: N times faster than life, to watch it",
+    )
 
 
 def _other_ways(group: argparse._ArgumentGroup) -> None:
@@ -107,23 +116,7 @@ def _other_ways(group: argparse._ArgumentGroup) -> None:
         metavar="TIME",
         help="of --rehearse: a trial's, besides its run",
     )
-    add("--searches", type=_count, metavar="N", help="of --rehearse, on each curve (default 20)")
-
-
-def _load(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
-    return value
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
-    return int(text)
+    add("--searches", type=kinds.count, metavar="N", help="of --rehearse, on each curve (default 20)")
 
 
 def _factor(text: str) -> tuple[str, str]:
@@ -131,22 +124,6 @@ def _factor(text: str) -> tuple[str, str]:
     if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=VALUE")
     return name, value
-
-
-def _deadline(text: str) -> datetime:
-    """`17:30`, of today or tomorrow, or `2026-11-23T08:00`; of the local clock unless it says otherwise."""
-    now = datetime.now().astimezone()
-    try:
-        if re.fullmatch(r"\d{1,2}:\d{2}", text):
-            hour, minute = map(int, text.split(":"))
-            found = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
-            return found if found > now else found + timedelta(days=1)
-        found = datetime.fromisoformat(text)
-        return found if found.tzinfo else found.astimezone()
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no time; expected such as 17:30 or {now + timedelta(hours=2):%Y-%m-%dT%H:%M}"
-        ) from None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -229,7 +206,7 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
     from etude.workbench.watched import Watched
 
     if options.deadline is not None:
-        policy = _punctual(policy, options.deadline)
+        policy = punctual(policy, options.deadline)
     before = kept.trials()
     with held(options, source, kept) as bench:
         if options.quiet:
@@ -278,7 +255,8 @@ def _on_disk(kept: Kept) -> str:
     )
 
 
-def _punctual(policy: Policy, deadline: datetime) -> Policy:
+def punctual(policy: Policy, deadline: datetime) -> Policy:
+    """Answers by then."""
     from etude.workbench.deadline import Punctual
 
     return Punctual(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())

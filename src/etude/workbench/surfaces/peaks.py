@@ -11,12 +11,12 @@ from typing import Literal
 
 import numpy as np
 
-from etude.errors import InputError
+from etude.errors import InputError, UsageError
 from etude.workbench.bench import Bench
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.simulated import SimulatedServer
 from etude.workbench.harnesses.spec import Harness as CommandHarness
-from etude.workbench.harnesses.surfaces import SimulatedSurface
+from etude.workbench.harnesses.surfaces import SURFACES, SimulatedSurface
 from etude.workbench.kept import Kept, Sought, keeping
 from etude.workbench.policies.belief.evidence import gathered
 from etude.workbench.policies.belief.grid import believed
@@ -158,7 +158,7 @@ def of_harness(
                 yield bench
 
     unit = "clients" if source.task.whole else "1/s"
-    return PeakRate(source.name, source.task, policy_name, source.text, opened, unit)
+    return PeakRate(source.name, source.task, policy_name, source.text, opened, unit, punctual)
 
 
 def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
@@ -174,3 +174,13 @@ def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
     task = Task(Goal((Criterion("mean", 0.040),)), LOWEST, HIGHEST, step=20.0)
     text = f"simulate {system.law.name}:{system.seed}"
     return PeakRate(f"simulated-{system.law.name}", task, policy_name, text, opened, "1/s")
+
+
+def simulated(words: str) -> SimulatedSurface:
+    """`DB_TP`, or `DB_TP:7` with another seed. Raises UsageError for a surface that there is not."""
+    name, _, seed = words.partition(":")
+    if name not in SURFACES:
+        raise UsageError(f"--simulate {words}: no such surface; there are {', '.join(SURFACES)}")
+    if seed and not seed.isdecimal():
+        raise UsageError(f"--simulate {words}: expected NAME or NAME:SEED, such as DB_TP:7")
+    return SimulatedSurface(SURFACES[name], int(seed or 0))

@@ -1,0 +1,252 @@
+"""Map a response over configurations, at the least bench time: peak rates of a server, or a metric of a test.
+
+SPEC.toml says what is measured, which factors are varied over which levels, and which cells are to be measured
+(docs/surfaces.md). Each cell is on disk before the next begins: the same command with the same -o goes on where it was
+ended, and nothing is measured twice. A results directory in place of SPEC.toml is shown again. The exit status is 0
+where every cell that was tried has a value that keeps its promise, 1 where one has not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from etude.cli import parser as kinds
+from etude.cli.io_options import FORMATS
+from etude.cli.peak import Ended, ending_by_signals
+
+if TYPE_CHECKING:
+    from etude.workbench.surfaces.chart import Means
+    from etude.workbench.surfaces.kept import Charted, KeptSurface
+    from etude.workbench.surfaces.response import Response
+
+PLANS = ("full", "in-order", "one-at-a-time", "d-optimal", "adaptive")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude surface`."""
+    add = parser.add_argument
+    add("spec", nargs="?", metavar="SPEC", help="SPEC.toml, or results to show again")
+    add(
+        "--simulate",
+        metavar="NAME[:SEED]",
+        help="simulated servers in place of SPEC: DB_TP, Web, Mail, SPECsfs97, cached and others",
+    )
+    add("-o", "--output", metavar="DIR", help="results directory; one that holds this map goes on")
+    _sampling(parser.add_argument_group("which cells are measured (in place of what SPEC says)"))
+    add(
+        "--target",
+        type=kinds.number_above_0,
+        metavar="R",
+        help="say how much of each factor a response of R takes",
+    )
+    add("--figures", metavar="DIR", help="draw figures there: the surface, its map, the effects")
+    add("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
+    add("--json", action="store_true", help="print the surface as JSON on standard output (docs/formats.md)")
+    add("-q", "--quiet", action="store_true", help="nothing of single cells, only the surface")
+
+
+def _sampling(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--plan", choices=PLANS, help="full (default), in-order, one-at-a-time, d-optimal or adaptive")
+    add("--count", type=kinds.count, metavar="N", help="cells that are measured at most")
+    add(
+        "--error",
+        type=kinds.share,
+        metavar="SHARE",
+        help="of adaptive: predictions that are so near are enough",
+    )
+    add("--skip", action="store_true", help="leave out cells that are predicted well enough")
+    add("--budget", type=kinds.seconds, metavar="TIME", help="bench time, such as 2h; then the best so far")
+    add("--deadline", type=kinds.deadline, metavar="TIME", help="such as 17:30; then the best so far")
+    add("--retry", action="store_true", help="try cells again that failed in an earlier sitting")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Map, or show a map again; returns the exit code."""
+    from etude.errors import UsageError
+
+    if options.simulate is not None and options.spec is not None:
+        raise UsageError("--simulate takes the place of SPEC: leave out one of them")
+    if options.simulate is None and options.spec is None:
+        raise UsageError("expected SPEC.toml, a results directory to show again, or --simulate NAME")
+    if options.spec is not None and (Path(options.spec) / "experiment.json").exists():
+        from etude.workbench.surfaces.kept import KeptSurface
+
+        return _shown(KeptSurface(options.spec), options)
+    what, response, means = _asked(options)
+    kept = _mapped(options, what, response, means)
+    return _shown(kept, options)
+
+
+def _asked(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
+    """What is mapped, as the command line changes it."""
+    from etude.errors import UsageError
+    from etude.workbench.surfaces.chart import Means
+    from etude.workbench.surfaces.kept import charted
+    from etude.workbench.surfaces.mapping import Rules
+
+    means = Means({}, options.budget)
+    if options.deadline is not None:
+        means = replace(means, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
+    if options.simulate is not None:
+        from etude.workbench.surfaces.peaks import of_simulation, simulated
+
+        system = simulated(options.simulate)
+        response: Response = of_simulation(system, "posterior")
+        what = charted(
+            system.law.name, system.space, _rules(Rules(), options, system.space.size), response, ""
+        )
+        return what, response, means
+    from etude.workbench.surfaces.spec import read_spec
+
+    spec = read_spec(Path(options.spec))
+    for name, resource in spec.resources.items():
+        if (why := resource.check()) is not None:
+            raise UsageError(f"{spec.path}: factor {name} ({resource.name}) cannot be set here: {why}")
+    response = _response(spec, options)
+    means = replace(
+        means, resources=spec.resources, budget_s=options.budget or spec.budget_s, cell_s=spec.cell_s
+    )
+    return (
+        charted(spec.name, spec.space, _rules(spec.rules, options, spec.space.size), response, spec.text),
+        response,
+        means,
+    )
+
+
+def _rules(rules: Any, options: argparse.Namespace, size: int) -> Any:
+    from etude.errors import UsageError
+
+    given = {
+        "plan": options.plan,
+        "count": options.count,
+        "error": options.error,
+        "skip": options.skip or None,
+    }
+    changed = replace(rules, **{name: value for name, value in given.items() if value is not None})
+    if changed.plan == "d-optimal" and changed.count is None:
+        raise UsageError("--plan d-optimal needs --count: how many cells the design has")
+    if changed.count is not None and changed.count > size:
+        raise UsageError(f"--count {changed.count}: the surface has {size} cells")
+    if changed.plan == "adaptive" and changed.count is None and changed.error is None:
+        raise UsageError("--plan adaptive needs --count or --error")
+    return changed
+
+
+def _response(spec: Any, options: argparse.Namespace) -> Response:
+    from etude.workbench.surfaces.spec import MetricOf
+
+    base = spec.path.parent
+    if isinstance(spec.response, MetricOf):
+        from etude.workbench.surfaces.metric import Metric
+
+        return Metric(spec.response, base)
+    from etude.workbench.sources import of_harness as source_of
+    from etude.workbench.surfaces.peaks import of_harness
+
+    word = spec.response.harness
+    source = source_of(word if ":" in word and not (base / word).exists() else str(base / word))
+    if options.deadline is not None:
+        from etude.cli.peak import punctual
+
+        return of_harness(
+            source,
+            spec.response.policy,
+            spec.space,
+            spec.resources,
+            str(spec.path),
+            lambda policy: punctual(policy, options.deadline),
+        )
+    return of_harness(source, spec.response.policy, spec.space, spec.resources, str(spec.path))
+
+
+def _mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> KeptSurface:
+    """The map itself: it goes on after the cells that are on disk."""
+    from etude.cli.surface_display import SurfaceDisplay
+    from etude.experiment.sitting import new_directory
+    from etude.workbench.surfaces.chart import Display, chart
+    from etude.workbench.surfaces.kept import keeping_surface
+
+    path = Path(options.output) if options.output is not None else new_directory(None, f"surface-{what.name}")
+    with ending_by_signals(), keeping_surface(path, what, options.command_line) as kept:
+        if options.retry:
+            kept.forget_failed()
+        with _on_disk(kept):
+            if options.quiet:
+                chart(kept, response, means, Display())
+                return kept
+            display = SurfaceDisplay(sys.stderr, kept)
+            try:
+                chart(kept, response, means, Display(display.begins, display.tell, display.made))
+            finally:
+                display.close()
+    return kept
+
+
+@contextmanager
+def _on_disk(kept: KeptSurface) -> Iterator[None]:
+    """However a map is ended, it says where it is.
+
+    Raises:
+        EtudeError: with how to go on.
+    """
+    from etude.errors import EtudeError, Interrupted
+
+    def where() -> str:
+        count = len(kept.samples())
+        cells = f"{count} cell{'' if count == 1 else 's'} on disk"
+        return f"{cells}; the same command with -o {kept.directory} goes on"
+
+    try:
+        yield
+    except KeyboardInterrupt as ended:
+        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        raise Interrupted(number, f"ended by {signal.Signals(number).name}; {where()}") from None
+    except EtudeError as error:
+        error.args = (f"{error}; {where()}",)
+        raise
+
+
+def _shown(kept: KeptSurface, options: argparse.Namespace) -> int:
+    """Print and draw it."""
+    from etude.cli.peak_show import save_figures
+    from etude.cli.surface_show import document, show
+    from etude.cli.terminal import Terminal
+    from etude.workbench.surfaces.pictures import figures_of
+    from etude.workbench.surfaces.stored import mapped_of
+
+    mapped = mapped_of(kept)
+    known = bool(mapped.filled.known.any())
+    figures = figures_of(mapped) if options.figures is not None and known else {}
+    paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in figures}
+    if options.json:
+        from json import dumps
+
+        end = kept.document.get("surface") or {}
+        head = {
+            "format": "etude-surface",
+            "version": 1,
+            "name": kept.charted.name,
+            "results": str(kept.directory),
+        }
+        told = {"ended": end.get("why")} | document(mapped, target=options.target)
+        print(dumps(head | told, indent=1, ensure_ascii=False))
+    else:
+        screen = Terminal()
+        if (why := (kept.document.get("surface") or {}).get("why")) is not None:
+            screen.say(f"Ended: {why}.", "dim")
+        show(mapped, screen, target=options.target)
+        for name, path in paths.items():
+            screen.say_path(f"Figure {name}", str(path), "dim")
+        screen.say_path("Results", str(kept.directory), "dim")
+    save_figures(figures, paths)
+    good = all(sample.kept and sample.state == "measured" for sample in mapped.last.values())
+    return 0 if good and mapped.last else 1

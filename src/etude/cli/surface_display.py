@@ -1,0 +1,66 @@
+"""A map on the screen, cell by cell, while it is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+from etude.cli.terminal import Terminal
+from etude.report.text import duration, percent
+from etude.workbench.surfaces.mapped import Estimate
+from etude.workbench.surfaces.words import estimate_text
+
+if TYPE_CHECKING:
+    from etude.workbench.surfaces.kept import KeptSurface
+    from etude.workbench.surfaces.mapping import Visit
+    from etude.workbench.surfaces.samples import Sample
+
+
+class SurfaceDisplay:
+    """A line a cell; while one is measured, the line below says how it stands."""
+
+    def __init__(self, stream: TextIO, kept: KeptSurface) -> None:
+        self._screen = Terminal(stream)
+        self._kept = kept
+        self._visit: Visit | None = None
+        before = kept.samples()
+        if before:
+            spent = duration(sum(sample.cost_s for sample in before))
+            self._screen.say(f"Goes on after {len(before)} cells, {spent} of bench time.", "dim")
+
+    def begins(self, visit: Visit) -> None:
+        """A cell begins."""
+        self._visit = visit
+        self.tell("begins")
+
+    def tell(self, text: str) -> None:
+        """How it stands."""
+        if self._screen.obeys and self._visit is not None:
+            self._screen.draw(
+                f"{self._number():>5}  {self._kept.charted.space.name(self._visit.cell)}: {text}"
+            )
+
+    def made(self, visit: Visit, sample: Sample) -> None:
+        """A cell is measured, and on disk."""
+        if self._screen.obeys:
+            self._screen.draw()
+        expected = ""
+        if visit.expected is not None and visit.spread is not None and sample.value:
+            off = sample.value / visit.expected - 1
+            expected = f", {percent(abs(off))} {'above' if off > 0 else 'below'} what was expected"
+        what = self._kept.charted
+        took = f"{duration(sample.cost_s)}, {sample.trials} trial{'' if sample.trials == 1 else 's'}"
+        text = estimate_text(
+            Estimate(sample.cell, sample.state, sample.value, sample.low, sample.high), what.unit
+        )
+        self._screen.say(
+            f"{self._number() - 1:>5}  {what.space.name(visit.cell)}: {text}{expected} ({took})"
+            + (f": {sample.why}" if sample.why else "")
+        )
+
+    def close(self) -> None:
+        """Leave the screen as it was."""
+        if self._screen.obeys:
+            self._screen.draw()
+
+    def _number(self) -> int:
+        return len(self._kept.samples()) + 1

@@ -1,0 +1,120 @@
+"""Mapping a surface: cell after cell, with its resources held at their levels, until the rules have enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
+from etude.testbed.resources.resource import Resource, limited
+from etude.workbench.surfaces.factors import Cell
+from etude.workbench.surfaces.kept import KeptSurface
+from etude.workbench.surfaces.mapping import Enough, Visit, decide, fitted
+from etude.workbench.surfaces.response import Asked, Response, Tell
+from etude.workbench.surfaces.samples import Sample
+
+HOPELESS = 3
+"""So many cells failed, and none was measured: it is not the cells."""
+LEAST_S = 1.0
+"""Less time than this is none."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a map may use."""
+
+    resources: Mapping[str, Resource]
+    """By factor."""
+    budget_s: float | None = None
+    """Bench time of all cells together."""
+    cell_s: float | None = None
+    """Bench time of one."""
+    left_s: Callable[[], float] = lambda: float("inf")
+    """Until the deadline, s."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """Is told what happens."""
+
+    begins: Callable[[Visit], None] = lambda visit: None
+    tell: Tell = lambda text: None
+    made: Callable[[Visit, Sample], None] = lambda visit, sample: None
+
+
+def chart(kept: KeptSurface, response: Response, means: Means, display: Display) -> str:
+    """Measure until there is enough, and say why it is; each cell is on disk before the next begins.
+
+    Raises:
+        EtudeError: nothing can be measured at all, results cannot be written, or it was interrupted.
+    """
+    for sample in kept.samples()[-1:]:
+        response.learn(kept.cell_place(sample.cell))
+    space, rules = kept.charted.space, kept.charted.rules
+    while True:
+        decision = decide(space, rules, kept.samples())
+        why = decision.why if isinstance(decision, Enough) else _spent(kept, means)
+        if why:
+            surrogate = fitted(space, tuple(kept.samples()))
+            kept.ended(why, "" if surrogate is None else surrogate.name, findings(kept.samples()))
+            return why
+        assert isinstance(decision, Visit)
+        display.begins(decision)
+        sample = _measured(kept, response, means, decision, display.tell)
+        kept.keep(decision, sample)
+        display.made(decision, sample)
+
+
+def findings(samples: list[Sample]) -> list[str]:
+    """What makes the surface doubtful, a line each."""
+    doubtful = sum(each.state == "measured" and not each.kept for each in samples)
+    said = []
+    if doubtful:
+        said.append(f"{doubtful} of {len(samples)} cells do not keep what was promised of them")
+    values = {each.value for each in samples if each.value is not None}
+    if len(values) == 1 and len(samples) > 1:
+        said.append("the response is the same in all cells: no factor changes it")
+    return said
+
+
+def _spent(kept: KeptSurface, means: Means) -> str:
+    """Why there is no time for another cell; empty if there is."""
+    if means.left_s() < LEAST_S:
+        return "the deadline has come"
+    spent = sum(sample.cost_s for sample in kept.samples())
+    return (
+        "the budget of bench time is spent" if means.budget_s is not None and spent >= means.budget_s else ""
+    )
+
+
+def _left(kept: KeptSurface, means: Means) -> float | None:
+    """Bench time that the next cell may take, s."""
+    bounds = [bound for bound in (means.cell_s, means.left_s()) if bound is not None and bound < float("inf")]
+    if means.budget_s is not None:
+        bounds.append(means.budget_s - sum(sample.cost_s for sample in kept.samples()))
+    return max(min(bounds), LEAST_S) if bounds else None
+
+
+def _measured(kept: KeptSurface, response: Response, means: Means, visit: Visit, tell: Tell) -> Sample:
+    """One cell; one that cannot be measured is a sample too."""
+    place = kept.cell_place(visit.cell)
+    settings = kept.charted.space.settings(visit.cell)
+    began = time.monotonic()
+    try:
+        with limited(means.resources, settings, place / "resources") as setting:
+            sample = response.measure(Asked(visit, settings, setting, place, _left(kept, means)), tell)
+        return replace(sample, why="; ".join(filter(None, (sample.why, *setting.notes))))
+    except (CommandFailed, MachineRefuses, InputError) as error:
+        tried = kept.samples()
+        if len(tried) + 1 >= HOPELESS and all(each.state == "failed" for each in tried):
+            raise _hopeless(error, len(tried) + 1) from None
+        return _failed(visit.cell, str(error), time.monotonic() - began)
+
+
+def _hopeless(error: EtudeError, count: int) -> EtudeError:
+    return type(error)(f"the first {count} cells could not be measured; the last: {error}")
+
+
+def _failed(cell: Cell, why: str, cost_s: float) -> Sample:
+    return Sample(cell, "failed", None, 0.0, float("inf"), 0.95, cost_s, 0, False, why)

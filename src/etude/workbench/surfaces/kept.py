@@ -1,0 +1,279 @@
+"""A map on disk: a results directory with a test for each cell (docs/formats.md, "A surface").
+
+A cell's measurement is one line, with the member `surface`; what was measured for it, a search or an experiment, is a
+results directory within the cell's. So nothing is measured twice, whatever ends Étude.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from etude.errors import InputError
+from etude.experiment.sitting import new_document
+from etude.results.check import check_measurement
+from etude.results.model import Measurement, to_line
+from etude.results.units import kind_of
+from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend
+from etude.workbench.surfaces.factors import Cell, Factor, Space
+from etude.workbench.surfaces.mapping import Rules, Visit
+from etude.workbench.surfaces.response import Response
+from etude.workbench.surfaces.samples import Sample
+
+KIND, VERB = "surface", "surface"
+
+
+@dataclass(frozen=True)
+class Charted:
+    """What one directory holds a map of."""
+
+    name: str
+    space: Space
+    rules: Rules
+    response: str
+    """Its name."""
+    unit: str
+    better: Literal["higher", "lower"]
+    text: str
+    """All that the response depends on."""
+    spec: str = ""
+    """The text of SPEC.toml; of a simulation, empty."""
+
+    @property
+    def metric(self) -> str:
+        """The response's name as a metric's."""
+        return self.response.replace(" ", "_")
+
+    def plan(self) -> dict[str, Any]:
+        """As experiment.json has it."""
+        return {
+            "kind": KIND,
+            "primary": self.metric,
+            "name": self.name,
+            "response": {"name": self.response, "unit": self.unit, "better": self.better},
+            "factors": [asdict(factor) for factor in self.space.factors],
+            "without": sorted(map(list, self.space.without)),
+            "rules": finite_all(asdict(self.rules)),
+            "text": self.text,
+            "spec": self.spec,
+        }
+
+
+def charted(name: str, space: Space, rules: Rules, response: Response, spec: str) -> Charted:
+    """Of a response."""
+    return Charted(name, space, rules, response.name, response.unit, response.better, response.text, spec)
+
+
+class KeptSurface(Record):
+    """The cells that were tried, in the order in which they were."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        """Read what is there. Raises InputError: it holds no map, or one that cannot be read."""
+        super().__init__(Path(directory))
+        self.charted = _charted(self.document, self.directory)
+        self._read = self._load()
+        self._since = instant()
+
+    def samples(self) -> list[Sample]:
+        """All that are known."""
+        return [sample for _, sample in self._read]
+
+    def place(self, name: str, parameters: Mapping[str, str]) -> Path:
+        """A cell's directory, by its name."""
+        return super().place(name, parameters)
+
+    def cell_place(self, cell: Cell) -> Path:
+        """Its directory."""
+        space = self.charted.space
+        return self.place(space.name(cell), space.settings(cell))
+
+    def keep(self, visit: Visit, sample: Sample) -> None:
+        """Put a cell on disk. Raises MachineRefuses where it cannot be written."""
+        order = len(self._read) + 1
+        line = to_line(self._measurement(sample, order))
+        line["surface"] = finite_all(
+            asdict(sample)
+            | {"order": order, "expected": visit.expected, "spread": visit.spread, "visit": visit.why}
+        )
+        append(self.cell_place(sample.cell) / "results.jsonl", line)
+        self._read.append((order, sample))
+        self._since = instant()
+
+    def forget_failed(self) -> None:
+        """Cells that failed are tried once more: their lines stay, and count no longer."""
+        self._read = [(order, sample) for order, sample in self._read if sample.state != "failed"]
+
+    def ended(self, why: str, surrogate: str, findings: Sequence[str]) -> None:
+        """Note how the map came to its end."""
+        self.document["surface"] = {"why": why, "surrogate": surrogate, "findings": list(findings)}
+        self.end("complete", [why])
+
+    def _measurement(self, sample: Sample, order: int) -> Measurement:
+        start, start_ns = self._since
+        sitting = self.document["sittings"][-1]
+        value: list[Any] = [sample.value, self.charted.unit]
+        if sample.value is None:
+            value = [None, self.charted.unit, sample.why or sample.state]
+        kept = sample.state == "measured"
+        name = self.charted.space.name(sample.cell)
+        return Measurement(
+            test=name,
+            trial=1 + sum(each.cell == sample.cell for each in self.samples()),
+            block=order,
+            order=0,
+            worker=0,
+            host=sitting["host"],
+            sitting=sitting["sitting"],
+            boot_id=sitting["boot_id"],
+            command=[self.charted.name, *name.split()],
+            start=start,
+            start_ns=start_ns,
+            inner=1,
+            exit_status=0 if kept else 1,
+            signal=None,
+            timed_out=False,
+            cancelled=False,
+            error=None,
+            kept=kept,
+            why=None if kept else "failed",
+            metrics={self.charted.metric: value, "bench_time": [sample.cost_s, "s"]},
+            notes=[sample.why] if sample.why else None,
+        )
+
+    def _load(self) -> list[tuple[int, Sample]]:
+        found: list[tuple[int, Sample]] = []
+        for entry in self.document["tests"]:
+            found += _read_samples(self.directory / entry["directory"] / "results.jsonl", self.charted.space)
+        return sorted(found, key=lambda each: each[0])
+
+
+@contextmanager
+def keeping_surface(
+    directory: str | os.PathLike[str], what: Charted, command_line: Sequence[str] = ()
+) -> Iterator[KeptSurface]:
+    """A directory to keep a map in, alone: a new one, or one that holds the same map and is gone on with.
+
+    Raises:
+        InputError: it holds another map, or something else; MachineRefuses: it cannot be written to.
+    """
+    with alone(directory) as path:
+        kept = _opened(path, what, command_line)
+        kept.sit()
+        try:
+            yield kept
+        except BaseException as error:
+            kept.end(str(error) or type(error).__name__, [])
+            raise
+
+
+def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> KeptSurface:
+    if not (path / "experiment.json").exists():
+        kind = kind_of(what.unit) if what.unit else ("rate" if what.better == "higher" else "cost")
+        metrics = {
+            what.metric: {"unit": what.unit, "kind": kind},
+            "bench_time": {"unit": "s", "kind": "cost"},
+        }
+        plan = what.plan()
+        begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), metrics))
+        return KeptSurface(path)
+    mend(path)
+    kept = KeptSurface(path)
+    if kept.samples() and (how := _differs(kept.charted, what)) is not None:
+        raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
+    kept.charted = what
+    plan = what.plan()
+    kept.document |= {"name": what.name, "plan": plan, "digest": digest(plan)}
+    return kept
+
+
+def _differs(then: Charted, now: Charted) -> str | None:
+    """What is another; the rules may be."""
+    for factor, other in zip(then.space.factors, now.space.factors, strict=False):
+        if factor != other:
+            return f"factor {factor.name} had {_shown(factor)}, now {other.name} has {_shown(other)}"
+    for what, a, b in (
+        ("number of factors", len(then.space.factors), len(now.space.factors)),
+        ("response", f"{then.response} in {then.unit or '1'}", f"{now.response} in {now.unit or '1'}"),
+    ):
+        if a != b:
+            return f"{what} was {a}, now {b}"
+    return (
+        None if then.text == now.text else "what it measures was another: the harness or the command changed"
+    )
+
+
+def _shown(factor: Factor) -> str:
+    return f"{factor.scale} levels {', '.join(factor.text(n) for n in range(len(factor.levels)))}"
+
+
+def _charted(document: Mapping[str, Any], path: Path) -> Charted:
+    plan = document["plan"]
+    if plan.get("kind") != KIND:
+        raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no surface")
+    try:
+        factors = tuple(
+            Factor(each["name"], each["scale"], tuple(each["levels"]), each["unit"])
+            for each in plan["factors"]
+        )
+        without = frozenset(tuple(cell) for cell in plan["without"])
+        rules = dict(plan["rules"])
+        rules["base"] = None if rules["base"] is None else tuple(rules["base"])
+        response = plan["response"]
+        return Charted(
+            plan["name"], Space(factors, without), Rules(**rules), response["name"], response["unit"],
+            response["better"], plan["text"], plan["spec"],
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}/experiment.json: its plan cannot be read ({error}); was it edited?"
+        ) from None
+
+
+def _read_samples(path: Path, space: Space) -> list[tuple[int, Sample]]:
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    cells = set(space)
+    found = []
+    for number, text in enumerate(lines, 1):
+        try:
+            line = orjson.loads(text)
+            check_measurement(line)
+            member = line["surface"]
+            found.append((int(member["order"]), _sample(member, cells)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path}:{number}: no cell of a surface: {error}; was it edited?") from None
+    return found
+
+
+def _sample(member: Mapping[str, Any], cells: set[Cell]) -> Sample:
+    cell = tuple(int(level) for level in member["cell"])
+    if cell not in cells:
+        raise ValueError(f"{json.dumps(member['cell'])} is none of its cells")
+    if member["state"] not in ("measured", "bounded", "failed"):
+        raise ValueError(f"state {member['state']!r}")
+    value = None if member["value"] is None else _number(member["value"])
+    low, high, confidence, cost_s = (
+        _number(member[name]) for name in ("low", "high", "confidence", "cost_s")
+    )
+    return Sample(
+        cell, member["state"], value, low, high, confidence, cost_s,
+        int(member["trials"]), bool(member["kept"]), str(member["why"]),
+    )  # fmt: skip
+
+
+def _number(value: Any) -> float:
+    """As `finite_all` wrote it."""
+    if isinstance(value, bool) or (isinstance(value, str) and value not in ("inf", "-inf")):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)

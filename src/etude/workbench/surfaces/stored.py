@@ -1,0 +1,40 @@
+"""A map from its directory, as it is shown, drawn and reported."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etude.workbench.surfaces.kept import KeptSurface
+from etude.workbench.surfaces.mapped import Cost, Mapped
+from etude.workbench.surfaces.mapping import fitted
+from etude.workbench.surfaces.samples import known
+from etude.workbench.surfaces.surrogate import Predicted
+
+
+def mapped_of(kept: KeptSurface) -> Mapped:
+    """With predictions of what was not measured, by the surrogate that is best now."""
+    what, samples = kept.charted, tuple(kept.samples())
+    fit = fitted(what.space, samples)
+    base = Mapped(
+        what.space, what.response, what.unit, what.better, samples, Predicted(np.zeros(0), np.zeros(0)), ""
+    )
+    left = base.unmeasured
+    told = fit.predict(left) if fit is not None and left else _nothing(len(left))
+    costs = tuple(Cost(each.cell, each.cost_s, each.trials, each.state) for each in samples)
+    end = kept.document.get("surface") or {}
+    return Mapped(
+        what.space,
+        what.response,
+        what.unit,
+        what.better,
+        samples,
+        told,
+        fit.name if fit is not None else "",
+        () if fit is None else tuple(np.expm1(fit.left_out.log - known(samples).log).tolist()),
+        costs,
+        tuple(end.get("findings", ())),
+    )
+
+
+def _nothing(count: int) -> Predicted:
+    return Predicted(np.zeros(count), np.full(count, np.inf))
