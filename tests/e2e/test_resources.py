@@ -23,6 +23,7 @@ from etude.testbed.resources.mounts import mounts
 from etude.testbed.resources.resource import Resource, Setting, limited, undo_left
 from etude.testbed.resources.table import resource_of
 from etude.testbed.resources.tools import within
+from etude.testbed.resources.undoing import detach_loop, loops_of
 
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
 needs_btrfs = pytest.mark.needs_program("mkfs.btrfs", package="btrfs-progs")
@@ -166,6 +167,16 @@ def test_a_file_that_is_a_loop_device_already_is_not_erased(tmp_path: Path) -> N
         subprocess.run(["losetup", "--detach", device], check=True)
     assert device in str(why)
     assert "in use" in str(why)
+
+
+def test_a_loop_device_whose_file_was_removed_is_detached_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "disk"
+    file.write_bytes(bytes(4096))
+    subprocess.run(["losetup", "--find", file], check=True)
+    file.unlink()
+    assert len(loops_of(str(file))) == 1
+    detach_loop(str(file))
+    assert loops_of(str(file)) == []
 
 
 def test_the_disk_of_this_machine_is_not_erased() -> None:

@@ -82,6 +82,13 @@ def test_in_v1_a_group_is_below_this_process_s_own(tree: Lay) -> None:
     assert placed("io", root) == Place(1, root / "sys/fs/cgroup/blkio")
 
 
+@pytest.mark.parametrize("own", ["/other", "/docker/ab12/../cd34", "/docker/ab12/gone"])
+def test_a_group_that_a_mount_does_not_show_is_below_the_mount(tree: Lay, own: str) -> None:
+    root = tree("v1")
+    (root / "proc/self/cgroup").write_text(f"4:memory:{own}\n")
+    assert placed("memory", root) == Place(1, root / "sys/fs/cgroup/memory")
+
+
 def test_each_controller_is_found_in_the_version_that_has_it(tree: Lay) -> None:
     root = tree("mixed")
     unified = root / "sys/fs/cgroup/unified"

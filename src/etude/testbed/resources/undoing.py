@@ -105,11 +105,11 @@ def detach_loop(file: str) -> None:
 
 
 def loops_of(file: str) -> list[str]:
-    """Loop devices over this file."""
-    if not os.path.exists(file):
-        return []
-    found = tool("losetup", "--json", "--list", "--associated", file)
-    return [each["name"] for each in json.loads(found)["loopdevices"]] if found.strip() else []
+    """Loop devices over this file, also where it was removed under them."""
+    found = tool("losetup", "--json", "--list", "--output", "NAME,BACK-FILE")
+    listed = json.loads(found)["loopdevices"] if found.strip() else []
+    real = os.path.realpath(file)
+    return [each["name"] for each in listed if each["back-file"] in (real, f"{real} (deleted)")]
 
 
 def forget_btrfs(device: str) -> None:
