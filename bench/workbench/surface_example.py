@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +15,11 @@ from etude.cli.surface_show import show
 from etude.cli.terminal import Terminal
 from etude.figures.save import save
 from etude.figures.style import Style
-from etude.workbench.surfaces.factors import Cell, Factor, Space
+from etude.workbench.surfaces.factors import Factor, Space
 from etude.workbench.surfaces.mapped import Mapped
 from etude.workbench.surfaces.pictures import figures_of
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.surfaces.surrogate import Predicted
+from etude.workbench.surfaces.samples import Known, Sample, known
+from etude.workbench.surfaces.surrogates.choose import Chosen
 
 SPACE = Space(
     (
@@ -28,7 +27,7 @@ SPACE = Space(
         Factor("nfsds", "log", (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)),
     )
 )
-MEASURED_SD, PREDICTED_SD = 0.03, 0.06
+MEASURED_SD = 0.03
 Z = 1.959963984540054
 
 
@@ -38,7 +37,7 @@ def server(disks: float, nfsds: float) -> float:
 
 
 def mapped(seed: int = 3) -> Mapped:
-    """Every other cell measured with an error of 3 %; the others from their neighbours."""
+    """About half of the cells measured with an error of 3 %, the others predicted."""
     generator = np.random.default_rng(seed)
     samples = []
     for cell in SPACE:
@@ -50,29 +49,23 @@ def mapped(seed: int = 3) -> Mapped:
             samples.append(
                 Sample(cell, "measured", value, value / away, value * away, 0.95, 240.0 * trials, trials)
             )
-    known = {sample.cell: math.log(sample.value or 1.0) for sample in samples}
-    others = [cell for cell in SPACE if cell not in known]
-    predicted = Predicted(_near(known, others), np.full(len(others), PREDICTED_SD))
-    loo = [
-        math.expm1(float(_near({c: v for c, v in known.items() if c != cell}, [cell])[0]) - known[cell])
-        for cell in known
-    ]
+    found = known(samples)
+    fit = Chosen().fit(SPACE, found)
+    assert fit is not None
+    others = [cell for cell in SPACE if cell not in found.cells]
     return Mapped(
-        SPACE, "peak rate", "1/s", "higher", tuple(samples), predicted, "neighbours", tuple(loo)
+        SPACE, "peak rate", "1/s", "higher", tuple(samples), fit.predict(others), fit.name, _left_out(found)
     )  # fmt: skip
 
 
-def _near(known: dict[Cell, float], cells: Sequence[Cell]) -> np.ndarray:
-    """A plane through each cell's six nearest neighbours, the nearer the heavier: a stand-in for a surrogate."""
-    places, values = SPACE.coded(list(known)), np.array(list(known.values()))
-    found = []
-    for place in SPACE.coded(cells):
-        away = np.hypot(*(places - place).T)
-        near = np.argsort(away)[:6]
-        weights = 1 / (away[near] + 0.05)
-        terms = np.column_stack([np.ones(len(near)), places[near] - place])
-        found.append(np.linalg.lstsq(terms * weights[:, None], values[near] * weights, rcond=None)[0][0])
-    return np.array(found)
+def _left_out(found: Known) -> tuple[float, ...]:
+    """Relative errors of predicting each measured cell from all others."""
+    errors = []
+    for at, cell in enumerate(found.cells):
+        fit = Chosen().fit(SPACE, found.without(at))
+        if fit is not None:
+            errors.append(math.expm1(float(fit.predict([cell]).log[0] - found.log[at])))
+    return tuple(errors)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,19 @@ def test_the_document_has_every_cell_and_what_they_say() -> None:
     assert found["cost"]["failed"] == 1
     assert {each["factor"] for each in found["effective_ranges"]} == {"disks", "nfsds"}
     assert found["break_evens"]
+
+
+def test_the_page_names_every_member_of_the_document() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "surfaces.md").read_text()
+    mapped = surface(
+        (DISKS, FS, NFSDS), lambda d, fs, n: power(d, n) * (n**0.1 if fs == "xfs" else 1.2), loo=(0.1,) * 3
+    )
+
+    def names(value: object) -> set[str]:
+        if isinstance(value, dict):
+            return {str(name) for name in value}.union(*map(names, value.values()))
+        return set().union(*map(names, value)) if isinstance(value, list | tuple) else set()
+
+    found = names(document(mapped, target=200.0)) - {"disks", "fs", "nfsds"}
+    assert {name for name in found if f"`{name}`" not in page} == set()
+    assert {"alike", "shown_to", "surely", "over", "mape", "bench_s"} <= found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -14,6 +15,7 @@ from etude.figures.data import Figure
 from etude.figures.kinds import make
 from etude.figures.sources import read_samples
 from etude.figures.style import Style
+from etude.figures.surface import Known, Levels, contours, cost_by_policy, solid
 from etude.figures.wish import Wish, threshold
 
 DATA = Path(__file__).parents[1] / "data"
@@ -80,6 +82,33 @@ THREADS = tuple(f"postmark/{fs}:{n}.res" for fs in ("ext4", "xfs") for n in (1, 
 TIMES = ("elapsed", "system", "user")
 MARKS = ("4KiB=page", "32KiB=L1", "288KiB=TLB", "1MiB=L2", "2MiB=huge page", "12MiB=L2 TLB", "32MiB=L3")
 
+
+def surface_of(kind: Literal["map", "solid"]) -> Callable[[Path], Figure]:
+    """Figure 2 of "Cutting Corners", in kind: two thirds predicted, one cell not known."""
+
+    def made(directory: Path) -> Figure:
+        disks = Levels("disks", ("1", "2", "3", "4"), (1.0, 2.0, 3.0, 4.0))
+        counts = (1, 2, 4, 8, 16, 32, 64, 100)
+        nfsds = Levels("nfsds", tuple(map(str, counts)), tuple(map(float, counts)), log=True)
+        known = [
+            Known(x, y, None, state="failed")
+            if (x, y) == (3, 4)
+            else Known(x, y, ((170 * (x + 1)) ** -4 + (60 * n) ** -4) ** -0.25,
+                       state="measured" if (x + y) % 3 == 0 else "predicted")
+            for x in range(4)
+            for y, n in enumerate(counts)
+        ]  # fmt: skip
+        return (contours if kind == "map" else solid)(disks, nfsds, known, "peak rate (1/s)", "fs=xfs")
+
+    return made
+
+
+def policies(directory: Path) -> Figure:
+    """Figure 8 of "Cutting Corners", in kind."""
+    hours = {"linear": 260.0, "linear with seeding": 71.0, "binsearch": 52.0, "posterior": 9.0}
+    return cost_by_policy({"DB_TP": hours, "Web server": {name: 2.2 * h for name, h in hours.items()}})
+
+
 EXAMPLES: dict[str, Callable[[Path], Figure]] = {
     "bars": of("bars", *ONE_EACH, metrics=TIMES),
     "bars-beside": of(
@@ -104,6 +133,9 @@ EXAMPLES: dict[str, Callable[[Path], Figure]] = {
     "histograms": of("histogram", *ONE_EACH),
     "percentiles": of("percentiles", *ONE_EACH),
     "timeline": of_kept_results,
+    "surface": surface_of("solid"),
+    "surface-map": surface_of("map"),
+    "policies": policies,
     "before-after": of("before-after", *ONE_EACH[1:]),
 }
 

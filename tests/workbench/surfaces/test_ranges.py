@@ -34,6 +34,17 @@ def test_what_does_nothing_at_first_has_a_lower_bound() -> None:
     assert (overall.levels[overall.low], overall.levels[overall.high]) == ("4", "100")
 
 
+def test_many_small_changes_are_not_none() -> None:
+    """100, 104, 108, 112: no two neighbours differ by 5 %, but the ends do."""
+    ((overall, _),) = effective_ranges(surface((DISKS,), lambda d: 96 + 4 * d).filled)
+    assert not overall.none
+    assert (overall.levels[overall.low], overall.levels[overall.high]) == ("2", "3")
+    ((overall, _),) = effective_ranges(
+        surface((DISKS,), lambda d: {1: 63.5, 2: 60.7, 3: 58.1, 4: 60.0}[int(d)]).filled
+    )
+    assert (overall.levels[overall.low], overall.levels[overall.high]) == ("1", "2")
+
+
 def test_little_is_a_choice() -> None:
     mapped = surface((NFSDS,), lambda n: 100 * n**0.01)
     ((overall, _),) = effective_ranges(mapped.filled)

@@ -143,7 +143,7 @@ def _range(filled: Filled, at: int, factor: Factor, cell: Cell, little: float) -
     last = len(row) - 1
     low = max(n for n in range(len(row)) if all(abs(y - logs[n]) < most for y in logs[:n]))
     high = min(n for n in range(len(row)) if all(abs(y - logs[n]) < most for y in logs[n:]))
-    low, high = (0, 0) if low >= high else (low, high)
+    low = low if low < high else 0  # it changes by small steps all along
     could = [_at_most(filled, row[high], each) for each in row[high + 1 :]]
     bound = max(could, default=0.0) if high < last else math.inf
     levels = tuple(map(factor.text, range(len(factor.levels))))
