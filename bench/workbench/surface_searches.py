@@ -128,7 +128,9 @@ def worked(job: Job) -> tuple[Job, Found]:
 def made(job: Job) -> Found:
     """One map, cell by cell."""
     mapper = MAPPERS[job.mapper]
-    system = SimulatedSurface(SURFACES[job.surface], int(np.random.default_rng([job.seed, job.number]).integers(2**31)))
+    system = SimulatedSurface(
+        SURFACES[job.surface], int(np.random.default_rng([job.seed, job.number]).integers(2**31))
+    )
     samples: list[Sample] = []
     shapes: tuple[tuple[str, float], ...] = ()
     while isinstance(visit := decide(system.space, mapper.rules, samples), Visit):

@@ -38,5 +38,14 @@ def _peak(path: str, number: int, several: bool) -> Part:
     return peak_part(kept.task, kept.trials(), stored_answer(kept), f"peak-{number}", heading)
 
 
-MAKERS: Mapping[str, Callable[[str, int, bool], Part]] = {"peak": _peak}
+def _surface(path: str, number: int, several: bool) -> Part:
+    from etude.workbench.surfaces.kept import KeptSurface
+    from etude.workbench.surfaces.part import surface_part
+    from etude.workbench.surfaces.stored import mapped_of
+
+    heading = f"Surface of {path}" if several else "Surface"
+    return surface_part(mapped_of(KeptSurface(path)), f"surface-{number}", heading)
+
+
+MAKERS: Mapping[str, Callable[[str, int, bool], Part]] = {"peak": _peak, "surface": _surface}
 """By the kind of a plan: path, number and whether there are several, to a part."""

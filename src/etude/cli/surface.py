@@ -154,18 +154,12 @@ def _response(spec: Any, options: argparse.Namespace) -> Response:
 
     word = spec.response.harness
     source = source_of(word if ":" in word and not (base / word).exists() else str(base / word))
-    if options.deadline is not None:
-        from etude.cli.peak import punctual
+    rest = spec.response.policy, spec.space, spec.resources, str(spec.path)
+    if options.deadline is None:
+        return of_harness(source, *rest)
+    from etude.cli.peak import punctual
 
-        return of_harness(
-            source,
-            spec.response.policy,
-            spec.space,
-            spec.resources,
-            str(spec.path),
-            lambda policy: punctual(policy, options.deadline),
-        )
-    return of_harness(source, spec.response.policy, spec.space, spec.resources, str(spec.path))
+    return of_harness(source, *rest, lambda policy: punctual(policy, options.deadline))
 
 
 def _mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> KeptSurface:
@@ -225,7 +219,7 @@ def _shown(kept: KeptSurface, options: argparse.Namespace) -> int:
 
     mapped = mapped_of(kept)
     known = bool(mapped.filled.known.any())
-    figures = figures_of(mapped) if options.figures is not None and known else {}
+    figures = dict(figures_of(mapped)) if options.figures is not None and known else {}
     paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in figures}
     if options.json:
         from json import dumps

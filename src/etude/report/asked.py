@@ -41,7 +41,7 @@ def asked_of(results: Results) -> Asked:
     kind = plan.get("kind")
     if kind is None:
         return _of_commands(results, names)
-    if kind not in ("script", "res", "peak"):
+    if kind not in ("script", "res", "peak", "surface"):
         raise InputError(f"{results.directory}: a plan of kind {kind!r}; use a newer Étude")
     tests = [test for test in results.experiment["tests"] if test["name"] in names]
     return Asked(

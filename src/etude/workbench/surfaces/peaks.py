@@ -122,7 +122,12 @@ def _telling(tell: Tell) -> Callable[[Offer, Sequence[Window]], None]:
 
 
 def of_harness(
-    source: Source, policy_name: str, space: Space, resources: Collection[str], where: str
+    source: Source,
+    policy_name: str,
+    space: Space,
+    resources: Collection[str],
+    where: str,
+    punctual: Callable[[Policy], Policy] = lambda policy: policy,
 ) -> PeakRate:
     """Of HARNESS.toml, or a harness in Python.
 
