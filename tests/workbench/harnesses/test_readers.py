@@ -55,6 +55,21 @@ def test_a_windows_mean_is_that_of_its_histogram() -> None:
     assert together([told.window]).percentile_s(50) == pytest.approx(0.01, rel=1e-3)
 
 
+def test_requests_under_way_and_the_summary_of_windows_are_understood() -> None:
+    window = {
+        "duration_s": 0.5,
+        "offered": 9,
+        "started": 7,
+        "completed": 0,
+        "failed": 0,
+        "outstanding": 40,
+        "waiting": 2,
+    }
+    lines = [window, {"summary": {"ended": "whole", "duration_s": 0.5}, "outstanding": 40}]
+    (told,) = Windows(run()).feed("".join(json.dumps(line) + "\n" for line in lines))
+    assert (told.sent, told.busy_s) == (7, 20.0)
+
+
 @pytest.mark.parametrize("kind", ["windows", *TOOLS])
 @given(text=st.text(max_size=400))
 def test_garbage_is_told_as_unreadable(kind: str, text: str) -> None:

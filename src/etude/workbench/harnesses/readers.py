@@ -22,6 +22,8 @@ TOOLS = {"pgbench": pgbench, "httperf": httperf, "fio": fio, "sysbench": sysbenc
 MOST_TEXT = 16 << 20
 """Bytes of output that a reader of the whole keeps."""
 
+_SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
+
 ReaderOf = Callable[[Run], Reader]
 
 
@@ -35,10 +37,11 @@ class Windows:
     _found: bool = False
 
     def feed(self, text: str) -> list[Told]:
-        """Of the lines that are whole. A line that does not begin with a brace is the tool's own talk."""
+        """Of the lines that are whole. One that does not begin with a brace is the tool's own talk; a summary repeats
+        what windows told."""
         *lines, self._text = (self._text + text).split("\n")
         self._seen = (self._seen + text)[-2048:]
-        found = [told(line) for line in lines if line.lstrip().startswith("{")]
+        found = [told(line) for line in lines if line.lstrip().startswith("{") and not _SUMMARY.match(line)]
         self._found = self._found or bool(found)
         return found
 
@@ -59,7 +62,7 @@ def told(line: str) -> Told:
             raise TypeError
         duration_s = float(document["duration_s"])
         completed, failed = _count(document, "completed", 0), _count(document, "failed", 0)
-        started = _count(document, "started", None)
+        started, under_way = _count(document, "started", None), _count(document, "outstanding", None)
         offered = _count(document, "offered", started if started is not None else completed + failed)
         mean_s = None if document.get("mean_s") is None else float(document["mean_s"])
         latency = decode(document["latency"]) if document.get("latency") else None
@@ -72,7 +75,8 @@ def told(line: str) -> Told:
         raise Unreadable(f"a window is {line[:80]!r}: expected times above 0")
     if mean_s is None and latency is not None and latency.counts.size:
         mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
-    return Told(Window(duration_s, offered, completed, failed, mean_s, latency), started)
+    busy_s = None if under_way is None else under_way * duration_s
+    return Told(Window(duration_s, offered, completed, failed, mean_s, latency), started, busy_s)
 
 
 def _count(document: Mapping[str, Any], name: str, default: Any) -> Any:
