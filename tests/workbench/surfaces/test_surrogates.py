@@ -230,7 +230,7 @@ def test_six_samples_tell_a_monotone_surface(name, count, limit):
 
 def test_what_is_said_to_be_uncertain_covers_the_truth():
     inside = []
-    for name, count in (("DB_TP", 8), ("DB_TP-thrash", 10)):
+    for name, count in (("DB_TP", 8), ("DB_TP-thrash", 10), ("Web", 8)):
         law = REFERENCE[name]
         for seed in range(2):
             truth, known, fit = adaptive(SimulatedSurface(law, seed), Chosen(), count, seed)
