@@ -14,6 +14,9 @@ from collections.abc import Container, Iterable
 import pytest
 from hypothesis import settings
 
+# Matrices are small, and idle threads of OpenBLAS spin: on a busy machine they cost fifty times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Seconds that each part may take before a warning; a part is a directory here, `e2e beside` what of e2e may run beside
 # others, `serial` what has this mark in all other directories, `unit` the rest of these. It is time on the wall: what
 # runs at once counts once.

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etude.workbench.surfaces import doptimal
 from etude.workbench.surfaces.factors import Factor, Space
 from etude.workbench.surfaces.plans import START, d_optimal, full, next_sample, one_factor
 from etude.workbench.surfaces.samples import Known
@@ -45,6 +46,13 @@ def test_a_d_optimal_design_of_a_small_space_is_the_best_of_all():
     space = Space((Factor("a", "linear", (1, 2, 3)), Factor("b", "linear", (1, 2, 3))))
     best = max(information(space, design) for design in itertools.combinations(space, 6))
     assert information(space, d_optimal(space, 6, (), 1)) == pytest.approx(best, abs=0.01)
+
+
+def test_exchanges_find_the_best_design_from_whatever_start(monkeypatch):
+    monkeypatch.setattr(doptimal, "STARTS", 1)
+    space = Space((Factor("a", "linear", tuple(range(1, 8))), Factor("b", "linear", tuple(range(1, 8)))))
+    found = [information(space, d_optimal(space, 8, (), seed)) for seed in range(12)]
+    assert min(found) > max(found) - 0.2
 
 
 def test_a_design_for_a_line_is_its_ends_and_its_middle():
@@ -130,5 +138,7 @@ def test_nothing_is_left_to_measure_when_all_is_known():
     known = known_of(*GRID)
     with pytest.raises(ValueError, match="all cells are measured"):
         next_sample(GRID, None, known)
+    with pytest.raises(ValueError, match="all cells are measured"):
+        next_sample(GRID, None, NOTHING, pending=list(GRID))
     rest = known_of(*list(GRID)[1:])
     assert next_sample(GRID, Gaussian().fit(GRID, rest), rest) == next(iter(GRID))

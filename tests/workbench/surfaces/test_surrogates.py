@@ -215,8 +215,10 @@ def test_a_limit_may_fall_with_its_factor():
     def falling(cell):
         return -math.log((300 * 0.6 ** cell[0]) ** -4 + (120.0 * (1 + cell[1])) ** -4) / 4
 
-    found = SoftMinimum().fit(GRID, drawn(GRID, falling, 12, seed=2)).predict(list(GRID))
-    assert mape(np.array([falling(cell) for cell in GRID]), found.log) < 6
+    truth = np.array([falling(cell) for cell in GRID])
+    for seed in range(5):
+        found = SoftMinimum().fit(GRID, drawn(GRID, falling, 6, seed)).predict(list(GRID))
+        assert mape(truth, found.log) < 12
 
 
 @pytest.mark.parametrize(("name", "count", "limit"), [("DB_TP", 6, 6.0), ("Web", 6, 5.0), ("Mail", 6, 4.0)])
@@ -230,7 +232,7 @@ def test_six_samples_tell_a_monotone_surface(name, count, limit):
 
 def test_what_is_said_to_be_uncertain_covers_the_truth():
     inside = []
-    for name, count in (("DB_TP", 8), ("DB_TP-thrash", 10)):
+    for name, count in (("DB_TP", 8), ("DB_TP-thrash", 10), ("Web", 8)):
         law = REFERENCE[name]
         for seed in range(2):
             truth, known, fit = adaptive(SimulatedSurface(law, seed), Chosen(), count, seed)

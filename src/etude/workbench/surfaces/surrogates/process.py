@@ -101,9 +101,9 @@ class Process:
     def covariance(
         self, cells: Sequence[Cell], basis: Floats, others: Sequence[Cell], others_basis: Floats
     ) -> Floats:
-        """Of what is smooth in the responses of cells with that of others, after the samples."""
+        """Of the responses of cells with what is smooth in those of others, after the samples."""
         before = self._smooth(cells, basis, others, others_basis)
-        left, right = self._solved(cells, basis, 0.0), self._solved(others, others_basis, 0.0)
+        left, right = self._solved(cells, basis), self._solved(others, others_basis, 0.0)
         return np.asarray(before - left.T @ right)
 
     def _smooth(

@@ -32,7 +32,7 @@ from etude.workbench.surfaces.surrogates.process import (
 
 LEAST = 4
 """Samples."""
-RESIDUE = Prior(signal=0.06, signal_spread=0.5, length=1.0, rough=0.035, rough_spread=0.3)
+RESIDUE = Prior(signal=0.06, signal_spread=0.5, length=1.0, rough=0.04, rough_spread=0.3)
 ROUGH = 0.03
 """Standard deviation of the log response around the limits, for the first fit."""
 POWER, POWER_SPREAD = 0.8, 0.4
