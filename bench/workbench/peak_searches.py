@@ -44,6 +44,7 @@ TASK = Task(
     runlength_s=180.0,
     step=20.0,
 )
+SHOWS = 1.25
 MLRSEARCH = "mlrsearch"
 PART = 10
 """Searches that a process makes before it takes others."""
@@ -98,6 +99,8 @@ class Outcome:
     kept: bool
     kinds: frozenset[Kind]
     decisions_s: tuple[float, ...]
+    shows: bool = True
+    """Of a server that is named for not being monotone: whether its lowest load is slower than a higher one."""
 
     @property
     def right(self) -> bool:
@@ -205,7 +208,16 @@ def judged(
         kept=answer.kept,
         kinds=frozenset(finding.kind for finding in answer.findings),
         decisions_s=tuple(decisions_s),
+        shows=shows(server),
     )
+
+
+def shows(server: SimulatedServer) -> bool:
+    """Whether its lowest load is slower by `SHOWS` than one between that and its peak: a high peak has its dip within
+    the loads that are offered, a low one below them."""
+    loads = np.linspace(TASK.lowest, server.peak, 200)
+    responses = [server.response_s(float(load)) for load in loads]
+    return responses[0] >= SHOWS * min(responses)
 
 
 class Counted:

@@ -154,6 +154,19 @@ def test_trouble_has_to_be_named_as_what_it_is():
     assert verdicts(found, troubled=("hysteretic",))["hysteretic: wrong, and said to be kept"] is True
 
 
+def test_a_dip_below_the_loads_that_are_offered_need_not_be_named():
+    named = replace(GOOD, kinds=frozenset({"non-monotone"}))
+    assert tables.named("non-monotone", [named, replace(GOOD, shows=False)]) == 100
+    assert tables.named("non-monotone", [named, GOOD]) == 50
+    assert tables.named("thrashing", [named, replace(GOOD, shows=False)]) == 50
+
+
+def test_a_dip_shows_where_the_lowest_load_is_slower_than_one_below_the_peak():
+    curve = searches.TROUBLED["non-monotone"]
+    assert searches.shows(searches.SimulatedServer(curve, 1000.0, 1, limit_s=searches.LIMIT_S))
+    assert not searches.shows(searches.SimulatedServer(curve, 151.0, 1, limit_s=searches.LIMIT_S))
+
+
 def test_trouble_that_is_named_where_there_is_none_is_told():
     found = everywhere(ours=1.0)
     found["ours", "mm1"] = outcomes(10) + outcomes(10, kinds=frozenset({"stalling", "model-misfit"}))

@@ -18,14 +18,14 @@ from etude.workbench.policies.belief.evidence import Evidence, between, gathered
 from etude.workbench.task import Finding, Task, Trial
 from etude.workbench.window import Window
 
-SURE, DOUBT = 2.8, 2.0
-SLOWER, SLOWER_BY = 2.0, math.log(1.25)
+SURE, DOUBT = 2.8, 1.6
+SLOWER, SLOWER_BY = 2.6, math.log(1.3)
 """Standard deviations by which a load must be slower after an overload, and the least that counts, in logs."""
 OVERLOADED = math.log(1.5)
 """Log reading from which on a trial may have left its mark on the server."""
 RARE, ALONE = 4.0, 6.0
 """Multiples of the median window: two of the first, or one of the second, are stalls."""
-STEADY, STEADY_OFF = 2.5, 8.0
+STEADY, STEADY_OFF = 2.5, 7.0
 MOST_CALM = 1.1
 """Reading from which on a trial is an overload, in which windows differ anyway."""
 LEAST_WINDOWS = 5
@@ -120,7 +120,7 @@ def collapsing(trials: Sequence[Trial]) -> Finding | None:
 
 def overloads(known: Sequence[Evidence]) -> list[Evidence]:
     """Those that may have left their mark."""
-    return [each for each in known if each.value >= OVERLOADED]
+    return [each for each in known if each.value >= OVERLOADED + math.sqrt(each.within)]
 
 
 def hysteretic(known: Sequence[Evidence]) -> Finding | None:
@@ -130,7 +130,7 @@ def hysteretic(known: Sequence[Evidence]) -> Finding | None:
         return None
     # Learned from the trials before: those after, were they slower, would be their own excuse.
     tau = between([each for each in known if each.order < bad[0].order])
-    for load in sorted({each.load for each in known}):
+    for load in sorted({each.load for each in known if each.load < bad[0].load}):
         before = [each for each in known if each.load == load and each.order < bad[0].order]
         after = [each for each in known if each.load == load and each.order > bad[0].order]
         if not before or not after:

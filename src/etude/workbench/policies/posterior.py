@@ -14,7 +14,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from etude.workbench import anomalies
-from etude.workbench.policies.belief.checks import LOOK_WINDOWS, again, look, recheck_of, recovered, rising
+from etude.workbench.policies.belief.checks import (
+    CALM,
+    LOOK_WINDOWS,
+    again,
+    calm_windows,
+    look,
+    recheck_of,
+    recovered,
+    rising,
+    shedding,
+)
 from etude.workbench.policies.belief.choice import next_load
 from etude.workbench.policies.belief.curves import family
 from etude.workbench.policies.belief.evidence import Evidence, gathered, of_windows
@@ -26,8 +36,12 @@ from etude.workbench.window import Window
 
 LEAST_WINDOWS = 2
 """The shortest trial."""
-WATCHED = 6
+WATCHED = 8
 """The shortest trial of a load that is fine: it may be compared with later ones, and stalls have to show."""
+SEEN = 40
+"""Windows of loads that are no overload, in all, before an answer: a stall of one in 20 is in seven of eight such."""
+WILD = 6.0
+"""Of the first windows, the slowest over the quickest, when a stall may have made a load look too much."""
 LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
 CLEAR = 3.0
 """A side is clear when the reading is off the limit by so many of its standard deviations."""
@@ -73,7 +87,8 @@ class Posterior:
             return bound
         now, most = held(task, belief, known), reach(task, trials)
         if now.met:
-            return look(task, known, now.rate, most) or answer(task, trials, belief, now, "")
+            extra = look(task, known, now.rate, most) or shedding(task, trials, now.rate, most)
+            return extra or answer(task, trials, belief, now, "")
         load, why = next_load(task, belief, known, trials, most)
         return Offer(load, task.runlength_s, why)
 
@@ -83,6 +98,27 @@ class Posterior:
         now = of_windows(task.goal, offer.load, windows, len(trials))
         if len(windows) < LEAST_WINDOWS or now is None:
             return False
+        if len(windows) < LOOK_WINDOWS and wild(task, windows):
+            return False
+        return self._told(task, trials, offer, windows, now) and self._seen(task, known, now)
+
+    def _seen(self, task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
+        """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
+        if now.value >= CALM or calm_windows([*known, now]) >= SEEN:
+            return True
+        every = rising([*known, now])
+        return not held(task, believed(task, every), every).met
+
+    def _again(self, known: Sequence[Evidence], load: float) -> int:
+        pair = anomalies.conflict(known, anomalies.DOUBT)
+        return (
+            MOST_LOOK_WINDOWS if pair is not None and load in (pair[0].load, pair[1].load) else LOOK_WINDOWS
+        )
+
+    def _told(
+        self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window], now: Evidence
+    ) -> bool:
+        known = gathered(task, trials)
         if (
             any(each.load == offer.load for each in known)
             and (before := recheck_of(known, offer.load)) is not None
@@ -90,14 +126,21 @@ class Posterior:
             return compared(before, now)
         if abs(now.value) >= CLEAR * math.sqrt(now.within):
             repeated = any(each.load == offer.load for each in known)
-            least = LOOK_WINDOWS if repeated else self.watched if now.value < 0 and known else LEAST_WINDOWS
+            least = (
+                self._again(known, offer.load)
+                if repeated
+                else self.watched
+                if now.value < 0
+                else LEAST_WINDOWS
+            )
             return len(windows) >= least
         known = rising(known)
         belief = believed(task, known)
         if known and fits_not(belief, known) is not None:
             return self._fallback.enough(task, trials, offer, windows)
         if held(task, belief, known).met:  # a look: what it is to tell is its own side
-            return len(windows) >= MOST_LOOK_WINDOWS
+            clear = now.value >= 2 * math.sqrt(now.within) and len(windows) >= LOOK_WINDOWS
+            return clear or len(windows) >= MOST_LOOK_WINDOWS
         belief = belief.updated(now)
         return held(task, belief, [*known, now]).met
 
@@ -111,6 +154,12 @@ class Posterior:
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
         return answer(task, trials, belief, held(task, belief, known), why)
+
+
+def wild(task: Task, windows: Sequence[Window]) -> bool:
+    """Whether a load looks too much by few windows of which some are fine."""
+    values = [task.goal.reading([window]) for window in windows]
+    return min(values) < 2 < sum(values) / len(values) and max(values) > WILD * min(values)
 
 
 def compared(before: Evidence, now: Evidence) -> bool:

@@ -6,6 +6,8 @@
 2. *A lower load that was slower* than a higher one: both again.
 3. *Nothing clearly too much above the answer*: a load well above it has to be, or the limit was only brushed by a hump.
 4. *Below the lowest load*: a higher load may be better still.
+5. *Requests that failed in an overload*: whether a load well above is answered still less.
+6. *Too few windows* of loads that are fine (`FEW`): one of these again, which shows stalls and marks.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Sequence
 from etude.workbench.anomalies import DOUBT, SURE, by_load, conflict, overloads
 from etude.workbench.policies.belief.evidence import Evidence
 from etude.workbench.policies.belief.grid import believed
-from etude.workbench.task import Offer, Task
+from etude.workbench.task import Offer, Task, Trial
 
 LEFT_OVER = math.log(3.0)
 """Log of how many times slower an overload may leave a server."""
@@ -27,6 +29,12 @@ DEEP = math.log(2.5)
 MIDDLING = math.log(0.5)
 """Log of a reading that could be of a load that is fine by far, or nearly too much."""
 ABOVE = 1.5
+SHED = 0.02
+"""Share of the requests that fail beyond which an overload does not only queue."""
+CALM = math.log(1.1)
+"""Log reading from which on windows differ anyway, and stalls do not show."""
+FEW = 36
+"""Fewer windows of calm trials than this, in all, show neither rare stalls nor marks."""
 LOOK_WINDOWS = 6
 """What a look takes at least, so that two readings can be compared."""
 
@@ -38,6 +46,19 @@ def look(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Off
     return above or _recovered(task, known, rate)
 
 
+def shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> Offer | None:
+    """A load well above, where an overload was not queued but failed: it may answer fewer than at the peak."""
+    load = min(ABOVE * rate, most)
+    fails = any(
+        trial.limited == "server" and any(window.failed > SHED * window.offered for window in trial.windows)
+        for trial in trials
+    )
+    if not fails or load <= 1.05 * rate or any(trial.load >= 0.9 * load for trial in trials):
+        return None
+    load = float(round(load)) if task.whole else load
+    return Offer(load, task.runlength_s, "whether still fewer are answered well above")
+
+
 def recovered(task: Task, known: Sequence[Evidence]) -> Offer | None:
     """A second look at once, while a mark is fresh: what came after an overload is neither fine even if it was slowed,
     nor too much even so."""
@@ -45,6 +66,11 @@ def recovered(task: Task, known: Sequence[Evidence]) -> Offer | None:
     if not bad or not any(MIDDLING < e.value < DEEP and e.order > bad[0].order for e in known):
         return None
     return _as_before(task, known)
+
+
+def calm_windows(known: Sequence[Evidence]) -> int:
+    """Those in which a stall would have shown."""
+    return sum(each.windows for each in known if each.value < CALM)
 
 
 def rising(known: Sequence[Evidence]) -> list[Evidence]:
@@ -68,7 +94,12 @@ def recheck_of(known: Sequence[Evidence], load: float) -> Evidence | None:
 
 def _recovered(task: Task, known: Sequence[Evidence], rate: float) -> Offer | None:
     bad = overloads(known)
-    if task.promise == "rate" and bad and _holds_even_so(task, known, rate, bad[0].order):
+    if (
+        task.promise == "rate"
+        and bad
+        and calm_windows(known) >= FEW
+        and _holds_even_so(task, known, rate, bad[0].order)
+    ):
         return None
     return _as_before(task, known)
 

@@ -20,7 +20,7 @@ from etude.workbench.policies.belief.evidence import PRIOR_SCATTER, Evidence
 from etude.workbench.policies.belief.grid import Belief
 from etude.workbench.task import Task, Trial
 
-GROWTH = 2.5
+GROWTH = 3.5
 """No load is offered that is so many times the highest that was fine: deep overloads may leave marks."""
 SAME = 0.1
 """Loads closer than this share of `within` are made the same: repeated trials tell how far trials differ."""

@@ -27,6 +27,8 @@ from etude.workbench.window import Window
 MOST_BATCHES = 20
 START = 0.8
 """The start-up transient: by how many windows' worth the first ones may be off."""
+SETTLING, LEFT = 2, 0.4
+"""After so many windows so much of the transient is left: without them, where that tells more."""
 PRIOR_SCATTER, PRIOR_FREEDOM = 0.15, 3.0
 """v₀ and ν₀: the relative variance of one window, and how many windows that guess is worth."""
 PRIOR_BETWEEN, BETWEEN_FREEDOM = 0.03**2, 4.0
@@ -76,10 +78,31 @@ def of_windows(goal: Goal, load: float, windows: Sequence[Window], order: int) -
     whole = goal.reading(windows)
     if math.isnan(whole):
         return None
-    value = min(max(math.log(max(whole, 1e-9)), FLOOR), math.log(WORST))
-    batches = batch_readings(goal, windows)
-    within = _scatter(batches) + (START / max(len(windows), 1)) ** 2
+    skip = _skipped(len(windows), min(whole, 1.0))
+    value, within = _read(goal, windows[skip:], _start(skip))
+    if math.isnan(value):
+        value, within = _read(goal, windows, START)
     return Evidence(load, value, within, len(windows), order)
+
+
+def _skipped(count: int, reading: float) -> int:
+    """How many windows of the start are left out: what is expected to tell most; what they show decides nothing."""
+    skips = range(0, min(2 * SETTLING, count // 3) + 1, SETTLING)
+    return min(skips, key=lambda n: reading * PRIOR_SCATTER / (count - n) + (_start(n) / (count - n)) ** 2)
+
+
+def _start(skipped: int) -> float:
+    """What is left of the transient."""
+    return START * float(LEFT ** (skipped / SETTLING))
+
+
+def _read(goal: Goal, windows: Sequence[Window], start: float) -> tuple[float, float]:
+    """The log reading and its variance."""
+    whole = goal.reading(windows)
+    value = min(max(math.log(max(whole, 1e-9)), FLOOR), math.log(WORST))
+    return value, _scatter(batch_readings(goal, windows), min(whole, 1.0)) + (
+        start / max(len(windows), 1)
+    ) ** 2
 
 
 def batch_readings(goal: Goal, windows: Sequence[Window]) -> NDArray[np.float64]:
@@ -89,14 +112,15 @@ def batch_readings(goal: Goal, windows: Sequence[Window]) -> NDArray[np.float64]
     return np.array([value for value in found if not math.isnan(value)])
 
 
-def _scatter(batches: NDArray[np.float64]) -> float:
-    """Relative variance of the mean of batches."""
+def _scatter(batches: NDArray[np.float64], reading: float) -> float:
+    """Relative variance of the mean of batches. The guess grows with the reading: the longer requests wait for each
+    other, the fewer independent ones there are in a window."""
     n = len(batches)
     mean = float(batches.mean()) if n else 0.0
     if mean <= 0:
-        return PRIOR_SCATTER / max(n, 1)
+        return reading * PRIOR_SCATTER / max(n, 1)
     off = batches / mean - 1
-    one = (PRIOR_FREEDOM * PRIOR_SCATTER + float(off @ off)) / (PRIOR_FREEDOM + max(n - 1, 0))
+    one = (PRIOR_FREEDOM * reading * PRIOR_SCATTER + float(off @ off)) / (PRIOR_FREEDOM + max(n - 1, 0))
     return one / n * _lengthening(off)
 
 

@@ -94,7 +94,7 @@ class Belief:
     def misses(self, known: Sequence[Evidence]) -> Floats:
         """How far each trial is from what the most plausible of shapes and peaks leads one to expect, in units of its
         own spread, shape (trials,); 0 for what is far beyond the limit, as expected."""
-        # Student's law undone: log L = -3·log(1 + miss²/5) and a constant.
+        # Student's law undone: log L = -3·log(1 + miss²/3) and a constant.
         shape, at = np.unravel_index(int(np.argmax(self.joint)), self.joint.shape)
         found = []
         for each in known:
@@ -102,7 +102,7 @@ class Belief:
             gone = float(log_likelihood(expected, each.value, each.within + self.between)[0])
             best = float(log_likelihood(expected, float(expected[0]), each.within + self.between)[0])
             found.append(
-                math.copysign(math.sqrt(5 * math.expm1((best - gone) / 3)), each.value - expected[0])
+                math.copysign(math.sqrt(3 * math.expm1((best - gone) / 3)), each.value - expected[0])
             )
         return np.array(found)
 

@@ -10,7 +10,7 @@ from etude.workbench.policies.belief.curves import CAP, Floats
 
 FREEDOM = 5.0
 """Student's: trials go wrong more often than a normal law allows."""
-DISCREPANCY = 0.12
+DISCREPANCY = 0.25
 """No server is exactly of a family. All shapes meet at y = 1; with the distance from there, in units of log y,
 grows what a real curve may differ by, so that trials far from the peak say little of it."""
 _EDGE = math.log(1.3)
@@ -28,4 +28,4 @@ def log_likelihood(expected: Floats, value: float, variance: float, slack: float
     miss = value - expected
     beyond = np.clip((expected - _EDGE) / (CAP - _EDGE), 0, 1)
     miss = np.where(miss > 0, np.maximum(miss - slack, 0) * (1 - beyond), miss)
-    return np.asarray(-0.5 * (FREEDOM + 1) * np.log1p((miss / spread) ** 2 / FREEDOM) - np.log(spread))
+    return np.asarray(-0.5 * (FREEDOM + 1) * np.log1p((miss / spread) ** 2 / (FREEDOM - 2)) - np.log(spread))

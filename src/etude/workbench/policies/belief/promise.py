@@ -13,6 +13,10 @@ from etude.workbench.task import Task, Trial
 NEAR = 3.0
 """A trial tells of the answer's neighbourhood when its load is within so many times `within` of it."""
 LEAST_TRIALS = 2
+REGION_DOUBT = 0.3
+"""Of the doubt that is allowed, what the belief may have of a region: it is narrower than shapes agree on."""
+ABLE = 0.8
+"""What a generator could offer is known well enough from this share of what it could not on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ def held(task: Task, belief: Belief, known: Sequence[Evidence]) -> Held:
     if task.whole:
         rate, confidence = _whole(task, belief, rate, confidence)
     near = sum(abs(math.log(each.load / rate)) <= max(NEAR * task.within, 1.01 / rate) for each in known)
-    return Held(rate, confidence, confidence >= task.confidence and near >= LEAST_TRIALS)
+    wanted = task.confidence if task.promise == "rate" else 1 - REGION_DOUBT * (1 - task.confidence)
+    return Held(rate, confidence, confidence >= wanted and near >= LEAST_TRIALS)
 
 
 def _whole(task: Task, belief: Belief, rate: float, confidence: float) -> tuple[float, float]:
@@ -55,4 +60,6 @@ def reach(task: Task, trials: Sequence[Trial]) -> float:
     able = max(
         (trial.load for trial in trials if trial.of_server and trial.load < short), default=task.lowest
     )
-    return task.highest if short == math.inf else max(able, 0.9 * short)
+    if short == math.inf:
+        return task.highest
+    return able if able >= ABLE * short else math.sqrt(able * short)
