@@ -77,7 +77,7 @@ PARTIES: Mapping[str, Party] = {
         Party("bracket", "bracket"),
         Party("ours", "posterior"),
         Party("ours+seed", "posterior", seeded=True),
-        Party("ours+region", "posterior", promise="region"),
+        Party("ours+region", "posterior", promise="region", share=0.5),
     )
 }
 
