@@ -108,7 +108,8 @@ def main() -> int:
     found |= searched(few, troubled, options.seed, count, options.processes, peer)
     took_s = time.monotonic() - start
     header = measured_where(
-        f"{count} searches of each policy on each curve, the strawman {PARTIES['strawman'].share:g} and ours+region {PARTIES['ours+region'].share:g} times as many;"
+        f"{count} searches of each policy on each curve, the strawman {PARTIES['strawman'].share:g} and ours+region"
+        f" {PARTIES['ours+region'].share:g} times as many;"
         f" --seed {options.seed}; {options.processes} processes",
         [
             f"numpy {np.__version__}",
