@@ -1,8 +1,8 @@
 #!/bin/bash
-# peak-postgres.sh WHAT PLACE [ARGUMENT…]: a PostgreSQL of one's own on a unix socket, for `etude peak`.
+# peak-postgres.sh WHAT PLACE [ARGUMENT…]: a PostgreSQL of one's own on a unix socket, for `etude peak` and `surface`.
 #
-#   start PLACE           makes it and runs it until it is ended
-#   ready PLACE           whether it answers
+#   start PLACE [OPTION…] makes it and runs it until it is ended, with these options of postgres
+#   ready PLACE [SCALE]   whether it answers; with a scale, pgbench's tables are made the first time
 #   pgbench PLACE …       pgbench on it, with these arguments
 #
 # PostgreSQL does not run as root: then it is user postgres that runs it, in a directory that this user can reach.
@@ -16,8 +16,8 @@ main() {
     [[ -n $bin ]] || bin=$(dirname "$(command -v postgres)")
     [[ -x $bin/postgres ]] || fail 'no program postgres: install the Debian package postgresql'
     case $what in
-        start) start ;;
-        ready) exec "$bin/pg_isready" -q -h "$place/pg" -U "$(owner)" ;;
+        start) start "$@" ;;
+        ready) ready "$@" ;;
         pgbench) exec "$bin/pgbench" -h "$place/pg" -U "$(owner)" "$@" postgres ;;
         *) fail "unknown: $what" ;;
     esac
@@ -40,6 +40,14 @@ as_owner() {
     fi
 }
 
+ready() {
+    "$bin/pg_isready" -q -h "$place/pg" -U "$(owner)" || exit 1
+    if (($# > 0)) && [[ ! -e $place/pg/filled ]]; then
+        "$bin/pgbench" -q -i -s "$1" -h "$place/pg" -U "$(owner)" postgres >/dev/null 2>&1
+        touch "$place/pg/filled"
+    fi
+}
+
 start() {
     # What an earlier start left, if it was killed: pg is a link to a directory whose name is short enough for a socket.
     if [[ -L $place/pg ]]; then rm -rf -- "$(readlink "$place/pg")" "$place/pg"; fi
@@ -51,7 +59,7 @@ start() {
     cd "$scratch"
     as_owner "$bin/initdb" --pgdata=data --auth=trust --username="$(owner)" --no-sync >/dev/null
     # No background work that would be measured: nothing is written that has to last.
-    as_owner "$bin/postgres" -D data -k "$scratch" -c listen_addresses= -c fsync=off -c autovacuum=off &
+    as_owner "$bin/postgres" -D data -k "$scratch" -c listen_addresses= -c fsync=off -c autovacuum=off "$@" &
     server=$!
     wait "$server"
 }
