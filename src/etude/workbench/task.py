@@ -92,8 +92,10 @@ class Answer:
     """λ*; None where nothing can be said but the bounds."""
     low: float
     high: float
-    """Between these it is, with the confidence of `confidence`; 0 and inf where there is no bound."""
+    """Between these it is, with the confidence that the task asks for; 0 and inf where there is no bound."""
     confidence: float
+    """How sure it is that the promise holds at `rate` or, without a rate, that the bound does, whether that is enough
+    or not. Policies that cannot tell (the paper's, and `bracket`) give what the task asks for."""
     kept: bool
     """Whether the promise is met; else this is the best that is known, and `why` says what stood in the way."""
     why: str
