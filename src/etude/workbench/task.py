@@ -20,7 +20,7 @@ class Task:
     seed_load: float | None = None
     """Where to begin: the peak of a similar configuration. None: at the lowest load."""
     seed_spread: float | None = None
-    """Standard deviation of log λ* around log `seed_load`, where that was predicted; None: nobody can say."""
+    """Standard deviation of log λ* around log `seed_load`, where that was predicted; of no meaning without."""
     seed_shapes: tuple[tuple[str, float], ...] = ()
     """How likely curves of similar configurations are, by name (`policies/belief/curves.py`); empty: nobody can say."""
     promise: Literal["rate", "region"] = "rate"
