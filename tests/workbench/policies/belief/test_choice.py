@@ -33,6 +33,12 @@ def test_the_most_that_lies_within_one_rate_is_that_of_the_best_answer() -> None
     assert float(found[0]) == pytest.approx(belief().best_rate(0.1)[1], abs=2e-3)
 
 
+def test_of_a_step_of_the_grid_a_share_counts() -> None:
+    coarse = Belief(0.05 * np.arange(10), np.full((1, 10), 0.1), 0.0)
+    within = math.tanh(2.5 * 0.05 / 2)  # two and a half steps wide
+    assert choice._most_in(coarse.marginal[:, None], coarse, within)[0] == pytest.approx(0.25)
+
+
 @settings(max_examples=20, deadline=None)
 @given(load=st.floats(100, 3000), variance=st.floats(0.001, 1.0))
 def test_a_trial_is_never_expected_to_tell_less_than_nothing(load: float, variance: float) -> None:
@@ -82,6 +88,11 @@ def test_where_all_was_too_much_it_goes_below_the_lowest_of_it() -> None:
     known = [Evidence(1000, math.log(1.05), 0.01, 10, 0)]
     load, _ = next_load(task(), belief(known), known, made(100.0), 5000.0)
     assert load <= 1000 / 1.1 + 1e-9
+    # Even where more is likelier.
+    seeded, unsure = task(seed_load=3000.0, seed_spread=0.1), [Evidence(1000, 0.01, 0.5**2, 3, 0)]
+    assert next_load(seeded, believed(seeded, unsure), unsure, made(100.0), 5000.0)[0] == pytest.approx(
+        1000 / 1.1
+    )
 
 
 def test_while_little_is_sure_the_shape_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from etude.workbench.policies.belief.curves import family
+from etude.workbench.policies.belief.evidence import Evidence
 from etude.workbench.policies.belief.grid import believed
 from etude.workbench.policies.belief.seed import Seed, seed_of
-from workbench.policies.simulator import task
+from workbench.policies.simulator import mm1, task
 
 
 def test_a_prediction_is_believed_about_as_far_as_it_says() -> None:
@@ -44,7 +45,11 @@ def test_shapes_of_similar_configurations_are_believed_but_not_alone() -> None:
 
 
 def test_what_a_belief_says_of_shapes_can_be_a_seed() -> None:
-    shapes = believed(task(), []).shapes()
+    known = [
+        Evidence(load, math.log(mm1(load / 400)), 0.001, 10, at) for at, load in enumerate((200, 380, 420))
+    ]
+    shapes = believed(task(), known).shapes()
+    assert len(shapes) < len(family().names)
     assert [weight for _, weight in shapes] == sorted((weight for _, weight in shapes), reverse=True)
     assert min(weight for _, weight in shapes) > 1e-3
     assert seed_of(task(seed_shapes=shapes)).shapes == shapes
