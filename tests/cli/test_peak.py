@@ -202,6 +202,16 @@ def test_stored_searches_are_shown_again_and_drawn_beside_each_other(
     assert {path.name for path in Path("f").iterdir()} == {"load-factors.png", "time-at-loads.png"}
 
 
+def test_the_seed_of_a_simulated_surface_is_no_servers_peak(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etude("surface", "--simulate", "DB_TP", "--budget", "1 h", "-o", "map") in (0, 1)
+    capsys.readouterr()
+    search = next(Path("map").glob("*/search"))
+    assert etude("peak", str(search)) in (0, 1)
+    assert "simulated server" not in capsys.readouterr().out
+
+
 def test_a_search_that_was_not_ended_is_shown_as_far_as_it_came(
     etude: Etude, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -333,6 +343,11 @@ def test_an_interval_that_does_not_show_the_promise_is_said_to_be_the_policys_ow
     assert answer_lines(TASK, surer, [])[0].endswith(
         "between 400.0 and 600.0/s with 95 % confidence; within 10 % with 99.9 % confidence, as promised."
     )
+
+
+def test_the_interval_is_of_the_confidence_that_was_asked_for_however_sure_the_promise_is() -> None:
+    unsure = Answer(500.0, 400.0, 700.0, 0.6, False, "the budget is used up")
+    assert "between 400.0 and 700.0/s with 95 % confidence." in answer_lines(TASK, unsure, [])[0]
 
 
 def test_readings_are_in_the_unit_of_the_criterion_that_is_met_least() -> None:

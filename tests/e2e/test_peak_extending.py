@@ -45,7 +45,7 @@ def test_the_policy_finds_a_peak(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "thirds")
     assert said.startswith("Peak rate: ")
     assert kept.answer is not None
-    assert abs(kept.answer["rate"] - 700) < 70
+    assert kept.answer.rate == pytest.approx(700, abs=70)
     assert any(trial.ended == "early" for trial in kept.trials())
 
 

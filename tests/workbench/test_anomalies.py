@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from etude.workbench.anomalies import findings
+from etude.workbench.anomalies import findings, hysteretic, overloads
+from etude.workbench.policies.belief.evidence import Evidence
 from etude.workbench.task import Trial
 from etude.workbench.window import Window
 from workbench.policies.simulator import LIMIT_S, task, trial
@@ -92,3 +95,37 @@ def test_a_generator_that_fell_short_is_told() -> None:
 
 def test_a_harness_without_windows_is_told() -> None:
     assert kinds(trial(50, [0.1]), trial(100, [0.2])) == ["no-windows"]
+
+
+def test_a_window_of_a_steady_trial_that_is_far_off_is_a_stall() -> None:
+    def steady(spread: float) -> list[float]:
+        off = spread / 1.4826
+        return [*[0.1] * 3, *[0.1 * math.exp(off), 0.1 * math.exp(-off)] * 6, 0.1 * 2.55]
+
+    assert kinds(trial(50, steady(0.125)), calm(100, 0.1)) == ["stalling"]  # 7.5 robust deviations
+    assert kinds(trial(50, steady(0.145)), calm(100, 0.1)) == []  # 6.5
+
+
+def test_a_reading_that_may_be_a_brush_with_the_limit_is_no_overload() -> None:
+    wide, sharp = (Evidence(100.0, math.log(1.6), within, 10, 0) for within in (0.01, 0.0009))
+    assert overloads([wide, sharp]) == [sharp]
+
+
+def test_loads_above_an_overload_are_not_looked_at_for_its_mark() -> None:
+    assert kinds(calm(400, 0.2, 1), calm(300, 20.0, 2), calm(400, 0.4, 3)) == []
+
+
+def test_a_load_is_slower_after_an_overload_by_more_than_chance_and_by_a_third() -> None:
+    def named(times: float, sd: float) -> bool:
+        known = [
+            Evidence(100.0, math.log(0.2), sd**2, 10, 0),
+            Evidence(300.0, math.log(20.0), 0.01, 10, 1),
+            Evidence(100.0, math.log(0.2 * times), sd**2, 10, 2),
+        ]
+        return hysteretic(known) is not None
+
+    assert named(1.4, 0.01)
+    assert not named(1.25, 0.001)
+    spread = math.sqrt(2 * (0.1**2 + 0.03**2))
+    assert named(math.exp(2.7 * spread), 0.1)
+    assert not named(math.exp(2.4 * spread), 0.1)

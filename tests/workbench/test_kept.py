@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import still_machine
-from etude.errors import InputError, MachineRefuses
+from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.results import writer
 from etude.results.histograms import Counted
 from etude.results.reader import load_results
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.kept import Kept, Sought, keeping
+from etude.workbench.policies.registry import policy
 from etude.workbench.readings import readings
 from etude.workbench.task import Answer, Finding, Offer, Task, Trial
 from etude.workbench.trial_lines import from_line, peak_member, window_lines
@@ -151,8 +156,8 @@ def test_an_answer_stands_beside_its_trials(tmp_path: Path) -> None:
     answer = Answer(None, 400.0, math.inf, 0.95, False, "it is above", (Finding("above-highest", "5000/s"),))
     with keeping(tmp_path, SOUGHT) as kept:
         kept.answered(answer)
-    stored = Kept(tmp_path).answer
-    assert stored is not None
+    assert Kept(tmp_path).answer == answer
+    stored = json.loads((tmp_path / "experiment.json").read_text())["answer"]
     assert stored["high"] == "inf"
     assert stored["findings"] == [{"kind": "above-highest", "what": "5000/s"}]
 
@@ -251,6 +256,110 @@ def test_any_line_is_a_trial_or_an_error_of_the_file(
     file.write_text(json.dumps(line) + "\n")
     with contextlib.suppress(InputError):
         Kept(directory)
+
+
+def spoilt(document: Any, path: Sequence[str | int], value: Any) -> Any:
+    """The document with another value in one place; None: without it."""
+    spoilt = copy.deepcopy(document)
+    holder = spoilt
+    for step in path[:-1]:
+        holder = holder[step]
+    if value is None:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = value
+    return spoilt
+
+
+def places(document: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Of all members, and of what is in them."""
+    if isinstance(document, dict | list):
+        for name in document if isinstance(document, dict) else range(len(document)):
+            yield (*path, name)
+            yield from places(document[name], (*path, name))
+
+
+def ended(directory: Path) -> Any:
+    """experiment.json of a search with an answer."""
+    found = Answer(500.0, 450.0, math.inf, 0.95, True, "", (Finding("no-windows", "of 1 trial"),))
+    seeded = replace(TASK, seed_load=400.0, seed_spread=0.1, seed_shapes=(("mm1 0.15", 0.5),), budget_s=60.0)
+    with keeping(directory, replace(SOUGHT, task=seeded, factors={"disks": "1"})) as kept:
+        kept.keep(OFFER, trial())
+        kept.answered(found)
+    return json.loads((directory / "experiment.json").read_text())
+
+
+def refused(directory: Path) -> str:
+    """What is said against a search that is read and decided upon; nothing where all is well."""
+    try:
+        kept = Kept(directory)
+        policy(kept.sought.policy).best(kept.task, kept.trials(), "")
+        policy("posterior").decide(kept.task, kept.trials())
+    except EtudeError as error:
+        return str(error)
+    return ""
+
+
+@given(data=st.data())
+@settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=30)
+def test_any_member_is_meant_or_refused_in_one_line(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = tmp_path_factory.mktemp("kept")
+    document = ended(directory)
+    path = data.draw(st.sampled_from([each for each in places(document) if each[0] != "machine"]))
+    value = data.draw(st.sampled_from([None, -1, 0, 3.5, True, "x", [1], [["mm1 0.15", "x"]], {}, 10**19]))
+    (directory / "experiment.json").write_text(json.dumps(spoilt(document, path, value)))
+    assert "\n" not in refused(directory)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("plan", "task", "goal", "criteria", 0, "limit"), "x", "its plan cannot be read (limit is 'x'); was it"),
+        (("plan", "task", "confidence"), 95, "confidence is '95'"),
+        (("plan", "task", "seed_shapes"), [["mm1 0.15", -1]], "seed_shapes is '-1'"),
+        (("plan", "task", "goal", "criteria"), [], "the goal has no criterion"),
+        (("plan", "factors", "disks"), 2, "factors is"),
+        (("plan", "harness"), None, "cannot be read ('harness')"),
+        (("answer", "low"), "x", "its answer cannot be read (low is 'x'); was it edited?"),
+    ],
+)  # fmt: skip
+def test_a_member_that_cannot_be_meant_is_named(path: Any, value: Any, said: str, tmp_path: Path) -> None:
+    document = ended(tmp_path)
+    (tmp_path / "experiment.json").write_text(json.dumps(spoilt(document, path, value)))
+    assert said in refused(tmp_path)
+
+
+def test_a_search_of_a_version_that_knew_less_of_seeds_goes_on(tmp_path: Path) -> None:
+    with keeping(tmp_path, SOUGHT) as kept:
+        kept.keep(OFFER, trial())
+    file = tmp_path / "experiment.json"
+    document = json.loads(file.read_text())
+    for name in ("seed_spread", "seed_shapes"):
+        del document["plan"]["task"][name]
+    file.write_text(json.dumps(document))
+    with keeping(tmp_path, SOUGHT) as kept:
+        assert len(kept.trials()) == 1
+    seeded = replace(SOUGHT, task=replace(TASK, seed_load=400.0, seed_spread=0.1))
+    with pytest.raises(InputError, match="seed_load was None, now 400"), keeping(tmp_path, seeded):
+        pass
+
+
+def test_what_a_newer_version_asked_for_is_not_overlooked(tmp_path: Path) -> None:
+    document = ended(tmp_path)
+    document["plan"]["task"]["colour"] = "red"
+    (tmp_path / "experiment.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="colour is unknown to this"):
+        Kept(tmp_path)
+
+
+def test_a_search_that_goes_on_has_no_answer_until_it_has_another(tmp_path: Path) -> None:
+    ended(tmp_path)
+    sought = Kept(tmp_path).sought
+    with keeping(tmp_path, sought) as kept:
+        assert kept.answer is None
+    assert Kept(tmp_path).answer is None
 
 
 def test_two_at_once_do_not_share_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

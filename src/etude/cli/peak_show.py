@@ -10,13 +10,15 @@ from typing import Any
 
 from etude.cli.peak_words import answer_lines
 from etude.cli.terminal import Terminal
+from etude.errors import UsageError
 from etude.figures.data import Figure
 from etude.figures.peak import Course, load_factors, time_at_loads
 from etude.report.text import percent
 from etude.workbench.kept import Kept
 from etude.workbench.readings import reading
 from etude.workbench.search import spent
-from etude.workbench.task import Answer, Finding, Task, Trial
+from etude.workbench.sources import of_simulation
+from etude.workbench.task import Answer, Task, Trial
 from etude.workbench.window import together
 
 FORMAT, VERSION = "etude-peak", 1
@@ -127,28 +129,22 @@ def _named(course: Course, name: str) -> Course:
 
 def stored_answer(kept: Kept) -> Answer:
     """The answer as it was given; of a search that was not ended the best so far."""
-    known = kept.answer
-    if known is None:
-        from etude.workbench.policies.registry import policy
+    if kept.answer is not None:
+        return kept.answer
+    from etude.workbench.policies.registry import policy
 
-        return policy(kept.sought.policy).best(kept.task, kept.trials(), "the search was not ended")
-    return Answer(
-        None if known["rate"] is None else float(known["rate"]),
-        float(known["low"]),
-        float(known["high"]),
-        float(known["confidence"]),
-        bool(known["kept"]),
-        str(known["why"]),
-        tuple(Finding(**finding) for finding in known["findings"]),
-    )
+    return policy(kept.sought.policy).best(kept.task, kept.trials(), "the search was not ended")
 
 
 def _truth(kept: Kept) -> float | None:
-    """The peak of a simulated server, whose name says it."""
+    """The peak of a simulated server, whose name says it; None of a cell of a simulated surface, which has a seed."""
     words = kept.sought.harness.split()
-    if len(words) == 2 and words[0] == "simulate":
-        return float(words[1].partition(":")[2])
-    return None
+    if len(words) != 2 or words[0] != "simulate":
+        return None
+    try:
+        return of_simulation(words[1]).peak
+    except UsageError:
+        return None
 
 
 def _document(kept: Kept, answer: Answer, truth: float | None) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _first(task: Task, answer: Answer) -> str:
 
 def _where(task: Task, answer: Answer) -> str | None:
     """`between 490.0 and 512.0/s with 95 % confidence`; None where there is no bound."""
-    level = f"with {confidence_text(min(answer.confidence, task.confidence))} confidence"
+    level = f"with {confidence_text(task.confidence)} confidence"
     low = load_text(task, answer.low) if answer.low > 0 else None
     high = load_text(task, answer.high) if math.isfinite(answer.high) else None
     if low is not None and high is not None:

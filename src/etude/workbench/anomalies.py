@@ -28,8 +28,8 @@ RARE, ALONE = 4.0, 6.0
 STEADY, STEADY_OFF = 2.5, 7.0
 MOST_CALM = 1.1
 """Reading from which on a trial is an overload, in which windows differ anyway."""
-LEAST_WINDOWS = 5
-"""So many have a middle one that a stall cannot be."""
+HAVE_MIDDLE = 5
+"""So many windows have a middle one that no stall is."""
 APART = 0.03
 """Loads closer than this share are one load."""
 
@@ -160,7 +160,7 @@ def multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
     times is sure, when it is `STEADY_OFF` robust standard deviations (1.4826·MAD of the logs) off.
     """
     values = np.array([task.goal.reading([window]) for window in windows])
-    if len(values) < LEAST_WINDOWS or np.isnan(values).any() or float(np.median(values)) <= 0:
+    if len(values) < HAVE_MIDDLE or np.isnan(values).any() or float(np.median(values)) <= 0:
         return None
     ratios = np.maximum(values / np.median(values), 1e-6)
     spread = max(1.4826 * float(np.median(np.abs(np.log(ratios)))), 0.08)

@@ -22,10 +22,11 @@ from etude.errors import InputError
 from etude.experiment.sitting import new_document
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
-from etude.workbench.goal import Criterion, Goal
+from etude.workbench.goal import Goal
 from etude.workbench.readings import reading
-from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend
+from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
 from etude.workbench.task import Answer, Offer, Task, Trial
+from etude.workbench.task_members import answer_of, members, task_of
 from etude.workbench.trial_lines import BadTrial, from_line, peak_member, window_lines
 
 KIND, VERB = "peak", "peak"
@@ -60,7 +61,7 @@ class Sought:
             "primary": "response",
             "name": self.name,
             "policy": self.policy,
-            "task": finite_all(asdict(self.task)),
+            "task": members(self.task),
             "factors": dict(self.factors),
             "harness": self.harness,
         }
@@ -77,6 +78,7 @@ class Kept(Record):
         """
         super().__init__(Path(directory))
         self.sought = _sought(self.document, self.directory)
+        self._answer = _stored_answer(self.document, self.directory)
         self._read = self._load()
         self._since = instant()
 
@@ -86,9 +88,9 @@ class Kept(Record):
         return self.sought.task
 
     @property
-    def answer(self) -> Mapping[str, Any] | None:
-        """The answer as it was stored, once there is one."""
-        return self.document.get("answer")
+    def answer(self) -> Answer | None:
+        """The answer as it was given, once there is one."""
+        return self._answer
 
     def trials(self) -> list[Trial]:
         """All that were made, in the order in which they were."""
@@ -110,9 +112,14 @@ class Kept(Record):
         self._read.append(trial)
         self._since = instant()
 
+    def begin_again(self) -> None:
+        """A new sitting, at the end of which there may be another answer."""
+        self._answer, self.document["answer"] = None, None
+        self.sit()
+
     def answered(self, answer: Answer) -> None:
         """Note the answer, and with it the end of this sitting."""
-        self.document["answer"] = finite_all(asdict(answer))
+        self._answer, self.document["answer"] = answer, members(answer)
         self.end("complete", [answer.why])
 
     def _load(self) -> list[Trial]:
@@ -165,8 +172,7 @@ def keeping(
     """
     with alone(directory) as path:
         kept = _opened(path, sought, command_line)
-        kept.document["answer"] = None
-        kept.sit()
+        kept.begin_again()
         try:
             yield kept
         except BaseException as error:
@@ -226,15 +232,30 @@ def _sought(document: Mapping[str, Any], path: Path) -> Sought:
     if plan.get("kind") != KIND:
         raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no search")
     try:
-        task = dict(plan["task"])
-        task["goal"] = Goal(tuple(Criterion(**each) for each in task["goal"]["criteria"]))
-        task["seed_shapes"] = tuple((name, weight) for name, weight in task.get("seed_shapes", ()))
-        for name in ("lowest", "highest"):
-            task[name] = float(task[name])
-        return Sought(plan["name"], Task(**task), plan["policy"], plan["harness"], dict(plan["factors"]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return _read_plan(plan)
+    except (KeyError, ValueError) as error:
         raise InputError(
             f"{path}/experiment.json: its plan cannot be read ({error}); was it edited?"
+        ) from None
+
+
+def _read_plan(plan: Mapping[str, Any]) -> Sought:
+    for name in ("name", "policy", "harness"):
+        if not isinstance(plan[name], str):
+            raise ValueError(f"{name} is {str(plan[name])[:40]!r}")
+    factors = plan["factors"]
+    if not isinstance(factors, Mapping) or not all(isinstance(text, str) for text in factors.values()):
+        raise ValueError(f"factors is {str(factors)[:40]!r}")
+    return Sought(plan["name"], task_of(plan["task"]), plan["policy"], plan["harness"], dict(factors))
+
+
+def _stored_answer(document: Mapping[str, Any], path: Path) -> Answer | None:
+    told = document.get("answer")
+    try:
+        return None if told is None else answer_of(told)
+    except ValueError as error:
+        raise InputError(
+            f"{path}/experiment.json: its answer cannot be read ({error}); was it edited?"
         ) from None
 
 

@@ -20,7 +20,7 @@ class Task:
     seed_load: float | None = None
     """Where to begin: the peak of a similar configuration. None: at the lowest load."""
     seed_spread: float | None = None
-    """Standard deviation of log λ* around log `seed_load`, where that was predicted; None: nobody can say."""
+    """Standard deviation of log λ* around log `seed_load`, where that was predicted; of no meaning without."""
     seed_shapes: tuple[tuple[str, float], ...] = ()
     """How likely curves of similar configurations are, by name (`policies/belief/curves.py`); empty: nobody can say."""
     promise: Literal["rate", "region"] = "rate"
@@ -92,8 +92,10 @@ class Answer:
     """λ*; None where nothing can be said but the bounds."""
     low: float
     high: float
-    """Between these it is, with the confidence of `confidence`; 0 and inf where there is no bound."""
+    """Between these it is, with the confidence that the task asks for; 0 and inf where there is no bound."""
     confidence: float
+    """How sure it is that the promise holds at `rate` or, without a rate, that the bound does, whether that is enough
+    or not. Policies that cannot tell (the paper's, and `bracket`) give what the task asks for."""
     kept: bool
     """Whether the promise is met; else this is the best that is known, and `why` says what stood in the way."""
     why: str

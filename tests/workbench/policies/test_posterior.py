@@ -10,12 +10,22 @@ import numpy as np
 import pytest
 
 from etude.results.histograms import Counted
+from etude.workbench import anomalies
+from etude.workbench.anomalies import findings
 from etude.workbench.goal import Criterion, Goal
-from etude.workbench.policies.belief.checks import ABOVE, FEW, calm_windows, shedding
+from etude.workbench.policies.belief.checks import ABOVE, FEW, LOOK_WINDOWS, calm_windows, shedding
 from etude.workbench.policies.belief.choice import GROWTH
 from etude.workbench.policies.belief.evidence import gathered
 from etude.workbench.policies.belief.grid import believed
-from etude.workbench.policies.posterior import SEEN, Posterior
+from etude.workbench.policies.belief.promise import Held
+from etude.workbench.policies.posterior import (
+    MOST_LOOK_WINDOWS,
+    MOST_STALLED,
+    SEEN,
+    WATCHED,
+    Posterior,
+    stands,
+)
 from etude.workbench.search import search, spent
 from etude.workbench.task import Answer, Offer, Task, Trial
 from etude.workbench.window import Window
@@ -205,6 +215,101 @@ def test_a_trial_of_few_windows_of_which_one_stalled_is_no_overload_yet() -> Non
     before = [trial(50, [0.1] * 8), trial(200, [0.15] * 8)]
     assert not policy.enough(task(), before, offer, trial(500, [0.5, 50.0]).windows)
     assert policy.enough(task(), before, offer, trial(500, [40.0, 50.0]).windows)
+
+
+def fewest(
+    policy: Posterior, trials: list[Trial], load: float, readings: Callable[[int], list[float]]
+) -> int:
+    """Windows after which a trial with these readings may end; 18 where none may before."""
+    offer = Offer(load, 180.0, "")
+    told = (n for n in range(1, 18) if policy.enough(task(), trials, offer, trial(load, readings(n)).windows))
+    return next(told, 18)
+
+
+def test_a_load_that_is_fine_is_watched_for_longer_than_one_that_is_too_much() -> None:
+    assert fewest(Posterior(), [], 50, lambda n: [0.1] * n) == WATCHED
+    assert fewest(Posterior(watched=5), [trial(50, [0.1] * 8)], 100, lambda n: [0.15] * n) == 5
+    assert fewest(Posterior(), [trial(50, [0.1] * 8)], 900, lambda n: [30.0] * n) == 2
+
+
+def test_loads_that_contradict_each_other_are_watched_for_longest() -> None:
+    slower = [trial(100, [0.8] * 8), trial(200, [0.5] * 8)]
+    assert fewest(Posterior(), slower, 200, lambda n: [0.5] * n) == MOST_LOOK_WINDOWS
+    alike = [trial(100, [0.4] * 8), trial(200, [0.5] * 8)]
+    assert fewest(Posterior(), alike, 200, lambda n: [0.5] * n) == LOOK_WINDOWS
+
+
+def near_the_limit(windows: int = 20) -> list[Trial]:
+    """With which the promise is met: of a slow ramp with its peak at 400."""
+    loads = (200, 375, 400, 420)
+    return [
+        trial(load, [each * slow(load / 400) for each in (0.98, 1.02)] * (windows // 2)) for load in loads
+    ]
+
+
+def test_a_look_well_above_ends_when_its_side_is_told() -> None:
+    known = near_the_limit()
+    offered = Posterior().decide(task(), known)
+    assert isinstance(offered, Offer)
+    assert "well above" in offered.why
+    wild = [0.9, 2.6, 1.2, 2.4, 1.8, 1.7, 1.1, 2.5, 1.5, 2.0, 1.6, 1.9]
+    assert fewest(Posterior(), known, offered.load, lambda n: wild[:n]) == LOOK_WINDOWS
+    unclear = [0.7, 1.4, 0.8, 1.3, 0.9, 1.1, 1.2, 0.8, 1.0, 1.1, 0.9, 1.0]
+    assert fewest(Posterior(), known, offered.load, lambda n: unclear[:n]) == MOST_LOOK_WINDOWS
+
+
+def test_the_last_trial_goes_on_until_stalls_would_have_shown() -> None:
+    server = Server(mm1, 400.0, 3)
+    searched(server, task())
+    *before, last = server.made
+    offer = Offer(last.load, 180.0, "")
+    shorter = last.windows[:-1]
+    assert not Posterior().enough(task(), before, offer, shorter)
+    longer = replace(before[0], windows=before[0].windows * 2)
+    assert Posterior().enough(task(), [longer, *before[1:]], offer, shorter)
+
+
+def test_a_peak_stands_where_a_stall_now_and_then_is_left_out_and_not_where_they_carry_the_mean() -> None:
+    rare, often = Server(mm1, 400.0, 9, stall=0.05), Server(mm1, 400.0, 0, stall=0.05)
+    one, other = searched(rare, task()), searched(often, task())
+    assert {each.kind for each in (*one.findings, *other.findings)} == {"stalling"}
+    assert one.kept
+    assert one.rate == pytest.approx(400, rel=0.1)
+    assert not other.kept
+    calm = [trial(390, [0.95] * 20), trial(396, [0.98] * 20), trial(410, [1.3] * 8), trial(800, [30.0] * 3)]
+    stalled = [trial(100, [0.1] * 11 + [0.65]), *calm]
+    (finding,) = findings(task(), stalled)
+    assert stalls_share(stalled) < MOST_STALLED
+    assert stands(task(), stalled, Held(398.0, 0.97, True), finding)
+    assert not stands(task(), stalled, Held(330.0, 0.97, True), finding)
+    often_so = [trial(100, [0.1] * 10 + [3.0] * 2), *calm]
+    assert stalls_share(often_so) > MOST_STALLED
+    assert not stands(task(), often_so, Held(398.0, 0.97, True), findings(task(), often_so)[0])
+
+
+def stalls_share(trials: list[Trial]) -> float:
+    return anomalies.stalled_share(task(), trials)
+
+
+def test_a_peak_stands_where_above_it_less_is_answered_and_not_where_a_lower_load_is_slower() -> None:
+    failed = Window(10.0, 6000, 2000, 4000, 0.03)
+    thrashing = [trial(400, [0.9] * 8), Trial(600, 180.0, (failed,) * 4, 210.0, "early", "server")]
+    (finding,) = findings(task(), thrashing)
+    assert finding.kind == "non-monotone"
+    assert stands(task(), thrashing, Held(405.0, 0.97, True), finding)
+    dip = [trial(load, [reading] * 12) for load, reading in ((100, 0.8), (200, 0.3)) for _ in range(2)]
+    (finding,) = findings(task(), dip)
+    assert finding.kind == "non-monotone"
+    assert not stands(task(), dip, Held(405.0, 0.97, True), finding)
+
+
+def test_before_an_answer_a_load_well_above_is_tried_where_requests_failed() -> None:
+    shed = tuple(Window(10.0, 4800, 3900, 900, 0.03) for _ in range(4))
+    overload = Trial(480, 180.0, shed, 210.0, "early", "server")
+    made = [*near_the_limit(), overload, near_the_limit()[1]]
+    offered = Posterior().decide(task(), made)
+    assert isinstance(offered, Offer)
+    assert offered.why == "whether still fewer are answered well above"
 
 
 def test_where_requests_failed_in_an_overload_a_load_well_above_is_tried() -> None:

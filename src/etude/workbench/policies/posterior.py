@@ -1,8 +1,9 @@
 """Our own policy: a belief over the peak rate and the curve's shape, and no more measured than the promise needs.
 
-Each trial updates the belief (`belief/`). The next load is its median, but never much above the highest load that was
-fine; a trial ends when the promise is met with what is in, or when its side is clear; the search ends when the promise
-is met, on no fewer than two trials near the answer, and what could have misled it was looked at (`belief/checks.py`).
+Each trial updates the belief (`belief/`). The next load is the one that is expected to tell most for its bench time
+(`belief/choice.py`), but never much above the highest that was fine. A trial ends when the promise is met with what is
+in, on windows enough to have shown stalls, or when its side is clear. The search ends when the promise is met, on no
+fewer than two trials near the answer, and what could have misled it was looked at (`belief/checks.py`).
 When no shape fits the trials, `bracket.py` decides, which assumes none, and the answer says so.
 """
 
@@ -25,7 +26,7 @@ from etude.workbench.policies.belief.checks import (
     rising,
     shedding,
 )
-from etude.workbench.policies.belief.choice import next_load
+from etude.workbench.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
 from etude.workbench.policies.belief.curves import family
 from etude.workbench.policies.belief.evidence import Evidence, gathered, of_windows
 from etude.workbench.policies.belief.grid import Belief, believed
@@ -34,8 +35,6 @@ from etude.workbench.policies.bracket import Bracket
 from etude.workbench.task import Answer, Finding, Offer, Task, Trial
 from etude.workbench.window import Window
 
-LEAST_WINDOWS = 2
-"""The shortest trial."""
 WATCHED = 8
 """The shortest trial of a load that is fine: it may be compared with later ones, and stalls have to show."""
 SEEN = 40
@@ -43,8 +42,6 @@ SEEN = 40
 WILD = 6.0
 """Of the first windows, the slowest over the quickest, when a stall may have made a load look too much."""
 LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
-CLEAR = 3.0
-"""A side is clear when the reading is off the limit by so many of its standard deviations."""
 MOST_BLIND = 4
 """So many trials in a row that tell nothing of the server end the search."""
 MOST_STALLED = 0.2
@@ -100,49 +97,35 @@ class Posterior:
             return False
         if len(windows) < LOOK_WINDOWS and wild(task, windows):
             return False
-        return self._told(task, trials, offer, windows, now) and self._seen(task, known, now)
+        before = recheck_of(known, offer.load)
+        if before is not None:
+            told = compared(before, now)
+        elif abs(now.value) >= CLEAR * math.sqrt(now.within):
+            told = len(windows) >= self._least(known, now)
+        else:
+            told = self._told(task, trials, offer, windows, now)
+        return told and seen(task, known, now)
 
-    def _seen(self, task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
-        """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
-        if now.value >= CALM or calm_windows([*known, now]) >= SEEN:
-            return True
-        every = rising([*known, now])
-        return not held(task, believed(task, every), every).met
-
-    def _again(self, known: Sequence[Evidence], load: float) -> int:
-        pair = anomalies.conflict(known, anomalies.DOUBT)
-        return (
-            MOST_LOOK_WINDOWS if pair is not None and load in (pair[0].load, pair[1].load) else LOOK_WINDOWS
-        )
+    def _least(self, known: Sequence[Evidence], now: Evidence) -> int:
+        """Windows of a trial whose side is clear."""
+        if any(each.load == now.load for each in known):
+            pair = anomalies.conflict(known, anomalies.DOUBT)
+            doubted = pair is not None and now.load in (pair[0].load, pair[1].load)
+            return MOST_LOOK_WINDOWS if doubted else LOOK_WINDOWS
+        return self.watched if now.value < 0 else LEAST_WINDOWS
 
     def _told(
         self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window], now: Evidence
     ) -> bool:
-        known = gathered(task, trials)
-        if (
-            any(each.load == offer.load for each in known)
-            and (before := recheck_of(known, offer.load)) is not None
-        ):
-            return compared(before, now)
-        if abs(now.value) >= CLEAR * math.sqrt(now.within):
-            repeated = any(each.load == offer.load for each in known)
-            least = (
-                self._again(known, offer.load)
-                if repeated
-                else self.watched
-                if now.value < 0
-                else LEAST_WINDOWS
-            )
-            return len(windows) >= least
-        known = rising(known)
+        """Whether one whose side is not clear tells enough."""
+        known = rising(gathered(task, trials))
         belief = believed(task, known)
         if known and fits_not(belief, known) is not None:
             return self._fallback.enough(task, trials, offer, windows)
         if held(task, belief, known).met:  # a look: what it is to tell is its own side
             clear = now.value >= 2 * math.sqrt(now.within) and len(windows) >= LOOK_WINDOWS
             return clear or len(windows) >= MOST_LOOK_WINDOWS
-        belief = belief.updated(now)
-        return held(task, belief, [*known, now]).met
+        return held(task, belief.updated(now), [*known, now]).met
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
         """The likeliest rate so far."""
@@ -154,6 +137,14 @@ class Posterior:
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
         return answer(task, trials, belief, held(task, belief, known), why)
+
+
+def seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
+    """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
+    if now.value >= CALM or calm_windows([*known, now]) >= SEEN:
+        return True
+    every = rising([*known, now])
+    return not held(task, believed(task, every), every).met
 
 
 def wild(task: Task, windows: Sequence[Window]) -> bool:
@@ -232,9 +223,10 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
 
 
 def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> bool:
-    """Whether the promise holds against a finding: stalls are left out, and the answer is as good."""
+    """Whether the promise holds against a finding: without stalls the answer is as good; and a peak is one, also where
+    above it less is answered."""
     if finding.kind != "stalling" or task.promise != "rate":
-        return finding.kind == "non-monotone" and finding.what.startswith("at ")
+        return finding == anomalies.collapsing(trials)
     if anomalies.stalled_share(task, trials) > MOST_STALLED:
         return False
     calm = believed(task, rising(gathered(task, [anomalies.without_stalls(task, trial) for trial in trials])))

@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.workbench.policies.belief.curves import CAP, FLOOR, family
-from etude.workbench.policies.belief.evidence import PRIOR_BETWEEN, Evidence, between, gathered, of_windows
-from etude.workbench.policies.belief.grid import believed
+from etude.workbench.policies.belief.evidence import (
+    PRIOR_BETWEEN,
+    START,
+    Evidence,
+    between,
+    gathered,
+    of_windows,
+)
+from etude.workbench.policies.belief.grid import Belief, believed
 from etude.workbench.policies.belief.likelihood import log_likelihood
 from etude.workbench.policies.belief.promise import held
 from etude.workbench.task import Trial
@@ -130,3 +137,52 @@ def test_a_promise_is_not_met_with_one_trial_near_the_answer() -> None:
     assert not one.met
     two = [*known, evidence(105, 1.02, order=2)]
     assert held(what, believed(what, two), two).met
+
+
+def test_the_start_of_a_trial_is_left_out_once_there_is_enough_after_it() -> None:
+    def read(count: int) -> Evidence:
+        found = of_windows(GOAL, 100, trial(100, [0.5, 0.5, *[0.1] * (count - 2)]).windows, 0)
+        assert found is not None
+        return found
+
+    assert read(4).value > math.log(0.25)
+    assert read(12).value == pytest.approx(math.log(0.1), abs=1e-6)
+    # What is left of the transient is small: less than all of it over all windows.
+    assert read(12).within < (START / 12) ** 2
+
+
+def test_few_windows_of_a_small_load_are_surer_than_as_few_near_the_limit() -> None:
+    low, near = (of_windows(GOAL, 100, trial(100, [each] * 2).windows, 0) for each in (0.1, 1.0))
+    assert low is not None
+    assert near is not None
+    assert near.within - low.within > 0.03
+
+
+def test_the_variance_of_a_reading_is_that_of_its_law() -> None:
+    values = np.linspace(-30, 30, 200_001)
+    likely = np.exp([float(log_likelihood(np.array(0.0), value, 0.01)) for value in values[::10]])
+    assert float((likely @ values[::10] ** 2) / likely.sum()) == pytest.approx(0.01, rel=0.02)
+
+
+@pytest.mark.parametrize("deviations", [-3.0, 0.5])
+def test_a_miss_is_in_units_of_its_own_spread(deviations: float) -> None:
+    joint = np.zeros((len(family().names), 2))
+    joint[3, 0] = 1.0
+    belief = Belief(np.log([100.0, 101.0]), joint, 0.0)
+    at = Evidence(100.0, deviations * 0.1, 0.1**2, 10, 0)
+    assert belief.misses([at])[0] == pytest.approx(deviations, abs=0.02)
+
+
+def test_the_region_is_promised_with_less_doubt_than_the_rate() -> None:
+    class Sure(Belief):
+        def best_rate(self, within: float) -> tuple[float, float]:
+            return 100.0, 0.97
+
+        def best_region(self, width: float) -> tuple[float, float]:
+            return 100.0, self.between
+
+    known = [evidence(100, 0.98), evidence(101, 1.01, order=1)]
+    none = np.zeros(0)
+    assert held(task(), Sure(none, none, 0.0), known).met
+    assert not held(task(promise="region"), Sure(none, none, 0.97), known).met
+    assert held(task(promise="region"), Sure(none, none, 0.99), known).met
