@@ -107,10 +107,11 @@ class PeakRate:
         return sample_of(asked.visit.cell, sought.task, answer, trials)
 
     def _sought(self, asked: Asked, place: Path) -> Sought:
+        budget_s = asked.left_s or self.task.budget_s
         if (place / "experiment.json").exists() and (kept := Kept(place)).trials():
-            return kept.sought  # as it was begun
+            return replace(kept.sought, task=replace(kept.task, budget_s=budget_s))  # else as it was begun
         shapes = self.shapes if self.policy == DEFAULT else ()
-        task = replace(task_of(self.task, asked.visit, shapes), budget_s=asked.left_s or self.task.budget_s)
+        task = replace(task_of(self.task, asked.visit, shapes), budget_s=budget_s)
         return Sought(self.source, task, self.policy, self.text, dict(asked.settings))
 
 
