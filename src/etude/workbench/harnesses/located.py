@@ -141,7 +141,10 @@ def line_of(text: str, section: str, key: str | None) -> int:
     for number, line in enumerate(text.splitlines(), 1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line)
         if header:
-            inside = header[1].replace('"', "") == section
+            name = header[1].replace('"', "")
+            if key is not None and f"{name}.".startswith(f"{section}.{key}." if section else f"{key}."):
+                return number  # the key is a table
+            inside = name == section
             begins = number if inside else begins
         elif inside and key is not None and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
             return number
