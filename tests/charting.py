@@ -79,5 +79,7 @@ def mapped(
 
 def lines(path: Path) -> list[dict[str, Any]]:
     """All lines, in the order in which they were written."""
-    found = [json.loads(line) for file in path.glob("*/results.jsonl") for line in file.read_text().splitlines()]
+    found = [
+        json.loads(line) for file in path.glob("*/results.jsonl") for line in file.read_text().splitlines()
+    ]
     return sorted(found, key=lambda line: line["surface"]["order"])

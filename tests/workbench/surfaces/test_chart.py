@@ -115,6 +115,7 @@ def test_what_happens_is_told_in_order(tmp_path: Path) -> None:
 
 def test_a_map_learns_from_the_last_cell_whose_measurement_came_to_its_end(tmp_path: Path) -> None:
     """As it would have, had it not been ended: of what could not be measured it had learned nothing."""
+
     def of(cell: Cell) -> float | BaseException:
         return CommandFailed("it died") if cell in ((0, 1), (1, 0)) else product(cell)
 
@@ -155,4 +156,8 @@ def test_a_visit_is_kept_with_what_was_expected(tmp_path: Path) -> None:
     for line, asked in zip(lines(tmp_path), response.asked, strict=True):
         visit: Visit = asked.visit
         kept = line["surface"]
-        assert (tuple(kept["cell"]), kept["expected"], kept["visit"]) == (visit.cell, visit.expected, visit.why)
+        assert (tuple(kept["cell"]), kept["expected"], kept["visit"]) == (
+            visit.cell,
+            visit.expected,
+            visit.why,
+        )

@@ -126,7 +126,9 @@ def test_the_nearest_is_of_the_same_category_and_without_one_it_is_the_middle_of
     assert nearest(KINDS, (1, 2), [failed((1, 1))]) is None
 
 
-def test_the_first_cell_has_no_expectation_the_second_the_first_ones_response_a_later_one_a_prediction() -> None:
+def test_the_first_cell_has_no_expectation_the_second_the_first_ones_response_a_later_one_a_prediction() -> (
+    None
+):
     first = decide(GRID, Rules(), [])
     assert isinstance(first, Visit)
     assert (first.expected, first.spread, first.why) == (None, None, "the first")

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from etude.errors import CommandFailed, InputError
+from etude.errors import CommandFailed, InputError, UsageError
 from etude.experiment.ask import make_plan
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
@@ -108,7 +108,7 @@ class Metric:
             if event.what == "trial" and time.monotonic() >= ends:
                 raise _TimeIsUp
 
-        with suppress(_TimeIsUp):
+        with suppress(_TimeIsUp), _of_a_cell():
             if (place / "experiment.json").exists():
                 return resume(place, observe=observe).results
             budget_s = BUDGET_S if left_s is None else left_s
@@ -123,12 +123,13 @@ class Metric:
         todo = ["--resume", there]
         if not (place / "experiment.json").exists():
             todo = [script, *(f"{name}={text}" for name, text in given.items()), "-o", there]
-        words = [*asked.setting.prefix, sys.executable, "-m", "etude", "run", *todo]
+        words = [*asked.setting.prefix, sys.executable, "-m", "etude.cli.main", "run", *todo]
         code, said = _ended(words, self.base, _left(asked))
         if code is None and not (place / "experiment.json").exists():
             raise CommandFailed(f"{script}: nothing was measured within {_left(asked):.0f} s")
         if code:
-            last = (said.strip().splitlines() or ["it said nothing"])[-1].removeprefix("etude: ")
+            rows = said.strip().splitlines() or ["it said nothing"]
+            last = next((row for row in rows if row.startswith("etude: ")), rows[-1]).removeprefix("etude: ")
             raise CommandFailed(f"{script}: ended with {code}: {last}")
         return load_results(place)
 
@@ -163,6 +164,15 @@ class Metric:
     def _failed(self, asked: Asked, cost_s: float, trials: int, why: str) -> Sample:
         cell = asked.visit.cell
         return Sample(cell, "failed", None, 0.0, math.inf, CONFIDENCE, cost_s, trials, False, why)
+
+
+@contextmanager
+def _of_a_cell() -> Iterator[None]:
+    """What is wrong with a command, or with what it printed, is wrong with it in this cell."""
+    try:
+        yield
+    except (CommandFailed, UsageError) as error:
+        raise CommandFailed(str(error).split("; if that is how it should end")[0]) from None
 
 
 class _TimeIsUp(Exception):

@@ -44,7 +44,7 @@ def task_of(task: Task, visit: Visit, shapes: Shapes) -> Task:
     load = min(max(visit.expected, task.lowest), task.highest)
     if task.whole:
         load = float(min(max(round(load), math.ceil(task.lowest)), math.floor(task.highest)))
-    spread = visit.spread if load == visit.expected or task.whole else None
+    spread = visit.spread if task.lowest <= visit.expected <= task.highest else None
     return replace(task, seed_load=load, seed_spread=spread, seed_shapes=shapes)
 
 
