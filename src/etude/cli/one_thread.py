@@ -15,7 +15,7 @@ def one_thread() -> None:
         return
     os.environ[NAME] = "1"
     try:
-        import numpy.linalg
+        import numpy.linalg  # noqa: F401
         import scipy.linalg  # noqa: F401  # it has an OpenBLAS of its own
     finally:
         del os.environ[NAME]
