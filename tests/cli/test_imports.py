@@ -52,6 +52,25 @@ def test_an_error_of_usage_does_not_wait_for_numbers(tmp_path: Path) -> None:
     assert names == "argparse"
 
 
+@pytest.mark.parametrize("arguments", [["surface", "--simulate", "DB_TP", "--count", "3", "-q"],
+                                       ["peak", "--simulate", "mm1:700", "-q"]], ids=["surface", "peak"])  # fmt: skip
+def test_searches_and_surfaces_compute_in_one_thread_and_what_they_start_inherits_nothing(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    script = f"""
+import os, sys
+from etude.cli.main import main
+main({arguments})
+print("loaded:", len(os.listdir("/proc/self/task")), "OPENBLAS_NUM_THREADS" in os.environ)
+"""
+    before = os.environ.pop("OPENBLAS_NUM_THREADS", None)
+    try:
+        assert loaded(script, tmp_path) == ["1 False"]
+    finally:
+        if before is not None:
+            os.environ["OPENBLAS_NUM_THREADS"] = before
+
+
 BENCH = """
 from fakes import World, around
 from etude.cli import display

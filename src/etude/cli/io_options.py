@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from etude.errors import UsageError
-from etude.io.sizes import sizes
 
 FORMATS = ("pdf", "eps", "svg", "png")
 
 
 def size_list(text: str) -> tuple[int, ...]:
     """`16M`, `4K,64K` or `8..16M`."""
+    from etude.io.sizes import sizes  # with all of etude.io, and so NumPy
+
     try:
         return sizes(text)
     except UsageError as error:

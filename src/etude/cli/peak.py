@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
+from etude.cli.one_thread import one_thread
 
 if TYPE_CHECKING:
     from etude.workbench.bench import Bench
@@ -142,6 +143,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             "expected one HARNESS.toml (or --simulate CURVE, or results directories to show again)"
         )
+    one_thread()
     source = _source(options)
     if options.rehearse or options.calibrate:
         from etude.cli.peak_ways import calibrate, rehearse

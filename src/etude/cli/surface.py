@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
+from etude.cli.one_thread import one_thread
 from etude.cli.peak import Ended, ending_by_signals
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
         from etude.workbench.surfaces.kept import KeptSurface
 
         return _shown(KeptSurface(options.spec), options)
+    one_thread()
     what, response, means = _asked(options)
     kept = _mapped(options, what, response, means)
     return _shown(kept, options)
@@ -124,6 +126,7 @@ def _asked(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
 
 def _rules(rules: Any, options: argparse.Namespace, size: int) -> Any:
     from etude.errors import UsageError
+    from etude.workbench.surfaces.mapping import contradiction
 
     given = {
         "plan": options.plan,
@@ -131,13 +134,11 @@ def _rules(rules: Any, options: argparse.Namespace, size: int) -> Any:
         "error": options.error,
         "skip": options.skip or None,
     }
+    if options.plan is not None and options.plan != rules.plan:  # what is only of the plan that SPEC has
+        rules = replace(rules, error=None, base=None, skip=rules.skip and options.plan != "in-order")
     changed = replace(rules, **{name: value for name, value in given.items() if value is not None})
-    if changed.plan == "d-optimal" and changed.count is None:
-        raise UsageError("--plan d-optimal needs --count: how many cells the design has")
-    if changed.count is not None and changed.count > size:
-        raise UsageError(f"--count {changed.count}: the surface has {size} cells")
-    if changed.plan == "adaptive" and changed.count is None and changed.error is None:
-        raise UsageError("--plan adaptive needs --count or --error")
+    if (wrong := contradiction(changed, size)) is not None:
+        raise UsageError(f"--{' '.join(wrong)}")
     return changed
 
 

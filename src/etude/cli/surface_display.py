@@ -25,7 +25,8 @@ class SurfaceDisplay:
         before = kept.samples()
         if before:
             spent = duration(sum(sample.cost_s for sample in before))
-            self._screen.say(f"Goes on after {len(before)} cells, {spent} of bench time.", "dim")
+            cells = f"{len(before)} cell{'' if len(before) == 1 else 's'}"
+            self._screen.say(f"Goes on after {cells}, {spent} of bench time.", "dim")
 
     def begins(self, visit: Visit) -> None:
         """A cell begins."""

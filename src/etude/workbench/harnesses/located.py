@@ -6,7 +6,6 @@ tomllib gives lines for errors of syntax only; for all others the key's line is 
 from __future__ import annotations
 
 import difflib
-import math
 import re
 import tomllib
 from collections.abc import Collection, Mapping
@@ -73,7 +72,7 @@ class Section:
         value = self.values.get(key, default)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not finite(value):
             self.fail(key, f"{self.named(key)} is {value!r}: expected a number")
         if value <= least:
             self.fail(key, f"{self.named(key)} is {value:g}: expected more than {least:g}")
@@ -124,6 +123,16 @@ def document(path: Path) -> Section:
         )
         line = found[2] if found and found[2] else len(text.splitlines()) or 1
         raise InputError(f"{path}:{line}: is no TOML: {found[1] if found else error}") from None
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # a number of thousands of digits; a thousand lists in lists
+        raise InputError(f"{path}:1: cannot be read: {str(error).split(';')[0]}") from None
+
+
+def finite(number: float) -> bool:
+    """Whether it is one that can be computed with: TOML has whole numbers of any length."""
+    return -1e300 < number < 1e300
 
 
 def line_of(text: str, section: str, key: str | None) -> int:
@@ -132,7 +141,10 @@ def line_of(text: str, section: str, key: str | None) -> int:
     for number, line in enumerate(text.splitlines(), 1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line)
         if header:
-            inside = header[1].replace('"', "") == section
+            name = header[1].replace('"', "")
+            if key is not None and f"{name}.".startswith(f"{section}.{key}." if section else f"{key}."):
+                return number  # the key is a table
+            inside = name == section
             begins = number if inside else begins
         elif inside and key is not None and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
             return number

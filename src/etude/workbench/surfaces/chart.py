@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
-from etude.testbed.resources.resource import Resource, limited
+from etude.testbed.resources.resource import Resource, limited, undo_left
 from etude.workbench.surfaces.factors import Cell
 from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.mapping import Enough, Visit, decide, fitted
@@ -49,8 +49,9 @@ def chart(kept: KeptSurface, response: Response, means: Means, display: Display)
     Raises:
         EtudeError: nothing can be measured at all, results cannot be written, or it was interrupted.
     """
-    for sample in kept.samples()[-1:]:
-        response.learn(kept.cell_place(sample.cell))
+    for file in kept.directory.glob("**/resources/resources.json"):
+        undo_left(file.parent)
+    _learned(kept, response)
     space, rules = kept.charted.space, kept.charted.rules
     while True:
         decision = decide(space, rules, kept.samples())
@@ -62,8 +63,18 @@ def chart(kept: KeptSurface, response: Response, means: Means, display: Display)
         assert isinstance(decision, Visit)
         display.begins(decision)
         sample = _measured(kept, response, means, decision, display.tell)
+        if sample.state == "failed" and means.left_s() < LEAST_S:
+            continue  # for want of time: it is gone on with in another sitting
         kept.keep(decision, sample)
         display.made(decision, sample)
+
+
+def _learned(kept: KeptSurface, response: Response) -> None:
+    """What cells taught in earlier sittings: the last of which a measurement came to its end."""
+    for sample in reversed(kept.samples()):
+        if sample.trials:
+            response.learn(kept.attempt_place(sample.cell, last=True))
+            return
 
 
 def findings(samples: list[Sample]) -> list[str]:
@@ -90,7 +101,7 @@ def _spent(kept: KeptSurface, means: Means) -> str:
 
 def _left(kept: KeptSurface, means: Means) -> float | None:
     """Bench time that the next cell may take, s."""
-    bounds = [bound for bound in (means.cell_s, means.left_s()) if bound is not None and bound < float("inf")]
+    bounds = [] if means.cell_s is None else [means.cell_s]
     if means.budget_s is not None:
         bounds.append(means.budget_s - sum(sample.cost_s for sample in kept.samples()))
     return max(min(bounds), LEAST_S) if bounds else None
@@ -98,12 +109,13 @@ def _left(kept: KeptSurface, means: Means) -> float | None:
 
 def _measured(kept: KeptSurface, response: Response, means: Means, visit: Visit, tell: Tell) -> Sample:
     """One cell; one that cannot be measured is a sample too."""
-    place = kept.cell_place(visit.cell)
+    place = kept.attempt_place(visit.cell)
     settings = kept.charted.space.settings(visit.cell)
     began = time.monotonic()
     try:
         with limited(means.resources, settings, place / "resources") as setting:
-            sample = response.measure(Asked(visit, settings, setting, place, _left(kept, means)), tell)
+            asked = Asked(visit, settings, setting, place, _left(kept, means), means.left_s())
+            sample = response.measure(asked, tell)
         return replace(sample, why="; ".join(filter(None, (sample.why, *setting.notes))))
     except (CommandFailed, MachineRefuses, InputError) as error:
         tried = kept.samples()

@@ -20,6 +20,7 @@ from etude.errors import InputError
 from etude.experiment.sitting import new_document
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
+from etude.results.reader import read_experiment
 from etude.results.units import kind_of
 from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend
 from etude.workbench.surfaces.factors import Cell, Factor, Space
@@ -79,11 +80,17 @@ class KeptSurface(Record):
         super().__init__(Path(directory))
         self.charted = _charted(self.document, self.directory)
         self._read = self._load()
+        self._forgotten: set[int] = set()
         self._since = instant()
 
     def samples(self) -> list[Sample]:
-        """All that are known."""
-        return [sample for _, sample in self._read]
+        """All that count, in their order: not those of cells that are left out now."""
+        without = self.charted.space.without
+        return [
+            sample
+            for order, sample in self._read
+            if order not in self._forgotten and sample.cell not in without
+        ]
 
     def place(self, name: str, parameters: Mapping[str, str]) -> Path:
         """A cell's directory, by its name."""
@@ -94,9 +101,15 @@ class KeptSurface(Record):
         space = self.charted.space
         return self.place(space.name(cell), space.settings(cell))
 
+    def attempt_place(self, cell: Cell, *, last: bool = False) -> Path:
+        """Where the next attempt at a cell, or the last one, keeps what it measures."""
+        number = self._attempts(cell) + (not last)
+        place = self.cell_place(cell)
+        return place / f"attempt-{number}" if number > 1 else place
+
     def keep(self, visit: Visit, sample: Sample) -> None:
         """Put a cell on disk. Raises MachineRefuses where it cannot be written."""
-        order = len(self._read) + 1
+        order = 1 + max((order for order, _ in self._read), default=0)
         line = to_line(self._measurement(sample, order))
         line["surface"] = finite_all(
             asdict(sample)
@@ -107,8 +120,8 @@ class KeptSurface(Record):
         self._since = instant()
 
     def forget_failed(self) -> None:
-        """Cells that failed are tried once more: their lines stay, and count no longer."""
-        self._read = [(order, sample) for order, sample in self._read if sample.state != "failed"]
+        """Cells that failed are tried once more: their lines stay, and do not count in this sitting."""
+        self._forgotten = {order for order, sample in self._read if sample.state == "failed"}
 
     def ended(self, why: str, surrogate: str, findings: Sequence[str]) -> None:
         """Note how the map came to its end."""
@@ -125,7 +138,7 @@ class KeptSurface(Record):
         name = self.charted.space.name(sample.cell)
         return Measurement(
             test=name,
-            trial=1 + sum(each.cell == sample.cell for each in self.samples()),
+            trial=1 + self._attempts(sample.cell),
             block=order,
             order=0,
             worker=0,
@@ -146,6 +159,9 @@ class KeptSurface(Record):
             metrics={self.charted.metric: value, "bench_time": [sample.cost_s, "s"]},
             notes=[sample.why] if sample.why else None,
         )
+
+    def _attempts(self, cell: Cell) -> int:
+        return sum(each.cell == cell for _, each in self._read)
 
     def _load(self) -> list[tuple[int, Sample]]:
         found: list[tuple[int, Sample]] = []
@@ -175,22 +191,27 @@ def keeping_surface(
 
 def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> KeptSurface:
     if not (path / "experiment.json").exists():
-        kind = kind_of(what.unit) if what.unit else ("rate" if what.better == "higher" else "cost")
-        metrics = {
-            what.metric: {"unit": what.unit, "kind": kind},
-            "bench_time": {"unit": "s", "kind": "cost"},
-        }
         plan = what.plan()
-        begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), metrics))
+        begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), _metrics(what)))
         return KeptSurface(path)
+    _charted(read_experiment(path), path)
     mend(path)
     kept = KeptSurface(path)
-    if kept.samples() and (how := _differs(kept.charted, what)) is not None:
+    if kept.document["tests"] and (how := _differs(kept.charted, what)) is not None:
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
     kept.charted = what
     plan = what.plan()
     kept.document |= {"name": what.name, "plan": plan, "digest": digest(plan)}
+    kept.document["metrics"] |= _metrics(what)
     return kept
+
+
+def _metrics(what: Charted) -> dict[str, Any]:
+    kind = kind_of(what.unit) if what.unit else ("rate" if what.better == "higher" else "cost")
+    return {
+        what.metric: {"unit": what.unit, "kind": kind},
+        "bench_time": {"unit": "s", "kind": "cost"},
+    }
 
 
 def _differs(then: Charted, now: Charted) -> str | None:
@@ -243,7 +264,7 @@ def _read_samples(path: Path, space: Space) -> list[tuple[int, Sample]]:
         return []
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    cells = set(space)
+    cells = set(Space(space.factors))
     found = []
     for number, text in enumerate(lines, 1):
         try:

@@ -52,6 +52,23 @@ class Rules:
     seed: int = 0
 
 
+def contradiction(rules: Rules, size: int) -> tuple[str, str] | None:
+    """The rule that cannot be kept, as it is called, and why not; `size`: cells that there are."""
+    if rules.count is not None and rules.count > size:
+        return "count", f"is {rules.count}: expected a whole number up to {size}, the cells that there are"
+    if rules.plan == "d-optimal" and rules.count is None:
+        return "plan", "d-optimal needs a count: how many cells the design has"
+    if rules.plan == "adaptive" and rules.count is None and rules.error is None:
+        return "plan", "adaptive needs a count, or an error that is small enough"
+    if rules.plan != "adaptive" and rules.error is not None:
+        return "error", f"is for plan adaptive, not {rules.plan}"
+    if rules.plan == "in-order" and rules.skip:
+        return "skip", "is not for plan in-order, which predicts nothing"
+    if rules.plan != "one-at-a-time" and rules.base is not None:
+        return "base", f"is for plan one-at-a-time, not {rules.plan}"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A cell that is to be measured."""

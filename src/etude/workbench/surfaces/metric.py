@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from etude.errors import CommandFailed, InputError
+from etude.errors import CommandFailed, InputError, UsageError
 from etude.experiment.ask import make_plan
+from etude.experiment.bench import Event
+from etude.experiment.ledger import Ledger
 from etude.experiment.run import resume, run
 from etude.experiment.test import MetricPattern, Test
 from etude.results.model import Measurement
@@ -28,6 +33,7 @@ EXPERIMENT = "measured"
 CONFIDENCE = 0.95
 BUDGET_S = 30.0
 """Seconds of measuring, where no other is given."""
+LEAST_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,10 @@ class Metric:
         """The command, or the whole script."""
         if self.asked.command:
             return f"{self.asked.setup}\n{self.asked.command}\n{self.asked.pattern}"
-        return self._script().read_text(encoding="utf-8", errors="replace")
+        try:
+            return f"{self.asked.test}\n{self._script().read_text(encoding='utf-8', errors='replace')}"
+        except OSError as error:
+            raise InputError(f"{self._script()}: cannot be read: {error.strerror}") from None
 
     def learn(self, place: Path) -> None:
         """One cell's measurements teach nothing of how to measure another."""
@@ -82,47 +91,46 @@ class Metric:
             (MetricPattern(self.name, self.asked.pattern, self.unit or "1"),) if self.asked.pattern else ()
         )
         setup = fill(self.asked.setup, quoted) or None
+        left_s = _left(asked)
         test = Test(
             "command",
             words,
             setup=setup,
             metrics=pattern,
-            timeout_s=asked.left_s,
+            timeout_s=left_s,
             directory=str(self.base.resolve()),
         )
+        ends = time.monotonic() + (math.inf if left_s is None else left_s)
 
-        def observe(event: object, ledger: object) -> None:
-            tell(type(event).__name__.lower())
+        def observe(event: Event, ledger: Ledger) -> None:
+            trials = len(ledger.trials(test.name))
+            tell(f"{trials} trial{'' if trials == 1 else 's'}")
+            if event.what == "trial" and time.monotonic() >= ends:
+                raise _TimeIsUp
 
-        if (place / "experiment.json").exists():
-            return resume(place, observe=observe).results
-        budget_s = asked.left_s or BUDGET_S
-        plan = make_plan([test], name="cell", precision=self.asked.precision, budget_s=budget_s)
-        return run(plan, place, observe=observe).results
+        with suppress(_TimeIsUp), _of_a_cell():
+            if (place / "experiment.json").exists():
+                return resume(place, observe=observe).results
+            budget_s = BUDGET_S if left_s is None else left_s
+            plan = make_plan([test], name="cell", precision=self.asked.precision, budget_s=budget_s)
+            return run(plan, place, observe=observe).results
+        return load_results(place)
 
     def _of_script(self, asked: Asked, place: Path) -> Results:
         """By `etude run` in a process of its own, which its resources confine as a whole."""
         given: Mapping[str, str] = {**asked.settings, **asked.setting.values}
-        script = str(self._script().resolve())
-        todo = ["--resume", str(place)]
+        script, there = str(self._script().resolve()), str(place.resolve())
+        todo = ["--resume", there]
         if not (place / "experiment.json").exists():
-            todo = [script, *(f"{name}={text}" for name, text in given.items()), "-o", str(place)]
-        words = [*asked.setting.prefix, sys.executable, "-m", "etude", "run", *todo]
-        try:
-            ended = subprocess.run(
-                words,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                cwd=self.base,
-                timeout=asked.left_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise CommandFailed(f"{script}: not done within {asked.left_s:.0f} s") from None
-        if ended.returncode != 0:
-            last = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
-            raise CommandFailed(f"{script}: ended with {ended.returncode}: {last}")
+            todo = [script, *(f"{name}={text}" for name, text in given.items()), "-o", there]
+        words = [*asked.setting.prefix, sys.executable, "-m", "etude.cli.main", "run", *todo]
+        code, said = _ended(words, self.base, _left(asked))
+        if code is None and not (place / "experiment.json").exists():
+            raise CommandFailed(f"{script}: nothing was measured within {_left(asked):.0f} s")
+        if code:
+            rows = said.strip().splitlines() or ["it said nothing"]
+            last = next((row for row in rows if row.startswith("etude: ")), rows[-1]).removeprefix("etude: ")
+            raise CommandFailed(f"{script}: ended with {code}: {last}")
         return load_results(place)
 
     def _script(self) -> Path:
@@ -136,22 +144,61 @@ class Metric:
         ]
         cost_s = sum(each.metrics.get("elapsed", [0.0])[0] or 0.0 for each in measurements)
         if not values:
-            why = f"no trial has {self.name}"
-            return Sample(
-                asked.visit.cell,
-                "failed",
-                None,
-                0.0,
-                math.inf,
-                CONFIDENCE,
+            late = any(each.timed_out for each in measurements)
+            return self._failed(
+                asked,
                 cost_s,
                 len(measurements),
-                False,
-                why,
+                f"not done within {_left(asked) or 0:.0f} s" if late else f"no trial has {self.name}",
             )
         found = describe(values, "rate" if self.better == "higher" else "cost", confidence=CONFIDENCE)
+        if found.mean is None or not found.mean > 0 or min(values) < 0:
+            why = f"{self.name} is not above 0, and a surface is of ratios"
+            return self._failed(asked, cost_s, len(values), why)
         interval = found.mean_interval
         low, high = (interval.low, interval.high) if interval is not None else (0.0, math.inf)
         return Sample(
             asked.visit.cell, "measured", found.mean, max(low, 0.0), high, CONFIDENCE, cost_s, len(values)
         )
+
+    def _failed(self, asked: Asked, cost_s: float, trials: int, why: str) -> Sample:
+        cell = asked.visit.cell
+        return Sample(cell, "failed", None, 0.0, math.inf, CONFIDENCE, cost_s, trials, False, why)
+
+
+@contextmanager
+def _of_a_cell() -> Iterator[None]:
+    """What is wrong with a command, or with what it printed, is wrong with it in this cell."""
+    try:
+        yield
+    except (CommandFailed, UsageError) as error:
+        raise CommandFailed(str(error).split("; if that is how it should end")[0]) from None
+
+
+class _TimeIsUp(Exception):
+    """Of a cell; what was measured is on disk."""
+
+
+def _left(asked: Asked) -> float | None:
+    """Seconds that a cell may take from now on; None where nothing bounds them."""
+    left_s = min(math.inf if asked.left_s is None else asked.left_s, asked.until_s)
+    return None if math.isinf(left_s) else max(left_s, LEAST_S)
+
+
+def _ended(words: list[str], directory: Path, left_s: float | None) -> tuple[int | None, str]:
+    """Exit code and standard error of a program; no code if it was interrupted because its time was over. However
+    this is left, the program has ended, and what it started with it."""
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", cwd=directory
+    ) as program:
+        try:
+            _, said = program.communicate(timeout=left_s)
+            return program.returncode, said
+        except subprocess.TimeoutExpired:
+            program.send_signal(signal.SIGINT)
+            _, said = program.communicate()
+            return None, said
+        except BaseException:
+            program.terminate()
+            program.communicate()
+            raise

@@ -44,7 +44,7 @@ def task_of(task: Task, visit: Visit, shapes: Shapes) -> Task:
     load = min(max(visit.expected, task.lowest), task.highest)
     if task.whole:
         load = float(min(max(round(load), math.ceil(task.lowest)), math.floor(task.highest)))
-    spread = visit.spread if load == visit.expected or task.whole else None
+    spread = visit.spread if task.lowest <= visit.expected <= task.highest else None
     return replace(task, seed_load=load, seed_spread=spread, seed_shapes=shapes)
 
 
@@ -107,10 +107,11 @@ class PeakRate:
         return sample_of(asked.visit.cell, sought.task, answer, trials)
 
     def _sought(self, asked: Asked, place: Path) -> Sought:
+        budget_s = asked.left_s or self.task.budget_s
         if (place / "experiment.json").exists() and (kept := Kept(place)).trials():
-            return kept.sought  # as it was begun
+            return replace(kept.sought, task=replace(kept.task, budget_s=budget_s))  # else as it was begun
         shapes = self.shapes if self.policy == DEFAULT else ()
-        task = replace(task_of(self.task, asked.visit, shapes), budget_s=asked.left_s or self.task.budget_s)
+        task = replace(task_of(self.task, asked.visit, shapes), budget_s=budget_s)
         return Sought(self.source, task, self.policy, self.text, dict(asked.settings))
 
 

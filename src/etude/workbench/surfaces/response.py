@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,9 @@ class Asked:
     place: Path
     """The cell's directory, for all that is kept; it may hold what an interrupted measurement left."""
     left_s: float | None
-    """Bench time that it may take."""
+    """Bench time that it may take, s, with what was spent on it before it was interrupted."""
+    until_s: float = math.inf
+    """Until the deadline, s."""
 
 
 class Response(Protocol):

@@ -5,20 +5,26 @@ docs/surfaces.md describes the file. Every error in it is one line: FILE:LINE: w
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from etude.errors import InputError
+from etude.errors import UsageError
+from etude.results.model import METRICS
 from etude.testbed.resources.resource import Resource
 from etude.testbed.resources.table import check_levels, resource_of
-from etude.workbench.harnesses.located import Section, document
+from etude.workbench.harnesses.located import Section, document, finite, line_of
 from etude.workbench.surfaces.factors import Cell, Factor, Scale, Space
-from etude.workbench.surfaces.mapping import Plan, Rules
-from etude.workbench.surfaces.plans import START
+from etude.workbench.surfaces.mapping import Plan, Rules, contradiction
 
+OF_RESPONSE = {
+    "peak": ("peak", "policy"),
+    "command": ("command", "metric", "better", "unit", "pattern", "precision", "setup"),
+    "script": ("script", "test", "metric", "better", "unit"),
+}
+"""Keys of each kind of response."""
 OF_FACTOR = ("levels", "scale", "unit")
 """Keys of a factor; the others are its resource's."""
 MOST_CELLS = 100_000
@@ -100,11 +106,32 @@ def _response(section: Section, factors: tuple[Factor, ...]) -> PeakOf | MetricO
         section.fail(
             kinds[-1] if kinds else None, f"[response] has {found}: expected one of peak, command, script"
         )
-    if kinds == ["peak"]:
-        section.only(("peak", "policy"))
-        return PeakOf(section.text_at("peak"), section.text_at("policy", "posterior"))
-    section.only(("command", "script", "test", "metric", "better", "unit", "pattern", "precision", "setup"))
+    (kind,) = kinds
+    section.only(OF_RESPONSE[kind])
+    if not section.text_at(kind).strip() or "\0" in section.text_at(kind):
+        section.fail(kind, f"[response] {kind} is {section.text_at(kind)!r}: expected a {kind}")
+    if kind == "peak":
+        return PeakOf(section.text_at("peak"), _policy(section))
+    return _metric(section, factors)
+
+
+def _policy(section: Section) -> str:
+    from etude.workbench.policies.registry import policy
+
+    name = section.text_at("policy", "posterior")
+    try:
+        policy(name)
+    except UsageError as error:
+        section.fail("policy", f"[response] policy: {error}")
+    return name
+
+
+def _metric(section: Section, factors: tuple[Factor, ...]) -> MetricOf:
     command, metric = section.text_at("command"), section.text_at("metric", "elapsed")
+    script = section.text_at("script")
+    if script and not (section.path.parent / script).is_file():
+        section.fail("script", f"[response] script {script}: there is no such file")
+    _pattern(section, metric)
     if command and not any(f"{{{factor.name}}}" in command for factor in factors) and not _confined(section):
         section.fail(
             "command", "[response] command names no factor in braces: it would be the same in all cells"
@@ -113,14 +140,30 @@ def _response(section: Section, factors: tuple[Factor, ...]) -> PeakOf | MetricO
     return MetricOf(
         metric,
         cast(Literal["higher", "lower"], better),
-        section.text_at("unit", "s" if metric in ("elapsed", "user", "system") else ""),
+        section.text_at("unit", METRICS[metric].unit.replace("1", "") if metric in METRICS else ""),
         command,
-        section.text_at("script"),
+        script,
         section.text_at("test"),
         section.text_at("pattern"),
         section.share("precision", 0.05) or 0.05,
         section.text_at("setup"),
     )
+
+
+def _pattern(section: Section, metric: str) -> None:
+    pattern = section.text_at("pattern")
+    if "command" in section.values and not pattern and metric not in METRICS:
+        known = "one of " + ", ".join(list(METRICS)[:4])
+        section.fail(
+            "metric",
+            f"[response] metric is {metric!r}: expected {known} and others, or a pattern that finds it",
+        )
+    try:
+        found = re.compile(pattern)
+    except re.error as error:
+        section.fail("pattern", f"[response] pattern is no regular expression: {error}")
+    if pattern and found.groups == 0:
+        section.fail("pattern", "[response] pattern has no group: expected (…) around the number")
 
 
 def _confined(section: Section) -> bool:
@@ -138,7 +181,7 @@ def _factors(section: Section, base: Path) -> tuple[tuple[Factor, ...], dict[str
         factor = _factor(name, one)
         factors.append(factor)
         if "resource" in one.values:
-            where = f"{one.path}:{_line(one)}: [{one.name}]"
+            where = f"{one.path}:{line_of(one.text, one.name, None)}: [{one.name}]"
             resources[name] = resource_of(one.values, where, base, OF_FACTOR)
             check_levels(resources[name], [factor.text(n) for n in range(len(factor.levels))], where)
         else:
@@ -146,12 +189,6 @@ def _factors(section: Section, base: Path) -> tuple[tuple[Factor, ...], dict[str
     if not factors:
         section.fail(None, "there is no factor: expected at least one [factor.NAME] with levels")
     return tuple(factors), resources
-
-
-def _line(section: Section) -> int:
-    from etude.workbench.harnesses.located import line_of
-
-    return line_of(section.text, section.name, None)
 
 
 def _factor(name: str, section: Section) -> Factor:
@@ -164,19 +201,22 @@ def _factor(name: str, section: Section) -> Factor:
     words = all(isinstance(level, str) for level in levels)
     if not numbers and not words:
         section.fail("levels", f"{what} is {levels!r}: expected numbers only, or words only")
-    if len(set(levels)) != len(levels):
-        twice = next(level for level in levels if levels.count(level) > 1)
-        section.fail("levels", f"{what} has {twice!r} twice")
+    if words and (wrong := [level for level in levels if not level.strip() or not level.isprintable()]):
+        section.fail("levels", f"{what} has {wrong[0]!r}: expected words that can be seen")
     kinds = ("linear", "log") if numbers else ("categorical", "ordered")
     scale = cast(Scale, section.one_of("scale", kinds, kinds[0]))
     if numbers:
-        levels = sorted(float(level) for level in levels)
-        if not all(math.isfinite(level) for level in levels) or (scale == "log" and levels[0] <= 0):
+        if not all(map(finite, levels)) or (scale == "log" and min(levels) <= 0):
             section.fail(
                 "levels",
                 f"{what} is {levels!r}: expected {'numbers above 0' if scale == 'log' else 'finite numbers'}",
             )
-    return Factor(name, scale, tuple(levels), section.text_at("unit"))
+        levels = sorted(float(level) for level in levels)
+    factor = Factor(name, scale, tuple(levels), section.text_at("unit"))
+    texts = [factor.text(level) for level in range(len(levels))]
+    if twice := [text for text in texts if texts.count(text) > 1]:
+        section.fail("levels", f"{what} has {twice[0]} twice")
+    return factor
 
 
 def _space(factors: tuple[Factor, ...], samples: Section) -> Space:
@@ -218,31 +258,28 @@ def _rules(samples: Section, space: Space) -> Rules:
     )
     plan = cast(Plan, samples.one_of("plan", get_args(Plan), "full"))
     count = samples.number("count")
-    if count is not None and (count != int(count) or count > space.size):
+    if count is not None and count != int(count):
         samples.fail("count", f"[samples] count is {count:g}: expected a whole number up to {space.size}")
-    if plan == "d-optimal" and count is None:
-        samples.fail("plan", "[samples] plan d-optimal needs a count: how many cells the design has")
-    if plan == "adaptive" and count is None and "error" not in samples.values:
-        samples.fail(
-            "plan", '[samples] plan adaptive needs a count, or an error that is small enough, as "5 %"'
-        )
     base = samples.section("base").values
     cells = _matching(space, samples, "base", base) if base else []
     if base and len(base) != len(space.factors):
         samples.fail("base", "[samples] base: expected a level of every factor")
     if base and not cells:
         samples.fail("base", "[samples] base is left out by [samples] without")
-    return Rules(
+    rules = Rules(
         plan,
         None if count is None else int(count),
         samples.share("error"),
         samples.flag("skip"),
         samples.share("within", 0.10) or 0.10,
         samples.share("confidence", 0.95) or 0.95,
-        int(samples.number("checks", 5.0) or START),
+        int(samples.number("checks", 5.0, least=0.999) or 5),
         cells[0] if cells else None,
         int(samples.number("seed", 0, least=-1) or 0),
     )
+    if (wrong := contradiction(rules, space.size)) is not None:
+        samples.fail(wrong[0], f"[samples] {' '.join(wrong)}")
+    return rules
 
 
 def _positive(section: Section, key: str) -> float | None:
@@ -250,8 +287,3 @@ def _positive(section: Section, key: str) -> float | None:
     if found == 0:
         section.fail(key, f"{section.named(key)} is {section.values[key]!r}: expected more than no time")
     return found
-
-
-def refuse(spec: Spec, what: str) -> InputError:
-    """An error of the file as a whole."""
-    return InputError(f"{spec.path}: {what}")

@@ -1,0 +1,246 @@
+"""Which cell is next: by the rules, from the samples alone, each cell once, and an end where there is enough."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etude.workbench.surfaces.factors import Cell, Factor, Space
+from etude.workbench.surfaces.mapping import (
+    LEAST_SPREAD,
+    Enough,
+    Plan,
+    Rules,
+    Visit,
+    as_predicted,
+    contradiction,
+    decide,
+    middle,
+    nearest,
+    planned,
+)
+from etude.workbench.surfaces.samples import Sample
+
+GRID = Space(
+    (Factor("a", "log", (1.0, 2.0, 4.0)), Factor("b", "linear", (1.0, 2.0, 3.0, 4.0))), frozenset({(2, 3)})
+)
+KINDS = Space((Factor("kind", "categorical", ("x", "y")), Factor("n", "log", (1.0, 10.0, 100.0))))
+PLANS: dict[str, Rules] = {
+    "full": Rules(),
+    "in-order": Rules("in-order"),
+    "one-at-a-time": Rules("one-at-a-time"),
+    "d-optimal": Rules("d-optimal", 7),
+    "adaptive": Rules("adaptive", 6),
+    "skip": Rules(skip=True, within=0.3, checks=2),
+    "error": Rules("adaptive", error=0.05),
+    "count": Rules(count=4),
+}
+Response = Callable[[Cell], float]
+
+
+def product(cell: Cell) -> float:
+    return 100 * math.exp(0.4 * cell[0] + 0.1 * cell[1])
+
+
+def noisy(cell: Cell) -> float:
+    return product(cell) * math.exp(0.2 * float(np.random.default_rng([3, *cell]).standard_normal()))
+
+
+def measured(cell: Cell, value: float, away: float = 1.02) -> Sample:
+    return Sample(cell, "measured", value, value / away, value * away, 0.95, 10.0, 3)
+
+
+def failed(cell: Cell) -> Sample:
+    return Sample(cell, "failed", None, 0.0, math.inf, 0.95, 1.0, 0, False, "it died")
+
+
+def bounded(cell: Cell) -> Sample:
+    return Sample(cell, "bounded", None, 5000.0, math.inf, 0.95, 10.0, 2, False, "beyond all")
+
+
+def mapped(
+    space: Space, rules: Rules, of: Callable[[Cell], Sample], samples: list[Sample] | None = None
+) -> tuple[list[Sample], str]:
+    """Samples in their order until there is enough, and why it is."""
+    samples = list(samples or [])
+    while isinstance(decision := decide(space, rules, samples), Visit):
+        assert decision.cell in set(space)
+        assert len(samples) < space.size
+        samples.append(of(decision.cell))
+    return samples, decision.why
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_visits_its_own_cells_each_once_and_ends(name: str) -> None:
+    samples, why = mapped(GRID, PLANS[name], lambda cell: measured(cell, product(cell)))
+    cells = [sample.cell for sample in samples]
+    assert len(set(cells)) == len(cells)
+    assert set(cells) <= set(planned(GRID, PLANS[name]))
+    assert why
+
+
+@pytest.mark.parametrize(("name", "count", "why"), [
+    ("full", 11, "every cell of the plan has been tried"), ("in-order", 11, "every cell of the plan has been tried"),
+    ("one-at-a-time", 6, "every cell of the plan has been tried"), ("count", 4, "4 cells were asked for"),
+    ("d-optimal", 7, "every cell of the plan has been tried"), ("adaptive", 6, "6 cells were asked for"),
+])  # fmt: skip
+def test_a_plan_has_as_many_cells_as_it_says(name: str, count: int, why: str) -> None:
+    samples, said = mapped(GRID, PLANS[name], lambda cell: measured(cell, noisy(cell)))
+    assert (len(samples), said) == (count, why)
+
+
+def test_one_at_a_time_is_the_middle_and_what_differs_in_one_factor() -> None:
+    cells = planned(GRID, PLANS["one-at-a-time"])
+    assert cells[0] == middle(GRID) == (1, 2)
+    assert all(sum(a != b for a, b in zip(cell, cells[0], strict=True)) == 1 for cell in cells[1:])
+    assert planned(GRID, Rules("one-at-a-time", base=(0, 0)))[0] == (0, 0)
+
+
+def test_the_middle_is_a_cell_that_is_there() -> None:
+    assert middle(replace(GRID, without=frozenset({(1, 2)}))) in {(1, 1), (1, 3), (0, 2), (2, 2)}
+
+
+def test_in_order_goes_through_all_and_begins_at_the_nearest_response() -> None:
+    """As the paper: no surrogate says anything."""
+    samples: list[Sample] = []
+    for cell in KINDS:
+        decision = decide(KINDS, Rules("in-order"), samples)
+        assert isinstance(decision, Visit)
+        assert (decision.cell, decision.spread) == (cell, None)
+        assert decision.expected == nearest(KINDS, cell, samples)
+        samples.append(measured(cell, 10.0 * (1 + len(samples))))
+
+
+def test_the_nearest_is_of_the_same_category_and_without_one_it_is_the_middle_of_all() -> None:
+    samples = [measured((0, 0), 10.0), measured((0, 2), 1000.0), failed((0, 1))]
+    assert nearest(KINDS, (0, 1), samples[:1]) == pytest.approx(10.0)
+    assert nearest(KINDS, (1, 2), samples) == pytest.approx(100.0), "the median of logs"
+    assert nearest(KINDS, (1, 2), [*samples, measured((1, 0), 7.0)]) == pytest.approx(7.0)
+    assert nearest(KINDS, (1, 2), [failed((1, 1))]) is None
+
+
+def test_the_first_cell_has_no_expectation_the_second_the_first_ones_response_a_later_one_a_prediction() -> (
+    None
+):
+    first = decide(GRID, Rules(), [])
+    assert isinstance(first, Visit)
+    assert (first.expected, first.spread, first.why) == (None, None, "the first")
+    one = [measured(first.cell, 120.0)]
+    second = decide(GRID, Rules(), one)
+    assert isinstance(second, Visit)
+    assert (second.expected, second.spread) == (pytest.approx(120.0), None)
+    samples = one
+    while isinstance(later := decide(GRID, Rules(), samples), Visit) and later.spread is None:
+        samples = [*samples, measured(later.cell, product(later.cell))]
+    assert isinstance(later, Visit)
+    assert later.spread is not None
+    assert later.spread >= LEAST_SPREAD
+    assert later.expected == pytest.approx(product(later.cell), rel=0.5)
+
+
+def test_skipping_leaves_out_what_is_known_and_only_after_predictions_came_true() -> None:
+    samples, why = mapped(GRID, PLANS["skip"], lambda cell: measured(cell, product(cell)))
+    assert 4 + 2 <= len(samples) < GRID.size
+    assert "predicted well enough" in why
+    left = as_predicted(GRID, samples, 0.95)
+    assert {each.cell for each in left} == set(GRID) - {each.cell for each in samples}
+    for each in left:
+        assert each.value == pytest.approx(product(each.cell), rel=0.3)
+
+
+def test_nothing_is_skipped_where_predictions_do_not_come_true() -> None:
+    samples, _ = mapped(GRID, replace(PLANS["skip"], within=0.02), lambda cell: measured(cell, noisy(cell)))
+    assert len(samples) == GRID.size
+
+
+def test_an_adaptive_map_ends_with_the_error_that_was_wanted() -> None:
+    rules = Rules("adaptive", error=0.05)
+    samples, why = mapped(GRID, rules, lambda cell: measured(cell, product(cell)))
+    assert len(samples) < GRID.size
+    assert why.endswith("% off on average")
+    samples, _ = mapped(GRID, replace(rules, error=0.0001), lambda cell: measured(cell, noisy(cell)))
+    assert len(samples) == GRID.size
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("other", [failed, bounded], ids=["failed", "bounded"])
+def test_cells_that_gave_no_value_are_not_visited_again(name: str, other: Callable[[Cell], Sample]) -> None:
+    def of(cell: Cell) -> Sample:
+        return other(cell) if sum(cell) % 2 else measured(cell, product(cell))
+
+    samples, _ = mapped(GRID, PLANS[name], of)
+    cells = [sample.cell for sample in samples]
+    assert len(set(cells)) == len(cells)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_map_of_which_nothing_can_be_measured_ends(name: str) -> None:
+    samples, _ = mapped(GRID, PLANS[name], failed)
+    assert len({sample.cell for sample in samples}) == len(samples)
+    assert as_predicted(GRID, samples, 0.95) == ()
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("away", [1.0, 1.02, 3.0], ids=["exact", "near", "wide"])
+def test_a_constant_response_is_mapped_to_its_end(name: str, away: float) -> None:
+    samples, _ = mapped(GRID, PLANS[name], lambda cell: measured(cell, 100.0, away))
+    for each in as_predicted(GRID, samples, 0.95):
+        assert each.value == pytest.approx(100.0, rel=0.05)
+        assert 0 < each.low <= each.value <= each.high < math.inf
+
+
+def test_of_two_samples_of_a_cell_the_last_counts() -> None:
+    samples = [measured((0, 0), 10.0), measured((2, 2), 20.0), failed((1, 1)), measured((0, 0), 15.0)]
+    assert nearest(GRID, (0, 1), samples) == pytest.approx(15.0)
+    assert isinstance(decide(GRID, Rules(), samples), Visit)
+
+
+def test_a_space_of_one_cell_and_one_of_one_factor_with_one_level() -> None:
+    space = Space((Factor("a", "linear", (3.0,)), Factor("b", "categorical", ("x",))))
+    for plan in (Rules(), Rules("in-order"), Rules("one-at-a-time"), Rules("d-optimal", 1), Rules(skip=True)):
+        samples, _ = mapped(space, plan, lambda cell: measured(cell, 5.0))
+        assert [sample.cell for sample in samples] == [(0, 0)]
+
+
+def test_responses_of_0_are_no_reason_to_stop() -> None:
+    samples, _ = mapped(GRID, Rules(), lambda cell: replace(measured(cell, 1.0), value=0.0, low=0.0))
+    assert len(samples) == GRID.size
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.sampled_from(sorted(PLANS)), st.integers(0, 2**32))
+def test_a_map_that_is_interrupted_anywhere_goes_on_as_it_would_have(name: str, seed: int) -> None:
+    """A decision follows from the rules and the samples alone: no other memory is needed."""
+    draw = random.Random(seed)
+    kinds = {cell: draw.choice((measured, measured, measured, failed, bounded)) for cell in GRID}
+
+    def of(cell: Cell) -> Sample:
+        return measured(cell, noisy(cell)) if kinds[cell] is measured else kinds[cell](cell)  # type: ignore[operator]
+
+    whole, why = mapped(GRID, PLANS[name], of)
+    at = draw.randint(0, len(whole))
+    assert mapped(GRID, PLANS[name], of, whole[:at]) == (whole, why)
+
+
+@pytest.mark.parametrize(("rules", "key"), [
+    (Rules("d-optimal"), "plan"), (Rules("adaptive"), "plan"), (Rules(count=9), "count"), (Rules(error=0.1), "error"),
+    (Rules("in-order", skip=True), "skip"), (Rules(base=(0, 0)), "base"), (Rules("adaptive", 3), None),
+    (Rules("adaptive", error=0.1), None), (Rules("d-optimal", 8, skip=True), None), (Rules(), None),
+])  # fmt: skip
+def test_rules_that_contradict_each_other_are_named(rules: Rules, key: str | None) -> None:
+    found = contradiction(rules, 8)
+    assert (found and found[0]) == key
+
+
+def test_every_plan_is_known() -> None:
+    from typing import get_args
+
+    assert set(get_args(Plan)) == {rules.plan for rules in PLANS.values()}
+    assert isinstance(decide(GRID, Rules(count=1), [failed((0, 0))]), Enough)

@@ -1,0 +1,197 @@
+"""A metric of a command or a script as the response: real processes, of a few ms each."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from etude.errors import CommandFailed, InputError
+from etude.testbed.resources.resource import Setting
+from etude.workbench.surfaces.mapping import Visit
+from etude.workbench.surfaces.metric import EXPERIMENT, Metric
+from etude.workbench.surfaces.response import Asked
+from etude.workbench.surfaces.samples import Sample
+from etude.workbench.surfaces.spec import MetricOf
+
+SCRIPT = """\
+TEST nap 4
+  EXEC sh -c "echo %n% >> {log}; sleep 0.00%n%"
+DONE
+"""
+
+
+def asked(place: Path, left_s: float | None = None, setting: Setting | None = None, **levels: str) -> Asked:
+    return Asked(Visit((0,), None, None, ""), levels or {"n": "3"}, setting or Setting(), place, left_s)
+
+
+def measured(of: MetricOf, place: Path, **members: object) -> Sample:
+    return Metric(of, place).measure(asked(place / "cell", **members), lambda text: None)  # type: ignore[arg-type]
+
+
+def command(text: str, **members: object) -> MetricOf:
+    return MetricOf("elapsed", "lower", "s", command=text, **members)  # type: ignore[arg-type]
+
+
+def test_a_command_is_repeated_until_its_mean_is_known(tmp_path: Path) -> None:
+    found = measured(command("sleep 0.00{n}"), tmp_path)
+    assert found.state == "measured"
+    assert found.value is not None
+    assert found.value > 0.003
+    assert found.low <= found.value <= found.high
+    assert found.trials >= 10
+    assert found.cost_s >= 10 * 0.003
+
+
+def test_factors_are_words_of_their_own_and_other_braces_are_the_shells(tmp_path: Path) -> None:
+    text = 'x=1; echo {word} "${x}" {a,b} > out.txt'
+    measured(command(text), tmp_path, word="a b; $(false) 'c'")
+    assert (tmp_path / "out.txt").read_text() == "a b; $(false) 'c' 1 {a,b}\n"
+
+
+def test_a_pattern_finds_the_metric_and_higher_is_a_rate(tmp_path: Path) -> None:
+    of = MetricOf("speed", "higher", "1/s", command="echo speed {n} per s", pattern=r"speed (\d+)")
+    found = measured(of, tmp_path, n="40")
+    assert (found.state, found.value) == ("measured", pytest.approx(40.0))
+
+
+def test_a_setup_comes_once_and_is_not_measured(tmp_path: Path) -> None:
+    found = measured(command("cat made{n}", setup="echo x >> made{n}; sleep 0.2"), tmp_path)
+    assert (tmp_path / "made3").read_text() == "x\n"
+    assert found.value is not None
+    assert found.value < 0.2
+
+
+def test_commands_are_within_what_confines_them(tmp_path: Path) -> None:
+    setting = Setting(words=("env", "ME=confined"), values={"volume": "/there"})
+    measured(command("echo $ME {volume} {n} > out.txt"), tmp_path, setting=setting, n="1")
+    assert (tmp_path / "out.txt").read_text() == "confined /there 1\n"
+
+
+@pytest.mark.parametrize("text", ["exit 3", "no-such-program-{n}"])
+def test_a_command_that_fails_fails_its_cell(text: str, tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed) as error:
+        measured(command(text), tmp_path)
+    assert "\n" not in str(error.value)
+    assert "--" not in str(error.value), "no option of etude bench"
+
+
+def test_a_pattern_that_finds_nothing_fails_its_cell(tmp_path: Path) -> None:
+    of = MetricOf("speed", "higher", "1/s", command="echo {n}", pattern=r"speed (\d+)")
+    with pytest.raises(CommandFailed, match="metric speed of 'command': the pattern matched nothing"):
+        measured(of, tmp_path)
+
+
+@pytest.mark.parametrize("printed", ["0", "-3"])
+def test_a_metric_that_is_not_above_0_fails_its_cell(printed: str, tmp_path: Path) -> None:
+    of = MetricOf("x", "lower", "", command=f"echo {printed} '{{n}}'", pattern=r"(\S+) ")
+    found = measured(of, tmp_path)
+    assert (found.state, found.why) == ("failed", "x is not above 0, and a surface is of ratios")
+
+
+def test_a_cells_budget_is_a_timeout(tmp_path: Path) -> None:
+    found = measured(command("exec sleep 9{n}"), tmp_path, left_s=1.0, n="9")
+    assert (found.state, found.why) == ("failed", "not done within 1 s")
+    assert not math.isfinite(found.high)
+
+
+def test_what_was_measured_before_the_time_was_over_counts(tmp_path: Path) -> None:
+    found = measured(command("sleep 0.4; : {n}"), tmp_path, left_s=1.0)
+    assert found.state == "measured"
+    assert 2 <= found.trials < 10
+
+
+def test_a_cell_that_was_measured_already_is_not_measured_again(tmp_path: Path) -> None:
+    """Étude was killed after the last trial, and before the cell was on disk."""
+    of = command("echo x >> runs{n}")
+    first = measured(of, tmp_path)
+    runs = (tmp_path / "runs3").read_text()
+    assert measured(of, tmp_path) == first
+    assert (tmp_path / "runs3").read_text() == runs
+
+
+def script(tmp_path: Path, text: str = SCRIPT) -> MetricOf:
+    (tmp_path / "s.ap").write_text(text.format(log=tmp_path / "log"))
+    return MetricOf("elapsed", "lower", "s", script="s.ap")
+
+
+def test_a_script_gets_the_factors_and_its_place_may_be_relative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = script(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    found = Metric(of, tmp_path).measure(asked(Path("r"), n="5"), lambda text: None)
+    assert found.state == "measured"
+    assert (elsewhere / "r" / EXPERIMENT / "experiment.json").exists()
+    runs = (tmp_path / "log").read_text()
+    assert set(runs.split()) == {"5"}
+    assert Metric(of, tmp_path).measure(asked(Path("r"), n="5"), lambda text: None) == found
+    assert (tmp_path / "log").read_text() == runs
+
+
+def test_a_script_that_is_wrong_fails_its_cell_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match=r"s\.ap: ended with 3: \S") as error:
+        measured(script(tmp_path, "IF\n"), tmp_path)
+    assert "\n" not in str(error.value)
+    assert "etude: " not in str(error.value)
+
+
+def test_a_script_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    of = script(tmp_path, SCRIPT.replace("sleep 0.00", "exec sleep 98765.0"))
+    found = measured(of, tmp_path, left_s=3.0)
+    assert found.state == "failed"
+    assert sleeping() == []
+
+
+def test_a_script_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    of = script(tmp_path, SCRIPT.replace("sleep 0.00", "exec sleep 98765.0"))
+
+    def interrupt() -> None:
+        until = time.monotonic() + 30
+        while not sleeping() and time.monotonic() < until:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    waiting = threading.Thread(target=interrupt)
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt):
+        measured(of, tmp_path)
+    waiting.join()
+    assert sleeping() == []
+
+
+def sleeping() -> list[int]:
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0] == b"sleep" and words[1].startswith(b"98765"):
+            found.append(int(entry))
+    return found
+
+
+def test_a_test_that_is_not_there_and_one_of_several_are_one_line(tmp_path: Path) -> None:
+    of = script(tmp_path)
+    with pytest.raises(InputError, match=r"expected one test 'other'; there is "):
+        measured(MetricOf("elapsed", "lower", "s", script="s.ap", test="other"), tmp_path)
+    assert of.script == "s.ap"
+
+
+def test_its_text_is_all_that_it_depends_on(tmp_path: Path) -> None:
+    texts = {
+        Metric(of, tmp_path).text
+        for of in (command("a"), command("b"), command("a", setup="c"), command("a", pattern="(d)"),
+                   script(tmp_path), MetricOf("elapsed", "lower", "s", script="s.ap", test="x"))
+    }  # fmt: skip
+    assert len(texts) == 6
+    with pytest.raises(InputError, match=r"none\.ap: cannot be read: No such file"):
+        _ = Metric(MetricOf("elapsed", "lower", script="none.ap"), tmp_path).text
