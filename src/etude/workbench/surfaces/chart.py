@@ -61,9 +61,16 @@ def chart(kept: KeptSurface, response: Response, means: Means, display: Display)
             return why
         assert isinstance(decision, Visit)
         display.begins(decision)
-        sample = _measured(kept, response, means, decision, display.tell)
+        sample = foretold(_measured(kept, response, means, decision, display.tell), decision)
         kept.keep(decision, sample)
         display.made(decision, sample)
+
+
+def foretold(sample: Sample, visit: Visit) -> Sample:
+    """With what was predicted of it, where its response did not say what it began with."""
+    if sample.expected is not None or visit.spread is None:
+        return sample
+    return replace(sample, expected=visit.expected, spread=visit.spread)
 
 
 def findings(samples: list[Sample]) -> list[str]:
