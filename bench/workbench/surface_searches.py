@@ -3,56 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import time
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import Pool
 from pathlib import Path
 
 import mlrsearch_peer
 import numpy as np
-from peak_searches import FIXED_COST_S, LIMIT_S, MLRSEARCH, TASK, WITHIN, Counted
+from peak_searches import FIXED_COST_S, LIMIT_S, MLRSEARCH, TASK, Counted
 
 from etude.workbench.harnesses.simulated import SimulatedServer
 from etude.workbench.harnesses.surfaces import SURFACES, SimulatedSurface
-from etude.workbench.policies.registry import policy
+from etude.workbench.policies.registry import DEFAULT, policy
 from etude.workbench.search import search
-from etude.workbench.surfaces.factors import Cell
-from etude.workbench.surfaces.mapping import Enough, Rules, Visit, as_predicted, decide
-from etude.workbench.surfaces.peaks import sample_of, shapes_after, task_of
+from etude.workbench.surfaces.factors import Cell, Space
+from etude.workbench.surfaces.mapping import Rules, Visit, as_predicted, decide, fitted
+from etude.workbench.surfaces.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.workbench.surfaces.samples import Sample
 from etude.workbench.task import Answer, Task
 from rows import progress
 
-FOUR = ("DB_TP", "Web", "Mail", "SPECsfs97")
-"""The paper's three workloads, and the fourth of its generator."""
+FIRST_SAMPLES = (6, 8, 10)
+"""After so many cells the surrogate of one of our maps is judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mapper:
     """Who maps, and by what rules."""
 
-    name: str
     policy: str
     rules: Rules
     seeded: bool = True
-    share: float = 1.0
-    """Of the maps that others make."""
+    region: bool = False
+    """Whether its searches promise the response instead of the rate."""
 
 
 IN_ORDER = Rules("in-order")
+OURS, SKIP, REGION, PEER = "ours", "ours+skip", "ours+region", "binsearch+seed"
 MAPPERS: Mapping[str, Mapper] = {
-    mapper.name: mapper
-    for mapper in (
-        Mapper("linear", "linear", IN_ORDER, seeded=False, share=0.2),
-        Mapper("linear+seed", "linear", IN_ORDER, share=0.2),
-        Mapper("binsearch", "binsearch", IN_ORDER, seeded=False, share=0.2),
-        Mapper("binsearch+seed", "binsearch", IN_ORDER),
-        Mapper("model", "model", IN_ORDER, seeded=False, share=0.2),
-        Mapper("model+seed", "model", IN_ORDER, share=0.2),
-        Mapper(MLRSEARCH, MLRSEARCH, IN_ORDER, seeded=False),
-        Mapper("ours", "posterior", Rules()),
-        Mapper("ours+skip", "posterior", Rules(skip=True)),
-    )
+    "linear": Mapper("linear", IN_ORDER, seeded=False),
+    "linear+seed": Mapper("linear", IN_ORDER),
+    "binsearch": Mapper("binsearch", IN_ORDER, seeded=False),
+    PEER: Mapper("binsearch", IN_ORDER),
+    "model": Mapper("model", IN_ORDER, seeded=False),
+    "model+seed": Mapper("model", IN_ORDER),
+    MLRSEARCH: Mapper(MLRSEARCH, IN_ORDER, seeded=False),
+    OURS: Mapper(DEFAULT, Rules()),
+    SKIP: Mapper(DEFAULT, Rules(skip=True)),
+    REGION: Mapper(DEFAULT, Rules(), region=True),
 }
 
 
@@ -61,87 +61,106 @@ class Found:
     """Of one map."""
 
     hours: float
-    trials: int
     errors: tuple[float | None, ...]
     """Of each measured cell, the share by which its rate is off; None where none was given."""
-    predicted: tuple[tuple[float, bool], ...]
-    """Of each cell that was skipped: its error, and whether its interval holds the true peak."""
+    predicted: tuple[tuple[float, bool], ...] = ()
+    """Of each cell that was not measured: its error, and whether its interval holds the true peak."""
+    mape: tuple[tuple[int, float], ...] = ()
+    """After so many cells, the surrogate's mean absolute error over all cells, %."""
+    decisions_s: tuple[float, ...] = ()
+    """What each choice of a cell took on the wall, s."""
 
     @property
-    def right(self) -> float:
-        """The share of all cells, also the skipped ones, whose rate is within 10 % of the true peak."""
-        every = [*self.errors, *(error for error, _ in self.predicted)]
-        return sum(error is not None and abs(error) <= WITHIN for error in every) / len(every)
+    def every(self) -> tuple[float | None, ...]:
+        """Errors of all cells, also of those that were not measured."""
+        return (*self.errors, *(error for error, _ in self.predicted))
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One map of one surface."""
+    """One map of one system."""
 
     mapper: str
     surface: str
     seed: int
     number: int
-    task: Task
-    peer: Path | None
+    peer: Path | None = None
+    task: Task = TASK
+    cells: int | None = None
+    """Those that can be paid for: OURS chooses them, and PEER maps the same. None: all."""
 
 
 Maps = dict[tuple[str, str], list[Found]]
 """By mapper and surface, in the order of their numbers."""
 
 
-def mapped(
-    mappers: Sequence[Mapper],
+def jobs(
+    mappers: Sequence[str],
     surfaces: Sequence[str],
     seed: int,
     maps: int,
-    processes: int,
-    peer: Path | None,
+    peer: Path | None = None,
     task: Task = TASK,
-) -> Maps:
-    """All of them; every mapper has the same systems."""
-    todo = list(jobs(mappers, surfaces, seed, maps, task, peer))
+) -> list[Job]:
+    """So many maps of each surface by each mapper; those that take longest first, so that none is waited for alone."""
+    ours_first = sorted(mappers, key=lambda name: MAPPERS[name].policy != DEFAULT)
+    return [
+        Job(name, surface, seed, number, peer, task)
+        for name in ours_first
+        for surface in surfaces
+        for number in range(maps)
+    ]
+
+
+def mapped(todo: Sequence[Job], processes: int) -> Maps:
+    """All of them."""
     found: dict[tuple[str, str], dict[int, Found]] = {}
     with Pool(processes) as pool:
         for done, (job, each) in enumerate(pool.imap_unordered(worked, todo), 1):
-            found.setdefault((job.mapper, job.surface), {})[job.number] = each
+            for mapper, of in each.items():
+                found.setdefault((mapper, job.surface), {})[job.number] = of
             progress(f"{done}/{len(todo)} maps, {job.mapper} of {job.surface}")
     progress("")
     return {key: [of[number] for number in sorted(of)] for key, of in found.items()}
 
 
-def jobs(
-    mappers: Sequence[Mapper], surfaces: Sequence[str], seed: int, maps: int, task: Task, peer: Path | None
-) -> Iterator[Job]:
-    """The longest first, so that none is waited for alone."""
-    for mapper in mappers:
-        for number in range(max(round(mapper.share * maps), 1)):
-            for surface in surfaces:
-                yield Job(mapper.name, surface, seed, number, task, peer)
+def worked(job: Job) -> tuple[Job, dict[str, Found]]:
+    """In one of the processes; by mapper."""
+    system, mapper = system_of(job), MAPPERS[job.mapper]
+    if job.cells is None:
+        return job, {job.mapper: made(system, system.space, mapper, job)[0]}
+    ours = replace(MAPPERS[OURS], rules=Rules("adaptive", count=job.cells))
+    found, samples = made(system, system.space, ours, job)
+    others = set(system.space) - {sample.cell for sample in samples}
+    same = Space(system.space.factors, frozenset(others))
+    return job, {OURS: found, PEER: made(system, same, MAPPERS[PEER], job)[0]}
 
 
-def worked(job: Job) -> tuple[Job, Found]:
-    """In one of the processes."""
-    return job, made(job)
+def system_of(job: Job) -> SimulatedSurface:
+    """By surface, seed and number alone: all mappers see the same."""
+    drawn = np.random.default_rng([job.seed, zlib.crc32(job.surface.encode()), job.number])
+    return SimulatedSurface(SURFACES[job.surface], int(drawn.integers(2**31)))
 
 
-def made(job: Job) -> Found:
+def made(system: SimulatedSurface, space: Space, mapper: Mapper, job: Job) -> tuple[Found, list[Sample]]:
     """One map, cell by cell."""
-    mapper = MAPPERS[job.mapper]
-    system = SimulatedSurface(
-        SURFACES[job.surface], int(np.random.default_rng([job.seed, job.number]).integers(2**31))
-    )
     samples: list[Sample] = []
-    shapes: tuple[tuple[str, float], ...] = ()
-    while isinstance(visit := decide(system.space, mapper.rules, samples), Visit):
+    shapes: Shapes = ()
+    took_s: list[float] = []
+    task = replace(job.task, promise="region") if mapper.region else job.task
+    while True:
+        start = time.perf_counter()
+        visit = decide(space, mapper.rules, samples)
+        took_s.append(time.perf_counter() - start)
+        if not isinstance(visit, Visit):
+            break
         bench = Counted(server(system, visit.cell))
-        task = task_of(job.task, visit, shapes) if mapper.seeded else job.task
-        answer = answered(mapper, task, bench, job.peer)
-        samples.append(sample_of(visit.cell, task, answer, bench.made))
-        if mapper.policy == "posterior":
-            shapes = shapes_after(task, bench.made)
-    assert isinstance(visit, Enough)
-    return judged(system, samples, as_predicted(system.space, samples, 0.95))
+        asked = task_of(task, visit, shapes) if mapper.seeded else task
+        answer = answered(mapper, asked, bench, job.peer)
+        samples.append(sample_of(visit.cell, asked, answer, bench.made, mapper.policy))
+        if mapper.policy == DEFAULT:
+            shapes = shapes_after(asked, bench.made)
+    return judged(system, space, mapper, samples, took_s), samples
 
 
 def server(system: SimulatedSurface, cell: Cell) -> SimulatedServer:
@@ -161,18 +180,38 @@ def answered(mapper: Mapper, task: Task, bench: Counted, peer: Path | None) -> A
     return mlrsearch_peer.search(peer, task, bench)
 
 
-def judged(system: SimulatedSurface, samples: Sequence[Sample], predicted: Sequence[Sample]) -> Found:
-    """By the truth."""
-    errors = [None if s.value is None else s.value / system.peak(s.cell) - 1 for s in samples]
-    told = [
-        ((s.value or math.nan) / system.peak(s.cell) - 1, s.low <= system.peak(s.cell) <= s.high)
-        for s in predicted
-    ]
-    return Found(
-        sum(s.cost_s for s in samples) / 3600, sum(s.trials for s in samples), tuple(errors), tuple(told)
+def judged(
+    system: SimulatedSurface,
+    space: Space,
+    mapper: Mapper,
+    samples: Sequence[Sample],
+    took_s: Sequence[float] = (),
+) -> Found:
+    """By the truth. Of our own maps also what was made of the cells between."""
+    hours = sum(sample.cost_s for sample in samples) / 3600
+    errors = tuple(
+        None if sample.value is None else sample.value / system.peak(sample.cell) - 1 for sample in samples
     )
+    if mapper.policy != DEFAULT:
+        return Found(hours, errors)
+    told = tuple(
+        (
+            (each.value or math.nan) / system.peak(each.cell) - 1,
+            each.low <= system.peak(each.cell) <= each.high,
+        )
+        for each in as_predicted(space, samples, 0.95)
+    )
+    return Found(hours, errors, told, approximated(system, samples), tuple(took_s))
 
 
-def with_task(task: Task, **changes: float) -> Task:
-    """Of figures over confidence, accuracy and width."""
-    return replace(task, **changes)  # type: ignore[arg-type]
+def approximated(system: SimulatedSurface, samples: Sequence[Sample]) -> tuple[tuple[int, float], ...]:
+    """After how many samples, and the mean absolute error over all cells, %."""
+    cells = list(system.space)
+    truth = np.array([system.peak(cell) for cell in cells])
+    found = []
+    for count in FIRST_SAMPLES:
+        fit = fitted(system.space, tuple(samples[:count]))
+        if fit is not None and len(samples) >= count:
+            off = np.abs(np.exp(fit.predict(cells).log) / truth - 1)
+            found.append((count, 100 * float(off.mean())))
+    return tuple(found)

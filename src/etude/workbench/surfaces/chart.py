@@ -62,7 +62,7 @@ def chart(kept: KeptSurface, response: Response, means: Means, display: Display)
             return why
         assert isinstance(decision, Visit)
         display.begins(decision)
-        sample = _measured(kept, response, means, decision, display.tell)
+        sample = foretold(_measured(kept, response, means, decision, display.tell), decision)
         if sample.state == "failed" and means.left_s() < LEAST_S:
             continue  # for want of time: it is gone on with in another sitting
         kept.keep(decision, sample)
@@ -75,6 +75,13 @@ def _learned(kept: KeptSurface, response: Response) -> None:
         if sample.trials:
             response.learn(kept.attempt_place(sample.cell, last=True))
             return
+
+
+def foretold(sample: Sample, visit: Visit) -> Sample:
+    """With what was predicted of it, where its response did not say what it began with."""
+    if sample.expected is not None or visit.spread is None:
+        return sample
+    return replace(sample, expected=visit.expected, spread=visit.spread)
 
 
 def findings(samples: list[Sample]) -> list[str]:

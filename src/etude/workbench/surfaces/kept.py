@@ -7,6 +7,7 @@ results directory within the cell's. So nothing is measured twice, whatever ends
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -111,10 +112,7 @@ class KeptSurface(Record):
         """Put a cell on disk. Raises MachineRefuses where it cannot be written."""
         order = 1 + max((order for order, _ in self._read), default=0)
         line = to_line(self._measurement(sample, order))
-        line["surface"] = finite_all(
-            asdict(sample)
-            | {"order": order, "expected": visit.expected, "spread": visit.spread, "visit": visit.why}
-        )
+        line["surface"] = finite_all(asdict(sample) | {"order": order, "visit": visit.why})
         append(self.cell_place(sample.cell) / "results.jsonl", line)
         self._read.append((order, sample))
         self._since = instant()
@@ -290,7 +288,17 @@ def _sample(member: Mapping[str, Any], cells: set[Cell]) -> Sample:
     return Sample(
         cell, member["state"], value, low, high, confidence, cost_s,
         int(member["trials"]), bool(member["kept"]), str(member["why"]),
+        *_expected(member),
     )  # fmt: skip
+
+
+def _expected(member: Mapping[str, Any]) -> tuple[float | None, float | None, bool]:
+    expected, spread = member.get("expected"), member.get("spread")
+    if expected is None or spread is None:
+        return None, None, False
+    if not (0 < _number(expected) < math.inf and 0 < _number(spread) < math.inf):
+        raise ValueError(f"expected {expected!r}, spread {spread!r}")
+    return _number(expected), _number(spread), bool(member.get("counted", False))
 
 
 def _number(value: Any) -> float:

@@ -27,6 +27,10 @@ until `count` cells or the error wanted."""
 
 LEAST_SPREAD = 0.02
 """Standard deviation of the log of a response that a prediction is trusted to at most."""
+BELIEVED = 4.0
+"""Predictions that count as having come as true as they said, before any was tried."""
+RECENT = 30
+"""Of the last so many predictions it is looked at how true they came."""
 FIRST = 2
 """Samples after which a surrogate says where a search begins; before, the nearest sample does."""
 
@@ -100,8 +104,8 @@ def decide(space: Space, rules: Rules, samples: Sequence[Sample]) -> Visit | Eno
     if fit is not None and rules.plan == "adaptive" and (why := known_enough(fit, rules)):
         return Enough(why)
     if fit is not None and rules.skip and proven(space, rules, tuple(samples)):
-        doubtful = [cell for cell, good in zip(left, sure(fit.predict(left), rules), strict=True) if not good]
-        if not doubtful:
+        told = predicted(space, tuple(samples), left)
+        if told is not None and all(sure(told, rules)):
             return Enough(f"the other {len(left)} cells are predicted well enough")
     cell = _next(space, rules, left, fit, samples)
     return _visit(space, cell, fit, samples)
@@ -130,7 +134,7 @@ def middle(space: Space) -> Cell:
     return cells[int(off.argmin())]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _fitted(factors: tuple, samples: tuple[Sample, ...]) -> Choice | None:  # type: ignore[type-arg]
     data = known(samples)
     return Chosen().fit(Space(factors), data) if len(data.cells) >= FIRST else None
@@ -151,22 +155,68 @@ def known_enough(fit: Choice, rules: Rules) -> str:
 
 def proven(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
     """Whether the last predictions, each made before its cell was measured, came true."""
-    measured = [sample for sample in samples if sample.state == "measured" and sample.value]
-    if len(measured) < plans.START + rules.checks:
-        return False
-    return all(
-        came_true(fitted(space, tuple(measured[:at])), measured[at], rules)
-        for at in range(len(measured) - rules.checks, len(measured))
-    )
+    tried = foretold(space, samples)
+    return len(tried) >= rules.checks and all(each.came_true(rules) for each in tried[-rules.checks :])
 
 
-def came_true(fit: Choice | None, sample: Sample, rules: Rules) -> bool:
-    """Whether a sample is as was predicted, as far as it can tell."""
-    if fit is None or not sample.value:
-        return False
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """A cell that was predicted, then measured. In logs of the response."""
+
+    off: float
+    """Measured less predicted."""
+    spread: float
+    """Standard deviation of the prediction."""
+    measured_sd: float
+    """Of the measurement, by itself."""
+
+    @property
+    def square(self) -> float:
+        """Of how far it was off, in units of what was to be expected; no single one counts as farther than 8."""
+        return min(self.off**2 / (self.spread**2 + self.measured_sd**2), 64.0)
+
+    def came_true(self, rules: Rules) -> bool:
+        """Whether the cell is as was predicted, as far as measuring can tell."""
+        return abs(self.off) <= math.log1p(rules.within) + self.measured_sd
+
+
+def foretold(space: Space, samples: tuple[Sample, ...]) -> list[Foretold]:
+    """The last predictions, each made by a surrogate that had not seen its cell."""
+    measured = [each for each in samples if each.state == "measured" and each.value]
+    first = max(plans.START, len(measured) - RECENT)
+    every = (_foretold(space, measured, at) for at in range(first, len(measured)))
+    return [each for each in every if each is not None]
+
+
+def _foretold(space: Space, measured: Sequence[Sample], at: int) -> Foretold | None:
+    sample = measured[at]
+    log, variance = sample.alone
+    if sample.expected is not None and sample.spread is not None:
+        return Foretold(log - math.log(sample.expected), sample.spread, math.sqrt(variance))
+    fit = fitted(space, tuple(measured[:at]))
+    if fit is None:
+        return None
     told = fit.predict([sample.cell])
-    off = abs(math.log(sample.value) - float(told.log[0]))
-    return off <= math.log1p(rules.within) + math.sqrt(sample.variance)
+    return Foretold(log - float(told.log[0]), float(told.sd[0]), math.sqrt(variance))
+
+
+def widening(space: Space, samples: tuple[Sample, ...]) -> float:
+    """Factor of all standard deviations, by how far predictions were off so far (prequential: Dawid 1984); 1 at least.
+
+    Cells are left unmeasured where the spread is smallest, and so most often where it is too small: errors of left-out
+    samples, by which a surrogate widens its own, do not know of that choice.
+    """
+    squares = [each.square for each in foretold(space, samples)]
+    return math.sqrt(max((BELIEVED + sum(squares)) / (BELIEVED + len(squares)), 1.0))
+
+
+def predicted(space: Space, samples: tuple[Sample, ...], cells: Sequence[Cell]) -> Predicted | None:
+    """Of cells, with all that is known of how good predictions are; None where nothing can be said."""
+    fit = fitted(space, samples)
+    if fit is None or not cells:
+        return None
+    told = fit.predict(cells)
+    return Predicted(told.log, told.sd * widening(space, samples))
 
 
 def sure(predicted: Predicted, rules: Rules) -> list[bool]:
@@ -180,9 +230,9 @@ def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> 
     fit = fitted(space, tuple(samples))
     done = {sample.cell for sample in samples}
     left = [cell for cell in space if cell not in done]
-    if fit is None or not left:
+    told = predicted(space, tuple(samples), left)
+    if fit is None or told is None:
         return ()
-    told = fit.predict(left)
     quantile = float(special.ndtri((1 + confidence) / 2))
     return tuple(
         Sample(

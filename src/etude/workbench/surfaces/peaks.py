@@ -54,13 +54,19 @@ def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:
     return believed(task, evidence).shapes() if evidence else task.seed_shapes
 
 
-def sample_of(cell: Cell, task: Task, answer: Answer, trials: Sequence[Trial]) -> Sample:
-    """What a search has found."""
+def sample_of(
+    cell: Cell, task: Task, answer: Answer, trials: Sequence[Trial], policy_name: str = DEFAULT
+) -> Sample:
+    """What a search has found. The default policy takes the seed for evidence, too."""
     state: State = "measured"
     if answer.rate is None:
         state = "bounded" if answer.low > 0 or math.isfinite(answer.high) else "failed"
     found = answer.rate, answer.low, answer.high, task.confidence
-    return Sample(cell, state, *found, spent(trials), len(trials), answer.kept, answer.why)
+    told = task.seed_load is not None and task.seed_spread is not None
+    expected = (task.seed_load, task.seed_spread, policy_name == DEFAULT) if told else (None, None, False)
+    return Sample(
+        cell, state, *found, spent(trials), len(trials), answer.kept, answer.why, *expected
+    )  # fmt: skip
 
 
 Opened = Callable[[Asked], AbstractContextManager[Bench]]
@@ -104,7 +110,7 @@ class PeakRate:
         trials = kept.trials()
         if self.policy == DEFAULT:
             self.shapes = shapes_after(sought.task, trials)
-        return sample_of(asked.visit.cell, sought.task, answer, trials)
+        return sample_of(asked.visit.cell, sought.task, answer, trials, self.policy)
 
     def _sought(self, asked: Asked, place: Path) -> Sought:
         budget_s = asked.left_s or self.task.budget_s

@@ -10,10 +10,16 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
+from etude.workbench.policies.belief.seed import weight_of_seed
 from etude.workbench.surfaces.factors import Cell, Floats
 
 State = Literal["measured", "predicted", "bounded", "failed"]
 """*bounded*: the response is beyond what was tried, on one side. *failed*: nothing is known of it."""
+
+UNKNOWN = 0.1**2
+"""Variance of a log response whose interval has no end."""
+LEAST_OWN = 0.1
+"""The share of what is known of a cell that is taken to come from measuring it, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,12 @@ class Sample:
     """Whether what was promised of it is met."""
     why: str = ""
     """What stood in the way, or what it was predicted from."""
+    expected: float | None = None
+    """What was predicted before it was measured; None where nothing was, or but another cell's response."""
+    spread: float | None = None
+    """Standard deviation of its log; None as there."""
+    counted: bool = False
+    """Whether what was expected is part of `value`, `low` and `high`."""
 
     @property
     def variance(self) -> float:
@@ -43,6 +55,18 @@ class Sample:
             return math.inf
         quantile = float(special.ndtri((1 + self.confidence) / 2))
         return max((math.log(self.high / self.low) / (2 * quantile)) ** 2, 1e-8)
+
+    @property
+    def alone(self) -> tuple[float, float]:
+        """Log of the response and its variance by the measurements alone: without what was expected."""
+        assert self.value
+        log, variance = math.log(self.value), min(self.variance, UNKNOWN)
+        if not self.counted or self.expected is None or self.spread is None:
+            return log, variance
+        off = log - math.log(self.expected)
+        weight = weight_of_seed(off, self.spread)
+        left = 1 / max(1 / variance - weight, LEAST_OWN / variance)
+        return log + off * weight * left, left
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +93,5 @@ def known(samples: Sequence[Sample]) -> Known:
         for each in samples
         if each.state == "measured" and each.value is not None and each.value > 0
     }
-    values = [each.value or math.nan for each in last.values()]
-    variances = [each.variance for each in last.values()]
-    finite = [each if math.isfinite(each) else 0.1**2 for each in variances]
-    return Known(tuple(last), np.log(np.array(values, dtype=float)), np.array(finite, dtype=float))
+    alone = np.array([each.alone for each in last.values()], dtype=float).reshape(-1, 2)
+    return Known(tuple(last), alone[:, 0], alone[:, 1])

@@ -6,7 +6,7 @@ import numpy as np
 
 from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.mapped import Cost, Mapped
-from etude.workbench.surfaces.mapping import fitted
+from etude.workbench.surfaces.mapping import fitted, predicted
 from etude.workbench.surfaces.samples import known
 from etude.workbench.surfaces.surrogate import Predicted
 
@@ -19,7 +19,7 @@ def mapped_of(kept: KeptSurface) -> Mapped:
         what.space, what.response, what.unit, what.better, samples, Predicted(np.zeros(0), np.zeros(0)), ""
     )
     left = base.unmeasured
-    told = fit.predict(left) if fit is not None and left else _nothing(len(left))
+    told = predicted(what.space, samples, left) or _nothing(len(left))
     costs = tuple(Cost(each.cell, each.cost_s, each.trials, each.state) for each in samples)
     end = kept.document.get("surface") or {}
     return Mapped(

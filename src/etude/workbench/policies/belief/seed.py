@@ -44,6 +44,14 @@ class Seed:
         return np.asarray(np.log((1 - share) / 5.0 + share * near))
 
 
+def weight_of_seed(off: float, spread: float) -> float:
+    """How much a prediction counts beside measurements, as the inverse of a variance: a normal law's pulls as hard at
+    this distance, in log rate, from the prediction. The farther, the less."""
+    near = _PREDICTED * float(stats.t.pdf(off, _FREEDOM, 0.0, spread))
+    counted = near / (near + (1 - _PREDICTED) / 5.0)
+    return counted * (_FREEDOM - 2) / (_FREEDOM * spread**2 + off**2)
+
+
 def seed_of(task: Task) -> Seed:
     """Of a task."""
     return Seed(task.seed_load, task.seed_spread, task.seed_shapes)
