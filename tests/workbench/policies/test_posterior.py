@@ -62,7 +62,7 @@ def test_it_takes_about_seven_short_trials_where_the_curve_is_steep(curve: Curve
     servers = [Server(curve, peak, seed) for seed, peak in enumerate(peaks(10))]
     for server in servers:
         searched(server, task())
-    assert np.mean([spent(server.made) for server in servers]) < 0.46 * 3600
+    assert np.mean([spent(server.made) for server in servers]) < 0.44 * 3600
     assert np.mean([trial.ended == "early" for server in servers for trial in server.made]) > 0.9
 
 
@@ -173,20 +173,24 @@ def test_a_hump_below_the_peak_is_climbed_and_named() -> None:
     def hump(rho: float) -> float:
         return mm1(rho) + 1.6 * math.exp(-(((rho - 0.5) / 0.08) ** 2))
 
-    answer = searched(Server(hump, 350.0, 2, noise=0.1), task())
-    assert answer.rate == pytest.approx(350.0, rel=0.1)
-    assert not answer.kept
-    assert "non-monotone" in {each.kind for each in answer.findings}
+    for seed, peak in enumerate((300.0, 350.0, 350.0), 1):
+        answer = searched(Server(hump, peak, seed, noise=0.1), task())
+        assert answer.rate == pytest.approx(peak, rel=0.1)
+        assert not answer.kept
+        assert "non-monotone" in {each.kind for each in answer.findings}
+    unseen = searched(Server(hump, 625.0, 2, noise=0.1), task())  # no load that is tried lies in it
+    assert unseen.rate == pytest.approx(625.0, rel=0.1)
 
 
 def test_where_no_shape_fits_a_bracket_decides_and_it_says_so() -> None:
     def steps(rho: float) -> float:
         return 0.05 if rho < 0.3 else 0.9 if rho < 0.95 else 0.9 + 2.0 * (rho - 0.95)
 
-    server = Server(steps, 500.0, 4, noise=0.02)
-    answer = searched(server, task(budget_s=2500.0))
-    assert "model-misfit" in {each.kind for each in answer.findings}
-    assert not answer.kept
+    for seed, peak in ((3, 400.0), (5, 400.0), (4, 500.0)):
+        server = Server(steps, peak, seed, noise=0.02)
+        answer = searched(server, task(budget_s=2500.0))
+        assert "model-misfit" in {each.kind for each in answer.findings}
+        assert not answer.kept
     decided = Posterior().decide(task(), server.made)
     assert isinstance(decided, Offer)
     assert "bracket" in decided.why
