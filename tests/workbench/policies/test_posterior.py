@@ -398,3 +398,11 @@ def test_shapes_of_similar_configurations_save_trials() -> None:
         searched(told, replace(seeded, seed_shapes=known))
         spared += len(without.made) - len(told.made)
     assert spared > 0
+
+
+def test_the_rate_is_in_its_interval() -> None:
+    for seed in range(4):
+        (peak,) = peaks(1, seed)
+        answer = searched(Server(knee, peak, seed), task(within=0.3))
+        assert answer.rate is not None
+        assert answer.low <= answer.rate <= answer.high

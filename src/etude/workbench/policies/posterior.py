@@ -219,7 +219,9 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
     if against and not why:
         why = f"{against[0].kind}: {against[0].what}"
     low, high = belief.quantile(tail), belief.quantile(1 - tail)
-    return Answer(now.rate, low, high, now.confidence, now.met and not against, why, found)
+    # The rate that keeps the promise most surely may lie on one side of a lopsided belief.
+    rate = now.rate if task.whole else min(max(now.rate, low), high)
+    return Answer(rate, low, high, now.confidence, now.met and not against, why, found)
 
 
 def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> bool:
