@@ -55,7 +55,7 @@ A simulated trial costs its run and {FIXED_COST_S:g} s; loads are {TASK.lowest:g
 and the limit is a mean response of 40 ms (c 95 %, a 90 %, s 10 %, runs of {TASK.runlength_s:g} s, step {TASK.step:g}).
 A surface has 32 cells, disks × nfsds, but for *cached* (300) and *batches* (180), of which the *adaptive* plan chooses
 those that can be paid for. *+seed*: a search begins at the peak of the nearest cell, *ours* at what the surrogate
-predicts. *ours+skip* leaves out cells that are predicted within 10 % with 95 % confidence; they count by their
+predicts. *ours+skip* leaves out cells that are predicted within 10 % with 90 % confidence; they count by their
 predictions. In Figure 9 accuracy a is that of the response for binsearch, and for *ours*, which promises the rate,
 that of the rate (within 1 - a). In Figure 10 *ours+region* promises a response within s of the limit; *ours* does not
 depend on s. All of it is simulation: cells differ from a smooth law by normal noise, and nothing drifts or fails."""
