@@ -48,7 +48,6 @@ MAPPERS: Mapping[str, Mapper] = {
     "binsearch": Mapper("binsearch", IN_ORDER, seeded=False),
     PEER: Mapper("binsearch", IN_ORDER),
     "model": Mapper("model", IN_ORDER, seeded=False),
-    "model+seed": Mapper("model", IN_ORDER),
     MLRSEARCH: Mapper(MLRSEARCH, IN_ORDER, seeded=False),
     OURS: Mapper(DEFAULT, Rules()),
     SKIP: Mapper(DEFAULT, Rules(skip=True)),

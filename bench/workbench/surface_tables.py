@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from peak_searches import MLRSEARCH, WITHIN
-from surface_searches import FIRST_SAMPLES, MAPPERS, OURS, PEER, REGION, SKIP, Found, Maps
+from surface_searches import FIRST_SAMPLES, MAPPERS, OURS, PEER, SKIP, Found, Maps
 
 from etude.workbench.harnesses.surfaces import REFERENCE
 from rows import HEADING, Row, line
@@ -20,7 +20,7 @@ PAPERS_FITS = {"DB_TP": (14.0, 14.0, 15.0), "Web": (9.0, 9.0, 9.0), "Mail": (3.3
 """Its Table 4, by FIRST_SAMPLES."""
 PAPERS_HOURS = 47.6
 """Of Binsearch with Seeding on DB_TP, the least of its Figure 8 (section 5.3.2)."""
-PAPERS = ("linear", "linear+seed", "binsearch", PEER, "model", "model+seed")
+PAPERS = ("linear", "linear+seed", "binsearch", PEER, "model")
 
 Lines = Mapping[str, Sequence[tuple[float, float]]]
 """By name: a target, and mean hours."""

@@ -79,7 +79,7 @@ def _learned(kept: KeptSurface, response: Response) -> None:
 
 def foretold(sample: Sample, visit: Visit) -> Sample:
     """With what was predicted of it, where its response did not say what it began with."""
-    if sample.expected is not None or visit.spread is None:
+    if sample.expected is not None:
         return sample
     return replace(sample, expected=visit.expected, spread=visit.spread)
 

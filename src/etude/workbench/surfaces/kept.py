@@ -293,12 +293,12 @@ def _sample(member: Mapping[str, Any], cells: set[Cell]) -> Sample:
 
 
 def _expected(member: Mapping[str, Any]) -> tuple[float | None, float | None, bool]:
-    expected, spread = member.get("expected"), member.get("spread")
-    if expected is None or spread is None:
-        return None, None, False
-    if not (0 < _number(expected) < math.inf and 0 < _number(spread) < math.inf):
+    expected, spread = (
+        None if member.get(name) is None else _number(member[name]) for name in ("expected", "spread")
+    )
+    if not all(each is None or 0 < each < math.inf for each in (expected, spread)):
         raise ValueError(f"expected {expected!r}, spread {spread!r}")
-    return _number(expected), _number(spread), bool(member.get("counted", False))
+    return expected, spread, bool(member.get("counted", False))
 
 
 def _number(value: Any) -> float:

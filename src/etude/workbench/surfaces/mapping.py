@@ -29,6 +29,8 @@ LEAST_SPREAD = 0.02
 """Standard deviation of the log of a response that a prediction is trusted to at most."""
 BELIEVED = 4.0
 """Predictions that count as having come as true as they said, before any was tried."""
+LEAST_WIDENING = 1.2
+"""How much too small the spread is where it is smallest, which is where cells are left out."""
 RECENT = 30
 """Of the last so many predictions it is looked at how true they came."""
 FIRST = 2
@@ -47,7 +49,7 @@ class Rules:
     skip: bool = False
     """Whether cells that are predicted well enough are left unmeasured."""
     within: float = 0.10
-    confidence: float = 0.95
+    confidence: float = 0.90
     """Well enough: within this share of the truth, with this confidence."""
     checks: int = 5
     """So many predictions in a row must have come true before any is believed unmeasured."""
@@ -201,13 +203,14 @@ def _foretold(space: Space, measured: Sequence[Sample], at: int) -> Foretold | N
 
 
 def widening(space: Space, samples: tuple[Sample, ...]) -> float:
-    """Factor of all standard deviations, by how far predictions were off so far (prequential: Dawid 1984); 1 at least.
+    """Factor of all standard deviations, by how far predictions were off so far (prequential: Dawid 1984);
+    LEAST_WIDENING at least.
 
     Cells are left unmeasured where the spread is smallest, and so most often where it is too small: errors of left-out
     samples, by which a surrogate widens its own, do not know of that choice.
     """
     squares = [each.square for each in foretold(space, samples)]
-    return math.sqrt(max((BELIEVED + sum(squares)) / (BELIEVED + len(squares)), 1.0))
+    return math.sqrt(max((BELIEVED + sum(squares)) / (BELIEVED + len(squares)), LEAST_WIDENING**2))
 
 
 def predicted(space: Space, samples: tuple[Sample, ...], cells: Sequence[Cell]) -> Predicted | None:

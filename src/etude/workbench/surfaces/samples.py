@@ -42,9 +42,9 @@ class Sample:
     why: str = ""
     """What stood in the way, or what it was predicted from."""
     expected: float | None = None
-    """What was predicted before it was measured; None where nothing was, or but another cell's response."""
+    """What was expected before it was measured; None where nothing was."""
     spread: float | None = None
-    """Standard deviation of its log; None as there."""
+    """Standard deviation of its log; None where it was but another cell's response."""
     counted: bool = False
     """Whether what was expected is part of `value`, `low` and `high`."""
 

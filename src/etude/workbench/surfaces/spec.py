@@ -272,7 +272,7 @@ def _rules(samples: Section, space: Space) -> Rules:
         samples.share("error"),
         samples.flag("skip"),
         samples.share("within", 0.10) or 0.10,
-        samples.share("confidence", 0.95) or 0.95,
+        samples.share("confidence", 0.90) or 0.90,
         int(samples.number("checks", 5.0, least=0.999) or 5),
         cells[0] if cells else None,
         int(samples.number("seed", 0, least=-1) or 0),

@@ -49,7 +49,7 @@ def weight_of_seed(off: float, spread: float) -> float:
     this distance, in log rate, from the prediction. The farther, the less."""
     near = _PREDICTED * float(stats.t.pdf(off, _FREEDOM, 0.0, spread))
     counted = near / (near + (1 - _PREDICTED) / 5.0)
-    return counted * (_FREEDOM - 2) / (_FREEDOM * spread**2 + off**2)
+    return counted * (_FREEDOM - 1) / (_FREEDOM * spread**2 + off**2)
 
 
 def seed_of(task: Task) -> Seed:
