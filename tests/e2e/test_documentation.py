@@ -58,6 +58,25 @@ def test_the_page_of_profiles_runs_as_it_is_printed(tmp_path: Path) -> None:
     assert (tmp_path / "both.png").stat().st_size > 5000
 
 
+def test_the_page_of_surfaces_runs_as_it_is_printed(tmp_path: Path) -> None:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    page = (ROOT / "docs" / "surfaces.md").read_text()
+    for name, text in re.findall(r"^```toml\n# (\S+\.toml)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text)
+    lines = [
+        line[2:] for _, text in BLOCK.findall(page) for line in text.splitlines() if line.startswith("$ ")
+    ]
+    assert len(lines) == 4
+    for line in lines:
+        words = ["sh", "-c", line]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == (1 if "db_tp" in line else 0), (line, done.stdout, done.stderr)
+    assert (tmp_path / "db_tp-figures" / "surface.png").stat().st_size > 5000
+    assert '"format": "etude-surface"' in (tmp_path / "sums.json").read_text()
+
+
 def test_links_between_the_documents_lead_somewhere() -> None:
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
