@@ -208,8 +208,9 @@ def test_whatever_ends_it_the_cells_are_kept(
     shown = capsys.readouterr()
     assert shown.err.strip().endswith(said)
     assert shown.out == ""
+    here = Path.cwd()
     monkeypatch.undo()
-    monkeypatch.chdir(Path("r").resolve().parent)
+    monkeypatch.chdir(here)
     simulated(etude, "-q")
     assert len(lines(Path("r"))) == 4
 
