@@ -137,7 +137,7 @@ def server(directory: Path, workers: str, more: str = "") -> None:
     """The example's, on a port of its own, with shorter trials; with 3 workers it does not start."""
     text = (EXAMPLES / "surface" / "known-server.toml").read_text()
     for old, new in (
-        ("18420", str(PORT)), ('"10 s"', '"1 s"'), ("--window 0.5 --warm-up 0.5", "--window 0.25 --warm-up 0.1"),
+        ("18420", str(PORT)), ('"20 s"', '"1 s"'), ("--window 1 --warm-up 2", "--window 0.25 --warm-up 0.1"),
         ("--drain 1", "--drain 0.2"), ("{workers} --law", "{workers} $([ {workers} = 3 ] && echo --none) --law"),
     ):  # fmt: skip
         assert old in text
