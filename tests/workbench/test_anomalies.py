@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from etude.workbench.anomalies import findings, hysteretic, overloads
+from etude.workbench.anomalies import collapsing, findings, hysteretic, overloads
 from etude.workbench.policies.belief.evidence import Evidence
 from etude.workbench.task import Trial
 from etude.workbench.window import Window
@@ -129,3 +129,16 @@ def test_a_load_is_slower_after_an_overload_by_more_than_chance_and_by_a_third()
     spread = math.sqrt(2 * (0.1**2 + 0.03**2))
     assert named(math.exp(2.7 * spread), 0.1)
     assert not named(math.exp(2.4 * spread), 0.1)
+
+
+def answering(load: float, completed: int, seconds: float) -> Trial:
+    window = Window(seconds, round(load * seconds), completed, 0, 0.01)
+    return Trial(load, seconds, (window,), seconds)
+
+
+def test_fewer_answers_at_more_load_are_a_collapse_where_luck_does_not_explain_them() -> None:
+    found = collapsing([answering(200, 2000, 10), answering(400, 1500, 10)])
+    assert found is not None
+    assert found.what == "at 400 it answers 150/s, fewer than the 200/s at 200"
+    assert collapsing([answering(200, 2000, 10), answering(400, 1850, 10)]) is None, "no tenth"
+    assert collapsing([answering(200, 200, 1), answering(400, 165, 1)]) is None, "the luck of one second"

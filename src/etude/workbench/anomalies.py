@@ -106,13 +106,16 @@ def non_monotone(known: Sequence[Evidence]) -> Finding | None:
 
 
 def collapsing(trials: Sequence[Trial]) -> Finding | None:
-    """More load, and less is answered than at a lower load."""
+    """More load, and less is answered than at a lower load: by a tenth, and by more than the luck of counts."""
     ran = [trial for trial in trials if trial.of_server and trial.ran_s > 0]
-    done = sorted((trial.load, sum(w.completed for w in trial.windows) / trial.ran_s) for trial in ran)
-    for at, (load, rate) in enumerate(done):
-        below = [(more, lower) for lower, more in done[:at]]
-        if below and rate < 0.9 * max(below)[0] and rate < 0.9 * load:
-            more, lower = max(below)
+    done = sorted((trial.load, sum(w.completed for w in trial.windows), trial.ran_s) for trial in ran)
+    for at, (load, count, ran_s) in enumerate(done):
+        if not at:
+            continue
+        lower, most, most_s = max(done[:at], key=lambda each: each[1] / each[2])
+        rate, more = count / ran_s, most / most_s
+        luck = SURE * math.sqrt(more / ran_s + more / most_s)
+        if rate < min(0.9 * more, more - luck, 0.9 * load):
             text = f"at {load:g} it answers {rate:.4g}/s, fewer than the {more:.4g}/s at {lower:g}"
             return Finding("non-monotone", text)
     return None
