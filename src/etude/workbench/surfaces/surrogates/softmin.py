@@ -11,24 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import optimize
 
 from etude.workbench.surfaces.factors import Cell, Factor, Floats, Space
 from etude.workbench.surfaces.samples import Known
-from etude.workbench.surfaces.surrogate import Predicted
-from etude.workbench.surfaces.surrogates.process import (
-    Alone,
-    Data,
-    Prior,
-    Process,
-    fitted,
-    learned,
-    left_out,
-    widened,
-)
+from etude.workbench.surfaces.surrogates.around import Around
+from etude.workbench.surfaces.surrogates.process import Alone, Data, Prior, fitted
 
 LEAST = 4
 """Samples."""
@@ -115,52 +106,13 @@ class Limits:
         return design, which
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A Fit."""
-
-    limits: Limits
-    believed: Believed
-    coefficients: Floats
-    process: Process
-    name: str
-
-    def predict(self, cells: Sequence[Cell]) -> Predicted:
-        found = self._alone(cells)
-        return Predicted(found.log, found.sd * self._widened)
-
-    def learned(self, cells: Sequence[Cell], among: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-        """See plans.Learning."""
-
-        def basis(of: Sequence[Cell]) -> Floats:
-            return _straight(self.limits, self.believed, self.coefficients, of)[1]
-
-        return learned(self.process, basis, cells, among, pending)
-
-    @cached_property
-    def left_out(self) -> Predicted:
-        """Of each sample from the others."""
-        return left_out(self.process, self._without)
-
-    def _alone(self, cells: Sequence[Cell]) -> Predicted:
-        return self.process.predict(cells, *_straight(self.limits, self.believed, self.coefficients, cells))
-
-    def _without(self, at: int) -> Alone:
-        known = self.process.data.known.without(at)
-        return _fitted(self.limits, known, self.believed, self.name, self)._alone
-
-    @cached_property
-    def _widened(self) -> float:
-        return widened(self.process.data.known, self.left_out)
-
-
 @dataclass(frozen=True)
 class SoftMinimum:
     """A Surrogate."""
 
     name: str = "softmin"
 
-    def fit(self, space: Space, known: Known) -> Fitted | None:
+    def fit(self, space: Space, known: Known) -> Around | None:
         if len(known.cells) < LEAST:
             return None
         limits = Limits(space)
@@ -169,16 +121,25 @@ class SoftMinimum:
 
 
 def _fitted(
-    limits: Limits, known: Known, believed: Believed, name: str, near: Fitted | None = None
-) -> Fitted:
-    """`near`: a fit to nearly the same samples."""
+    limits: Limits,
+    known: Known,
+    believed: Believed,
+    name: str,
+    near: tuple[Floats, Floats] | None = None,
+) -> Around:
+    """`near`: coefficients and the process's logs of a fit to nearly the same samples."""
     higher = believed.means + 1.0 * (np.arange(limits.size) == 0)
-    starts = [believed.means, higher] if near is None else [near.coefficients]
+    starts = [believed.means, higher] if near is None else [near[0]]
     coefficients = _coefficients(limits, known, believed, starts)
-    mean, basis = _straight(limits, believed, coefficients, known.cells)
+    straight = partial(_straight, limits, believed, coefficients)
+    mean, basis = straight(known.cells)
     data = Data(limits.space, known, known.log - mean, basis)
-    process = fitted(data, RESIDUE, None if near is None else near.process.logs)
-    return Fitted(limits, believed, coefficients, process, name)
+    process = fitted(data, RESIDUE, None if near is None else near[1])
+
+    def without(at: int) -> Alone:
+        return _fitted(limits, known.without(at), believed, name, (coefficients, process.logs)).alone
+
+    return Around(name, process, straight, without)
 
 
 def _straight(
