@@ -1,6 +1,7 @@
 """Surfaces mapped and approximated on simulated systems: the policies of "Cutting Corners", MLRsearch and ours.
 
-python bench/workbench/surface.py [--quick] [--maps N] [--seed N] [--processes N] [--figures DIR] [--record FILE]
+python bench/workbench/surface.py [--quick | --judged] [--maps N] [--seed N] [--processes N] [--figures DIR]
+                                  [--record FILE]
 
 Each map has a system of its own, drawn from the seed (a new one unless given, and printed); all mappers map the same
 systems. By default 20 maps of each surface, a tenth as many where hours are shown over what is asked for: under 40
@@ -80,11 +81,14 @@ class Extent:
     seeds: int
 
 
-def extent(maps: int, quick: bool) -> Extent:
-    """All of it, or only what shows that it runs."""
+def extent(maps: int, quick: bool, judged: bool) -> Extent:
+    """All of it, only what is judged, or only what shows that it runs."""
     if quick:
         few = (("batches", 8),)
         return Extent(1, 1, ("DB_TP", "Mail"), few, (0.95,), (0.90,), (0.10,), (OURS, PEER), ("DB_TP",), 1)
+    if judged:
+        seeds = max(fits.SEEDS // 4, 1)
+        return Extent(maps, 1, (*FOUR, THRASH), (), (), (), (), (), fits.LAWS, seeds)
     larger = (("cached", 40), ("batches", 40))
     return Extent(
         maps,
@@ -161,7 +165,7 @@ def main() -> int:
     """Map, print the page, and write it where asked; the exit code is 1 when something was not reached."""
     options = _options()
     start = time.monotonic()
-    of = extent(options.maps, options.quick)
+    of = extent(options.maps, options.quick, options.judged)
     peer = mlrsearch_peer.installed()
     if peer is None:
         print(f"bench: pip cannot install {mlrsearch_peer.PINNED}: left out", file=sys.stderr)
@@ -199,6 +203,7 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="one map of few: only shows that it runs")
+    parser.add_argument("--judged", action="store_true", help="without larger surfaces and Figures 9 and 10")
     parser.add_argument("--maps", type=int, default=20, help="of each surface (default %(default)s)")
     parser.add_argument(
         "--seed", type=int, default=secrets.randbelow(2**31), help="of all systems (default: a new one)"
