@@ -1,6 +1,25 @@
 """Everything here starts the real thing; `real` is importable beside the tests."""
 
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tracing() -> Iterator[None]:
+    """The kernel's tracepoints, which bpftrace looks up: a machine may have come up without them."""
+    place = Path("/sys/kernel/tracing")
+    alone = "PYTEST_XDIST_WORKER" not in os.environ and os.geteuid() == 0
+    wanted = alone and place.is_dir() and not any(place.iterdir())
+    mounted = (
+        wanted and not subprocess.run(["mount", "-t", "tracefs", "nodev", str(place)], check=False).returncode
+    )
+    yield
+    if mounted:
+        subprocess.run(["umount", str(place)], check=False)
