@@ -139,7 +139,8 @@ def server(directory: Path, workers: str, more: str = "") -> None:
     text = (EXAMPLES / "surface" / "known-server.toml").read_text()
     for old, new in (
         ("18420", str(PORT)), ('"20 s"', '"1 s"'), ("--window 1 --warm-up 2", "--window 0.25 --warm-up 0.1"),
-        ("--drain 1", "--drain 0.2"), ("exec etude-engine", f"exec {Path(sys.executable).parent}/etude-engine"), ("{workers} --law", "{workers} $([ {workers} = 3 ] && echo --none) --law"),
+        ("--drain 1", "--drain 0.2"), ("exec etude-engine", f"exec {Path(sys.executable).parent}/etude-engine"),
+        ("{workers} --law", "{workers} $([ {workers} = 3 ] && echo --none) --law"),
     ):  # fmt: skip
         assert old in text
         text = text.replace(old, new)
