@@ -93,10 +93,6 @@ class KeptSurface(Record):
             if order not in self._forgotten and sample.cell not in without
         ]
 
-    def place(self, name: str, parameters: Mapping[str, str]) -> Path:
-        """A cell's directory, by its name."""
-        return super().place(name, parameters)
-
     def cell_place(self, cell: Cell) -> Path:
         """Its directory."""
         space = self.charted.space

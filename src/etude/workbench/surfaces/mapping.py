@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from etude.workbench.surfaces import plans
-from etude.workbench.surfaces.factors import Cell, Space
+from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.samples import Sample, known
 from etude.workbench.surfaces.surrogate import Predicted
 from etude.workbench.surfaces.surrogates.choose import Choice, Chosen
@@ -119,7 +119,7 @@ def planned(space: Space, rules: Rules) -> tuple[Cell, ...]:
 
 
 @lru_cache(maxsize=8)
-def _planned(factors: tuple, without: frozenset[Cell], rules: Rules) -> tuple[Cell, ...]:  # type: ignore[type-arg]
+def _planned(factors: tuple[Factor, ...], without: frozenset[Cell], rules: Rules) -> tuple[Cell, ...]:
     space = Space(factors, without)
     if rules.plan == "one-at-a-time":
         return plans.one_factor(space, rules.base or middle(space))
@@ -137,7 +137,7 @@ def middle(space: Space) -> Cell:
 
 
 @lru_cache(maxsize=64)
-def _fitted(factors: tuple, samples: tuple[Sample, ...]) -> Choice | None:  # type: ignore[type-arg]
+def _fitted(factors: tuple[Factor, ...], samples: tuple[Sample, ...]) -> Choice | None:
     data = known(samples)
     return Chosen().fit(Space(factors), data) if len(data.cells) >= FIRST else None
 
