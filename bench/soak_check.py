@@ -114,6 +114,12 @@ class Check:
         self.tids = {
             each["thread"]: each["tid"] for each in columns.index["meta"] if each["what"] == "thread"
         }
+        pids = {each["process"]: each["pid"] for each in columns.index["meta"] if each["what"] == "process"}
+        self.threads = {
+            (pids[each["process"]], each["tid"]): each["thread"]
+            for each in columns.index["meta"]
+            if each["what"] == "thread"
+        }
         self.main: dict[int, int] = {}
         self.thread_of: dict[int, int] = {}
         self.before: dict[int, Calls] = {}
@@ -303,7 +309,8 @@ class Check:
             killed = int(row["flags"]) & MORTAL
             made = int(row["done"]) if killed else int(row["begun"])
             if come < made:
-                thread = self.thread_of.get(lane, -1)
+                # A lane of which every call was dropped was in no thread of the trace.
+                thread = self.thread_of.get(lane, self.threads.get((int(row["pid"]), int(row["tid"])), -1))
                 self._lost(thread, lane, made - come, f"at the end ({come} of {made})")
             elif come > made and killed and come <= int(row["begun"]):
                 self.found.unfinished += 1
