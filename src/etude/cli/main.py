@@ -22,6 +22,7 @@ VERBS = {
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "peak": "the highest load that a server bears, with a stated confidence, at the least bench time: --rehearse",
     "surface": "a response over configurations: which cells to measure, what lies between, what limits: SPEC.toml",
+    "boot-resume": "go on with scripts behind a restart of the machine: install | remove | status",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
     "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
     "io sweep": "the I/O benchmark at one size after another: results, reading, figures",
@@ -165,9 +166,10 @@ def _description(verb: str) -> str:
 
 
 def _module(verb: str):  # type: ignore[no-untyped-def]  # each verb's module: add_arguments, run
+    import re
     from importlib import import_module
 
-    return import_module(f"etude.cli.{verb.replace(' ', '_')}")
+    return import_module(f"etude.cli.{re.sub('[ -]', '_', verb)}")
 
 
 def _run(verb: str, arguments: list[str]) -> int:

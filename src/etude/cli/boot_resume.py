@@ -1,0 +1,85 @@
+"""Go on with scripts behind a restart of the machine: install, remove, or show what does that at boot.
+
+What is gone on with, when it is refused, and how to go on by hand: docs/reboot.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+WHAT = ("install", "remove", "status", "resume")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude boot-resume`."""
+    parser.add_argument(
+        "what",
+        choices=WHAT,  # resume is what happens at boot
+        metavar="install|remove|status",
+        help="install: have systemd (or /etc/rc.local) go on at boot with a script that restarts the machine, or was "
+        "cut short; remove: undo that; status: whether it is installed (exit code 1: it is not), what waits for "
+        "the next boot, and what the boot loader offers",
+    )
+    parser.add_argument("--json", action="store_true", help="print the status as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do it."""
+    from etude.errors import UsageError
+    from etude.testbed.boot import unit
+
+    if options.json and options.what != "status":
+        raise UsageError("--json is for status")
+    if options.what == "resume":
+        return _resume()
+    if options.what == "install":
+        _tell(unit.install())
+        for doubt in unit.doubts():
+            print(f"Note: what runs as root at boot can be changed by others: {doubt}")
+        return 0
+    if options.what == "remove":
+        unit.remove()
+        print("Nothing goes on at boot any more.")
+        return 0
+    return _status(json=options.json)
+
+
+def _resume() -> int:
+    from etude.testbed.boot import record
+    from etude.testbed.boot.resume import become, resume
+
+    if not record.path().exists():
+        print("Nothing waits for a boot.")
+        return 0
+    become(resume(lambda line: print(f"etude: {line}", file=sys.stderr, flush=True)))
+    return 0
+
+
+def _status(*, json: bool) -> int:
+    from etude.testbed.boot.standing import standing
+
+    found = standing()
+    if json:
+        import json as text
+        from dataclasses import asdict
+
+        document = asdict(found)
+        if document["waits"]:
+            del document["waits"]["environment"]  # it may hold what is to be read by root alone
+        print(text.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        _tell(found.unit)
+        print("\n".join(found.lines()))
+    return 0 if found.unit.installed else 1
+
+
+def _tell(status: object) -> None:
+    from etude.testbed.boot.unit import Status
+
+    assert isinstance(status, Status)
+    if status.installed:
+        print(f"Goes on at boot: {status.file} ({status.by}).")
+    else:
+        why = f": {status.file} {status.why}" if status.why else ""
+        print(f"Does not go on at boot{why}. etude boot-resume install")

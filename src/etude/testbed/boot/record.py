@@ -1,0 +1,247 @@
+"""The resume record: what to go on with at boot. One a machine, root's alone, on disk before the machine restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError, MachineRefuses
+from etude.results.writer import replace_json
+from etude.testbed import tree
+from etude.testbed.boot.trust import trusted
+
+FORMAT, VERSION = "etude-resume", 1
+DIRECTORY_VARIABLE = "ETUDE_BOOT_DIRECTORY"
+DEFAULT_DIRECTORY = "/var/lib/etude"
+NAME, STOPPED = "resume.json", "resume.json.stopped"
+MOST_BOOTS = 3
+"""Boots in a row that may bring nothing new."""
+MOST_SEEN = 1000
+
+# The session that these speak of ends with the machine. All others are kept: what is measured may depend on them, and
+# be it on their mere size.
+OF_A_SESSION = re.compile(
+    "DBUS_SESSION_BUS_ADDRESS|DISPLAY|ETUDE_ENTRY|ETUDE_SETTLED|INVOCATION_ID|JOURNAL_STREAM|LISTEN_[A-Z]+|"
+    "MANAGERPID|NOTIFY_SOCKET|SSH_[A-Z_]+|STY|SYSTEMD_EXEC_PID|TMUX|TMUX_PANE|WATCHDOG_[A-Z]+|WAYLAND_DISPLAY|"
+    "WINDOWID|XAUTHORITY|XDG_RUNTIME_DIR|XDG_SESSION_[A-Z]+"
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What to run at boot, and how often that brought nothing new. Members as in docs/reboot.md."""
+
+    words: list[str]
+    state: str
+    results: str
+    directory: str
+    environment: dict[str, str]
+    program: list[str]
+    entry: str | None = None
+    boot_id: str = ""
+    boots: int = 0
+    progress: str = ""
+    seen: list[str] = field(default_factory=list)
+    most_boots: int = MOST_BOOTS
+
+
+def directory() -> Path:
+    """Where the record is: `ETUDE_BOOT_DIRECTORY`, else /var/lib/etude."""
+    return Path(os.path.abspath(os.environ.get(DIRECTORY_VARIABLE) or DEFAULT_DIRECTORY))
+
+
+def path() -> Path:
+    """The record's file."""
+    return directory() / NAME
+
+
+def stopped_path() -> Path:
+    """Where a record is put that is given up."""
+    return directory() / STOPPED
+
+
+def register(
+    words: Sequence[str],
+    state: str | os.PathLike[str],
+    results: str | os.PathLike[str],
+    *,
+    entry: str | None = None,
+    most_boots: int = MOST_BOOTS,
+) -> None:
+    """See to it that `etude WORDS` runs after the next boot, if `state` may be believed then.
+
+    What was counted for the same results goes on being counted.
+
+    Raises:
+        MachineRefuses: it cannot be written, or other results wait for a boot.
+    """
+    new = Record(
+        words=list(words),
+        state=os.path.abspath(state),
+        results=os.path.abspath(results),
+        directory=os.getcwd(),
+        environment=_environment(),
+        program=[
+            sys.executable,
+            "-P",
+            "-m",
+            "etude.cli.main",
+        ],  # -P: nothing is imported from where it is run
+        entry=entry,
+        boot_id=boot_id(),
+        most_boots=most_boots,
+    )
+    old = _waiting()
+    if old is not None and old.results == new.results:
+        new = replace(new, boots=old.boots, progress=old.progress, seen=old.seen)
+    elif old is not None and os.path.exists(old.state):
+        raise MachineRefuses(
+            f"{path()}: the results in {old.results} wait for the next boot; go on with them first "
+            f"(etude run {old.state}), or remove that record"
+        )
+    write(new)
+
+
+def write(record: Record) -> None:
+    """Put a record in its place: it is on disk when this returns.
+
+    Raises:
+        MachineRefuses: it cannot be written.
+    """
+    where = path()
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+    except OSError as error:
+        raise MachineRefuses(f"{where.parent}: cannot be made: {error.strerror}; become root") from None
+    written = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    document = {"format": FORMAT, "version": VERSION, "written": written, **asdict(record)}
+    try:
+        replace_json(where, document, mode=0o600)
+        sync_directory(where.parent)
+    except OSError as error:
+        raise MachineRefuses(
+            f"{where}: cannot be written: {error.strerror}; free space, or become root"
+        ) from None
+    except MachineRefuses as refusal:
+        raise MachineRefuses(
+            f"{where}: cannot be written ({refusal.__cause__}); free space, or become root"
+        ) from None
+
+
+def load() -> Record:
+    """The record, once it is known that nobody but root wrote it.
+
+    Raises:
+        InputError: it is missing, another could have written it, or it is damaged or of a newer version.
+    """
+    where = path()
+    trusted(where)
+    document = read_object(where)
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        raise InputError(
+            f'{where}: is no record of version {VERSION} ("format": "{FORMAT}"); use the Étude that wrote it'
+        )
+    try:
+        record = Record(**{name: document[name] for name in Record.__dataclass_fields__})
+    except KeyError as error:
+        raise InputError(f"{where}: lacks {error}; was it edited?") from None
+    if wrong := _wrong(record):
+        raise InputError(f"{where}: {wrong} is not of its kind; was it edited?")
+    return record
+
+
+def forget() -> None:
+    """Nothing is to be gone on with any more; neither is what was given up."""
+    for name in (path(), stopped_path()):
+        name.unlink(missing_ok=True)
+
+
+def give_up() -> Path:
+    """Put the record aside for good; returns its new place."""
+    os.replace(path(), stopped_path())
+    sync_directory(directory())
+    return stopped_path()
+
+
+def boot_id(root: Path = Path("/")) -> str:
+    """The kernel's name for this boot; empty where it has none."""
+    return tree.read_text(root, "proc/sys/kernel/random/boot_id") or ""
+
+
+def read_object(where: Path) -> dict[str, Any]:
+    """A file that holds a JSON object; a link is not followed.
+
+    Raises:
+        InputError: it holds none.
+    """
+    try:
+        with open(os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb") as file:
+            document = json.loads(file.read())
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: cannot be read as JSON: {error}; was it cut short?") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{where}: holds no JSON object; was it edited?")
+    return document
+
+
+def sync_directory(where: Path) -> None:
+    """Make the names in a directory survive the machine: a renamed file's name is not synced with the file."""
+    file = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _waiting() -> Record | None:
+    try:
+        return load()
+    except InputError:
+        return None
+
+
+def _wrong(record: Record) -> str | None:
+    """The first member that is not of its kind."""
+
+    def texts(value: object) -> bool:
+        return isinstance(value, list) and all(isinstance(each, str) and "\0" not in each for each in value)
+
+    fine = {
+        "words": texts(record.words),
+        "state": texts([record.state]),
+        "results": texts([record.results]),
+        "directory": texts([record.directory]),
+        "environment": isinstance(record.environment, dict) and texts(list(record.environment.values())),
+        "program": texts(record.program) and bool(record.program),
+        "entry": record.entry is None or texts([record.entry]),
+        "boots": type(record.boots) is int and record.boots >= 0,
+        "progress": texts([record.progress]),
+        "seen": texts(record.seen),
+        "most_boots": type(record.most_boots) is int and record.most_boots >= 1,
+    }
+    return next((name for name, right in fine.items() if not right), None)
+
+
+def _environment() -> dict[str, str]:
+    """The one that Étude was started in, rather than what became of it since; values that are no UTF-8 are left out."""
+    try:
+        pairs = [entry.partition(b"=") for entry in Path("/proc/self/environ").read_bytes().split(b"\0")]
+    except OSError:
+        pairs = [(os.fsencode(name), b"=", os.fsencode(value)) for name, value in os.environ.items()]
+    kept = {}
+    for name, sign, value in pairs:
+        try:
+            if sign and not OF_A_SESSION.fullmatch(name.decode()):
+                kept[name.decode()] = value.decode()
+        except UnicodeDecodeError:
+            continue
+    return kept
