@@ -33,6 +33,17 @@ class MachineRefuses(EtudeError):
     exit_code = 5
 
 
+class Restarting(EtudeError):
+    """The machine is to be restarted, and the experiment goes on afterwards; what was measured is on disk."""
+
+    exit_code = 6
+
+    def __init__(self, entry: str) -> None:
+        """`entry`: of the boot loader; empty for its default."""
+        super().__init__(f"restarting into {entry}" if entry else "restarting")
+        self.entry = entry
+
+
 class Interrupted(EtudeError):
     """Ended by a signal; what was measured is on disk."""
 

@@ -263,7 +263,9 @@ def test_a_metric_has_a_name_perhaps_a_unit_and_an_expression(
 
 
 def test_the_ways_of_caches_are_those_of_the_paper_and_two_more() -> None:
-    assert [parse_cache(f" {way} ") for way in CACHE_WAYS] == list(CACHE_WAYS)
+    assert [parse_cache(f" {way}  /a 'b c' ") for way in CACHE_WAYS] == [
+        (way, ("/a", "b c")) for way in CACHE_WAYS
+    ]
     assert " ".join(CACHE_WAYS) == "none warm chill drop remount remount+chill reboot reboot+chill"
 
 

@@ -109,11 +109,11 @@ def test_the_figure_of_the_paper_is_a_flat_program() -> None:
             "INTERLEAVE @3|TEST a 1 @2|END_TEST @1|END_INTERLEAVE @0",
         ),
         (
-            "TEST a 1\nPURPOSE p\nEXPECT e\nCACHE warm\nMETRIC r:B/s (\\d+)\nPRESETUP 1\nSETUP 2\n"
+            "TEST a 1\nPURPOSE p\nEXPECT e\nCACHE warm\nBOOT b\nREBOOT\nMETRIC r:B/s (\\d+)\nPRESETUP 1\nSETUP 2\n"
             "EXEC 3\nCLEANUP 4\nPOSTCLEANUP 5\nVAR A=1\nFOR I=1 TO 2\nSYSTEM 6\nEXEC 7\n"
             "DONE\nCHECKPOINT f\nSTOP\nDONE",
-            "TEST a 1 @17|PURPOSE p|EXPECT e|CACHE warm|METRIC r:B/s (\\d+)|PRESETUP 1|SETUP 2|EXEC 3|"
-            "CLEANUP 4|POSTCLEANUP 5|VAR A=1|FOR I=1 TO 2 @15|SYSTEM 6|EXEC 7|NEXT @11|"
+            "TEST a 1 @19|PURPOSE p|EXPECT e|CACHE warm|BOOT b|REBOOT|METRIC r:B/s (\\d+)|PRESETUP 1|SETUP 2|EXEC 3|"
+            "CLEANUP 4|POSTCLEANUP 5|VAR A=1|FOR I=1 TO 2 @17|SYSTEM 6|EXEC 7|NEXT @13|"
             "CHECKPOINT f|STOP|END_TEST @0",
         ),
     ],
@@ -272,6 +272,8 @@ WRONG = [
     ("TEST a 10 \\\n  1 getstats \\\n  'x\nDONE", 3, "'x", "the ' is not closed"),
     ("TEST %FS% 10\n", 1, "TEST %FS% 10", "TEST is never closed; expected DONE before the end"),
     # CACHE and METRIC
+    ("TEST a 1\nBOOT\nDONE", 2, "", "expected an entry of the boot loader behind BOOT"),
+    ("TEST a 1\nCACHE remount\nDONE", 2, "", "CACHE: expected the data set whose file system is mounted"),
     ("TEST a 1\nCACHE\nDONE", 2, "", "CACHE: expected one of none, warm, chill, drop, remount"),
     ("TEST a 1\nCACHE cold\nDONE", 2, "cold", "reboot, reboot+chill, found 'cold'"),
     ("TEST a 1\nCACHE Warm\nDONE", 2, "Warm", "found 'Warm'; did you mean warm?"),
@@ -347,6 +349,7 @@ def test_each_directive_is_used_and_misused_above() -> None:
             "INCLUDE",
             "OPTINCLUDE",
             "INCLUDEPATH",
+            "REBOOT",
         ):  # ECHO takes all; tests/script/test_source.py
             assert f"{word} " in wrong or f"{word}\n" in wrong, word
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import NotedWorld, reloaded
+from worlds import NotedWorld, reload, reloaded
 
-from etude.errors import CommandFailed
+from etude.errors import CommandFailed, Restarting
 from etude.script.checkpoint import fits
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
@@ -30,6 +30,7 @@ simple = st.one_of(
     st.builds("VAREX {}=%THREADS% * 2".format, names),
     st.builds("SYSTEM {}".format, words),
     st.just("CHECKPOINT f"),
+    st.builds("REBOOT {}".format, st.sampled_from(["", "other"])),
 )
 within = st.one_of(
     simple,
@@ -37,7 +38,7 @@ within = st.one_of(
         st.builds(f"{d} {{}}".format, words)
         for d in ("PRESETUP", "SETUP", "EXEC", "EXEC", "CLEANUP", "POSTCLEANUP")
     ),
-    st.just("CACHE warm"),
+    st.sampled_from(["CACHE warm", "CACHE reboot", "CACHE drop data", "BOOT other"]),
     st.just("PURPOSE why"),
 )
 threads = st.sampled_from(["THREADS=1", "THREADS=3"])
@@ -102,3 +103,29 @@ def test_a_script_stopped_anywhere_goes_on_as_if_it_had_not_been(text: str, at: 
     whole = play_in_parts(program, lambda step: False)
     assert play_in_parts(program, lambda step: step == at) == whole
     assert play_in_parts(program, lambda step: True) == whole, "stopped before each of its steps"
+
+
+def play_with_restarts(program: Program) -> tuple[list[str], str]:
+    """The story and the ending, each restart ending the machine, which goes on from the state that was kept."""
+    state, world = State(seed=5), NotedWorld(fails_sometimes, restarts=True)
+    machine, steps = Machine(program, state, world), 0
+    while not machine.done:
+        try:
+            machine.step()
+        except Restarting:
+            machine = Machine(program, reload(world.saved[-1][1]), world)
+        except (CommandFailed, ScriptError) as error:
+            return world.story, str(error)
+        if (steps := steps + 1) > 4 * MOST_STEPS:
+            return world.story, "endless"
+    return world.story, "done"
+
+
+@settings(max_examples=120, deadline=None)
+@given(scripts)
+def test_a_script_goes_on_behind_each_restart_as_if_the_machine_had_only_paused(text: str) -> None:
+    program = parse_text(f"{text}\nECHO %RESTORE%" if "REBOOT" not in text else text)
+    whole, ending = play_in_parts(program, lambda step: False)
+    found, found_ending = play_with_restarts(program)
+    if "endless" not in (ending, found_ending):
+        assert (found, found_ending) == (whole, ending)

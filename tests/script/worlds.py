@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from etude.errors import CommandFailed
+from etude.errors import CommandFailed, Restarting
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program
@@ -30,6 +30,8 @@ class NotedWorld:
     environment: Mapping[str, str] = field(default_factory=lambda: {"HOME": "/home/me"})
     story: list[str] = field(default_factory=list)
     stopped: bool = False
+    restarts: bool = False
+    """A restart ends the machine, instead of only being noted."""
     stop_at: str = ""
     """A signal comes during the line that begins so."""
     saved: list[tuple[str, str]] = field(default_factory=list)
@@ -82,6 +84,15 @@ class NotedWorld:
 
     def checkpoint(self, path: str, state: State) -> None:
         self.saved.append((path, json.dumps(to_data(state))))
+
+    def needs_restart(self, test: Running) -> bool:
+        return not test.booted and ("reboot" in test.cache or bool(test.boot))
+
+    def restart(self, entry: str, state: State) -> None:
+        self._note(f"restart {entry}")
+        if self.restarts:
+            self.saved.append(("restart", json.dumps(to_data(state))))
+            raise Restarting(entry)
 
     def safe_point(self, state: State) -> None:
         self.safe.append(json.dumps(to_data(state)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
 from etude.cli.bounds import answer, read_bounds
+from etude.results.model import CACHE_WAYS
 
 if TYPE_CHECKING:
     from etude.report.across import Across
@@ -52,6 +53,21 @@ def _around(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--setup", metavar="LINE", help="once per test, before its first trial")
     group.add_argument("--prepare", metavar="LINE", help="before each trial")
     group.add_argument("--conclude", metavar="LINE", help="after each trial")
+    group.add_argument(
+        "--cool",
+        choices=CACHE_WAYS,
+        default="none",
+        metavar="WAY",
+        help="the state of the caches before each trial, brought about and looked at (docs/bench.md): "
+        + ", ".join(CACHE_WAYS),
+    )
+    group.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a file or directory of the data set, of which --cool tells how much is in memory; repeat for more",
+    )
     group.add_argument("--cleanup", metavar="LINE", help="once per test, after its last trial")
     group.add_argument(
         "-P",
@@ -277,7 +293,7 @@ def _tests(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a li
         )
     sweeps = combinations(options.parameter)
     hooks = {point: getattr(options, point) for point in ("setup", "prepare", "conclude", "cleanup")}
-    check_used(sweeps, [*options.commands, *(line for line in hooks.values() if line)])
+    check_used(sweeps, [*options.commands, *options.data, *(line for line in hooks.values() if line)])
     names = options.name or options.commands
     return [
         make_test(
@@ -290,6 +306,8 @@ def _tests(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a li
             inner=options.inner,
             metrics=tuple(options.metric),
             parameters=values,
+            cool=options.cool,
+            data=tuple(substitute(path, values) for path in options.data),
             **{point: line and substitute(line, values) for point, line in hooks.items()},
         )
         for name, command in zip(names, options.commands, strict=True)

@@ -23,6 +23,7 @@ VERBS = {
     "peak": "the highest load that a server bears, with a stated confidence, at the least bench time: --rehearse",
     "surface": "a response over configurations: which cells to measure, what lies between, what limits: SPEC.toml",
     "boot-resume": "go on with scripts behind a restart of the machine: install | remove | status",
+    "cool": "cool or warm the caches, and tell what of a data set is in memory",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
     "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
     "io sweep": "the I/O benchmark at one size after another: results, reading, figures",
@@ -49,6 +50,7 @@ exit codes:
   3      an input file is wrong
   4      a benchmark command failed and the policy is to stop
   5      the machine does not allow it: missing tool, permission, space
+  6      the machine is being restarted; it goes on after the boot
   128+n  ended by signal n; what was measured is on disk
 """
 
@@ -175,7 +177,7 @@ def _module(verb: str):  # type: ignore[no-untyped-def]  # each verb's module: a
 def _run(verb: str, arguments: list[str]) -> int:
     import gc
 
-    from etude.errors import EtudeError
+    from etude.errors import EtudeError, Restarting
 
     taken = getattr(_module(verb), "take_over", lambda words: None)(arguments)
     if taken is not None:
@@ -187,6 +189,10 @@ def _run(verb: str, arguments: list[str]) -> int:
     options.command_line = [f"etude {verb}", *arguments]
     try:
         code: int = _module(verb).run(options)
+    except Restarting as error:
+        from etude.cli.restarting import restart_now
+
+        return restart_now(error.entry, lambda why: _complain(str(why), why.exit_code))
     except EtudeError as error:
         return _complain(str(error), error.exit_code, getattr(error, "detail", ""))
     except BrokenPipeError:

@@ -172,6 +172,7 @@ def _test_lines(test: Planned) -> list[str]:
     if test.budget_s is not None:
         until += f", at most {test.budget_s:g} s of measuring"
     ways = f", cache {test.cache}" if test.cache != "none" else ""
+    ways += f", boot {test.boot}" if test.boot else ""
     together = f", interleaved (group {test.group})" if test.group is not None else ""
     head = f"{test.name}: {until}{workers}{ways}{together}"
     rule = [f"  until {' '.join(test.program)}"] if test.program else []

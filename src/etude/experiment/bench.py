@@ -66,6 +66,8 @@ class Bench:
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
     observe: Callable[[Event, Ledger], None]
+    measured: bool = False
+    """Something ran in this sitting: caches are no longer as the boot left them."""
     inner: dict[str, int] = field(default_factory=dict)
     """Launches per trial of each test, once known."""
     keepers: dict[str, EngineLike] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test
 from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
 from etude.results.model import signal_name
+from etude.testbed.cool.ways import REBOOTS
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Decision, Seen
@@ -78,6 +79,8 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
 
 def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
     """The first run of each test in this sitting: recorded, its output captured, not kept."""
+    if any(test.cool in REBOOTS and bench.ledger.trials(test.name) for test in tests):
+        return  # in the sitting before: here it would fill the caches that the boot has left empty
     shell = [shell_test(bench.plan.shell)] if bench.plan.shell else []
     for order, test in enumerate(block_order([*tests, *shell], 0, bench.plan.seed)):
         bench.tell("set-aside", test)

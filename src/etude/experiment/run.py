@@ -26,6 +26,8 @@ from etude.experiment.test import MetricPattern, Test
 from etude.results.reader import Results, load_results, read_experiment
 from etude.results.units import kind_of, unit_kept
 from etude.results.writer import directory_name, sole_writer
+from etude.testbed.boot import record, restart
+from etude.testbed.cool.ways import REBOOTS
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Decision
@@ -59,6 +61,8 @@ def run(
     Raises:
         EtudeError: as the classes of etude.errors say; what was measured is on disk.
     """
+    if any(test.cool in REBOOTS for test in plan.tests):
+        restart.check(None)
     path = new_directory(directory, plan.name)
     with sole_writer(path):
         if holds_results(path):
@@ -147,6 +151,7 @@ def _sit(
             measured = sum(len(rows) for rows in desk.ledger.measurements().values())
             bench.tell("resumed", detail=f"{measured} measurements on disk")
         decisions.extend(loop.run_groups(bench))
+        record.forget(path)
         return [decision.why for decision in decisions]
 
     verb = document["verb"] if " " in document["verb"] else "bench"

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from etude import __version__
-from etude.errors import EtudeError, InputError, Interrupted
+from etude.errors import EtudeError, InputError, Interrupted, Restarting
 from etude.experiment.bench import EngineLike, Sitting
+from etude.experiment.cooling import settled
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.ledger import Ledger
 from etude.results.model import METRICS, Measurement, signal_name
@@ -41,6 +42,13 @@ class Desk:
     def resumed(self) -> bool:
         """Whether there were sittings before."""
         return self.sitting.number > 1
+
+    @property
+    def restarted_into(self) -> str | None:
+        """The boot loader's entry that the sitting before restarted the machine into; empty for its default."""
+        before = self.document["sittings"][-2:-1]
+        how = str(before[0]["how_ended"]) if before and before[0]["boot_id"] != self.sitting.boot_id else ""
+        return how.removeprefix("restarting").removeprefix(" into ") if how.startswith("restarting") else None
 
     def save(self) -> None:
         """Put experiment.json on disk as it is now.
@@ -85,6 +93,8 @@ def sit(
         except EtudeError as raised:
             error = _as_interrupt(raised, watch)
             _finish(desk, str(error), [])
+            if isinstance(error, Restarting):
+                raise
             names = [test["name"] for test in document["tests"]]
             raise _told_where(error, path, any(map(ledger.kept, names)), go_on) from raised.__cause__
         except BaseException as error:
@@ -150,7 +160,7 @@ def new_document(
 
 def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
     """What failed after a signal, a clean-up say, failed because of it or does not matter as much."""
-    if watch.signal is None or isinstance(error, Interrupted):
+    if watch.signal is None or isinstance(error, Interrupted | Restarting):
         return error
     return Interrupted(watch.signal, f"ended by {signal_name(watch.signal)}; then: {error}")
 
@@ -187,6 +197,7 @@ def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) 
             "how_ended": None,
             "torn": list(torn),
             "machine": None if sitting.number == 1 else snapshot.take(),
+            "settled": settled(),
         }
     )
     return sitting

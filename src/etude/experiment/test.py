@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from etude.errors import UsageError
-from etude.results.model import METRICS
+from etude.results.model import CACHE_WAYS, METRICS
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,10 @@ class Test:
     metrics: tuple[MetricPattern, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     role: str = "test"
+    cool: str = "none"
+    """The state of the caches before each trial, one of `CACHE_WAYS`."""
+    data: tuple[str, ...] = ()
+    """Its data set: files and directories."""
 
     def __post_init__(self) -> None:
         if not self.command or not self.command[0]:
@@ -62,8 +66,19 @@ class Test:
             )
         if self.inner != 1 and self.workers > 1:
             raise UsageError(f"test {self.name!r}: inner repetitions need a single worker")
+        self._check_cool()
         self._check_metrics()
         self._check_text()
+
+    def _check_cool(self) -> None:
+        if self.cool not in CACHE_WAYS:
+            raise UsageError(
+                f"test {self.name!r}: cache {self.cool!r}; expected one of {', '.join(CACHE_WAYS)}"
+            )
+        if self.cool.startswith("remount") and not self.data:
+            raise UsageError(f"test {self.name!r}: --cool {self.cool} of which file system? Name --data")
+        if self.cool not in ("none", "warm") and self.inner != 1:
+            raise UsageError(f"test {self.name!r}: of inner repetitions only the first would be cold")
 
     def _check_metrics(self) -> None:
         names = [pattern.name for pattern in self.metrics]
@@ -101,7 +116,8 @@ def to_plan(test: Test) -> dict[str, Any]:
 def from_plan(plan: Mapping[str, Any]) -> Test:
     """The test from its plain data."""
     known = dict(plan)
-    for name in ("command", "cpus"):
-        known[name] = None if known[name] is None else tuple(known[name])
+    for name in ("command", "cpus", "data"):
+        known[name] = None if known.get(name) is None else tuple(known[name])
+    known["data"] = known["data"] or ()
     known["metrics"] = tuple(MetricPattern(**pattern) for pattern in known["metrics"])
     return Test(**known)

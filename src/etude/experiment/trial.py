@@ -13,6 +13,7 @@ from typing import Any
 from etude.engine import Launch, Repeat, Worker
 from etude.errors import CommandFailed, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
+from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_hook
 from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.printed import printed_metric
@@ -20,6 +21,7 @@ from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
+from etude.testbed.cool.ways import REBOOTS, Cooled
 
 CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096
@@ -47,9 +49,11 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
             run_hook(bench, test, "prepare")
             if bench.watch.count:  # a prepare that was ended did not prepare
                 return
+        cache = _cooled(bench, members, slot)
         rows = bench.engine.launch(_launch(bench, members, slot))
         trials = [
-            (test, _measurements(bench, test, slot, part)) for test, part in _parts(bench, members, rows)
+            (test, _measurements(bench, test, slot, part, cache))
+            for test, part in _parts(bench, members, rows)
         ]
         trials = _whole(trials)
         for test, measurements in trials:
@@ -57,6 +61,28 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
     if not bench.watch.count:
         for test, measurements in trials:
             _judge(bench, test, measurements)
+
+
+def _cooled(bench: Bench, members: Sequence[Test], slot: Slot) -> dict[str, Any] | None:
+    """Bring the caches into the state that the tests ask for; what the rows say of it.
+
+    Raises:
+        MachineRefuses: it cannot be done; Restarting: the machine has to be restarted first.
+    """
+    test = members[0]
+    if test.cool == "none":
+        return None
+    directory = bench.writer.path(test.name).parent
+    if slot.set_aside is not None:
+        return Cooled(test.cool, None, f"not done in a {slot.set_aside}").members()
+    booted = test.cool in REBOOTS
+    if booted and bench.measured:
+        note_data(test.cool, test.data, directory)
+        results = directory.parent
+        restart_machine("", ["bench", "--resume", str(results)], results / "experiment.json", results)
+    bench.tell("hook", test, detail=f"cool {test.cool}")
+    done = cool_trial(test.cool, test.data, directory, booted=booted, warms=False)
+    return done.members()
 
 
 def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> None:
@@ -86,7 +112,8 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> Non
 
 def needs_nothing_between(plan: Plan, test: Test) -> bool:
     """Whether nothing need happen between two trials but the launch itself."""
-    return not (test.prepare or test.conclude or test.metrics or plan.check_output == CHECK_EACH)
+    around = test.prepare or test.conclude or test.cool != "none"
+    return not (around or test.metrics or plan.check_output == CHECK_EACH)
 
 
 def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
@@ -169,9 +196,9 @@ def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
 
 
 def _measurements(
-    bench: Bench, test: Test, slot: Slot, rows: Sequence[dict[str, Any]]
+    bench: Bench, test: Test, slot: Slot, rows: Sequence[dict[str, Any]], cache: Mapping[str, Any] | None
 ) -> tuple[Measurement, ...]:
-    place = _place(bench, test, slot.order)
+    place = _place(bench, test, slot.order) | {"cache": cache}
     place |= {"trial": bench.ledger.next_trial(test.name), "block": slot.block}
     plain = [from_line(row | place | {"kept": True, "why": None}) for row in rows]
     why = _why_not_kept(bench, plain) or slot.set_aside
@@ -217,6 +244,7 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
                 changes[stream] = {**captured, "tail": captured["tail"][-TAIL_CHARACTERS:]}
         shortened.append(m._replace(**changes))
     bench.writer.append(test.name, shortened)
+    bench.measured = True
     bench.ledger.add(test.name, measurements)
     bench.tell("trial", test)
 

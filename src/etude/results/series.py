@@ -56,6 +56,8 @@ class Series:
     failures: Sequence[Failure] = ()
     inner: int = 1
     """Launches in each trial."""
+    caches: Sequence[Mapping[str, Any] | None] = ()
+    """What was done about caches before each trial (docs/formats.md); empty where nothing was asked for."""
     windows: Sequence[Sequence[Mapping[str, Any]] | None] = ()
     """What each trial reported over time (docs/formats.md); empty where none did."""
 

@@ -40,6 +40,7 @@ def series_of_trials(
     there = dict.fromkeys(metric for trial in looked_at for metric in trial.metrics())
     wanted = [metric for metric in (there if metrics is None else metrics) if metric in there]
     windows = [_windows(trial) for trial in trials]
+    caches = [m.cache for m in firsts]
     return Series(
         test=name,
         trials=np.array([m.trial for m in firsts], dtype=np.int64),
@@ -52,6 +53,7 @@ def series_of_trials(
         why=[m.why for m in firsts],
         failures=tuple(_failures(trials)),
         inner=firsts[-1].inner if firsts else 1,
+        caches=caches if any(caches) else (),
         windows=windows if any(windows) else (),
     )
 

@@ -14,11 +14,10 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from etude.experiment.printed import check_place
-from etude.results.model import METRICS
+from etude.results.model import CACHE_WAYS, METRICS
 from etude.script.forloop import plain
 from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
 
-CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
 MOST_THREADS = 4096
 
 _CONDITION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(!?(?:<=|>=|==|=|<|>))(?![<>=!])\s*")
@@ -200,18 +199,20 @@ def parse_metric_name(text: str) -> tuple[str, str]:
     return name, unit or "1"
 
 
-def parse_cache(text: str) -> str:
-    """One of `CACHE_WAYS`.
+def parse_cache(text: str) -> tuple[str, tuple[str, ...]]:
+    """`WAY [PATH…]`: one of `CACHE_WAYS`, and the data set.
 
     Raises:
-        ArgumentError: it is none of them.
+        ArgumentError: it is none of them, or one that needs a data set has none.
     """
-    way = text.strip()
-    if way not in CACHE_WAYS:
-        close = get_close_matches(way[:40].lower(), CACHE_WAYS, 1)
+    way, *paths = split_words(text) or [Word("", 1)]
+    if way.text not in CACHE_WAYS:
+        close = get_close_matches(way.text[:40].lower(), CACHE_WAYS, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise expected(f"one of {', '.join(CACHE_WAYS)}", Word(way, 1), hint)
-    return way
+        raise expected(f"one of {', '.join(CACHE_WAYS)}", way, hint)
+    if way.text.startswith("remount") and not paths:
+        raise expected("the data set whose file system is mounted anew", Word("", len(text.rstrip()) + 2))
+    return way.text, tuple(path.text for path in paths)
 
 
 def parse_threads(text: str) -> int:

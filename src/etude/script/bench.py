@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from etude.engine import Launch, Worker
-from etude.errors import CommandFailed
+from etude.errors import CommandFailed, MachineRefuses
 from etude.experiment.bench import EngineLike, Event
+from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_line
 from etude.experiment.ledger import Ledger
 from etude.experiment.sitting import Desk
@@ -30,6 +31,9 @@ from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import Running, Scope, State
 from etude.script.words import command_words
+from etude.testbed.boot import record, unit
+from etude.testbed.boot.entries import booted_as
+from etude.testbed.cool.ways import REBOOTS
 
 STATE_FILE = "state.json"
 SAFE_EVERY_S = 1.0
@@ -64,6 +68,8 @@ class ScriptBench:
         self._res_files = ResFiles(self._root)
         self._measuring = Measuring(desk.engine)
         self._saved_at = -float("inf")
+        self._survives = record.waits_for(self._root)
+        """It goes on at the next boot, however this one ends."""
 
     # --- what is told -------------------------------------------------------------------------------
 
@@ -176,6 +182,10 @@ class ScriptBench:
 
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
         directory = self._directory(test)
+        try:
+            self._cool(test)
+        except MachineRefuses as error:
+            return f"test {test.name!r}, trial {test.trial}: {error}"
         outputs = open_outputs(directory, test.threads)
         aplogs = [f"{directory}/aplog-{worker}" for worker in range(test.threads)]
         windows = [WindowFile(f"{directory}/windows-{worker}") for worker in range(test.threads)]
@@ -202,7 +212,19 @@ class ScriptBench:
         lines, others = rows_of(rows, list(map(read_log, aplogs)), printed, taken, list(words), notes)
         test.rows += lines
         test.blocks += [*blocks, *others]
+        note_data(test.cache, test.data, Path(directory))
         return why_failed(test, rows, kept)
+
+    def _cool(self, test: Running) -> None:
+        """Before the first EXEC of a trial."""
+        if test.cache == "none" or test.cooled:
+            return
+        self._tell("hook", test, detail=f"CACHE {test.cache}")
+        directory = Path(self._directory(test))
+        done = cool_trial(test.cache, test.data, directory, booted=test.booted, warms=test.set_aside)
+        test.cooled = done.members()
+        if done.wrong is not None:
+            self.warn(f"test {test.name!r}, trial {test.trial}: CACHE {test.cache}: {done.wrong}")
 
     def _warn_of_metrics(self, test: Running, printed: Sequence[Mapping[str, Any]]) -> None:
         """Say once of a METRIC that does not fit the first output."""
@@ -244,7 +266,7 @@ class ScriptBench:
             "boot_id": sitting.boot_id,
             "kept": why is None,
             "why": why,
-            "cache": {"declared": test.cache, "performed": None} if test.cache != "none" else None,
+            "cache": test.cooled or None,
             "rows": len(test.rows) if len(test.rows) != test.threads else None,
         }
         return [from_line(row | place) for row in test.rows]
@@ -278,14 +300,38 @@ class ScriptBench:
     # --- the state ----------------------------------------------------------------------------------
 
     def checkpoint(self, path: str, state: State) -> None:
+        self._keep(Path(path), state)
+        if unit.status().installed:
+            record.register(["run", os.path.abspath(path)], path, self._root)
+            self._survives = True
+
+    def _keep(self, path: Path, state: State) -> None:
         self._desk.writer.sync()
         self._desk.save()
-        self._save(Path(path), state, exact=True)
+        self._save(path, state, exact=True)
+
+    def needs_restart(self, test: Running) -> bool:
+        runs, words = booted_as(test.boot) if test.boot else (True, "")
+        if runs is None:  # only that it was asked for is known
+            runs = self._desk.restarted_into == test.boot
+        if test.booted and not runs:
+            raise MachineRefuses(f"BOOT {test.boot}: something else came up: {words}")
+        return not test.booted and (test.cache in REBOOTS or not runs)
+
+    def restart(self, entry: str, state: State) -> None:
+        test = state.running
+        if test is not None:
+            note_data(test.cache, test.data, Path(self._directory(test)))
+        file = self._root / STATE_FILE
+        self._keep(file, state)
+        restart_machine(entry, ["run", str(file)], file, self._root)
 
     def safe_point(self, state: State) -> None:
         now = time.monotonic()
         if now - self._saved_at >= SAFE_EVERY_S:
             self._saved_at = now
+            if self._survives:  # what the state says is on disk has to be
+                self._desk.writer.sync()
             self._save(self._root / STATE_FILE, state, exact=False)
 
     def stop_here(self, state: State) -> None:
@@ -300,8 +346,9 @@ class ScriptBench:
             state,
             exact,
             search_path(self.environment),
+            self._desk.sitting.boot_id,
         )
-        checkpoint.save(path, saved, quick=not exact)
+        checkpoint.save(path, saved, quick=not exact and not self._survives)
 
 
 def _block(data: Mapping[str, Any]) -> Block:

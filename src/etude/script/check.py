@@ -14,6 +14,7 @@ from etude.script.measuring import probe_names
 from etude.script.program import Program
 from etude.script.source import error_at
 from etude.script.state import Running, Scope, State
+from etude.testbed.cool.ways import REBOOTS
 
 MOST_STEPS = 5_000_000
 """A script that has not ended after so many instructions is not looked at further."""
@@ -32,6 +33,7 @@ class Planned:
     program: list[str]
     group: int | None
     cache: str = "none"
+    boot: str = ""
     lines: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -41,7 +43,9 @@ class Outline:
 
     tests: list[Planned] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
-    """Lines outside any test: SYSTEM, CHECKPOINT."""
+    """Lines outside any test: SYSTEM, CHECKPOINT, REBOOT."""
+    entries: list[str] = field(default_factory=list)
+    """What the machine is restarted into: entries of its boot loader; empty for its default."""
     whole: bool = True
 
 
@@ -139,7 +143,8 @@ class _Thought:
 
     def end_trial(self, test: Running) -> None:
         planned = self._planned[test.name]
-        planned.cache = test.cache
+        planned.cache = " of ".join(filter(None, (test.cache, " ".join(test.data))))
+        planned.boot = test.boot
         test.set_aside = False
         test.kept = test.minimum  # one trial stands for all
         test.budget_s, test.program = None, []
@@ -158,6 +163,14 @@ class _Thought:
 
     def checkpoint(self, path: str, state: State) -> None:
         self.outline.lines.append(("CHECKPOINT", path))
+
+    def needs_restart(self, test: Running) -> bool:
+        return not test.booted and (test.cache in REBOOTS or bool(test.boot))
+
+    def restart(self, entry: str, state: State) -> None:
+        self.outline.entries.append(entry)
+        if state.running is None:
+            self.outline.lines.append(("REBOOT", entry))
 
     def safe_point(self, state: State) -> None:
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -16,7 +17,7 @@ from etude.results.writer import replace_json
 from etude.script.program import Op, Program
 from etude.script.state import State, from_data, release, to_data
 
-FORMAT, VERSION = "etude-checkpoint", 1
+FORMAT, VERSION = "etude-checkpoint", 2
 MOST_BYTES = 256 << 20
 
 
@@ -30,6 +31,7 @@ class Saved:
     state: State
     exact: bool
     library: list[str] = field(default_factory=list)
+    boot_id: str = ""
 
 
 def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
@@ -47,9 +49,23 @@ def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
         "results": saved.results,
         "exact": saved.exact,
         "library": saved.library,
+        "boot_id": saved.boot_id,
+        "position": position(saved.state),
         "state": to_data(saved.state),
     }
     replace_json(path, document, mode=0o600, sync=not quick)
+
+
+def position(state: State) -> str:
+    """Where a script stands, as a digest: the same again at a boot where nothing went on. What the trial in flight has
+    said so far does not count: it says something else each time."""
+    data = to_data(state)
+    parties = [party["test"] for party in (data["interleave"] or {}).get("parties", ())]
+    for test in filter(None, [*parties, data["test"]]):
+        for name in ("rows", "blocks", "cooled", "booted", "postcleanup", "prepared"):
+            del test[name]
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def is_state(path: Path) -> bool:
@@ -72,10 +88,10 @@ def load(path: Path) -> Saved:
         raise InputError(
             f'{path}: is no state of a script: expected "format": "{FORMAT}", as CHECKPOINT writes it'
         )
-    if not isinstance(document.get("version"), int) or document["version"] > VERSION:
+    if document.get("version") != VERSION:
         raise InputError(
-            f"{path}: version {document.get('version')} of the state format; this Étude reads up to {VERSION}: "
-            "use a newer Étude"
+            f"{path}: version {document.get('version')} of the state format; this Étude reads {VERSION}: "
+            "go on with the Étude that wrote it, or run the script from its beginning"
         )
     try:
         script, digest, results = words = [document[name] for name in ("script", "digest", "results")]
@@ -83,7 +99,13 @@ def load(path: Path) -> Saved:
             raise ValueError("script, digest and results must be texts")
         library = [str(directory) for directory in document["library"]]
         saved = Saved(
-            script, digest, results, from_data(document["state"]), document["exact"] is True, library
+            script,
+            digest,
+            results,
+            from_data(document["state"]),
+            document["exact"] is True,
+            library,
+            str(document["boot_id"]),
         )
     except KeyError as error:
         raise InputError(f"{path}: lacks {error}; was it edited?") from None

@@ -68,6 +68,15 @@ class Machine(Flow):
         finally:
             scope.variables["RESTORE"] = "0"
 
+    def _reboot(self, _: Instruction, text: str) -> None:
+        test = self.state.running
+        if test is not None and test.failed:
+            return
+        scope = self._scope
+        scope.variables["RESTORE"] = "1"
+        self.world.restart(text, self.state)
+        scope.variables["RESTORE"] = "0"
+
     # --- tests ------------------------------------------------------------------------------------
 
     def _test(self, instruction: Instruction, text: str) -> None:
@@ -114,23 +123,42 @@ class Machine(Flow):
 
     def _cache(self, _: Instruction, text: str) -> None:
         test = self._running()
-        test.cache = arguments.parse_cache(text)
+        test.cache, data = arguments.parse_cache(text)
+        test.data = list(data)
         if test.cache == "warm" and not test.warmed and not test.rows:
             test.set_aside = True
             if test.made == 0 and test.trial == 1:
                 test.trial = 0
+
+    def _boot(self, _: Instruction, text: str) -> None:
+        self._running().boot = text
 
     def _presetup(self, _: Instruction, text: str) -> None:
         if not self._running().prepared:
             self._hook("PRESETUP", text)
 
     def _setup(self, _: Instruction, text: str) -> None:
+        self._restart_first(self._running())
         self._hook("SETUP", text)
 
     def _exec(self, _: Instruction, text: str) -> None:
         test = self._running()
+        self._restart_first(test)
         if not test.failed:
             self._failed("EXEC", self.world.execute(text, test, self._scope))
+
+    def _restart_first(self, test: Running) -> None:
+        """Restart the machine once in a trial that needs it: behind what PRESETUP made, before all that is mounted.
+
+        Raises:
+            Restarting: it goes on with this very line.
+        """
+        if test.failed or not self.world.needs_restart(test):
+            return
+        counter, test.booted = self.state.counter, True
+        self.state.counter = counter - 1
+        self.world.restart(test.boot, self.state)
+        self.state.counter = counter
 
     def _cleanup(self, _: Instruction, text: str) -> None:
         test = self._running()

@@ -31,7 +31,7 @@ DIRECTIVES = (*(op.value for op in Op if op not in INTERNAL), *INCLUDES, "ELSE",
 _OF_A_TEST = frozenset(
     (
         *(Op.PRESETUP, Op.SETUP, Op.EXEC, Op.CLEANUP, Op.POSTCLEANUP),
-        *(Op.PURPOSE, Op.EXPECT, Op.CACHE, Op.METRIC),
+        *(Op.PURPOSE, Op.EXPECT, Op.CACHE, Op.BOOT, Op.METRIC),
     )
 )
 _OUTSIDE_TESTS = {
@@ -50,6 +50,7 @@ _NEEDS = {
     Op.EXEC: "a command",
     Op.CLEANUP: "a command",
     Op.POSTCLEANUP: "a command",
+    Op.BOOT: "an entry of the boot loader",
     Op.PURPOSE: "a text",
     Op.EXPECT: "a text",
 }

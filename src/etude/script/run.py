@@ -17,6 +17,7 @@ from etude.experiment.sitting import (
     Desk,
     EngineMaker,
     already,
+    boot_id,
     holds_results,
     new_directory,
     new_document,
@@ -33,9 +34,10 @@ from etude.script.library import search_path
 from etude.script.machine import Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
-from etude.script.state import Scope, State
+from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
 from etude.script.wording import ArgumentError
+from etude.testbed.boot import record, restart
 
 Observer = Callable[[Event, Ledger], None]
 
@@ -109,6 +111,8 @@ def run_script(
     for test in planned.tests if not asked.res else ():
         if test.program and own_predicate(tuple(test.program)) is None:
             raise UsageError(f"test {test.name!r}: {test.program[0]} needs the .res file; leave out --no-res")
+    for entry in planned.entries:
+        restart.check(entry or None)
     path = new_directory(directory, Path(asked.program.path).stem)
     with sole_writer(path):
         if holds_results(path):
@@ -147,6 +151,8 @@ def resume_script(
             raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
         asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"])
         planned = asked.outline()
+        if saved.boot_id != boot_id():
+            after_boot(saved.state)
         _sit(asked, path, document, saved.state, observe, make_engine, len(planned.tests) * planned.whole)
     return path
 
@@ -193,6 +199,7 @@ def _sit(
             bench.stop_here(state)
             raise Interrupted(signal, f"ended by {signal_name(signal)}")
         (path / STATE_FILE).unlink(missing_ok=True)
+        record.forget(path)
         return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
 
     sit(path, document, make_engine, work, "etude run --resume")

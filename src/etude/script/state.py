@@ -45,6 +45,14 @@ class Running:
     purpose: str = ""
     expect: str = ""
     cache: str = "none"
+    data: list[str] = field(default_factory=list)
+    """The data set of CACHE."""
+    boot: str = ""
+    """The boot loader's entry that its trials need; any if empty."""
+    booted: bool = False
+    """The machine was restarted for the trial in flight, …"""
+    cooled: dict[str, Any] = field(default_factory=dict)
+    """… and this was done about its caches: a row's `cache`."""
     metrics: list[list[str]] = field(default_factory=list)
     group: int | None = None
     """Tests of one INTERLEAVE share a number: their trials form blocks, and they are compared."""
@@ -171,15 +179,26 @@ def _built(kind: Any, data: Any, where: str) -> Any:
 
 def release(state: State) -> None:
     """Let a state begin the trial in flight anew, in a sitting in which nothing is set up."""
-    running = state.interleave
-    tests = [party.test for party in running.parties] if running is not None else []
-    for test in [*tests, *([state.test] if state.test else [])]:
+    for test in _tests(state):
         test.prepared = test.warmed = False
         test.postcleanup = []
         forget_trial(test)
 
 
+def after_boot(state: State) -> None:
+    """Another boot than that in which the state was kept: nothing is warm any more."""
+    for test in _tests(state):
+        test.warmed = False
+
+
+def _tests(state: State) -> list[Running]:
+    running = state.interleave
+    tests = [party.test for party in running.parties] if running is not None else []
+    return [*tests, *([state.test] if state.test else [])]
+
+
 def forget_trial(test: Running) -> None:
     """Make a test ready for its next trial."""
+    test.booted, test.cooled = False, {}
     test.set_aside, test.failed, test.failed_at = False, None, ""
     test.rows, test.blocks = [], []

@@ -58,5 +58,19 @@ class World(Protocol):
     def checkpoint(self, path: str, state: State) -> None:
         """Write the state, whole."""
 
+    def needs_restart(self, test: Running) -> bool:
+        """Whether the machine has to be restarted before the trial in flight.
+
+        Raises:
+            MachineRefuses: it was, and came up with something else than the entry of BOOT.
+        """
+
+    def restart(self, entry: str, state: State) -> None:
+        """Keep the state and have the machine restarted, into an entry of its boot loader if one is named.
+
+        Raises:
+            Restarting: always, where something happens.
+        """
+
     def safe_point(self, state: State) -> None:
         """The state may be kept for going on after an interruption."""

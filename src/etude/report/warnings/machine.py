@@ -9,6 +9,8 @@ from typing import Any
 from etude.report.snapshots import lasting, shown
 from etude.report.warnings.warning import Warning, warning
 
+OF_AN_ENTRY = ("system.kernel_release", "system.kernel_version", "system.command_line")
+"""What an entry of the boot loader, which was asked for, decides."""
 MOST = 4
 """So many changes are named."""
 
@@ -37,7 +39,11 @@ _ADVICE = "do not compare what was measured before with what was measured after"
 class _State:
     """The machine at one moment."""
 
-    def __init__(self, snapshot: object, host: object = None, boot: object = None) -> None:
+    def __init__(
+        self, snapshot: object, host: object = None, boot: object = None, restarted: str = ""
+    ) -> None:
+        """`restarted`: how the sitting before ended, where it restarted the machine itself."""
+        self.restarted = restarted
         self.members = dict(lasting(snapshot)) if isinstance(snapshot, Mapping) else {}
         self.host = host or self.members.pop("system.hostname", None)
         self.boot = boot or _member(snapshot, "system", "boot_id")
@@ -46,9 +52,11 @@ class _State:
     def changes_to(self, new: _State) -> Iterator[str]:
         if self.host and new.host and self.host != new.host:
             yield f"host {shown(self.host)} → {shown(new.host)}"
-        elif self.boot and new.boot and self.boot != new.boot:
+        elif self.boot and new.boot and self.boot != new.boot and not new.restarted:
             yield "it was rebooted"
         for name, old in self.members.items():
+            if name in OF_AN_ENTRY and " into " in new.restarted:
+                continue
             value = new.members.get(name)
             if old is not None and value is not None and old != value:
                 yield f"{name} {_difference(old, value)}"
@@ -61,13 +69,23 @@ def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]
     sittings = experiment.get("sittings")
     sittings = [s for s in sittings if isinstance(s, Mapping)] if isinstance(sittings, Sequence) else []
     states = [
-        _State(machine.get("before") if place == 0 else s.get("machine"), s.get("host"), s.get("boot_id"))
+        _State(
+            machine.get("before") if place == 0 else s.get("machine"),
+            s.get("host"),
+            s.get("boot_id"),
+            _restarted(sittings[place - 1]) if place else "",
+        )
         for place, s in enumerate(sittings)
     ] or [_State(machine.get("before"))]
     for place, (old, new) in enumerate(pairwise(states), start=1):
         yield f"between sittings {place} and {place + 1}", old, new
     during = "while it measured" if len(states) == 1 else f"during sitting {len(states)}"
     yield during, states[-1], _State(machine.get("after"))
+
+
+def _restarted(sitting: Mapping[str, Any]) -> str:
+    how = sitting.get("how_ended")
+    return how if isinstance(how, str) and how.startswith("restarting") else ""
 
 
 def _member(snapshot: object, *path: str) -> object:

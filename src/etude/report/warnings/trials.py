@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,30 @@ def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> 
         advice = "find out why before believing the others"
         found.append(warning("missing-values", series.test, metric, text, advice))
     return found
+
+
+def caches_not_as_declared(series: Series) -> list[Warning]:
+    """Kept trials before which the caches were not brought into their state, or were not in it afterwards."""
+    wrong: dict[int, str] = {}
+    for trial, kept, cache in zip(series.trials.tolist(), series.kept.tolist(), series.caches, strict=False):
+        why = _why_not(cache) if kept and cache else None
+        if why is not None:
+            wrong[trial] = why
+    if not wrong:
+        return []
+    declared = next(cache["declared"] for cache in series.caches if cache)
+    first = min(wrong)
+    text = (
+        f"the caches were not {declared} in {len(wrong)} of {np.count_nonzero(series.kept)} kept trials "
+        f"({named(sorted(wrong))}); in trial {first}: {wrong[first]}"
+    )
+    return [warning("caches", series.test, "", text, "do not call these results cold or warm", wrong)]
+
+
+def _why_not(cache: Mapping[str, Any]) -> str | None:
+    if cache["performed"] is None and cache["declared"] not in ("none", "warm"):
+        return str(cache.get("why") or "nothing was done")
+    return cache.get("wrong")
 
 
 def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Thresholds) -> list[Warning]:

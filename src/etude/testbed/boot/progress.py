@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import replace
 from pathlib import Path
 
-from etude.errors import InputError
 from etude.testbed.boot.record import MOST_SEEN, Record, read_object
 
 
 def progress(state: Path, results: Path) -> str:
-    """How far a script has come, as a text: its state, and the bytes of whole lines in all its results.jsonl.
+    """How far an experiment has come, as a text: the position that its state tells, and the bytes of whole lines in
+    all its results.jsonl.
 
     Raises:
-        InputError: the state file is none.
+        InputError: the state file holds no object.
     """
-    document = read_object(state)
-    if "state" not in document:
-        raise InputError(f'{state}: is no state of a script: lacks "state"')
-    text = json.dumps(document["state"], sort_keys=True, separators=(",", ":"))
+    position = read_object(state).get("position", "")
     size = sum(_whole_lines(file) for file in sorted(results.rglob("results.jsonl")))
-    return f"{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:32]}+{size}"
+    return f"{position}+{size}"
 
 
 def counted(record: Record, found: str) -> Record:

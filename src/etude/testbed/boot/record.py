@@ -157,8 +157,16 @@ def load() -> Record:
     return record
 
 
-def forget() -> None:
-    """Nothing is to be gone on with any more; neither is what was given up."""
+def waits_for(results: str | os.PathLike[str]) -> bool:
+    """Whether it is these results that are gone on with at boot."""
+    old = _waiting()
+    return old is not None and old.results == os.path.abspath(results)
+
+
+def forget(results: str | os.PathLike[str] | None = None) -> None:
+    """Nothing is to be gone on with any more, neither is what was given up; of `results` alone, if they are named."""
+    if results is not None and not waits_for(results):
+        return
     for name in (path(), stopped_path()):
         name.unlink(missing_ok=True)
 

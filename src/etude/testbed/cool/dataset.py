@@ -1,0 +1,102 @@
+"""A data set, and how much of it is in memory: told without bringing any of it there (docs/residency.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from etude.testbed.cool import engine
+from etude.testbed.cool.lies import Loop, loops, mount_of
+
+COLD_SHARE, WARM_SHARE = 0.01, 0.90
+"""At most this share of a cold data set is in memory, and at least this of a warm one."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Files, and all files below directories; `listing` is where their names are kept between two looks."""
+
+    paths: tuple[str, ...]
+    listing: Path
+
+    def list(self) -> None:
+        """Note what there is now. This looks all names up: do it before caches are cooled.
+
+        Raises:
+            MachineRefuses: a path is not there.
+        """
+        engine.listing([os.path.abspath(path) for path in self.paths], self.listing)
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is known what it holds."""
+        return self.listing.exists()
+
+
+@dataclass(frozen=True)
+class Residency:
+    """What of a data set was in memory; bytes. None: not known.
+
+    `names_cached` of `files` were in the directory cache: the others cannot be looked at without reading
+    directories, and are taken as not in memory. `backing_bytes` are those of loop devices' own files.
+    """
+
+    files: int
+    bytes: int
+    resident_bytes: int
+    names_cached: int | None
+    backing_resident_bytes: int = 0
+    how: str = ""
+
+    @property
+    def share(self) -> float:
+        """The share that is in memory, either way; 0 of nothing."""
+        seen = self.resident_bytes + self.backing_resident_bytes
+        return seen / self.bytes if self.bytes else 0.0
+
+    def members(self, suffix: str = "") -> dict[str, int | None]:
+        """As a row's `cache` holds them."""
+        found = {
+            "files": self.files,
+            "bytes": self.bytes,
+            "resident_bytes": self.resident_bytes,
+            "names_cached": self.names_cached,
+            "backing_resident_bytes": self.backing_resident_bytes,
+        }
+        return found if not suffix else {f"resident_{suffix}_bytes": self.resident_bytes}
+
+
+def look(data: DataSet) -> Residency:
+    """How much of it is in memory now.
+
+    Raises:
+        MachineRefuses: it cannot be told.
+    """
+    backing = sorted({loop.backing for path in data.paths for loop in _loops(path) if not loop.direct})
+    words = [word for path in backing for word in ("--also", path) if os.path.exists(path)]
+    seen = engine.answer("residency", "look", str(data.listing), *words)
+    known = Residency(
+        seen["files"], seen["bytes"], seen["resident_bytes"], seen["names_cached"], how=seen["how"]
+    )
+    return replace(known, backing_resident_bytes=sum(also["resident_bytes"] for also in seen["also"]))
+
+
+def _loops(path: str) -> Sequence[Loop]:
+    return loops(mount_of(path)) if os.path.exists(path) else ()
+
+
+def not_as_declared(way: str, seen: Residency) -> str | None:
+    """What is wrong with the caches that a way has left, in words; None where they are as it says."""
+    share = f"{seen.share:.1%} of the data set"
+    if way == "warm":
+        known = seen.resident_bytes / seen.bytes if seen.bytes else 1.0
+        return (
+            f"only {known:.0%} of the data set is in memory: it does not fit" if known < WARM_SHARE else None
+        )
+    if way == "none" or seen.share <= COLD_SHARE:
+        return None
+    if seen.backing_resident_bytes > seen.resident_bytes:
+        return f"{share} is still in memory, in the page cache of the loop device's own file"
+    return f"{share} is still in memory"

@@ -1,0 +1,114 @@
+"""The ways of bringing caches into a state (Auto-pilot paper, section 3.5), each performed and then looked at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from etude.errors import MachineRefuses, UsageError
+from etude.results.model import CACHE_WAYS
+from etude.testbed.cool import steps
+from etude.testbed.cool.dataset import DataSet, Residency, look, not_as_declared
+
+REBOOTS = frozenset({"reboot", "reboot+chill"})
+REMOUNTS = frozenset({"remount", "remount+chill"})
+CHILLS = frozenset({"chill", "remount+chill", "reboot+chill"})
+
+
+@dataclass(frozen=True)
+class Cooled:
+    """What was done about caches, and what of the data set was in memory before and after.
+
+    `performed` is None where nothing was done, and `why` says why; `wrong` says where the caches are not as the
+    way says. `seconds` is what it took, without looking.
+    """
+
+    declared: str
+    performed: str | None
+    why: str | None = None
+    seconds: float = 0.0
+    said: tuple[str, ...] = ()
+    before: Residency | None = None
+    after: Residency | None = None
+    wrong: str | None = None
+    chill: Mapping[str, Any] = field(default_factory=dict)
+
+    def members(self) -> dict[str, Any]:
+        """The `cache` of a row (docs/formats.md)."""
+        found: dict[str, Any] = {"declared": self.declared, "performed": self.performed}
+        if self.performed is not None:
+            found["cooling_s"] = round(self.seconds, 6)
+        for name, value in (("why", self.why), ("wrong", self.wrong)):
+            if value is not None:
+                found[name] = value
+        if self.before is not None:
+            found |= self.before.members("before")
+        if self.after is not None:
+            found |= self.after.members()
+        if self.chill:
+            found["chilled_bytes"] = self.chill["allocated_bytes"]
+        return found
+
+
+def check_way(way: str) -> str:
+    """The way, if it is one.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if way not in CACHE_WAYS:
+        raise UsageError(f"cache {way!r}: expected one of {', '.join(CACHE_WAYS)}")
+    return way
+
+
+def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
+    """Bring the caches into the state that a way names, then look at the data set if one is known.
+
+    Of a way with a reboot only what follows it is done here: `booted` says that there was one. `warm` reads
+    nothing: the run that is set aside does.
+
+    Raises:
+        MachineRefuses: it cannot be done; says what to do.
+    """
+    if way in REBOOTS and not booted:
+        raise MachineRefuses(
+            f"cache {way}: nothing here restarts the machine; a script with CACHE {way} does"
+        )
+    before = _before(way, data)
+    began, said, chilled = time.monotonic(), list[str](), dict[str, Any]()
+    if way == "drop":
+        said.append(steps.drop())
+    if way in REMOUNTS:
+        said += steps.remount(data.paths if data is not None else ())
+    if way in CHILLS:
+        words, answer = steps.chill()
+        said.append(words)
+        chilled |= answer
+    seconds = time.monotonic() - began
+    after = look(data) if data is not None and data.listed and way != "none" else None
+    wrong = None if after is None else not_as_declared(way, after)
+    return Cooled(way, way, None, seconds, tuple(said), before, after, wrong, chilled)
+
+
+def _before(way: str, data: DataSet | None) -> Residency | None:
+    """Note what there is and look at it; not after a boot, where that would fill the caches again."""
+    if data is None or way in REBOOTS or way == "none":
+        return None
+    data.list()
+    return look(data)
+
+
+def read_all(data: DataSet) -> Residency:
+    """Bring a data set into memory by reading it.
+
+    Raises:
+        MachineRefuses: it cannot be listed.
+    """
+    data.list()
+    for record in data.listing.read_bytes().split(b"\0")[:-1]:
+        with open(record.split(b" ", 1)[1], "rb", buffering=0) as file:
+            while file.read(1 << 20):
+                pass
+    return look(data)
