@@ -10,8 +10,8 @@ mod v2;
 
 use std::path::Path;
 
-pub use place::Wanted;
 use place::{Place, V2Place};
+pub use place::{Wanted, own_directory};
 
 /// Names of groups begin so: a group of anybody else is never entered, emptied or removed.
 pub const PREFIX: &str = "etude-";

@@ -107,7 +107,7 @@ fn is_writable(directory: &Path) -> bool {
 
 /// The directory of this process's group for a v1 controller, or for v2 (None), from the text of
 /// `/proc/self/mountinfo` and `/proc/self/cgroup`.
-fn own_directory(mounts: &str, own: &str, controller: Option<&str>) -> Option<PathBuf> {
+pub fn own_directory(mounts: &str, own: &str, controller: Option<&str>) -> Option<PathBuf> {
     let group = own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (number, names, path) = (fields.next()?, fields.next()?, fields.next()?);

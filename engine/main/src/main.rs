@@ -26,6 +26,8 @@ fn main() -> ExitCode {
         Some("replay") => return ExitCode::from(etude_replay::replay_main(arguments)),
         Some("load") => return ExitCode::from(etude_load::load_main(arguments)),
         Some("known-server") => return ExitCode::from(etude_load::known_server_main(arguments)),
+        Some("chill") => return ExitCode::from(etude_memory::chill_main(arguments)),
+        Some("residency") => return ExitCode::from(etude_memory::residency_main(arguments)),
         _ => {}
     }
     let matches = command().get_matches();
@@ -62,6 +64,8 @@ fn command() -> Command {
         .subcommand(Command::new("replay").about("Play a roll; replay --help"))
         .subcommand(Command::new("load").about("Offer HTTP requests at a rate; load --help"))
         .subcommand(Command::new("known-server").about("A server of known capacity; known-server --help"))
+        .subcommand(Command::new("chill").about("Take memory until caches are evicted; chill --help"))
+        .subcommand(Command::new("residency").about("What of a data set is cached; residency --help"))
         .subcommand(etude_engine::measure_options(Command::new("measure")))
 }
 

@@ -1,0 +1,22 @@
+//! What is cached: looking without disturbing it (docs/residency.md), and evicting it (docs/chill.md).
+//!
+//! Read `look.rs` for how a data set is looked at, `course.rs` for how far chilling goes and when it ends.
+
+mod cached;
+mod chill;
+mod command;
+mod confined;
+mod course;
+mod evict;
+mod held;
+mod listing;
+mod look;
+mod machine;
+mod readings;
+mod resident;
+mod walk;
+
+pub use command::{chill_main, residency_main};
+
+/// A line for the user, and the exit status.
+pub(crate) type Wrong = (String, u8);
