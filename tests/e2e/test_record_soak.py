@@ -91,3 +91,22 @@ def test_nothing_is_found_where_all_is_right(soaked: tuple[Path, Any]) -> None:
     found = soak_check.Check(soak_check.Columns(file), lanes, gaps=False).run()
     assert (found.lost, found.torn, found.doubled, found.strange, found.examples) == (0, 0, 0, 0, [])
     assert found.checked > 5000
+
+
+def test_a_lane_of_which_every_call_was_dropped_is_its_threads(soaked: tuple[Path, Any]) -> None:
+    file, lanes = soaked
+    columns = soak_check.Columns(file)
+    whole, check = (soak_check.Check(columns, lanes, gaps=True) for _ in range(2))
+    whole.run()
+    by_handler = np.flatnonzero(lanes["flags"] == soak_check.HANDLER)
+    lane = int(by_handler[np.argmax(lanes["begun"][by_handler])])
+    made = int(lanes["begun"][lane])
+    parts = []
+    for threads, calls, start, end in columns.parts():
+        kept = np.flatnonzero(check.rules.tagged(calls.call, calls.arguments)[0] != lane)
+        parts.append((threads[kept], calls[kept], start[kept], end[kept]))
+    columns.parts = lambda: iter(parts)
+    found = check.run()
+    assert made > 0
+    assert found.lost_by_thread == {whole.thread_of[lane]: made}  # nothing is of thread -1
+    assert (found.lost, found.torn, found.doubled, found.strange) == (made, 0, 0, 0)
