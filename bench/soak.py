@@ -236,6 +236,14 @@ def jumps(soaked: Soaked) -> int:
     return int(soaked.lanes["times"][1:][(soaked.lanes["flags"][1:] & JUMPER) > 0].sum())
 
 
+def lost_by_jumps(soaked: Soaked) -> int:
+    """Calls of the thread that is jumped out of that are missing, but for those that the recorder says it dropped."""
+    lost, flags = soaked.found.lost_by_thread, by_thread(soaked)
+    said = {each["thread"]: each["events"] for each in meta(soaked, "dropped")}
+    of_jumper = [thread for thread in said if flags[thread] & JUMPER]
+    return max(0, soaked.found.jumped - sum(max(0, said[each] - lost.get(each, 0)) for each in of_jumper))
+
+
 def rows_lost(soaked: Soaked) -> list[Row]:
     """Of `--full wait`: nothing may be missing."""
     return [
@@ -266,13 +274,14 @@ def rows_right(soaked: Soaked) -> list[Row]:
     back = f"; by {found.back_ns:,} ns at most"
     killed = "in the making when killed: there; counted by the kernel and not there"
     each = f"{size:,} bytes, {size / max(found.events, 1):.2f} a call"
-    gone = f"{found.jumped:,}; {jumped:,} reads and writes"
+    lost = lost_by_jumps(soaked)
+    gone = f"{lost:,}; {jumped:,} reads and writes"
     return [
         none(soaked, "calls torn", "–", found.torn + found.strange),
         none(soaked, "calls twice, or out of order", "–", found.doubled),
         none(soaked, "calls that begin before the one before has ended", "–", found.back, back),
         row(soaked, killed, "–", f"{found.unfinished:,}; {in_the_making:,}"),
-        row(soaked, "lost by jumps out of a call", f"{left:,} jumps", gone, "≤ jumps", found.jumped <= left),
+        row(soaked, "lost by jumps out of a call", f"{left:,} jumps", gone, "≤ jumps", lost <= left),
         row(soaked, "a whole trace", "–", each, "whole", whole),
     ]
 

@@ -14,6 +14,7 @@ import time
 from ast import literal_eval
 from pathlib import Path
 
+import numpy as np
 import pytest
 import real
 from real import ETUDE
@@ -222,6 +223,25 @@ def test_a_handler_that_jumps_out_of_a_call_loses_that_call_alone(programs: Path
     assert done.status == 0
     [(kernel, own)] = counters(done.trace())
     assert kernel["syscr"] - own["syscr"] <= 2000  # a jump loses at most one
+
+
+def test_a_handler_that_fills_the_ring_twice_tears_no_call_wherever_it_interrupts_one(
+    programs: Path, tmp_path: Path
+) -> None:
+    done = odd(programs, tmp_path, "stepped")
+    assert (done.status, done.said) == (0, [])
+    trace, own = done.trace(), 4096
+    made = np.flatnonzero(trace.call == trace.names.index("truncate"))
+    numbers, times = np.unique(trace.arguments[1][made], return_counts=True)
+    interrupted = len(numbers) - own
+    assert interrupted > 50  # instructions of the call and of the hook
+    assert numbers.tolist() == list(range(own + interrupted))
+    assert set(times[:own].tolist()) <= {interrupted, interrupted - 1}  # the last has fewer instructions
+    assert set(times[own:].tolist()) == {1}
+    codes = np.unique(np.stack([trace.arguments[1][made] % own, trace.texts[0][made]]), axis=1)
+    assert [trace.text(code) for code in codes[1]] == [
+        bytes([48 + (n >> 6), 48 + n % 64]) for n in range(own)
+    ]
 
 
 def test_a_program_without_descriptors_to_spare_is_not_harmed(programs: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ SECONDS = "2.5"
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    soak, soak_check = map(importlib.import_module, ("soak", "soak_check"))
+    soak, soak_check, soak_rules = map(importlib.import_module, ("soak", "soak_check", "soak_rules"))
 
 
 def test_no_call_is_lost_torn_or_there_twice(tmp_path: Path) -> None:
@@ -91,3 +92,35 @@ def test_nothing_is_found_where_all_is_right(soaked: tuple[Path, Any]) -> None:
     found = soak_check.Check(soak_check.Columns(file), lanes, gaps=False).run()
     assert (found.lost, found.torn, found.doubled, found.strange, found.examples) == (0, 0, 0, 0, [])
     assert found.checked > 5000
+
+
+def test_a_lane_of_which_every_call_was_dropped_is_its_threads(soaked: tuple[Path, Any]) -> None:
+    file, lanes = soaked
+    columns = soak_check.Columns(file)
+    whole, check = (soak_check.Check(columns, lanes, gaps=True) for _ in range(2))
+    whole.run()
+    by_handler = np.flatnonzero(lanes["flags"] == soak_rules.HANDLER)
+    lane = int(by_handler[np.argmax(lanes["begun"][by_handler])])
+    made = int(lanes["begun"][lane])
+    parts = []
+    for threads, calls, start, end in columns.parts():
+        kept = np.flatnonzero(check.rules.tagged(calls.call, calls.arguments)[0] != lane)
+        parts.append((threads[kept], calls[kept], start[kept], end[kept]))
+    columns.parts = lambda: iter(parts)
+    found = check.run()
+    assert made > 0
+    assert found.lost_by_thread == {whole.thread_of[lane]: made}  # nothing is of thread -1
+    assert (found.lost, found.torn, found.doubled, found.strange) == (made, 0, 0, 0)
+
+
+def test_what_the_recorder_dropped_is_not_lost_by_jumps() -> None:
+    meta = [
+        {"what": "process", "process": 0, "pid": 7},
+        {"what": "thread", "thread": 3, "process": 0, "tid": 8},
+        {"what": "dropped", "thread": 3, "events": 31},
+    ]
+    lanes = np.zeros(2, soak_rules.LANE)
+    lanes[1]["flags"], lanes[1]["pid"], lanes[1]["tid"] = soak_rules.JUMPER, 7, 8
+    found = soak_check.Found(jumped=28, lost_by_thread={3: 5})  # five of its handlers' calls
+    columns = SimpleNamespace(index={"meta": meta})
+    assert soak.lost_by_jumps(soak.Soaked("drop", found, columns, lanes, [], 0, 0.0, [])) == 2

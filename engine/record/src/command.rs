@@ -295,10 +295,7 @@ fn tell(summary: &Summary, output: &str, quiet: bool) {
         eprintln!("etude record: {output}: the trace ends early: {why}; the program ran on unrecorded");
     }
     if summary.dropped > 0 {
-        eprintln!(
-            "etude record: {} calls are not in the trace: they found no room, or a signal handler jumped out of them",
-            summary.dropped
-        );
+        eprintln!("etude record: {} calls are not in the trace: they found no room", summary.dropped);
     }
     for why in &summary.unrecorded {
         eprintln!("etude record: not recorded: {why}");

@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static void say(int fd, const char *text) {
@@ -237,6 +238,35 @@ static int jump(void) {
     return 0;
 }
 
+/* Where a call is interrupted: behind so many instructions, each of which the processor's trap flag makes a signal. */
+static volatile long instructions;
+enum { TRAP_FLAG = 0x100, TWO_RINGS = 4096 };
+
+static int truncate_one(long n) {
+    char path[3] = {'0' + (n >> 6 & 63), '0' + (n & 63), 0};
+    return truncate(path, n);
+}
+
+static void fills_rings(int signal, siginfo_t *info, void *context) {
+    (void)signal, (void)info;
+    if (instructions-- > 0) return;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    for (long n = 0; n < TWO_RINGS; n++) truncate_one(n);
+}
+
+/* One call is interrupted behind each of its instructions in turn: by a handler that fills the ring twice. */
+static int stepped(void) {
+    struct sigaction action = {.sa_sigaction = fills_rings, .sa_flags = SA_SIGINFO};
+    sigaction(SIGTRAP, &action, 0);
+    for (long n = 0;; n++) {
+        instructions = n;
+        __asm__ volatile("pushf; orq %0, (%%rsp); popf" ::"i"(TRAP_FLAG) : "memory", "cc");
+        truncate_one(TWO_RINGS + n);
+        __asm__ volatile("pushf; andq %0, (%%rsp); popf" ::"i"(~TRAP_FLAG) : "memory", "cc");
+        if (instructions >= 0) return 0;
+    }
+}
+
 /* Threads, one after the other, each with its own file. */
 static void *copies(void *path) {
     char bytes[100];
@@ -298,6 +328,7 @@ int main(int count, char **words) {
     IS("map-over") return map_over();
     IS("limited") return limited();
     IS("jump") return jump();
+    IS("stepped") return stepped();
     IS("threads") return threads(words[2]);
     IS("stopped") return stopped();
     IS("own-trap") return own_trap();

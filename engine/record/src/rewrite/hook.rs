@@ -10,6 +10,7 @@
 //! that a call that is not to be recorded is made by going there.
 
 use std::arch::global_asm;
+use std::ops::Range;
 
 pub use crate::rewrite::clock::Clock;
 use crate::rewrite::layout::{
@@ -85,6 +86,10 @@ macro_rules! hook {
             concat!(".long ", $prefix, "remote - ", $prefix, "begin"),
             concat!(".long ", $prefix, "made - ", $prefix, "begin"),
             concat!(".long ", $prefix, "long_made - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "reserved - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "written - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "long_reserved - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "long_written - ", $prefix, "begin"),
             // which entry each number takes, where only rax knows it
             concat!($prefix, "kinds:"),
             ".fill 512, 1, 0",
@@ -169,22 +174,26 @@ macro_rules! hook {
             "3:",
             "mov ${slot}, %ecx",
             "xadd %rcx, %gs:{head}", // one instruction: a signal sees it done or not
+            // from here a signal makes the launcher take the record (`half`); rdx is when it ended until it is written
+            concat!($prefix, "reserved:"),
             "mov %rcx, %r11",
             "and ${mask}, %r11d",
             "mov %rdx, %gs:{data}+16(%r11)",
             "mov 24(%rsp), %rax",
             "mov %rax, %gs:{data}+8(%r11)",
-            "mov 8(%rsp), %rdx",
+            "mov 8(%rsp), %rax",
+            "mov %rax, %gs:{data}+48(%r11)",
             "mov 32(%rsp), %rax",
             "mov %rax, %gs:{data}+24(%r11)",
             "mov %rdi, %gs:{data}+32(%r11)",
             "mov %rsi, %gs:{data}+40(%r11)",
-            "mov %rdx, %gs:{data}+48(%r11)",
             "mov %r10, %gs:{data}+56(%r11)",
             "shl $10, %rcx",
             "or 16(%rsp), %rcx",
             "mov %rcx, %gs:{data}(%r11)", // last: now it is there
+            concat!($prefix, "written:"),
             "4:",
+            "mov 8(%rsp), %rdx",
             "mov (%rsp), %rcx",
             "lea 288(%rsp), %rsp",
             "jmp *%rcx",
@@ -206,7 +215,6 @@ macro_rules! hook {
             "movl $1, %gs:{mode}", // nobody reads any more
             "8:",
             "incq %gs:{dropped}",
-            "mov 8(%rsp), %rdx",
             "mov 32(%rsp), %rax",
             "jmp 4b",
             ".balign 16",
@@ -338,6 +346,7 @@ macro_rules! hook {
             "inc %ecx",
             "shl $6, %ecx",
             "xadd %rcx, %gs:{head}",
+            concat!($prefix, "long_reserved:"),
             "mov %rcx, 56(%rsp)",
             "mov %rcx, %r11",
             "and ${mask}, %r11d",
@@ -400,6 +409,7 @@ macro_rules! hook {
             "or %rax, %rcx",
             "or 16(%rsp), %rcx",
             "mov %rcx, %gs:{data}(%r11)",
+            concat!($prefix, "long_written:"),
             "4:",
             // was code mapped? mmap 9, mprotect 10, pkey_mprotect 329, remap never makes code
             "mov 16(%rsp), %rax",
@@ -492,9 +502,9 @@ pub struct Code {
 }
 
 const ENTRIES: usize = 16;
-/// Places behind those of the entries: any, trap, remote, made, long_made.
+/// Places behind those of the entries: any, trap, remote, made, long_made, reserved, written, long_reserved, long_written.
 const ANY: usize = Entry::ALL.len();
-const KINDS: usize = ENTRIES + (ANY + 5) * 4;
+const KINDS: usize = ENTRIES + (ANY + 9) * 4;
 
 impl Code {
     /// `kind`: the entry of each call number. `rings`: where the segment is in the image; `vdso`: its `clock_gettime`.
@@ -542,6 +552,11 @@ impl Code {
     /// Behind the program's own calls: a thread that ends within one ends there.
     pub fn made(&self) -> [u64; 2] {
         [self.offset(ANY + 3), self.offset(ANY + 4)]
+    }
+
+    /// Of a record of one slot and of one of several: from its reservation until it is written.
+    pub fn halves(&self) -> [Range<u64>; 2] {
+        [ANY + 5, ANY + 7].map(|place| self.offset(place)..self.offset(place + 1))
     }
 
     fn offset(&self, index: usize) -> u64 {

@@ -5,6 +5,7 @@ use std::io;
 use crate::rewrite::borrow::Remote;
 use crate::rewrite::code::scanned;
 use crate::rewrite::found::{LeftAsItIs, Patched};
+use crate::rewrite::half::half_written;
 use crate::rewrite::hook::{Clock, Code, Entry};
 use crate::rewrite::layout::RING;
 use crate::rewrite::maps::{Mapping, mappings, room};
@@ -91,6 +92,11 @@ impl Image {
             arguments: [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9],
             texts: [None, None],
         })
+    }
+
+    /// A record that a stopped thread has reserved and not written: it is the caller's now (`half_written`).
+    pub fn half_written(&self, tid: Pid, regs: &mut libc::user_regs_struct) -> Option<Raw> {
+        half_written(tid, regs, &self.code, self.hook).ok().flatten()
     }
 
     /// What the thread that tells of it has just mapped anew; none if it has changed rights.

@@ -86,9 +86,13 @@ impl<S: Sink> Tracer<S> {
         Ok(true)
     }
 
-    /// A signal comes; the kernel may then make a call again by itself, which counts each time.
+    /// A signal comes: no record waits for its handler. The kernel may then make a call again by itself, which counts
+    /// each time.
     pub fn signalled(&mut self, tid: Pid) {
-        let Ok(regs) = registers(tid) else { return };
+        let Ok(mut regs) = registers(tid) else { return };
+        if self.take_half(tid, &mut regs) {
+            return;
+        }
         let Some(Thread { group, id, .. }) = self.threads.get(&tid) else { return };
         let image = self.processes.get(group).and_then(|process| process.image.as_ref());
         let within = || {
@@ -101,11 +105,25 @@ impl<S: Sink> Tracer<S> {
         }
     }
 
+    /// Takes the record that a stopped thread is writing, if it is, and lets it go on behind that.
+    fn take_half(&self, tid: Pid, regs: &mut libc::user_regs_struct) -> bool {
+        let Some(Thread { group, ring: Some(ring), .. }) = self.threads.get(&tid) else { return false };
+        let image = self.processes.get(group).and_then(|process| process.image.as_ref());
+        let Some(half) = image.and_then(|image| image.half_written(tid, regs)) else { return false };
+        // If it was killed meanwhile the record is taken when it ends, for it stands there still.
+        let goes_on = set_registers(tid, regs).is_ok();
+        if goes_on {
+            self.rings().take_over(&self.segment, *ring, half);
+        }
+        goes_on
+    }
+
     /// The call within which a thread ends.
     pub fn last_call(&mut self, tid: Pid) -> Option<Raw> {
+        let mut regs = registers(tid).ok()?;
+        self.take_half(tid, &mut regs);
         let Thread { group, ring, .. } = self.threads.get(&tid)?;
         let image = self.processes.get(group)?.image.as_ref().filter(|_| ring.is_some())?;
-        let regs = registers(tid).ok()?;
         let now = ticks(self.way.clock);
         let last = image.within(tid, &regs, now).or_else(|| self.within_slot(tid, &regs, now));
         if !image.ours(regs.gs_base) {

@@ -15,7 +15,7 @@ pub const SLOT: usize = 64;
 /// Bytes kept free for records of signal handlers, which may come between the look for room and the reservation.
 pub const MARGIN: usize = 16384;
 
-/// Of the producer: bytes reserved so far.
+/// Of the producer: bytes reserved so far; the launcher takes the last back from a thread that stands still.
 pub const HEAD: usize = 64;
 /// Of the consumer: bytes read so far.
 pub const TAIL: usize = 128;

@@ -29,6 +29,10 @@ pub(crate) mod cost;
 #[cfg(target_arch = "x86_64")]
 mod elf;
 #[cfg(target_arch = "x86_64")]
+mod half;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod half_tests;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod hook;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod hook_tests;

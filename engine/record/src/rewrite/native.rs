@@ -54,6 +54,16 @@ impl Native {
         self.page + self.code.entry(entry)
     }
 
+    #[cfg(test)]
+    pub fn page(&self) -> u64 {
+        self.page
+    }
+
+    #[cfg(test)]
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
     /// The entry that looks at the number.
     #[cfg(test)]
     pub fn any(&self) -> u64 {

@@ -132,11 +132,16 @@ impl Ring<'_> {
         self.half(0).load(Ordering::Relaxed) != MAGIC
     }
 
-    /// Skips a record that was reserved and never written: its thread ended, or left the hook by a jump.
+    /// Skips a record that was reserved and never written: its thread ended.
     pub fn forget(&self) -> u64 {
         let head = self.word(HEAD).load(Ordering::Acquire);
         let tail = self.word(TAIL).swap(head, Ordering::Release);
         (head - tail) / SLOT as u64
+    }
+
+    /// Gives back what is reserved behind all that is written and drained: its thread stands still, and will not write it.
+    pub fn take_back(&self) {
+        self.word(HEAD).store(self.word(TAIL).load(Ordering::Relaxed), Ordering::Release);
     }
 
     /// How many slots are written or reserved.
@@ -147,21 +152,19 @@ impl Ring<'_> {
 
     /// Takes all whole records.
     ///
-    /// One that is not written yet holds up those behind it: its thread is at it, or a signal handler that interrupted
-    /// it. If the ring fills up meanwhile, or nothing is to come (`last`), the handler has left by a jump: it is passed
-    /// over, and counts as dropped.
+    /// One that is not written yet holds up those behind it: its thread is at it. No signal handler comes between
+    /// (`half`). If nothing is to come (`last`) it is passed over, and counts as dropped.
     pub fn drain(&self, last: bool, mut take: impl FnMut(Raw)) {
         let head = self.word(HEAD).load(Ordering::Acquire);
         let mut tail = self.word(TAIL).load(Ordering::Relaxed);
         while tail < head {
             if !self.is_whole(tail) {
-                if !last && head - tail < DATA as u64 / 2 {
+                if !last {
                     break;
                 }
                 let next = (tail..head).step_by(SLOT).find(|place| self.is_whole(*place));
-                let Some(next) = next.or(last.then_some(head)) else { break };
                 self.word(LOST).fetch_add(1, Ordering::Relaxed);
-                tail = next;
+                tail = next.unwrap_or(head);
                 continue;
             }
             let word = self.data(tail).load(Ordering::Relaxed);

@@ -101,6 +101,15 @@ impl<S: Sink> Rings<S> {
         }
     }
 
+    /// A record comes from a thread that stands still, and that has reserved it and will not write it.
+    pub fn take_over(&mut self, segment: &Segment, index: usize, raw: Raw) {
+        self.drain_one(segment, index, false);
+        segment.ring(index).take_back();
+        if let Some(thread) = self.owners[index] {
+            self.sink.calls(thread, vec![raw]);
+        }
+    }
+
     /// Empties all rings.
     pub fn drain(&mut self, segment: &Segment) {
         for index in 0..RINGS {
