@@ -476,3 +476,17 @@ def test_a_warning_carries_all_trials_that_it_speaks_of() -> None:
     ]
     assert "and 2 more" in outliers.text
     assert outliers.trials == tuple(n + 1 for n in far)
+
+
+def test_caches_that_are_not_as_declared_are_told_of_with_the_first_reason():
+    cold = {"declared": "drop", "performed": "drop"}
+    half = cold | {"wrong": "50.0% of the data set is still in memory"}
+    undone = {"declared": "drop", "performed": None, "why": "set aside"}
+    kept = np.array([False, True, True, True, True])
+    made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=kept, caches=[undone, cold, half, undone, cold])
+    [found] = [w for w in told(made) if w.kind == "caches"]
+    assert "not as 'drop' says in 2 of 4 kept trials (trials 3 and 4); in trial 3: 50.0%" in found.text
+    assert found.trials == (3, 4)
+    assert not [
+        w for w in told(series([1.0] * 5, kept=kept, caches=[undone, *[cold] * 4])) if w.kind == "caches"
+    ]

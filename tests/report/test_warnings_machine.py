@@ -143,3 +143,22 @@ def test_whatever_json_is_given_there_is_no_exception(machine, sittings, before)
     ):
         for warning in machine_warnings(document):
             assert "\n" not in str(warning)
+
+
+def after_a_restart(how, machine):
+    made = experiment(machine, sitting(machine, boot="two"))
+    made["sittings"][0]["how_ended"] = how
+    return [w.text for w in machine_warnings(made)]
+
+
+def test_a_restart_that_the_experiment_asked_for_is_no_change():
+    assert "rebooted" in after_a_restart("SIGTERM", changed(system__boot_id="two"))[0]
+    assert after_a_restart("restarting", changed(system__boot_id="two")) == []
+
+
+def test_an_entry_that_was_asked_for_may_bring_another_kernel_and_nothing_else():
+    other = changed(system__boot_id="two", system__kernel_release="6.2")
+    assert after_a_restart("restarting into b", other) == []
+    assert "kernel_release" in after_a_restart("restarting", other)[0]
+    other["memory"]["total_bytes"] = 50
+    assert "total_bytes" in after_a_restart("restarting into b", other)[0]

@@ -34,6 +34,8 @@ class Sitting:
     number: int
     host: str
     boot_id: str
+    restarted_into: str | None = None
+    """The entry that the sitting before had the machine restarted into; None where this is no such boot."""
 
 
 class Named(Protocol):

@@ -24,13 +24,15 @@ def data_set(paths: Sequence[str], directory: Path) -> DataSet | None:
 
 
 def cool_trial(way: str, paths: Sequence[str], directory: Path, *, booted: bool, warms: bool) -> Cooled:
-    """Cool before one trial. `warms`: it is the run of `warm` that is set aside; `booted`: the machine was restarted.
+    """Cool before one trial. `warms`: it is the run of `warm` that is set aside; `booted`: the machine did restart.
 
     Raises:
         MachineRefuses: as `cool`.
     """
     if warms:
         return Cooled(way, None, "this run warms the caches")
+    if way in REBOOTS and not booted:
+        return Cooled(way, None, "the machine was not restarted: this boot is the one before")
     return cool(way, data_set(paths, directory), booted=booted)
 
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from etude.results.model import Measurement
 from etude.results.samples import Trial, paired_samples, sample, trials_of
 
 
 class Ledger:
-    """Trials by test. It starts with those on disk when an experiment is resumed."""
+    """Trials by test. It starts with those on disk when an experiment is resumed.
 
-    def __init__(self, measured: Mapping[str, Sequence[Measurement]]) -> None:
+    `stretches`: of each sitting the one that it belongs to (`etude.results.stretches`).
+    """
+
+    def __init__(
+        self,
+        measured: Mapping[str, Sequence[Measurement]],
+        stretches: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        self._stretches = stretches
         self._trials = {name: trials_of(rows) for name, rows in measured.items()}
         self._blocks = {
             name: {t.first.block for t in trials if t.kept} for name, trials in self._trials.items()
@@ -57,7 +66,7 @@ class Ledger:
 
     def paired(self, tests: Sequence[str], metric: str) -> tuple[list[float], ...]:
         """The metric over the complete blocks, aligned."""
-        return paired_samples([self._trials[name] for name in tests], metric)
+        return paired_samples([self._trials[name] for name in tests], metric, self._stretches)
 
     def measured_s(self, tests: Sequence[str]) -> float:
         """Seconds that the kept trials of these tests took, all launches of each included."""

@@ -19,6 +19,7 @@ from etude.experiment.interrupts import SignalWatch
 from etude.experiment.ledger import Ledger
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
+from etude.results.stretches import RESTARTING, stretches
 from etude.results.writer import ResultsWriter, directory_name, refused, replace_json
 from etude.testbed import snapshot
 
@@ -42,13 +43,6 @@ class Desk:
     def resumed(self) -> bool:
         """Whether there were sittings before."""
         return self.sitting.number > 1
-
-    @property
-    def restarted_into(self) -> str | None:
-        """The boot loader's entry that the sitting before restarted the machine into; empty for its default."""
-        before = self.document["sittings"][-2:-1]
-        how = str(before[0]["how_ended"]) if before and before[0]["boot_id"] != self.sitting.boot_id else ""
-        return how.removeprefix("restarting").removeprefix(" into ") if how.startswith("restarting") else None
 
     def save(self) -> None:
         """Put experiment.json on disk as it is now.
@@ -83,9 +77,9 @@ def sit(
     measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
     measured |= load_results(path).measurements if resumed else {}
     writer = ResultsWriter(path, directories)
-    ledger = Ledger(measured)
     with SignalWatch() as watch, _engine(make_engine, watch) as engine:
         sitting = _sitting(document, engine, torn)
+        ledger = Ledger(measured, stretches(document["sittings"]))
         desk = Desk(path, document, writer, ledger, sitting, watch, engine, lambda: make_engine(watch))
         desk.save()
         try:
@@ -184,7 +178,8 @@ def _engine(make_engine: EngineMaker, watch: SignalWatch) -> Iterator[EngineLike
 
 
 def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) -> Sitting:
-    sitting = Sitting(len(document["sittings"]) + 1, os.uname().nodename, boot_id())
+    into = _restarted_into(document["sittings"])
+    sitting = Sitting(len(document["sittings"]) + 1, os.uname().nodename, boot_id(), into)
     document["versions"]["engine"] = engine.hello["engine"]
     document["machine"].setdefault("tlb", list(engine.hello.get("tlb", ())))
     document["sittings"].append(
@@ -201,6 +196,15 @@ def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) 
         }
     )
     return sitting
+
+
+def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
+    """The boot loader's entry that the sitting before restarted the machine into, if it did; empty for its default."""
+    before = sittings[-1] if sittings else {}
+    how = str(before.get("how_ended") or "")
+    if not how.startswith(RESTARTING) or before.get("boot_id") == boot_id():
+        return None
+    return how.removeprefix(RESTARTING).removeprefix(" into ")
 
 
 def _finish(desk: Desk, how: str, decisions: Sequence[str]) -> None:

@@ -75,13 +75,14 @@ def _cooled(bench: Bench, members: Sequence[Test], slot: Slot) -> dict[str, Any]
     directory = bench.writer.path(test.name).parent
     if slot.set_aside is not None:
         return Cooled(test.cool, None, f"not done in a {slot.set_aside}").members()
-    booted = test.cool in REBOOTS
-    if booted and bench.measured:
+    if test.cool in REBOOTS and bench.measured:
         note_data(test.cool, test.data, directory)
         results = directory.parent
         restart_machine("", ["bench", "--resume", str(results)], results / "experiment.json", results)
     bench.tell("hook", test, detail=f"cool {test.cool}")
-    done = cool_trial(test.cool, test.data, directory, booted=booted, warms=False)
+    done = cool_trial(
+        test.cool, test.data, directory, booted=bench.sitting.restarted_into is not None, warms=False
+    )
     return done.members()
 
 

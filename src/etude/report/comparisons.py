@@ -101,7 +101,7 @@ def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list
 
 
 def paired_values(base: Series, other: Series, metric: str) -> tuple[Floats, Floats]:
-    """The metric of both, shape (pairs,): of each block that is complete and in one sitting."""
+    """The metric of both, shape (pairs,): of each block that is complete and in one stretch."""
     kept = [_by_block(series, metric) for series in (base, other)]
     _, first, second = np.intersect1d(kept[0][0], kept[1][0], assume_unique=False, return_indices=True)
     return kept[0][1][first], kept[1][1][second]
@@ -113,8 +113,9 @@ def _by_block(series: Series, metric: str) -> tuple[np.ndarray[tuple[int, ...], 
         return np.empty(0, dtype=np.int64), np.empty(0)
     there = series.kept & np.isfinite(column.values)
     blocks = series.blocks[there]
-    if series.sittings is not None:
-        blocks = blocks + (series.sittings[there] << 40)
+    sittings = series.sittings if series.stretches is None else series.stretches
+    if sittings is not None:
+        blocks = blocks + (sittings[there] << 40)
     return blocks, column.values[there]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from etude.errors import UsageError
 from etude.report.asked import Asked, asked_of
@@ -13,6 +15,7 @@ from etude.results.reader import Results
 from etude.results.samples import trials_of
 from etude.results.series import Column, Series
 from etude.results.series_of import series_of_results, series_of_table, series_of_trials
+from etude.results.stretches import stretches
 
 if TYPE_CHECKING:
     from etude.results.table import Table
@@ -64,11 +67,13 @@ def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subjec
     shells = series_of_results(results, "shell", ("elapsed",))
     parameters = {t["name"]: t.get("parameters") or {} for t in results.experiment["tests"]}
     kind = results.experiment["plan"].get("kind")
+    parts = stretches(results.experiment["sittings"])
     return Subject(
         label=str(results.directory),
         asked=asked_of(results),
         tests=tuple(
-            series_of_trials(name, trials[name], parameters[name], metrics) for name in results.names()
+            _in_stretches(series_of_trials(name, trials[name], parameters[name], metrics), parts)
+            for name in results.names()
         ),
         twins=series_of_results(results, "again", metrics),
         shell=shells[0] if shells else None,
@@ -76,6 +81,14 @@ def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subjec
         work=() if kind else tuple(differences(results, trials)),
         notes=tuple(_notes(results)),
     )
+
+
+def _in_stretches(series: Series, parts: Mapping[int, int]) -> Series:
+    """The series with what belongs together across restarts."""
+    if series.sittings is None or all(first == sitting for sitting, first in parts.items()):
+        return series
+    numbers = np.array([parts.get(int(each), int(each)) for each in series.sittings], dtype=np.int64)
+    return replace(series, stretches=numbers)
 
 
 def subject_of_table(table: Table) -> Subject:
@@ -121,6 +134,9 @@ def _notes(results: Results) -> list[str]:
         for sitting in sittings
         for name in sitting.get("torn") or ()
     ]
-    if len(sittings) > 1:
-        found.append(f"resumed: these are {len(sittings)} sittings; pairs are formed within one only")
+    parts = len(set(stretches(sittings).values()))
+    if len(sittings) > parts:
+        found.append(f"the machine was restarted {len(sittings) - parts} times, as was asked for")
+    if parts > 1:
+        found.append(f"resumed: these are {parts} sittings; pairs are formed within one only")
     return found

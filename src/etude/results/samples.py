@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from etude.results.model import Measurement, join_workers
 
@@ -50,20 +51,26 @@ def sample(trials: Iterable[Trial], metric: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def paired_samples(tests: Sequence[Iterable[Trial]], metric: str) -> tuple[list[float], ...]:
+def paired_samples(
+    tests: Sequence[Iterable[Trial]], metric: str, stretches: Mapping[int, int] = MappingProxyType({})
+) -> tuple[list[float], ...]:
     """For each test the metric's values, aligned: index i is one block, complete in all tests and in one sitting.
 
-    A block that an interruption tore in two joins no pair: its halves saw two states of the machine.
+    A block that an interruption tore in two joins no pair: its halves saw two states of the machine. `stretches`:
+    of each sitting (`etude.results.stretches`); sittings of one stretch count as one.
     """
-    blocks = [_by_block(trials, metric) for trials in tests]
+    blocks = [_by_block(trials, metric, stretches) for trials in tests]
     shared = set(blocks[0]).intersection(*blocks[1:])
     return tuple([values[block] for block in sorted(shared)] for values in blocks)
 
 
-def _by_block(trials: Iterable[Trial], metric: str) -> dict[tuple[int, int], float]:
+def _by_block(
+    trials: Iterable[Trial], metric: str, stretches: Mapping[int, int]
+) -> dict[tuple[int, int], float]:
     values = {}
     for trial in trials:
         value = trial.value(metric) if trial.kept else None
         if value is not None:
-            values[trial.first.sitting, trial.first.block] = value
+            sitting = trial.first.sitting
+            values[stretches.get(sitting, sitting), trial.first.block] = value
     return values

@@ -49,6 +49,8 @@ class Series:
     """With which trials of other tests each formed a block; None where there were no blocks."""
     sittings: Whole | None = None
     """None where it is not known: then it was one."""
+    stretches: Whole | None = None
+    """Sittings between which the experiment itself restarted the machine have one number; None where none did."""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Of levels beyond the sitting (`boot`, `build`, `machine`): which it was, in each trial."""
     why: Sequence[str | None] = ()

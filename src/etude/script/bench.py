@@ -221,7 +221,8 @@ class ScriptBench:
             return
         self._tell("hook", test, detail=f"CACHE {test.cache}")
         directory = Path(self._directory(test))
-        done = cool_trial(test.cache, test.data, directory, booted=test.booted, warms=test.set_aside)
+        booted = test.booted and self._desk.sitting.restarted_into is not None
+        done = cool_trial(test.cache, test.data, directory, booted=booted, warms=test.set_aside)
         test.cooled = done.members()
         if done.wrong is not None:
             self.warn(f"test {test.name!r}, trial {test.trial}: CACHE {test.cache}: {done.wrong}")
@@ -313,7 +314,7 @@ class ScriptBench:
     def needs_restart(self, test: Running) -> bool:
         runs, words = booted_as(test.boot) if test.boot else (True, "")
         if runs is None:  # only that it was asked for is known
-            runs = self._desk.restarted_into == test.boot
+            runs = self._desk.sitting.restarted_into == test.boot
         if test.booted and not runs:
             raise MachineRefuses(f"BOOT {test.boot}: something else came up: {words}")
         return not test.booted and (test.cache in REBOOTS or not runs)

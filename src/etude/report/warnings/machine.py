@@ -8,6 +8,7 @@ from typing import Any
 
 from etude.report.snapshots import lasting, shown
 from etude.report.warnings.warning import Warning, warning
+from etude.results.stretches import RESTARTING
 
 OF_AN_ENTRY = ("system.kernel_release", "system.kernel_version", "system.command_line")
 """What an entry of the boot loader, which was asked for, decides."""
@@ -85,7 +86,7 @@ def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]
 
 def _restarted(sitting: Mapping[str, Any]) -> str:
     how = sitting.get("how_ended")
-    return how if isinstance(how, str) and how.startswith("restarting") else ""
+    return how if isinstance(how, str) and how.startswith(RESTARTING) else ""
 
 
 def _member(snapshot: object, *path: str) -> object:

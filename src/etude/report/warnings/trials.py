@@ -119,7 +119,7 @@ def caches_not_as_declared(series: Series) -> list[Warning]:
     declared = next(cache["declared"] for cache in series.caches if cache)
     first = min(wrong)
     text = (
-        f"the caches were not {declared} in {len(wrong)} of {np.count_nonzero(series.kept)} kept trials "
+        f"the caches were not as {declared!r} says in {len(wrong)} of {np.count_nonzero(series.kept)} kept trials "
         f"({named(sorted(wrong))}); in trial {first}: {wrong[first]}"
     )
     return [warning("caches", series.test, "", text, "do not call these results cold or warm", wrong)]
