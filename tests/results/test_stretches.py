@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import measurement
 
+from builders import measurement
 from etude.results.samples import paired_samples, trials_of
 from etude.results.stretches import stretches
 

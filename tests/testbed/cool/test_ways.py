@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import measurement
 
+from builders import measurement
 from etude.errors import MachineRefuses, UsageError
 from etude.results.check import check_measurement
 from etude.results.model import CACHE_WAYS, to_line
