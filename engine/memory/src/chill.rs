@@ -106,3 +106,155 @@ fn run(bounds: &Bounds, machine: &mut dyn Machine) -> Result<Done, String> {
     };
     Ok(Done { allocated: machine.held(), elapsed_ns: now.elapsed_ns, stopped, share: course.share(&now) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::course::Reading;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A machine of numbers: free memory, caches that it evicts when little is free, and others who take and give.
+    struct Model {
+        now_ns: u64,
+        free: u64,
+        file: u64,
+        /// Caches that are in use all the time.
+        fixed: u64,
+        scanned: u64,
+        held: u64,
+        /// What others take at each step, or give back.
+        others: Vec<i64>,
+        /// The kernel gives no more than this.
+        gives: u64,
+        /// The least that was available after a step.
+        least: u64,
+        grown: Vec<u64>,
+    }
+
+    /// Below this much of free memory the model evicts.
+    const LOW: u64 = 64 * MIB;
+
+    impl Model {
+        fn available(&self) -> u64 {
+            (self.free + self.file).saturating_sub(LOW)
+        }
+
+        fn evict(&mut self) {
+            let wanted = LOW.saturating_sub(self.free);
+            let evicted = wanted.min(self.file.saturating_sub(self.fixed));
+            self.scanned += wanted;
+            self.file -= evicted;
+            self.free += evicted;
+        }
+    }
+
+    impl Machine for Model {
+        fn read(&mut self) -> Result<Reading, String> {
+            self.now_ns += 1_000_000;
+            Ok(Reading {
+                elapsed_ns: self.now_ns,
+                available: self.available(),
+                file: self.file,
+                stalled_ns: Some(0),
+                swapped_out: 0,
+                scanned: self.scanned,
+            })
+        }
+
+        fn held(&self) -> u64 {
+            self.held
+        }
+
+        fn grow(&mut self, bytes: u64) -> bool {
+            if self.held + bytes > self.gives {
+                return false;
+            }
+            self.grown.push(bytes);
+            self.held += bytes;
+            self.free = self.free.saturating_sub(bytes);
+            self.evict();
+            self.least = self.least.min(self.available());
+            let change = self.others.pop().unwrap_or(0);
+            self.free = self.free.saturating_add_signed(-change);
+            self.evict();
+            true
+        }
+
+        fn pause(&mut self, ns: u64) {
+            self.now_ns += ns;
+        }
+    }
+
+    fn model(free: u64, file: u64) -> Model {
+        Model {
+            now_ns: 0,
+            free,
+            file,
+            fixed: 0,
+            scanned: 0,
+            held: 0,
+            others: Vec::new(),
+            gives: u64::MAX,
+            least: u64::MAX,
+            grown: Vec::new(),
+        }
+    }
+
+    fn bounds(most: u64, leave: u64) -> Bounds {
+        Bounds { most, leave, time_ns: 120_000_000_000 }
+    }
+
+    #[test]
+    fn what_is_in_use_all_the_time_ends_it_before_the_bound_does() {
+        let mut machine = model(4096 * MIB, 2048 * MIB);
+        machine.fixed = 20 * MIB;
+        machine.file += machine.fixed;
+        let done = run(&bounds(u64::MAX, 4 * MIB), &mut machine).unwrap();
+        assert!(machine.file < 32 * MIB, "{}", machine.file);
+        assert!(done.allocated > 5000 * MIB);
+    }
+
+    #[test]
+    fn a_kernel_that_gives_no_more_ends_it() {
+        let mut machine = model(4096 * MIB, 0);
+        machine.gives = 1000 * MIB;
+        let done = run(&bounds(u64::MAX, 32 * MIB), &mut machine).unwrap();
+        assert_eq!((done.stopped, done.allocated), (Stopped::Refused, 768 * MIB));
+    }
+
+    proptest! {
+        #[test]
+        fn it_ends_within_its_bounds_and_has_evicted_all_that_it_may(
+            free in 0..32_768u64,
+            file in 0..32_768u64,
+            most in 1..65_536u64,
+            leave in 32..4096u64,
+        ) {
+            let mut machine = model(free * MIB, file * MIB);
+            let before = machine.available();
+            let done = run(&bounds(most * MIB, leave * MIB), &mut machine).unwrap();
+            prop_assert!(done.allocated <= most * MIB);
+            prop_assert!(machine.least >= leave * MIB);
+            match done.stopped {
+                Stopped::Most => prop_assert_eq!(done.allocated, most * MIB),
+                Stopped::Leave => prop_assert!(machine.available() < leave * MIB + 8 * MIB || before < leave * MIB + 8 * MIB),
+                Stopped::Evicted => prop_assert!(machine.file <= 32 * MIB),
+                other => prop_assert!(false, "{:?}", other),
+            }
+        }
+
+        #[test]
+        fn what_others_take_is_not_taken_again(
+            others in proptest::collection::vec(-200..200i64, 0..60),
+            leave in 32..512u64,
+        ) {
+            let mut machine = model(4096 * MIB, 2048 * MIB);
+            machine.others = others.into_iter().map(|mib| mib * MIB as i64).collect();
+            let done = run(&bounds(u64::MAX, leave * MIB), &mut machine).unwrap();
+            prop_assert!(machine.least >= leave * MIB, "its own step is never the one too many");
+            prop_assert_eq!(done.allocated, machine.grown.iter().sum::<u64>());
+        }
+    }
+}

@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
 use etude_clock::SECOND;
 use etude_micro::options::{Arg, Parser, size, written};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::Wrong;
 use crate::chill::{Answer, LEAST_LEAVE, Wish, chill};
@@ -16,6 +16,7 @@ use crate::listing;
 use crate::look::{Manner, look};
 use crate::resident::How;
 use crate::walk::{Seen, walk};
+use crate::watch::Watch;
 
 const CHILL: &str = "\
 Take memory until the kernel has evicted its caches, and give it back.
@@ -40,11 +41,15 @@ What of a data set is in the page cache, without disturbing it.
 
 usage: etude-engine residency list PATH...                     its files, to standard output: SIZE PATH, zero byte
        etude-engine residency look LISTING [--also PATH]...    how much of them is cached, as a line of JSON
+       etude-engine residency watch LISTING [--also PATH]...   the same, also of files whose names are forgotten
        etude-engine residency evict PATH...                    single files or devices out of the cache
 
-      --also PATH      look: this file or block device, too, opened plainly
-      --plainly        look: open all files plainly; then their names and inodes are in memory afterwards
-      --how CALL       look: ask mincore or cachestat alone
+watch begins before the cache is cooled: it prints {\"watched\":FILES}, waits for a line on standard input, and then looks.
+It needs root and Linux 5.19.
+
+      --also PATH      this file or block device, too, opened plainly
+      --plainly        open all files plainly; then their names and inodes are in memory afterwards
+      --how CALL       ask mincore or cachestat alone
   -h, --help
 
 A LISTING of - is standard input. More: docs/residency.md.
@@ -159,13 +164,14 @@ fn residency(mut arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong>
     let verb = arguments.next();
     match verb.as_ref().and_then(|verb| verb.to_str()) {
         Some("list") => list(&paths(arguments)?),
-        Some("look") => look_command(arguments),
+        Some("look") => look_command(arguments, false),
+        Some("watch") => look_command(arguments, true),
         Some("evict") => evict_command(&paths(arguments)?),
         Some("-h" | "--help") => {
             print!("{RESIDENCY}");
             Ok(())
         }
-        _ => Err(usage("residency", &"expected list, look or evict")),
+        _ => Err(usage("residency", &"expected list, look, watch or evict")),
     }
 }
 
@@ -192,7 +198,7 @@ fn list(paths: &[PathBuf]) -> Result<(), Wrong> {
     out.flush().map_err(|error| unwritten(&error))
 }
 
-fn look_command(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong> {
+fn look_command(arguments: impl Iterator<Item = OsString>, watched: bool) -> Result<(), Wrong> {
     let wrong = |error: &dyn std::fmt::Display| usage("residency", error);
     let (mut listing, mut also, mut manner) = (None, Vec::new(), Manner::default());
     let mut parser = Parser::from_args(arguments);
@@ -209,8 +215,23 @@ fn look_command(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong> 
     let not_one = |error: &dyn std::fmt::Display| (format!("{}: {error}", path.display()), 3);
     let text = whole(&path).map_err(|error| not_one(&error))?;
     let files = listing::read(&text).map_err(|error| not_one(&error))?;
-    let seen = look(&files, &also, manner)?;
+    let watch = if watched { Some(Watch::of(&files)?) } else { None };
+    if watched {
+        print(&json!({"watched": files.len()}).to_string())?;
+        if !is_asked()? {
+            return Ok(());
+        }
+    }
+    let seen = look(&files, &also, manner, watch.as_ref())?;
     print(&serde_json::to_string(&seen).map_err(|error| (error.to_string(), 5))?)
+}
+
+/// Waits for a line; false where standard input ends without one.
+fn is_asked() -> Result<bool, Wrong> {
+    let mut line = String::new();
+    let read =
+        io::stdin().lock().read_line(&mut line).map_err(|error| (format!("standard input: {error}"), 5))?;
+    Ok(read > 0)
 }
 
 fn how(parser: &mut Parser) -> Result<How, String> {

@@ -169,3 +169,116 @@ fn share(before: &Reading, now: &Reading) -> Option<f64> {
     let passed = now.elapsed_ns.saturating_sub(before.elapsed_ns);
     Some(if passed == 0 { 0.0 } else { (stalled as f64 / passed as f64).min(1.0) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+    const BOUNDS: Bounds = Bounds { most: 64 << 30, leave: 32 * MIB, time_ns: 120 * SECOND };
+
+    fn reading() -> Reading {
+        Reading {
+            elapsed_ns: 0,
+            available: 8 << 30,
+            file: 2 << 30,
+            stalled_ns: Some(0),
+            swapped_out: 0,
+            scanned: 0,
+        }
+    }
+
+    /// What follows a reading that came so many ms after the first one.
+    fn after(ms: u64, change: impl Fn(&mut Reading)) -> Step {
+        let mut now = reading();
+        now.elapsed_ns = ms * 1_000_000;
+        change(&mut now);
+        Course::new(BOUNDS, reading()).next(0, &now)
+    }
+
+    #[test]
+    fn steps_are_smaller_the_nearer_the_end() {
+        assert_eq!(after(1, |_| ()), Step::Grow(STEP));
+        assert_eq!(after(1, |now| now.available = 72 * MIB), Step::Grow(10 * MIB));
+        assert_eq!(after(1, |now| now.available = 35 * MIB), Step::Stop(Stopped::Leave));
+        assert_eq!(after(1, |now| now.available = 0), Step::Stop(Stopped::Leave));
+    }
+
+    #[test]
+    fn pages_of_others_in_swap_space_and_the_time_end_it() {
+        assert_eq!(after(1, |now| now.swapped_out = 257), Step::Stop(Stopped::Swap));
+        assert_eq!(after(1, |now| now.swapped_out = 256), Step::Grow(STEP), "some go at any time");
+        assert_eq!(after(120_000, |_| ()), Step::Stop(Stopped::Time));
+    }
+
+    #[test]
+    fn under_pressure_it_pauses_and_where_that_does_not_help_it_gives_up() {
+        let mut course = Course::new(BOUNDS, reading());
+        let mut steps = Vec::new();
+        for millisecond in (0..6000).step_by(20) {
+            let mut now = reading();
+            now.elapsed_ns = millisecond * 1_000_000;
+            now.stalled_ns = Some(now.elapsed_ns / 2);
+            steps.push(course.next(0, &now));
+            if matches!(steps.last(), Some(Step::Stop(_))) {
+                break;
+            }
+        }
+        assert_eq!(steps.last(), Some(&Step::Stop(Stopped::Pressure)));
+        let paused = steps.iter().filter(|step| matches!(step, Step::Pause(_))).count();
+        assert_eq!(paused, MOST_PAUSES as usize);
+    }
+
+    #[test]
+    fn without_figures_of_pressure_it_goes_on() {
+        assert_eq!(after(1000, |now| now.stalled_ns = None), Step::Grow(STEP));
+        let course = Course::new(BOUNDS, reading());
+        assert_eq!(course.share(&Reading { stalled_ns: None, ..reading() }), None);
+    }
+
+    #[test]
+    fn caches_that_are_small_and_do_not_shrink_are_evicted_only_if_the_kernel_looked_for_pages() {
+        for (scanned, expected) in [(1, Step::Stop(Stopped::Evicted)), (0, Step::Grow(STEP))] {
+            let small = Reading { file: 20 * MIB, scanned, ..reading() };
+            let mut course = Course::new(BOUNDS, Reading { scanned: 0, ..small });
+            assert_eq!(course.next(8 * MIB, &small), Step::Grow(STEP));
+            assert_eq!(course.next(16 * MIB, &small), expected);
+        }
+    }
+
+    #[test]
+    fn caches_that_still_shrink_are_not_evicted() {
+        let mut course = Course::new(BOUNDS, Reading { file: 30 * MIB, ..reading() });
+        let now = |file| Reading { file, scanned: 9, ..reading() };
+        assert_eq!(course.next(16 * MIB - 1, &now(28 * MIB)), Step::Grow(STEP));
+        assert_eq!(course.next(24 * MIB, &now(26 * MIB)), Step::Grow(STEP));
+        assert_eq!(course.next(40 * MIB, &now(26 * MIB)), Step::Stop(Stopped::Evicted));
+    }
+
+    proptest! {
+        #[test]
+        fn no_step_leaves_too_little_or_passes_the_ceiling(
+            most in 0..1u64 << 36,
+            leave in 0..1u64 << 34,
+            held in 0..1u64 << 36,
+            available in 0..1u64 << 36,
+            file in 0..1u64 << 34,
+            stalled_ms in proptest::option::of(0..10_000u64),
+            elapsed_ms in 0..200_000u64,
+            swapped_out in 0..500u64,
+        ) {
+            let held = held.min(most);
+            let bounds = Bounds { most, leave, time_ns: 120 * SECOND };
+            let stalled_ns = stalled_ms.map(|ms| ms * 1_000_000);
+            let now =
+                Reading { elapsed_ns: elapsed_ms * 1_000_000, available, file, stalled_ns, swapped_out, scanned: 1 };
+            if let Step::Grow(bytes) = Course::new(bounds, reading()).next(held, &now) {
+                prop_assert!(bytes > 0 && bytes % crate::held::PAGE == 0);
+                prop_assert!(held + bytes <= most);
+                prop_assert!(available - bytes >= leave);
+                prop_assert!(bytes <= STEP && elapsed_ms < 120_000 && swapped_out <= MOST_SWAPPED);
+            }
+        }
+    }
+}

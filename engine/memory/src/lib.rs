@@ -15,6 +15,7 @@ mod machine;
 mod readings;
 mod resident;
 mod walk;
+mod watch;
 
 pub use command::{chill_main, residency_main};
 

@@ -1,11 +1,13 @@
 //! How much of a data set is in the page cache, without bringing any of it there.
 //!
 //! To look a name up loads the directories and the inode that it leads to, which the next reader of the data set then finds
-//! in memory. So a file is opened only if its name is in the kernel's cache of names. What is not there has not been
-//! used since, and its pages are gone with its inode, but for what docs/residency.md says.
+//! in memory. So a file is opened only if its name is in the kernel's cache of names. A file whose name is not there may
+//! still have pages: only a watch that began before can tell (`watch.rs`).
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use etude_clock::monotonic_ns;
@@ -15,6 +17,7 @@ use crate::Wrong;
 use crate::cached;
 use crate::listing::Listed;
 use crate::resident::{How, bytes_of, has_pages, open_plainly, resident};
+use crate::watch::Watch;
 
 /// How a data set is looked at.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,6 +35,8 @@ pub struct Seen {
     pub bytes: u64,
     /// Files whose names were in the kernel's cache; null where all were opened.
     pub names_cached: Option<u64>,
+    /// Files of which the kernel still had something in memory, known by name or not; null without a watch.
+    pub inodes_cached: Option<u64>,
     pub resident_bytes: u64,
     /// Files that are not there any more.
     pub gone: u64,
@@ -40,6 +45,9 @@ pub struct Seen {
     pub undisturbed: bool,
     pub also: Vec<Also>,
     pub seconds: f64,
+    /// Files that were counted: device and inode.
+    #[serde(skip)]
+    counted: HashSet<(u64, u64)>,
 }
 
 /// A file or device beside the data set.
@@ -52,22 +60,33 @@ pub struct Also {
 
 /// # Errors
 /// A file may not be opened or asked about (5), one of `also` is not there (2).
-pub fn look(files: &[Listed], also: &[PathBuf], manner: Manner) -> Result<Seen, Wrong> {
+pub fn look(
+    files: &[Listed],
+    also: &[PathBuf],
+    manner: Manner,
+    watch: Option<&Watch>,
+) -> Result<Seen, Wrong> {
     let began_ns = monotonic_ns();
     let undisturbed = !manner.plainly && cached::is_possible();
     let mut seen = Seen {
         files: files.len() as u64,
         bytes: files.iter().map(|file| file.bytes).sum(),
         names_cached: undisturbed.then_some(0),
+        inodes_cached: None,
         resident_bytes: 0,
         gone: 0,
         how: None,
         undisturbed,
         also: Vec::new(),
         seconds: 0.0,
+        counted: HashSet::new(),
     };
     for file in files {
         seen.count(file.path, manner).map_err(|error| refused(file.path, &error))?;
+    }
+    if let Some(watch) = watch {
+        watch.each(&mut |file| seen.add(&file, manner))?;
+        seen.inodes_cached = Some(seen.counted.len() as u64);
     }
     for path in also {
         let one = beside(path, manner).map_err(|error| match error.kind() {
@@ -92,15 +111,22 @@ impl Seen {
             }
             Err(error) => return Err(error),
         };
-        let metadata = file.metadata()?;
-        if !has_pages(&metadata) {
+        if !has_pages(&file.metadata()?) {
             self.gone += 1;
             return Ok(());
         }
         self.names_cached = self.names_cached.map(|names| names + 1);
-        let (bytes, how) = resident(&file, &metadata, bytes_of(&file, &metadata)?, manner.how)?;
-        self.resident_bytes += bytes;
-        self.how = Some(how);
+        self.add(&file, manner)
+    }
+
+    /// Adds the pages of a file, once.
+    fn add(&mut self, file: &File, manner: Manner) -> io::Result<()> {
+        let metadata = file.metadata()?;
+        if self.counted.insert((metadata.dev(), metadata.ino())) {
+            let (bytes, how) = resident(file, &metadata, bytes_of(file, &metadata)?, manner.how)?;
+            self.resident_bytes += bytes;
+            self.how = Some(how);
+        }
         Ok(())
     }
 }
