@@ -157,10 +157,16 @@ def load() -> Record:
     return record
 
 
-def forget() -> None:
-    """Nothing is to be gone on with any more; neither is what was given up."""
+def forget(results: str | os.PathLike[str] | None = None) -> None:
+    """Nothing is to be gone on with any more, nor was anything given up; `results`: but leave the record of others."""
+    if results is not None:
+        waiting = _waiting()
+        if waiting is None or waiting.results != os.path.abspath(results):
+            return
     for name in (path(), stopped_path()):
         name.unlink(missing_ok=True)
+    if directory().is_dir():
+        sync_directory(directory())
 
 
 def give_up() -> Path:
