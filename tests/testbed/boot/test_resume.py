@@ -19,7 +19,7 @@ SETTLED = Settled(3.0, True, 0.1, {"cpu": 0.0}, 0)
 
 
 def boot(settle: Any = None) -> GoOn:
-    return resume(lambda line: None, settle or (lambda: SETTLED))
+    return resume(lambda line: None, settle or (lambda most_s: SETTLED))
 
 
 def test_what_was_registered_is_gone_on_with_where_it_was_and_as_it_was(kept: Any) -> None:
@@ -36,7 +36,8 @@ def test_a_boot_is_counted_before_anything_else_happens(kept: Any) -> None:
     kept.register()
     seen = []
 
-    def settle() -> Settled:
+    def settle(most_s: float) -> Settled:
+        assert most_s == 180
         seen.append(record.load().boots)
         return SETTLED
 
@@ -51,7 +52,7 @@ def test_the_fourth_boot_without_progress_gives_up_for_good(kept: Any) -> None:
         boot()
         kept.register()  # as a script does that restarts the machine itself
     with pytest.raises(CommandFailed, match="3 boots in a row brought nothing new: given up") as caught:
-        boot(lambda: pytest.fail("nothing is waited for"))
+        boot(lambda most_s: pytest.fail("nothing is waited for"))
     assert "\n" not in str(caught.value)
     assert not record.path().exists()
     assert record.stopped_path().exists()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.testbed.boot.settled import BETWEEN_S, Busy, Settled, jobs_of, read_busy, wait
+from etude.errors import UsageError
+from etude.testbed.boot.settled import BETWEEN_S, Busy, Settled, jobs_of, most_seconds, read_busy, wait
 
 CALM = Busy(load=0.2, pressure={"cpu": 0.01}, jobs=0, cpus=1)
 BUSY = Busy(load=3.0, pressure={"cpu": 0.4, "io": 0.02}, jobs=2, cpus=1)
@@ -50,6 +51,18 @@ def test_what_is_not_known_is_not_waited_for() -> None:
 def test_load_counts_by_the_cpu() -> None:
     assert Busy(load=3.0, cpus=8).reasons() == []
     assert Busy(load=5.0, cpus=8).reasons() == ["load 5 on 8 CPUs"]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("", 180.0), ("0", 0.0), ("7.5", 7.5)])
+def test_how_long_to_wait_may_be_said(text: str, seconds: float) -> None:
+    assert most_seconds({"ETUDE_SETTLE_S": text}) == most_seconds({"ETUDE_SETTLE_S": str(seconds)}) == seconds
+    assert most_seconds({}) == 180.0
+
+
+@pytest.mark.parametrize("text", ["-1", "x", "inf", "nan"])
+def test_a_wait_that_is_no_number_of_seconds_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="ETUDE_SETTLE_S"):
+        most_seconds({"ETUDE_SETTLE_S": text})
 
 
 def test_a_machine_is_read_from_proc(tmp_path: Path) -> None:
