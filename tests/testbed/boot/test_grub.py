@@ -173,3 +173,8 @@ def test_a_menu_of_debian_is_read() -> None:
 )
 def test_an_entry_behind_another_block_is_found(text: str) -> None:
     assert [item.titles for item in menu(text)] == [("a",)]
+
+
+def test_a_function_in_a_submenu_does_not_end_it() -> None:
+    text = "submenu s {\n function f {\n  x\n }\n menuentry a { }\n}\nmenuentry b { }\n"
+    assert [item.titles for item in menu(text)] == [("s", "a"), ("b",)]
