@@ -108,6 +108,12 @@ def _double(text: str, at: int) -> tuple[str, int]:
     return "".join(found), at + 1
 
 
+def _argument(word: str) -> str:
+    """A word as GRUB hands it to the kernel."""
+    escaped = "".join(f"\\{c}" if c in "\\'\"" else c for c in word)
+    return f'"{escaped}"' if " " in word else escaped
+
+
 @dataclass
 class _Reader:
     words: list[Word]
@@ -141,7 +147,7 @@ class _Reader:
         initrd: tuple[str, ...] = ()
         for command in self.commands():
             if command[0] in ("linux", "linux16", "linuxefi") and len(command) > 1 and kernel is None:
-                kernel, options = command[1], " ".join(command[2:])
+                kernel, options = command[1], " ".join(map(_argument, command[2:]))
             elif command[0] in ("initrd", "initrd16", "initrdefi") and not initrd:
                 initrd = tuple(command[1:])
         yield Item(ids, titles, kernel, options, initrd)
@@ -160,11 +166,11 @@ class _Reader:
             if option:
                 name = word.text if option in ("--id", ID_OPTION) else name
                 option = ""
-            elif word.plain and word.text.startswith("--id="):
+            elif word.text.startswith("--id="):
                 name = word.text[5:]
-            elif word.is_(*WITH_VALUE, ID_OPTION):
+            elif word.text in (*WITH_VALUE, ID_OPTION):
                 option = word.text
-            elif not (word.plain and word.text.startswith("--")) and title is None:
+            elif not word.text.startswith("--") and title is None:
                 title = word.text
         return None, None
 

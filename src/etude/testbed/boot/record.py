@@ -15,6 +15,7 @@ from typing import Any
 from etude.errors import InputError, MachineRefuses
 from etude.results.writer import replace_json
 from etude.testbed import tree
+from etude.testbed.boot.settled import most_seconds
 from etude.testbed.boot.trust import trusted
 
 FORMAT, VERSION = "etude-resume", 1
@@ -81,6 +82,7 @@ def register(
 
     Raises:
         MachineRefuses: it cannot be written, or other results wait for a boot.
+        UsageError: the environment asks for a wait that is none.
     """
     new = Record(
         words=list(words),
@@ -98,6 +100,7 @@ def register(
         boot_id=boot_id(),
         most_boots=most_boots,
     )
+    most_seconds(new.environment)
     old = _waiting()
     if old is not None and old.results == new.results:
         new = replace(new, boots=old.boots, progress=old.progress, seen=old.seen)
@@ -169,6 +172,8 @@ def forget(results: str | os.PathLike[str] | None = None) -> None:
         return
     for name in (path(), stopped_path()):
         name.unlink(missing_ok=True)
+    if directory().is_dir():
+        sync_directory(directory())
 
 
 def give_up() -> Path:

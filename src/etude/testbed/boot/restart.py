@@ -85,18 +85,14 @@ def restart(entry: str | None, root: Path = Path("/"), run: Callable[..., object
     run(*commanded)
 
 
-def restart_words(
-    root: Path = Path("/"), which: Callable[[str], str | None] = shutil.which
-) -> list[str] | None:
+def restart_words(root: Path = Path("/")) -> list[str] | None:
     """The command that restarts the machine."""
     ways = [["systemctl", "reboot"]] if unit.has_systemd(root) else []
     ways += [["reboot"], ["shutdown", "-r", "now"]]
-    return next((words for words in ways if which(words[0])), None)
+    return next((words for words in ways if shutil.which(words[0])), None)
 
 
-def once(
-    entry: Entry, root: Path = Path("/"), which: Callable[[str], str | None] = shutil.which
-) -> list[str]:
+def once(entry: Entry, root: Path = Path("/")) -> list[str]:
     """The command that makes the next boot, and only that, one of this entry.
 
     Raises:
@@ -104,7 +100,7 @@ def once(
     """
     if entry.loader == "systemd-boot":
         return ["bootctl", "set-oneshot", entry.key]
-    program = next(filter(which, GRUB_REBOOT), None)
+    program = next(filter(shutil.which, GRUB_REBOOT), None)
     if program is None:
         raise MachineRefuses("no program grub-reboot: install the Debian package grub2-common")
     where = loaders.grub_configuration(root)

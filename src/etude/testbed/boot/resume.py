@@ -13,7 +13,7 @@ from etude.results.writer import sole_writer
 from etude.testbed.boot import record as records
 from etude.testbed.boot.progress import counted, progress, too_many
 from etude.testbed.boot.record import Record
-from etude.testbed.boot.settled import Settled, wait
+from etude.testbed.boot.settled import Settled, most_seconds, wait
 from etude.testbed.boot.trust import trusted
 
 SETTLED_VARIABLE = "ETUDE_SETTLED"
@@ -28,7 +28,7 @@ class GoOn:
     directory: str
 
 
-def resume(say: Callable[[str], object], settle: Callable[[], Settled] = wait) -> GoOn:
+def resume(say: Callable[[str], object], settle: Callable[[float], Settled] = wait) -> GoOn:
     """Look at what is to be gone on with, count the boot, and wait for the machine to settle.
 
     Raises:
@@ -48,7 +48,7 @@ def resume(say: Callable[[str], object], settle: Callable[[], Settled] = wait) -
     say(
         f"going on with {record.results} (boot {record.boots} of {record.most_boots} that may bring nothing new)"
     )
-    settled = settle()
+    settled = settle(most_seconds(record.environment))
     still = "" if settled.settled else f" and still has {settled.why}: going on all the same"
     say(f"the machine took {settled.waited_s:g} s to settle{still}")
     return GoOn(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from etude.errors import UsageError
 from etude.testbed import tree
 
 MOST_S = 180.0
+VARIABLE = "ETUDE_SETTLE_S"
+"""How long to wait at most; that of the environment in which the script was started."""
 BETWEEN_S = 2.0
 MOST_LOAD_A_CPU = 0.5
 MOST_PRESSURE = 0.05
@@ -69,6 +73,19 @@ def wait(
             why = ", ".join(reasons)
             return Settled(round(waited, 1), not reasons, busy.load, busy.pressure, busy.jobs, why)
         pause(min(BETWEEN_S, most_s - waited))
+
+
+def most_seconds(environment: Mapping[str, str]) -> float:
+    """How long to wait at most, as the environment says it.
+
+    Raises:
+        UsageError: it is no number of seconds.
+    """
+    text = environment.get(VARIABLE) or str(MOST_S)
+    seconds = tree.to_float(text)
+    if seconds is None or not 0 <= seconds < math.inf:
+        raise UsageError(f"{VARIABLE}={text}: expected a number of seconds, such as {MOST_S:g}")
+    return seconds
 
 
 def read_busy(root: Path = Path("/"), jobs: Callable[[], int | None] | None = None) -> Busy:

@@ -120,7 +120,7 @@ def doubts() -> list[str]:
 
 def unit_text() -> str:
     """The unit. It is no service that is kept alive: it is run once at boot, and only if there is a record."""
-    words = " ".join(_quoted(word) for word in (sys.executable, *PROGRAM))
+    words = " ".join([_quoted(sys.executable), *PROGRAM])
     settings = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in _settings().items())
     where = str(record.path()).replace("%", "%%")
     return f"""\
@@ -188,7 +188,7 @@ def _reload(root: Path, run: Callable[..., object]) -> None:
 
 def _quoted(word: str) -> str:
     """A word as systemd reads it."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"' if escaped != word or not word or any(c in " \t'" for c in word) else word
 
 
