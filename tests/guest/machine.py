@@ -116,7 +116,10 @@ class Machine:
         with log:
             # It ends with us, however we end.
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *self._command()], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                ["setpriv", "--pdeathsig", "KILL", *self._command()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
         try:
             monitor = self._connect(self._sockets / "monitor")
@@ -290,7 +293,12 @@ class Machine:
         words = [
             *("qemu-system-x86_64", "-machine", "pc", *ACCELERATION, "-nodefaults", "-no-user-config"),
             *("-smp", str(self.processors), "-m", str(self.memory_mib), "-display", "none"),
-            *("-chardev", f"file,id=console,path={self.directory}/console.log,append=on", "-serial", "chardev:console"),
+            *(
+                "-chardev",
+                f"file,id=console,path={self.directory}/console.log,append=on",
+                "-serial",
+                "chardev:console",
+            ),
             *("-qmp", f"unix:{self._sockets}/monitor,server=on,wait=off"),
             *("-chardev", f"socket,id=agent,path={self._sockets}/agent,server=on,wait=off"),
             *("-device", "virtio-serial-pci", "-device"),
@@ -348,7 +356,9 @@ class Machine:
 
     def _must_be_on(self) -> None:
         if self._process is not None and self._process.poll() is not None:
-            raise self._failure("the guest is off" + (f": {self.ended_because}" if self.ended_because else ""))
+            raise self._failure(
+                "the guest is off" + (f": {self.ended_because}" if self.ended_because else "")
+            )
 
     def _failure(self, what: str) -> GuestFails:
         end = "\n".join(self.console().splitlines()[-CONSOLE_LINES:])
@@ -361,7 +371,10 @@ ACCELERATION = ("-accel", "tcg,thread=multi", "-cpu", "max,la57=off")
 
 
 def _answer(state: dict[str, object]) -> Answer:
-    texts = [base64.b64decode(str(state.get(name, ""))).decode("utf-8", "replace") for name in ("out-data", "err-data")]
+    texts = [
+        base64.b64decode(str(state.get(name, ""))).decode("utf-8", "replace")
+        for name in ("out-data", "err-data")
+    ]
     status = 128 + int(str(state["signal"])) if "signal" in state else int(str(state.get("exitcode", 0)))
     return Answer(status, *texts)
 
@@ -376,5 +389,3 @@ def _plain(item: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 def _qemu_img(*words: object) -> None:
     subprocess.run(["qemu-img", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
-
-

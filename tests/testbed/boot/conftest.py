@@ -23,8 +23,10 @@ class Kept:
         return self.directory / "state.json"
 
     def come_to(self, state: Any, lines: int = 0) -> None:
-        """Bring it to a state, with so many lines of results."""
-        self.state.write_text(json.dumps({"written": "at some time", "state": state}))
+        """Bring it to a position, with so many lines of results."""
+        self.state.write_text(
+            json.dumps({"format": "f", "written": "at some time", "position": json.dumps(state)})
+        )
         self.state.chmod(0o600)
         (self.directory / "t").mkdir(exist_ok=True)
         (self.directory / "t" / "results.jsonl").write_text("{}\n" * lines)

@@ -99,7 +99,7 @@ def spoil_presence(kept: Any) -> None:
         (spoil_owner, "belongs to user 12345, not to root: refused"),
         (spoil_directory, "others may put files into"),
         (spoil_link, "is a link: refused"),
-        (spoil_text, "is no state of a script"),
+        (spoil_text, "is no state of an experiment"),
         (spoil_presence, "no such file"),
     ],
     ids=["mode", "owner", "directory", "link", "text", "presence"],

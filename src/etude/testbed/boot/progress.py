@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from etude.errors import InputError
 from etude.testbed.boot.record import MOST_SEEN, Record, read_object
 
 
@@ -13,9 +14,12 @@ def progress(state: Path, results: Path) -> str:
     all its results.jsonl.
 
     Raises:
-        InputError: the state file holds no object.
+        InputError: the state file is none.
     """
-    position = read_object(state).get("position", "")
+    document = read_object(state)
+    if "format" not in document:
+        raise InputError(f'{state}: is no state of an experiment: lacks "format"')
+    position = document.get("position", "")
     size = sum(_whole_lines(file) for file in sorted(results.rglob("results.jsonl")))
     return f"{position}+{size}"
 
