@@ -11,8 +11,8 @@ use crate::course::{Bounds, Course, Step, Stopped};
 use crate::machine::{Machine, Real, events, memory};
 use crate::readings::Memory;
 
-/// Less is never left to others, B. MemAvailable is counted above the reserves by which the kernel itself lives, and these
-/// grow with the machine: it need not.
+/// Less is never left to others, B. It comes on top of the reserves by which the kernel itself lives, and these grow with the
+/// machine: it need not.
 pub const LEAST_LEAVE: u64 = 32 << 20;
 
 /// What was asked for.

@@ -51,6 +51,7 @@ pub struct Bounds {
 pub struct Reading {
     /// Since the beginning.
     pub elapsed_ns: u64,
+    /// What others could have, B.
     pub available: u64,
     /// Page cache of files, B.
     pub file: u64,

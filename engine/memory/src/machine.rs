@@ -60,7 +60,8 @@ impl Machine for Real {
         self.free = memory.free;
         Ok(Reading {
             elapsed_ns: monotonic_ns() - self.began_ns,
-            available: memory.available,
+            // The kernel's estimate counts half of the caches as in use, and so is 0 long before they are gone.
+            available: memory.available.max(memory.idle),
             file: memory.file,
             stalled_ns: text("/proc/pressure/memory").ok().as_deref().and_then(stalled_ns),
             swapped_out: events.swapped_out,

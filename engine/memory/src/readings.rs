@@ -9,6 +9,8 @@ pub struct Memory {
     pub available: u64,
     /// Page cache of files on the two lists from which the kernel evicts: without shared memory and what is locked.
     pub file: u64,
+    /// Those of them that can be evicted at once: nobody has mapped them, and they are as on disk.
+    pub idle: u64,
     /// Caches of directory entries, inodes and the like.
     pub slab: u64,
 }
@@ -35,11 +37,14 @@ impl Memory {
                 .map(|kib: u64| kib.saturating_mul(1024))
                 .ok_or_else(|| format!("/proc/meminfo has no {name}"))
         };
+        let file = member("Active(file)")?.saturating_add(member("Inactive(file)")?);
+        let busy = ["Mapped", "Dirty", "Writeback"].map(|name| member(name).unwrap_or(0));
         Ok(Memory {
             total: member("MemTotal")?,
             free: member("MemFree")?,
             available: member("MemAvailable")?,
-            file: member("Active(file)")?.saturating_add(member("Inactive(file)")?),
+            file,
+            idle: busy.iter().fold(file, |rest, bytes| rest.saturating_sub(*bytes)),
             slab: member("SReclaimable")?,
         })
     }
@@ -76,13 +81,14 @@ mod tests {
 
     const MEMINFO: &str = "MemTotal:       24684084 kB\nMemFree:        24285080 kB\nMemAvailable:   24258540 kB\n\
         Active(anon):       1464 kB\nActive(file):      51692 kB\nInactive(file):    85156 kB\n\
-        SReclaimable:     115972 kB\nHugePages_Total:       0\n";
+        Mapped: 36848 kB\nDirty: 90000 kB\nWriteback: 2000 kB\nSReclaimable:     115972 kB\nHugePages_Total:       0\n";
 
     #[test]
     fn memory_is_read_in_bytes() {
         let memory = Memory::read(MEMINFO).unwrap();
         assert_eq!(memory.total, 24_684_084 * 1024);
         assert_eq!(memory.file, (51_692 + 85_156) * 1024, "anonymous pages are no cache");
+        assert_eq!(memory.idle, 8_000 * 1024);
         assert_eq!(memory.slab, 115_972 * 1024);
     }
 
