@@ -50,9 +50,13 @@ class CannotBuild(Exception):
 
 def main() -> int:
     """Build what is not there; prints the image's path last."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("wheel", type=Path)
-    parser.add_argument("--source", type=Path, help="a directory such as src/etude, installed over the wheel's")
+    parser.add_argument(
+        "--source", type=Path, help="a directory such as src/etude, installed over the wheel's"
+    )
     parser.add_argument("--engine", type=Path, help="a program etude-engine, in place of the wheel's")
     options = parser.parse_args()
     try:
@@ -87,6 +91,8 @@ def machine(wheel: Path, source: Path | None, engine: Path | None) -> Path:
         if not disk.exists():
             with building(disk.parent) as directory:
                 run("cp", "--sparse=always", below, directory / "disk.img")
+                # Tests boot it alone, to see what QEMU can do here.
+                shutil.copy(below.with_name("vmlinuz"), directory)
                 install(directory / "disk.img", wheel, source, engine)
         prune(cache, "machine-", KEPT_MACHINES)
     return disk
@@ -102,7 +108,9 @@ def base(cache: Path) -> Path:
         return disk
     missing = [program for program in ("mmdebstrap", "mkfs.ext4") if shutil.which(program) is None]
     if missing or os.geteuid() != 0:
-        raise CannotBuild("needs root" if not missing else f"install {' and '.join(missing)} (Debian packages)")
+        raise CannotBuild(
+            "needs root" if not missing else f"install {' and '.join(missing)} (Debian packages)"
+        )
     with building(disk.parent) as directory:
         root = directory / "root"
         step("packages", lambda: bootstrap(root, suite, sources))
@@ -110,6 +118,7 @@ def base(cache: Path) -> Path:
         identity = str(uuid.uuid4())
         step("configuration", lambda: configure(root, identity))
         step("image", lambda: image.make(root, directory / "disk.img", IMAGE_BYTES, identity))
+        shutil.copy(root / "vmlinuz", directory / "vmlinuz")
         shutil.rmtree(root)
     prune(cache, "base-", KEPT_BASES)
     return disk
@@ -118,14 +127,23 @@ def base(cache: Path) -> Path:
 def bootstrap(root: Path, suite: str, sources: list[Path]) -> None:
     """Debian's packages, from this machine's own mirrors, through its own proxy."""
     apt = root.parent / "apt.conf"
-    dump = subprocess.run(["apt-config", "dump", "Acquire"], check=True, capture_output=True, text=True).stdout
-    apt.write_text("".join(line for line in dump.splitlines(keepends=True) if "::Proxy" in line or "Retries" in line))
+    dump = subprocess.run(
+        ["apt-config", "dump", "Acquire"], check=True, capture_output=True, text=True
+    ).stdout
+    apt.write_text(
+        "".join(line for line in dump.splitlines(keepends=True) if "::Proxy" in line or "Retries" in line)
+    )
     words = [line.split("#")[0].strip() for line in (HERE / "packages.txt").read_text().splitlines()]
     log = root.parent / "mmdebstrap.log"
     with log.open("wb") as written:
         status = subprocess.run(
             [
-                *("mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(filter(None, words))}"),
+                *(
+                    "mmdebstrap",
+                    "--mode=root",
+                    "--variant=minbase",
+                    f"--include={','.join(filter(None, words))}",
+                ),
                 *("--aptopt=APT::Install-Recommends false", f"--aptopt={apt}"),
                 *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
                 # What packages look at while they are installed is there before them.
@@ -145,7 +163,9 @@ def download(root: Path, wanted: list[str]) -> None:
     """Wheels of what Étude requires, for the Python of `root`, into its /wheels."""
     wheels = root / "wheels"
     wheels.mkdir()
-    version = next(path.name.removeprefix("python") for path in sorted((root / "usr/bin").glob("python3.[0-9]*")))
+    version = next(
+        path.name.removeprefix("python") for path in sorted((root / "usr/bin").glob("python3.[0-9]*"))
+    )
     (wheels / "requirements.txt").write_text("\n".join(wanted) + "\n")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
     where = ["--dest", str(wheels), "--only-binary=:all:", "--python-version", version]
@@ -165,7 +185,9 @@ def configure(root: Path, identity: str) -> None:
             check=False,
         ).returncode
     if status:
-        raise CannotBuild("inside.sh failed; its last lines:\n" + "\n".join(log.read_text().splitlines()[-20:]))
+        raise CannotBuild(
+            "inside.sh failed; its last lines:\n" + "\n".join(log.read_text().splitlines()[-20:])
+        )
     (root / "inside.sh").unlink()
 
 
@@ -185,7 +207,16 @@ def install(disk: Path, wheel: Path, source: Path | None, engine: Path | None) -
             if source is not None:
                 shutil.rmtree(package)
                 shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
-                run("chroot", root, python, "-m", "compileall", "-q", f"/{package.relative_to(root)}", env=INSIDE)
+                run(
+                    "chroot",
+                    root,
+                    python,
+                    "-m",
+                    "compileall",
+                    "-q",
+                    f"/{package.relative_to(root)}",
+                    env=INSIDE,
+                )
             if engine is not None:
                 shutil.copy(engine, root / "opt/etude/bin/etude-engine")
         finally:
@@ -214,7 +245,11 @@ def apt_sources() -> tuple[str, list[Path]]:
         raise CannotBuild("the test machine is built on a Debian for amd64 only")
     suite = release["VERSION_CODENAME"]
     etc = Path("/etc/apt")
-    candidates = [etc / "sources.list", *etc.glob("sources.list.d/*.sources"), *etc.glob("sources.list.d/*.list")]
+    candidates = [
+        etc / "sources.list",
+        *etc.glob("sources.list.d/*.sources"),
+        *etc.glob("sources.list.d/*.list"),
+    ]
     found = [path for path in candidates if path.is_file() and names_suite(path, suite)]
     if not found:
         raise CannotBuild(f"no file below /etc/apt names a mirror of {suite}")

@@ -45,8 +45,8 @@ def first_sector(boot: bytes, size_bytes: int) -> bytes:
     """GRUB's first stage with a DOS partition table of one bootable partition."""
     sectors = size_bytes // SECTOR - FIRST_SECTOR
     anywhere = b"\xfe\xff\xff"
-    entry = (
-        struct.pack("<B3sB3s", 0x80, anywhere, LINUX_PARTITION, anywhere) + struct.pack("<II", FIRST_SECTOR, sectors)
+    entry = struct.pack("<B3sB3s", 0x80, anywhere, LINUX_PARTITION, anywhere) + struct.pack(
+        "<II", FIRST_SECTOR, sectors
     )
     table = entry + bytes(3 * 16)
     return boot[:BOOT_CODE_BYTES] + os.urandom(4) + b"\0\0" + table + b"\x55\xaa"
