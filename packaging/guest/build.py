@@ -91,6 +91,8 @@ def machine(wheel: Path, source: Path | None, engine: Path | None) -> Path:
         if not disk.exists():
             with building(disk.parent) as directory:
                 run("cp", "--sparse=always", below, directory / "disk.img")
+                # Tests boot it alone, to see what QEMU can do here.
+                shutil.copy(below.with_name("vmlinuz"), directory)
                 install(directory / "disk.img", wheel, source, engine)
         prune(cache, "machine-", KEPT_MACHINES)
     return disk
@@ -116,6 +118,7 @@ def base(cache: Path) -> Path:
         identity = str(uuid.uuid4())
         step("configuration", lambda: configure(root, identity))
         step("image", lambda: image.make(root, directory / "disk.img", IMAGE_BYTES, identity))
+        shutil.copy(root / "vmlinuz", directory / "vmlinuz")
         shutil.rmtree(root)
     prune(cache, "base-", KEPT_BASES)
     return disk

@@ -1,8 +1,8 @@
 """Talking to QEMU's guest agent: one command, one answer, JSON lines on a socket that QEMU passes on to the guest.
 
 Requests and answers are those of the package qemu-guest-agent (its reference: "QEMU Guest Agent Protocol Reference").
-While the guest restarts nobody answers, and what was asked before is never answered: so each connection, and each one
-after silence, begins with a number that has to come back.
+While the guest restarts nobody answers, and what was asked before is never answered: so a connection begins with a
+number that has to come back, and after a restart there is a new connection.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PIECE_BYTES = 1 << 20
 """Of files, in one request."""
 
 SILENCE_S = 2.0
-"""After this without an answer to the number, another one is sent."""
+"""After this without an answer to the number, another one is sent, on a new connection."""
 
 
 class Silent(Exception):
@@ -34,31 +34,43 @@ class Agent:
     """A connection to the agent of one guest; QEMU keeps it while the guest restarts."""
 
     def __init__(self, path: Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(str(path))
+        self._path = path
+        self._socket: socket.socket | None = None
         self._kept = b""
         self._numbers = itertools.count(time.monotonic_ns() % 1_000_000_000)
 
     def close(self) -> None:
-        self._socket.close()
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
 
     def greet(self, within_s: float) -> None:
-        """Wait until the agent answers.
+        """Connect anew, and wait until the agent answers.
 
         Raises:
             Silent: it did not within this time.
         """
         until = time.monotonic() + within_s
         while (left_s := until - time.monotonic()) > 0:
-            number = next(self._numbers)
-            self._send("guest-sync", {"id": number}, left_s)
             try:
-                while self._answer(min(SILENCE_S, left_s)).get("return") != number:
-                    pass  # Of an earlier number, or to a question of before.
+                self._connect()
+                self._greet(min(SILENCE_S, left_s))
                 return
-            except Silent:
-                continue
+            except (OSError, Silent):
+                time.sleep(min(0.2, left_s))
         raise Silent(f"the guest's agent did not answer within {within_s:.0f} s")
+
+    def _connect(self) -> None:
+        self.close()
+        self._kept = b""
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(str(self._path))
+
+    def _greet(self, within_s: float) -> None:
+        number = next(self._numbers)
+        self._send("guest-sync", {"id": number}, within_s)
+        while self._answer(within_s).get("return") != number:
+            pass  # To a question of before.
 
     def ask(self, command: str, within_s: float = 30.0, **arguments: Any) -> Any:
         """What the agent returns for a command; names are given with _ for -.
@@ -96,6 +108,8 @@ class Agent:
         return b"".join(base64.b64decode(piece["buf-b64"]) for piece in pieces)
 
     def _send(self, command: str, arguments: dict[str, Any], within_s: float) -> None:
+        if self._socket is None:
+            raise Silent(f"{command}: not connected; the guest is off or starts")
         self._socket.settimeout(max(within_s, 0.1))
         try:
             self._socket.sendall(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
@@ -106,6 +120,7 @@ class Agent:
 
     def _answer(self, within_s: float) -> dict[str, Any]:
         """The next line that is an object."""
+        assert self._socket is not None
         until = time.monotonic() + within_s
         while True:
             line, found, rest = self._kept.partition(b"\n")

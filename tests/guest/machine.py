@@ -13,20 +13,16 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
-import json
 import os
-import shutil
-import socket
 import subprocess
 import tarfile
-import tempfile
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from agent import Agent, Refused, Silent
+from power import Power, acceleration
 
 PROJECT = Path(__file__).resolve().parents[2]
 BOOT_S = 180.0
@@ -81,16 +77,14 @@ class Machine:
         self.directory = directory
         self.memory_mib = memory_mib
         self.processors = processors
-        self.most_boots = most_boots
-        self.life_s = life_s
-        self.ended_because = ""
+        self._acceleration = acceleration(base.resolve().with_name("vmlinuz"))
         self._disks = [directory / "disk.qcow2"]
         _qemu_img("create", "-q", "-f", "qcow2", "-b", base.resolve(), "-F", "raw", self._disks[0])
         if data_mib:
             self._disks.append(directory / "data.qcow2")
             _qemu_img("create", "-q", "-f", "qcow2", self._disks[1], f"{data_mib}M")
-        self._process: subprocess.Popen[bytes] | None = None
-        self._agent: Agent | None = None
+        self.power = Power(self._command, directory / "qemu.log", most_boots=most_boots, life_s=life_s)
+        self._agent = Agent(self.power.sockets / "agent")
 
     def __enter__(self) -> Machine:
         return self
@@ -98,7 +92,8 @@ class Machine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.power_cut()
+        self._agent.close()
+        self.power.discard()
 
     # --- power ----------------------------------------------------------------------------------
 
@@ -108,23 +103,8 @@ class Machine:
         Raises:
             GuestFails: it did not come up in time; it is off then.
         """
-        assert self._process is None, "the guest is on"
-        # A path of a socket has at most 107 characters, those of pytest's directories may have more.
-        self._sockets = Path(tempfile.mkdtemp(prefix="guest-"))
-        self.ended_because = ""
-        log = (self.directory / "qemu.log").open("ab")
-        with log:
-            # It ends with us, however we end.
-            self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *self._command()],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        self.power.on()
         try:
-            monitor = self._connect(self._sockets / "monitor")
-            threading.Thread(target=self._watch, args=(monitor, self._process), daemon=True).start()
-            self._agent = Agent(self._sockets / "agent")
             self.wait_answer(within_s)
         except BaseException:
             self.power_cut()
@@ -132,24 +112,20 @@ class Machine:
 
     def power_cut(self) -> None:
         """Off at once: what was not written to the disk is lost. Harmless where it is off."""
-        if self._agent is not None:
-            self._agent.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            shutil.rmtree(self._sockets, ignore_errors=True)
-        self._agent = self._process = None
+        self.power.cut()
+        self._agent.close()
 
     def power_off(self, within_s: float = BOOT_S) -> None:
-        """Shut the guest down in order."""
-        assert self._process is not None, "the guest is off"
+        """Shut the guest down in order.
+
+        Raises:
+            GuestFails: it was not off within this time; it is now.
+        """
         self.spawn("systemctl poweroff")
-        try:
-            self._process.wait(within_s)
-        except subprocess.TimeoutExpired:
-            raise self._failure(f"the guest was not off after {within_s:.0f} s") from None
-        finally:
-            self.power_cut()
+        off = self.power.wait_off(within_s)
+        self.power_cut()
+        if not off:
+            raise self._failure(f"the guest did not shut down within {within_s:.0f} s")
 
     def restart(self, within_s: float = BOOT_S) -> None:
         """Restart the guest in order, and wait until commands can be run."""
@@ -166,7 +142,7 @@ class Machine:
         until = time.monotonic() + within_s
         while (left_s := until - time.monotonic()) > 0:
             with contextlib.suppress(Silent, Refused, GuestFails):
-                self._talk().greet(min(left_s, 5.0))
+                self._agent.greet(min(left_s, 5.0))
                 now = self.boot_id()
                 if now != before:
                     return now
@@ -178,13 +154,17 @@ class Machine:
         """Wait until commands can be run.
 
         Raises:
-            GuestFails: they cannot within this time.
+            GuestFails: they cannot within this time, or the guest is off.
         """
-        try:
-            self._talk().greet(within_s)
-        except Silent as error:
-            self._must_be_on()
-            raise self._failure(str(error)) from None
+        until = time.monotonic() + within_s
+        while True:
+            try:
+                self._agent.greet(min(5.0, max(until - time.monotonic(), 0.1)))
+                return
+            except Silent as error:
+                self._must_be_on()
+                if time.monotonic() > until:
+                    raise self._failure(f"{error}, nor before: {within_s:.0f} s in all") from None
 
     def wait_started(self, within_s: float = BOOT_S) -> str:
         """Wait until all start-up jobs are done; systemd's word for the state, such as `running` or `degraded`."""
@@ -203,7 +183,7 @@ class Machine:
             pid = self.spawn(line, stdin)
             pause_s = 0.02
             while True:
-                state = self._talk().ask("guest-exec-status", pid=pid)
+                state = self._agent.ask("guest-exec-status", pid=pid)
                 if state["exited"]:
                     return _answer(state)
                 if time.monotonic() > until:
@@ -231,23 +211,23 @@ class Machine:
         words = {"path": "/bin/bash", "arg": ["-c", f"cd /root; {line}"], "capture_output": True}
         if stdin:
             words["input_data"] = base64.b64encode(stdin).decode()
-        return int(self._talk().ask("guest-exec", **words)["pid"])
+        return int(self._agent.ask("guest-exec", **words)["pid"])
 
     def write(self, path: str, content: bytes | str, mode: int = 0o644) -> None:
         """A file in the guest."""
-        self._talk().write(path, content.encode() if isinstance(content, str) else content)
+        self._agent.write(path, content.encode() if isinstance(content, str) else content)
         self.check(f"chmod {mode:o} '{path}'")
 
     def read(self, path: str) -> bytes:
         """A file of the guest."""
-        return self._talk().read(path)
+        return self._agent.read(path)
 
     def put(self, here: Path, there: str) -> None:
         """Copy a file or a directory into the directory `there` of the guest, with modes, as root's."""
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
             archive.add(here, here.name, filter=_plain)
-        self._talk().write("/tmp/put.tar.gz", packed.getvalue())
+        self._agent.write("/tmp/put.tar.gz", packed.getvalue())
         self.check(f"mkdir -p '{there}' && tar -xzf /tmp/put.tar.gz -C '{there}' && rm /tmp/put.tar.gz")
 
     def fetch(self, there: str, here: Path) -> Path:
@@ -283,24 +263,20 @@ class Machine:
         path = self.directory / "console.log"
         return path.read_bytes().decode("utf-8", "replace").replace("\r", "") if path.exists() else ""
 
-    @property
-    def is_on(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
     # --- inside ---------------------------------------------------------------------------------
 
-    def _command(self) -> list[str]:
+    def _command(self, sockets: Path) -> list[str]:
         words = [
-            *("qemu-system-x86_64", "-machine", "pc", *ACCELERATION, "-nodefaults", "-no-user-config"),
-            *("-smp", str(self.processors), "-m", str(self.memory_mib), "-display", "none"),
+            *("qemu-system-x86_64", "-machine", "pc", *self._acceleration, "-nodefaults", "-no-user-config"),
+            *("-smp", str(self.processors), "-m", str(self.memory_mib), "-display", "none", "-no-reboot"),
             *(
                 "-chardev",
                 f"file,id=console,path={self.directory}/console.log,append=on",
                 "-serial",
                 "chardev:console",
             ),
-            *("-qmp", f"unix:{self._sockets}/monitor,server=on,wait=off"),
-            *("-chardev", f"socket,id=agent,path={self._sockets}/agent,server=on,wait=off"),
+            *("-qmp", f"unix:{sockets}/monitor,server=on,wait=off"),
+            *("-chardev", f"socket,id=agent,path={sockets}/agent,server=on,wait=off"),
             *("-device", "virtio-serial-pci", "-device"),
             *("virtserialport,chardev=agent,name=org.qemu.guest_agent.0", "-device", "virtio-rng-pci"),
         ]
@@ -309,65 +285,15 @@ class Machine:
             words += ["-device", f"virtio-blk-pci,drive=disk{number},bootindex={number + 1}"]
         return words
 
-    def _connect(self, path: Path) -> socket.socket:
-        """To QEMU's monitor, as soon as it is there."""
-        until = time.monotonic() + 20
-        connection = socket.socket(socket.AF_UNIX)
-        while True:
-            try:
-                connection.connect(str(path))
-                return connection
-            except OSError:
-                self._must_be_on()
-                if time.monotonic() > until:
-                    raise self._failure("QEMU did not make its monitor") from None
-                time.sleep(0.05)
-
-    def _watch(self, monitor: socket.socket, process: subprocess.Popen[bytes]) -> None:
-        """Ends a guest that boots too often or lives too long."""
-        until = time.monotonic() + self.life_s
-        boots = 1
-        kept = b""
-        with monitor:
-            monitor.sendall(b'{"execute": "qmp_capabilities"}\n')
-            monitor.settimeout(1.0)
-            while process.poll() is None:
-                try:
-                    more = monitor.recv(65536)
-                    if not more:
-                        return
-                except TimeoutError:
-                    more = b""
-                except OSError:
-                    return
-                *lines, kept = (kept + more).split(b"\n")
-                boots += sum(json.loads(line).get("event") == "RESET" for line in lines if line.strip())
-                if boots > self.most_boots:
-                    self.ended_because = f"it booted more than {self.most_boots} times"
-                elif time.monotonic() > until:
-                    self.ended_because = f"it ran for more than {self.life_s:.0f} s"
-                if self.ended_because:
-                    process.kill()
-                    return
-
-    def _talk(self) -> Agent:
-        assert self._agent is not None, "the guest is off"
-        return self._agent
-
     def _must_be_on(self) -> None:
-        if self._process is not None and self._process.poll() is not None:
-            raise self._failure(
-                "the guest is off" + (f": {self.ended_because}" if self.ended_because else "")
-            )
+        if not self.power.is_on:
+            raise self._failure(f"the guest is off: {self.power.ended_because or 'it switched itself off'}")
 
     def _failure(self, what: str) -> GuestFails:
         end = "\n".join(self.console().splitlines()[-CONSOLE_LINES:])
         log = self.directory / "qemu.log"
         said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
         return GuestFails(f"{what}\n--- end of its console\n{end}\n--- QEMU said\n{said}")
-
-
-ACCELERATION = ("-accel", "tcg,thread=multi", "-cpu", "max,la57=off")
 
 
 def _answer(state: dict[str, object]) -> Answer:
