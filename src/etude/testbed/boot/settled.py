@@ -16,7 +16,8 @@ from etude.testbed import tree
 MOST_S = 180.0
 VARIABLE = "ETUDE_SETTLE_S"
 """How long to wait at most; that of the environment in which the script was started."""
-BETWEEN_S = 2.0
+BETWEEN_S = 5.0
+"""Between two looks: each starts systemctl, and is itself something that the machine does."""
 MOST_LOAD_A_CPU = 0.5
 MOST_PRESSURE = 0.05
 RESOURCES = ("cpu", "io", "memory")
