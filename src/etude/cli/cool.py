@@ -75,6 +75,7 @@ def _seen(seen: Residency) -> str:
     from etude.report.text import quantity
 
     names = "" if seen.names_cached is None else f", {seen.names_cached} of {seen.files} names"
+    names += "" if seen.inodes_cached is None else f", {seen.inodes_cached} inodes"
     backing = seen.backing_resident_bytes
     below = f"; of the loop device's own file {quantity(backing, 'B')}" if backing else ""
     return f"{quantity(seen.resident_bytes, 'B')} of {quantity(seen.bytes, 'B')} in memory{names}{below}"

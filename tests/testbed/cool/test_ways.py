@@ -38,7 +38,7 @@ def test_a_warm_data_set_is_one_of_which_nine_tenths_are_in_memory(size: int, ow
 
 
 def test_what_was_done_is_a_member_of_the_row() -> None:
-    seen = Residency(2, 1000, 10, 1, 7, "mincore")
+    seen = Residency(2, 1000, 10, 1, 7, 2)
     before = Residency(2, 1000, 990, 2)
     done = Cooled("chill", "chill", None, 1.25, (), before, seen, "wrong", {"allocated_bytes": 9})
     row = to_line(measurement(cache=done.members()))
@@ -53,6 +53,7 @@ def test_what_was_done_is_a_member_of_the_row() -> None:
         "bytes": 1000,
         "resident_bytes": 10,
         "names_cached": 1,
+        "inodes_cached": 2,
         "backing_resident_bytes": 7,
         "chilled_bytes": 9,
     }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from etude.testbed.cool import engine
 from etude.testbed.cool.lies import Loop, loops, mount_of
@@ -41,8 +43,9 @@ class DataSet:
 class Residency:
     """What of a data set was in memory; bytes. None: not known.
 
-    `names_cached` of `files` were in the directory cache: the others cannot be looked at without reading
-    directories, and are taken as not in memory. `backing_bytes` are those of loop devices' own files.
+    `names_cached` of `files` were in the directory cache, and `inodes_cached` had their inodes in memory, by name or
+    not. Of the latter only a watch knows: else files without a name count as not in memory, which holds after all ways
+    but chill. `backing_resident_bytes` are of loop devices' own files.
     """
 
     files: int
@@ -50,7 +53,7 @@ class Residency:
     resident_bytes: int
     names_cached: int | None
     backing_resident_bytes: int = 0
-    how: str = ""
+    inodes_cached: int | None = None
 
     @property
     def share(self) -> float:
@@ -65,6 +68,7 @@ class Residency:
             "bytes": self.bytes,
             "resident_bytes": self.resident_bytes,
             "names_cached": self.names_cached,
+            "inodes_cached": self.inodes_cached,
             "backing_resident_bytes": self.backing_resident_bytes,
         }
         return found if not suffix else {f"resident_{suffix}_bytes": self.resident_bytes}
@@ -76,13 +80,36 @@ def look(data: DataSet) -> Residency:
     Raises:
         MachineRefuses: it cannot be told.
     """
+    return _of_answer(engine.answer("residency", "look", *_words(data)))
+
+
+@contextmanager
+def watching(data: DataSet) -> Iterator[Callable[[], Residency]]:
+    """Watch it while it is cooled, and then look; where this kernel or user may not watch, only look."""
+    watch = engine.Watch(*_words(data))
+    try:
+        yield (lambda: _of_answer(watch.look())) if watch.works else (lambda: look(data))
+    finally:
+        watch.close()
+
+
+def _words(data: DataSet) -> list[str]:
     backing = sorted({loop.backing for path in data.paths for loop in _loops(path) if not loop.direct})
-    words = [word for path in backing for word in ("--also", path) if os.path.exists(path)]
-    seen = engine.answer("residency", "look", str(data.listing), *words)
-    known = Residency(
-        seen["files"], seen["bytes"], seen["resident_bytes"], seen["names_cached"], how=seen["how"]
+    return [
+        str(data.listing),
+        *(word for path in backing if os.path.exists(path) for word in ("--also", path)),
+    ]
+
+
+def _of_answer(seen: Mapping[str, Any]) -> Residency:
+    return Residency(
+        seen["files"],
+        seen["bytes"],
+        seen["resident_bytes"],
+        seen["names_cached"],
+        sum(also["resident_bytes"] for also in seen["also"]),
+        seen["inodes_cached"],
     )
-    return replace(known, backing_resident_bytes=sum(also["resident_bytes"] for also in seen["also"]))
 
 
 def _loops(path: str) -> Sequence[Loop]:

@@ -34,6 +34,44 @@ def listing(paths: list[str], place: Path) -> None:
         raise MachineRefuses(f"{place}: cannot be written: {error.strerror}") from None
 
 
+class Watch:
+    """`etude-engine residency watch`: begun before caches are cooled, it also sees files whose names are forgotten."""
+
+    def __init__(self, *words: str) -> None:
+        self._process = subprocess.Popen(
+            (engine_path(), "residency", "watch", *words),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.works = bool(self._line())
+
+    def look(self) -> dict[str, Any]:
+        """What is resident now; once.
+
+        Raises:
+            MachineRefuses: it has ended.
+        """
+        try:
+            assert self._process.stdin is not None
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
+            found: dict[str, Any] = json.loads(self._line())
+            return found
+        except (OSError, ValueError):
+            raise MachineRefuses("etude-engine residency watch: ended without an answer") from None
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _line(self) -> bytes:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+
 def _run(words: tuple[str, ...], out: Any) -> bytes:
     """In a session of its own: Ctrl-C ends Étude, which ends what it does itself."""
     done = subprocess.run(

@@ -112,9 +112,9 @@ def _mount_anew(mount: Mount) -> str:
     options = ",".join(sorted(mount.options - SHOWN_ONLY))
     source, target = shlex.quote(mount.source), shlex.quote(mount.target)
     again = f"mount -t {shlex.quote(mount.kind)} -o {shlex.quote(options)} -- {source} {target}"
-    with _kept(mount):
+    with _kept(mount) as held:
         try:
-            tool("/bin/sh", "-c", f"umount -- {target} && {again}")
+            tool("/bin/sh", "-c", f"umount -- {target} && {again}", holding=held)
         except MachineRefuses as error:
             raise MachineRefuses(f"cache remount: {mount.target}: {error}{_users(mount)}") from None
         _evict([mount.source] if mount.source.startswith("/") else [])
@@ -123,11 +123,12 @@ def _mount_anew(mount: Mount) -> str:
 
 
 @contextmanager
-def _kept(mount: Mount) -> Iterator[None]:
-    """A loop device that is given back at its last close stays while this holds it."""
-    held = [os.open(loop.device, os.O_RDONLY | os.O_CLOEXEC) for loop in loops(mount) if loop.cleared]
+def _kept(mount: Mount) -> Iterator[tuple[int, ...]]:
+    """Loop devices that are given back at their last close stay while these are open, here or in a child."""
+    cleared = [loop.device for loop in loops(mount) if loop.cleared]
+    held = tuple(os.open(device, os.O_RDONLY | os.O_CLOEXEC) for device in cleared)
     try:
-        yield
+        yield held
     finally:
         for file in held:
             os.close(file)

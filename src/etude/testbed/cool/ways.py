@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from etude.errors import MachineRefuses, UsageError
 from etude.results.model import CACHE_WAYS
 from etude.testbed.cool import steps
-from etude.testbed.cool.dataset import DataSet, Residency, look, not_as_declared
+from etude.testbed.cool.dataset import DataSet, Residency, look, not_as_declared, watching
 
 REBOOTS = frozenset({"reboot", "reboot+chill"})
 REMOUNTS = frozenset({"remount", "remount+chill"})
@@ -77,19 +78,29 @@ def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
             f"cache {way}: nothing here restarts the machine; a script with CACHE {way} does"
         )
     before = _before(way, data)
-    began, said, chilled = time.monotonic(), list[str](), dict[str, Any]()
-    if way == "drop":
-        said.append(steps.drop())
-    if way in REMOUNTS:
-        said += steps.remount(data.paths if data is not None else ())
-    if way in CHILLS:
-        words, answer = steps.chill()
-        said.append(words)
-        chilled |= answer
-    seconds = time.monotonic() - began
-    after = look(data) if data is not None and data.listed and way != "none" else None
+    known = data if data is not None and data.listed and way != "none" else None
+    with ExitStack() as watches:
+        see = None if known is None else _eyes(way, known, watches)
+        began, said, chilled = time.monotonic(), list[str](), dict[str, Any]()
+        if way == "drop":
+            said.append(steps.drop())
+        if way in REMOUNTS:
+            said += steps.remount(data.paths if data is not None else ())
+        if way in CHILLS:
+            words, answer = steps.chill()
+            said.append(words)
+            chilled |= answer
+        seconds = time.monotonic() - began
+        after = None if see is None else see()
     wrong = None if after is None else not_as_declared(way, after)
     return Cooled(way, way, None, seconds, tuple(said), before, after, wrong, chilled)
+
+
+def _eyes(way: str, data: DataSet, watches: ExitStack) -> Callable[[], Residency]:
+    """What looks afterwards: where memory is only used up, pages of files may stay whose names are forgotten."""
+    if way in CHILLS and way not in REMOUNTS:
+        return watches.enter_context(watching(data))
+    return lambda: look(data)
 
 
 def _before(way: str, data: DataSet | None) -> Residency | None:

@@ -42,7 +42,7 @@ class Ledger:
     def tool(self, *words: str) -> str:
         """Run a tool that makes a change. It has the lock as well: should this process be killed meanwhile, nobody
         undoes before the tool is done."""
-        return tool(*words, holding=self.lock)
+        return tool(*words, holding=(self.lock,))
 
     def undo(self) -> None:
         """Undo all, newest first. A step that fails is kept, and those before it are tried all the same.

@@ -26,10 +26,10 @@ PACKAGES = {
 
 
 def tool(
-    *words: str, directory: str | None = None, patience_s: float = 600.0, holding: int | None = None
+    *words: str, directory: str | None = None, patience_s: float = 600.0, holding: tuple[int, ...] = ()
 ) -> str:
     """What it printed. It is in a session of its own, so that Ctrl-C does not end it halfway; files take the output,
-    so that a process which it leaves behind does not hold it up. `holding` is a file that it keeps open while it runs.
+    so that a process which it leaves behind does not hold it up. `holding` are files that it keeps open while it runs.
 
     Raises:
         MachineRefuses: when it is not installed, fails, or takes too long.
@@ -44,7 +44,7 @@ def tool(
                 words, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, timeout=patience_s,
                 start_new_session=True, env=environment, check=False,
                 cwd=directory,
-                pass_fds=() if holding is None else (holding,),
+                pass_fds=holding,
             )  # fmt: skip
         except FileNotFoundError:
             raise MachineRefuses(lacking(words[0])) from None
