@@ -29,7 +29,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo io-lab test test-packages test-rust test-python lint format bench docs picture wheel constraints clean
+.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -41,6 +41,12 @@ demo: $(SETUP_STAMP) $(DEMO)/text ## compare gzip -1 with gzip -5: a first real 
 		-n 'gzip -1' 'gzip -1 -c $(DEMO)/text' -n 'gzip -5' 'gzip -5 -c $(DEMO)/text'
 
 test: test-packages test-rust test-python ## all tests; as root also what needs Debian packages
+
+guest: wheel ## build the test machine: a Debian with Étude in it, booted by QEMU (docs/guest.md)
+	$(BIN)/python packaging/guest/build.py dist/*.whl
+
+test-guest: guest ## all tests that use the test machine; some minutes
+	$(BIN)/python -m pytest tests/guest
 
 # Of one profile with the tests: what both need (proc macros, build scripts, zstd in C) is compiled once.
 lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy
@@ -96,7 +102,7 @@ test-rust: $(SETUP_STAMP)
 test-python: $(SETUP_STAMP)
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m beside --ignore=tests/e2e
 	$(BIN)/python -m pytest -n $(WAITING) --dist worksteal -m 'beside and not serial' tests/e2e
-	$(BIN)/python -m pytest -m 'not beside or serial'
+	$(BIN)/python -m pytest -m 'not beside or serial' --ignore=tests/guest
 
 # Python compiles what it imports when it does, which is a small part of all that is installed.
 # Requirements first and alone: then an edit of Rust costs cargo and a second of pip.

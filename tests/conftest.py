@@ -20,8 +20,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Seconds that each part may take before a warning; a part is a directory here, `e2e beside` what of e2e may run beside
 # others, `serial` what has this mark in all other directories, `unit` the rest of these. It is time on the wall: what
 # runs at once counts once.
-SHARE_S = {"unit": 150.0, "serial": 40.0, "e2e beside": 200.0, "e2e": 200.0, "packaging": 120.0}
-DIRECTORIES = ("e2e", "packaging")
+SHARE_S = {
+    "unit": 150.0,
+    "serial": 40.0,
+    "e2e beside": 200.0,
+    "e2e": 200.0,
+    "packaging": 120.0,
+    "guest": 400.0,
+}
+DIRECTORIES = ("e2e", "packaging", "guest")
 
 # All checks together try the same examples each time: what they say of a change is about the change. Single runs of
 # pytest go on looking for others.

@@ -4,7 +4,7 @@ The base is Debian with systemd, its cloud kernel, GRUB, and what Étude require
 installed on a copy of it; seconds, and after each edit. Both are named by a digest of what goes into them.
 Needs root, mmdebstrap, and for the base the mirrors that this machine's apt uses.
 
-usage: build.py WHEEL [--source DIRECTORY] [--engine PROGRAM] [--print-base]
+usage: build.py WHEEL [--source DIRECTORY] [--engine PROGRAM]
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent.parent
 IMAGE_BYTES = 4 << 30
 """Of the disk; the file is sparse, and about a quarter of that."""
+
+MADE_BY = ("build.py", "image.py", "inside.sh", "packages.txt", "files")
+"""What the base is made by, beside Debian's packages: it is made again after a change."""
 
 KEPT_BASES = 2
 KEPT_MACHINES = 4
@@ -102,7 +105,9 @@ def base(cache: Path) -> Path:
     """The image of Debian and of what Étude requires."""
     suite, sources = apt_sources()
     wanted = requirements()
-    name = f"base-{digest([suite, IMAGE_BYTES, wanted, pins(), *map(contents, sorted(HERE.iterdir()))])}"
+    name = (
+        f"base-{digest([suite, IMAGE_BYTES, wanted, pins(), *(contents(HERE / each) for each in MADE_BY)])}"
+    )
     disk = kept(cache, name, f"Debian {suite}, with what Étude requires")
     if disk.exists():
         return disk
@@ -169,7 +174,10 @@ def download(root: Path, wanted: list[str]) -> None:
     (wheels / "requirements.txt").write_text("\n".join(wanted) + "\n")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
     where = ["--dest", str(wheels), "--only-binary=:all:", "--python-version", version]
-    run(*pip, *where, "-r", wheels / "requirements.txt", "-c", PROJECT / "constraints.txt")
+    try:
+        run(*pip, *where, "-r", wheels / "requirements.txt", "-c", PROJECT / "constraints.txt")
+    except subprocess.CalledProcessError:
+        raise CannotBuild("pip cannot download the wheels of what Étude requires") from None
 
 
 def configure(root: Path, identity: str) -> None:

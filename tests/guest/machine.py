@@ -187,7 +187,7 @@ class Machine:
                 if state["exited"]:
                     return _answer(state)
                 if time.monotonic() > until:
-                    self.spawn(f"pkill -KILL -P {pid}; kill -KILL {pid}")
+                    self._kill(pid)
                     raise self._failure(f"not done within {within_s:.0f} s: {line}")
                 time.sleep(pause_s)
                 pause_s = min(pause_s * 1.5, 0.3)
@@ -208,7 +208,12 @@ class Machine:
 
     def spawn(self, line: str, stdin: bytes = b"") -> int:
         """Run a line for bash and do not wait: such as one that restarts the machine. Its process id."""
-        words = {"path": "/bin/bash", "arg": ["-c", f"cd /root; {line}"], "capture_output": True}
+        # A group of its own, by which all that it starts can be killed.
+        words = {
+            "path": "/usr/bin/setsid",
+            "arg": ["/bin/bash", "-c", f"cd /root; {line}"],
+            "capture_output": True,
+        }
         if stdin:
             words["input_data"] = base64.b64encode(stdin).decode()
         return int(self._agent.ask("guest-exec", **words)["pid"])
@@ -284,6 +289,14 @@ class Machine:
             words += ["-drive", f"if=none,id=disk{number},file={disk},format=qcow2,discard=unmap"]
             words += ["-device", f"virtio-blk-pci,drive=disk{number},bootindex={number + 1}"]
         return words
+
+    def _kill(self, pid: int) -> None:
+        """A command and what it started, and wait until the command is gone."""
+        self.spawn(f"kill -KILL -- -{pid}")
+        for _ in range(100):
+            if self._agent.ask("guest-exec-status", pid=pid)["exited"]:
+                return
+            time.sleep(0.05)
 
     def _must_be_on(self) -> None:
         if not self.power.is_on:
