@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import measurement
-from etude.errors import MachineRefuses, UsageError
+from etude.errors import MachineRefuses
 from etude.results.check import check_measurement
 from etude.results.model import CACHE_WAYS, to_line
 from etude.testbed.cool.dataset import OWN_BYTES, Residency, not_as_declared
 from etude.testbed.cool.steps import check_anew, remount
-from etude.testbed.cool.ways import Cooled, check_way, cool
+from etude.testbed.cool.ways import Cooled, cool
 from etude.testbed.resources.mounts import parsed
 
 sizes = st.integers(0, 10**9)
@@ -88,8 +88,3 @@ def test_remount_asks_which_file_system() -> None:
 def test_a_reboot_is_not_done_by_the_way_itself() -> None:
     with pytest.raises(MachineRefuses, match="CACHE reboot"):
         cool("reboot", None)
-
-
-def test_an_unknown_way_is_named() -> None:
-    with pytest.raises(UsageError, match=r"'cold'.*remount"):
-        check_way("cold")

@@ -61,9 +61,9 @@ class Residency:
         seen = self.resident_bytes + max(self.backing_resident_bytes - OWN_BYTES, 0)
         return seen / self.bytes if self.bytes else 0.0
 
-    def members(self, suffix: str = "") -> dict[str, int | None]:
+    def members(self) -> dict[str, int | None]:
         """As a row's `cache` holds them."""
-        found = {
+        return {
             "files": self.files,
             "bytes": self.bytes,
             "resident_bytes": self.resident_bytes,
@@ -71,7 +71,6 @@ class Residency:
             "inodes_cached": self.inodes_cached,
             "backing_resident_bytes": self.backing_resident_bytes,
         }
-        return found if not suffix else {f"resident_{suffix}_bytes": self.resident_bytes}
 
 
 def look(data: DataSet) -> Residency:

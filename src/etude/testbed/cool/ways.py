@@ -8,8 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from etude.errors import MachineRefuses, UsageError
-from etude.results.model import CACHE_WAYS
+from etude.errors import MachineRefuses
 from etude.testbed.cool import steps
 from etude.testbed.cool.dataset import DataSet, Residency, look, not_as_declared, watching
 
@@ -45,23 +44,12 @@ class Cooled:
             if value is not None:
                 found[name] = value
         if self.before is not None:
-            found |= self.before.members("before")
+            found["resident_before_bytes"] = self.before.resident_bytes
         if self.after is not None:
             found |= self.after.members()
         if self.chill:
             found["chilled_bytes"] = self.chill["allocated_bytes"]
         return found
-
-
-def check_way(way: str) -> str:
-    """The way, if it is one.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if way not in CACHE_WAYS:
-        raise UsageError(f"cache {way!r}: expected one of {', '.join(CACHE_WAYS)}")
-    return way
 
 
 def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
