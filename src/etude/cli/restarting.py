@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -21,7 +22,8 @@ def restart_now(entry: str, complain: Callable[[EtudeError], int]) -> int:
     try:
         restart.restart(entry or None)
     except EtudeError as error:
+        go_on = shlex.join(["etude", *record.load().words])
         record.forget()
-        return complain(error)
+        return complain(MachineRefuses(f"{error}; see to that, then go on with: {go_on}"))
     time.sleep(PATIENCE_S)
     return complain(MachineRefuses(f"the machine did not restart within {PATIENCE_S:g} s; see to that"))
