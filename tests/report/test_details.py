@@ -10,7 +10,7 @@ import pytest
 
 from builders import measurement
 from etude.report.comparisons import Comparison, Secondary
-from etude.report.details import detail_lines, p_text, time_line
+from etude.report.details import cache_line, detail_lines, p_text, time_line
 from etude.report.timespent import time_spent
 from etude.results.samples import trials_of
 from etude.results.series import Series
@@ -139,3 +139,25 @@ def test_several_cpus_leave_no_waiting_to_tell() -> None:
 
 def test_without_cpu_time_nothing_is_told() -> None:
     assert time_spent(spent(elapsed=(1.0,), user=(0.5,))) is None
+
+
+def cached(*caches: dict[str, object] | None) -> str | None:
+    rows = [measurement(trial=n, cache=cache) for n, cache in enumerate(caches, 1)]
+    return cache_line(series_of_trials("a", trials_of(rows), {}))
+
+
+def test_what_was_done_about_caches_and_what_was_left_is_a_line() -> None:
+    done = {"declared": "drop", "performed": "drop", "cooling_s": 0.25, "bytes": 2048, "resident_bytes": 0}
+    undone = {"declared": "drop", "performed": None, "why": "not root"}
+    assert cached(done, done, undone) == (
+        "caches: drop before 2 of 3 trials, 250.0 ms each, then 0 B of 2.000 KiB in memory"
+    )
+    assert cached(done, done | {"resident_bytes": 1024}) == (
+        "caches: drop before 2 of 2 trials, 250.0 ms each, then 0 B … 1.000 KiB of 2.000 KiB in memory"
+    )
+    blind = {"declared": "warm", "performed": "warm", "cooling_s": 0.0}
+    assert cached(blind) == (
+        "caches: warm before 1 of 1 trial, what was in memory is not known: no data set was named"
+    )
+    assert cached(undone) == "caches: drop before 0 of 1 trial"
+    assert cached(None, None) is None

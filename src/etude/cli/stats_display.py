@@ -113,6 +113,9 @@ class StatsDisplay:
             self._bars([(m.metric, verdict.subject.test(test.test), m) for m in shown])
         if test.spent is not None:
             self._screen.say(f"  {details.time_line(test.spent)}", "dim")
+        cached = details.cache_line(verdict.subject.test(test.test))
+        if cached is not None:
+            self._screen.say(f"  {cached}", "dim")
         for line in self._below(verdict, test):
             self._screen.say(f"  {line}")
         hidden = len(verdict.subject.test(test.test).columns) - len(test.metrics)

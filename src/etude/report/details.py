@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from etude.report import text
 from etude.report.across import Across
 from etude.report.comparisons import Comparison, Secondary
 from etude.report.timespent import TimeSpent
+from etude.results.series import Series
 from etude.stats.compare import Ratio
 from etude.stats.equivalence import Equivalence
 from etude.stats.sittings import Refused, SittingsRatio
@@ -15,6 +17,8 @@ from etude.stats.sittings import Refused, SittingsRatio
 LEVEL = 0.05
 """Of the false discovery rate that other metrics are found at."""
 MOST_METRICS = 6
+QUICK_S = 1e-3
+"""What is done about caches in less than this is nothing but looking."""
 
 
 def detail_lines(c: Comparison) -> list[str]:
@@ -85,6 +89,28 @@ def time_line(spent: TimeSpent) -> str:
     else:
         parts.append(f"others' CPU {share(spent.others)}")
     return f"where the time went: {', '.join(parts)}"
+
+
+def cache_line(series: Series) -> str | None:
+    """What was done about caches before the kept trials, and what of the data set was in memory; None where nothing."""
+    kept = zip(series.kept.tolist(), series.caches, strict=False)
+    caches = [cache for is_kept, cache in kept if is_kept and cache and cache["declared"] != "none"]
+    if not caches:
+        return None
+    done = [cache for cache in caches if cache["performed"] is not None]
+    parts = [f"caches: {caches[0]['declared']} before {len(done)} of {text.counted(len(caches), 'trial')}"]
+    took = median(cache["cooling_s"] for cache in done) if done else 0.0
+    if took >= QUICK_S:
+        parts.append(f"{text.quantity(took, 's')} each")
+    seen = [cache["resident_bytes"] for cache in done if "resident_bytes" in cache]
+    if seen:
+        size = text.quantity(max(cache.get("bytes", 0) for cache in done), "B")
+        low, high = (text.quantity(value, "B") for value in (min(seen), max(seen)))
+        much = low if low == high else f"{low} … {high}"
+        parts.append(f"then {much} of {size} in memory")
+    elif done:
+        parts.append("what was in memory is not known: no data set was named")
+    return ", ".join(parts)
 
 
 def p_text(p: float | None) -> str:
