@@ -21,13 +21,13 @@ make_it() {
     [[ -d $tree ]] || ap_fail "TREE: $tree is no directory"
     fs-setup.sh "$FS" || exit 1
     local copy=0
-    while ((copy == 0 || $(du -sm -- "$TESTROOT/tree" | cut -f 1) < TREE_MB)); do
+    until ((copy > 0 && $(du -sm -- "$TESTROOT" | cut -f 1) >= TREE_MB)); do
         copy=$((copy + 1))
         mkdir -p -- "$TESTROOT/tree/$copy" || ap_fail "$TESTROOT/tree/$copy could not be made"
         tar -C "$tree" --exclude=site-packages --exclude=dist-packages --exclude=__pycache__ --sort=name -cf - . |
             tar -C "$TESTROOT/tree/$copy" -xf - || ap_fail "$tree could not be copied to $TESTROOT/tree/$copy"
     done
-    echo ETUDE_NEEDLE >"$TESTROOT/tree/needle"
+    echo ETUDE_NEEDLE >"$TESTROOT/tree/needle" || ap_fail "$TESTROOT/tree/needle could not be written"
     sync
 }
 
