@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -57,8 +58,6 @@ def restart_machine(entry: str, words: Sequence[str], state: Path, results: Path
 
 def settled() -> Mapping[str, Any] | None:
     """What `etude boot-resume` says of the wait before this sitting; None where it did not begin it."""
-    import json
-
     with suppress(ValueError):
         found = json.loads(os.environ.get(SETTLED, "null"))
         return found if isinstance(found, dict) else None

@@ -42,7 +42,9 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
     Raises:
         CommandFailed: a command or a hook failed and the policy is to stop; the trial is on disk.
         MachineRefuses: the engine died, or results cannot be written.
+        Restarting: the machine has to be restarted first.
     """
+    _restart_first(bench, members[0], slot)
     with ExitStack() as undo:  # each conclude runs, whichever other fails
         for test in members:
             undo.callback(run_hook, bench, test, "conclude")
@@ -63,11 +65,24 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
             _judge(bench, test, measurements)
 
 
+def _restart_first(bench: Bench, test: Test, slot: Slot) -> None:
+    """Where something has run in this boot and the trial needs a new one: have the machine restarted.
+
+    Raises:
+        Restarting: it goes on with this trial; MachineRefuses: it could not go on.
+    """
+    if test.cool in REBOOTS and slot.set_aside is None and bench.measured:
+        directory = bench.writer.path(test.name).parent
+        results = directory.parent
+        note_data(test.cool, test.data, directory)
+        restart_machine("", ["bench", "--resume", str(results)], results / "experiment.json", results)
+
+
 def _cooled(bench: Bench, members: Sequence[Test], slot: Slot) -> dict[str, Any] | None:
     """Bring the caches into the state that the tests ask for; what the rows say of it.
 
     Raises:
-        MachineRefuses: it cannot be done; Restarting: the machine has to be restarted first.
+        MachineRefuses: it cannot be done.
     """
     test = members[0]
     if test.cool == "none":
@@ -75,10 +90,6 @@ def _cooled(bench: Bench, members: Sequence[Test], slot: Slot) -> dict[str, Any]
     directory = bench.writer.path(test.name).parent
     if slot.set_aside is not None:
         return Cooled(test.cool, None, f"not done in a {slot.set_aside}").members()
-    if test.cool in REBOOTS and bench.measured:
-        note_data(test.cool, test.data, directory)
-        results = directory.parent
-        restart_machine("", ["bench", "--resume", str(results)], results / "experiment.json", results)
     bench.tell("hook", test, detail=f"cool {test.cool}")
     done = cool_trial(
         test.cool, test.data, directory, booted=bench.sitting.restarted_into is not None, warms=False
