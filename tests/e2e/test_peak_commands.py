@@ -86,7 +86,7 @@ def test_a_generator_that_does_not_heed_sigterm_is_killed(tmp_path: Path) -> Non
 
 def test_less_than_asked_is_the_servers_limit_only_with_all_outstanding(tmp_path: Path) -> None:
     """100 requests a second of 10 ms each keep one outstanding."""
-    line = f"for i in $(seq 30); do echo '{WINDOW % (10, 10)}'; done; : {{load}}"
+    line = f"sleep 0.3; for i in $(seq 30); do echo '{WINDOW % (10, 10)}'; done; : {{load}}"
     path = toml(tmp_path, f'load = "{line}"', "[generator]\noutstanding = 1")
     assert trials(path, tmp_path, load=200)[0].limited == "server"
     path = toml(tmp_path, f'load = "{line}"', "[generator]\noutstanding = 50")

@@ -192,7 +192,7 @@ DONE
     done = run(tmp_path, text)
     assert "parent 0" in done.stdout
     state = json.loads((tmp_path / "state.json").read_text())
-    assert (state["format"], state["version"], state["exact"]) == ("etude-checkpoint", 1, True)
+    assert (state["format"], state["version"], state["exact"]) == ("etude-checkpoint", 2, True)
     assert os.stat(tmp_path / "state.json").st_mode & 0o777 == 0o600
     again = etude("run", "state.json", cwd=tmp_path)
     assert "child" in again.stdout
@@ -365,7 +365,11 @@ def test_a_warm_cache_takes_a_run_that_is_set_aside(tmp_path: Path) -> None:
         (1, True, None),
         (2, True, None),
     ]
-    assert rows[1]["cache"] == {"declared": "warm", "performed": None}
+    assert [(r["cache"]["declared"], r["cache"]["performed"]) for r in rows] == [
+        ("warm", None),
+        ("warm", "warm"),
+        ("warm", "warm"),
+    ]
     assert (tmp_path / "r" / "t.res").read_text().count("[measurement]") == 2
 
 
