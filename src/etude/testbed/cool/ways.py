@@ -85,8 +85,9 @@ def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
 
 
 def _eyes(way: str, data: DataSet, watches: ExitStack) -> Callable[[], Residency]:
-    """What looks afterwards: where memory is only used up, pages of files may stay whose names are forgotten."""
-    if way in CHILLS and way not in REMOUNTS:
+    """What looks afterwards: where memory is only used up, pages of files may stay whose names are forgotten. To
+    watch looks all names up: not behind a restart, where none is in memory."""
+    if way == "chill":
         return watches.enter_context(watching(data))
     return lambda: look(data)
 
