@@ -19,6 +19,9 @@ from etude.testbed.cool.dataset import OWN_BYTES
 pytestmark = [pytest.mark.needs_root, pytest.mark.serial]
 ETUDE = [sys.executable, "-m", "etude.cli.main"]
 FILES, BYTES = 200, 40_000
+SIZE = FILES * BYTES
+WARM = 0.95 * SIZE
+"""The kernel may give up single pages of what was just read at any time."""
 
 
 def etude(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -60,14 +63,15 @@ def mount_line(where: Path) -> str:
 def test_a_cold_data_set_has_nothing_in_memory_and_comes_from_the_disk(mounted: Path, way: str) -> None:
     before = mount_line(mounted)
     warm = answered("warm", mounted / "data")
-    assert warm["resident_bytes"] == warm["bytes"] == FILES * BYTES
+    assert warm["bytes"] == SIZE
+    assert warm["resident_bytes"] >= WARM
     cold = answered(way, mounted / "data")
-    assert cold["resident_before_bytes"] == FILES * BYTES
+    assert cold["resident_before_bytes"] >= WARM
     assert (cold["resident_bytes"], cold["names_cached"], cold["files"]) == (0, 0, FILES)
     assert cold["backing_resident_bytes"] < OWN_BYTES
     assert "wrong" not in cold
     assert mount_line(mounted) == before
-    assert sum(file.stat().st_size for file in (mounted / "data").iterdir()) == FILES * BYTES
+    assert sum(file.stat().st_size for file in (mounted / "data").iterdir()) == SIZE
 
 
 def test_a_file_system_in_use_is_left_as_it_is_and_the_user_named(mounted: Path) -> None:
@@ -135,12 +139,10 @@ def test_a_script_cools_before_the_first_exec_of_each_trial(mounted: Path, tmp_p
     assert done.returncode == 0, done.stderr
     found = load_results(out).measurements
     caches = {name: [row.cache for row in rows if row.kept] for name, rows in found.items()}
-    size = FILES * BYTES
     assert [c and (c["performed"], c["resident_bytes"]) for c in caches["remount"]] == [("remount", 0)] * 2
-    assert [c and c["resident_bytes"] for c in caches["warm"]] == [size] * 2
-    assert [c and (c["resident_before_bytes"], c["resident_bytes"]) for c in caches["cold"]] == [
-        (size, 0)
-    ] * 4
+    assert all(c and c["resident_bytes"] >= WARM for c in caches["warm"])
+    assert all(c and c["resident_before_bytes"] >= WARM for c in caches["cold"])
+    assert [c and c["resident_bytes"] for c in caches["cold"]] == [0] * 4
     read = [row.metrics["storage_read"][0] for row in found["cold"]]
     assert all(first >= BYTES > second for first, second in zip(read[::2], read[1::2], strict=True))
 

@@ -14,6 +14,8 @@ from cached import Disk, Watch, disk, drop, fill, listing, look, output, read_al
 from etude.program import engine_path
 
 FILES, SIZE = 250, 20_000
+WARM = 0.95 * FILES * SIZE
+"""The kernel may give up single pages of what was just read at any time."""
 FILE_SYSTEMS = [
     pytest.param("ext4", marks=pytest.mark.needs_program("mkfs.ext4", package="e2fsprogs")),
     pytest.param("xfs", marks=pytest.mark.needs_program("mkfs.xfs", package="xfsprogs")),
@@ -48,8 +50,9 @@ def test_what_was_read_is_resident_and_what_was_dropped_is_not(filled: Disk, tmp
     read_all(filled.root)
     warm = look(listed)
     assert (warm["files"], warm["names_cached"]) == (FILES, FILES)
-    assert warm["bytes"] == warm["resident_bytes"] == FILES * SIZE
-    assert look(listed, "--how", "mincore")["resident_bytes"] == FILES * SIZE, "both calls say the same"
+    assert warm["bytes"] == FILES * SIZE
+    assert warm["resident_bytes"] >= WARM
+    assert look(listed, "--how", "mincore")["resident_bytes"] >= WARM, "both calls say the same"
     drop()
     cold = look(listed)
     assert (cold["names_cached"], cold["resident_bytes"], cold["gone"]) == (0, 0, 0)
@@ -96,11 +99,11 @@ def test_a_watch_finds_pages_of_files_whose_names_are_forgotten(filled: Disk, tm
     found = watch.look()
     assert found["names_cached"] == 0
     assert found["inodes_cached"] == FILES == watch.watched
-    assert found["resident_bytes"] == FILES * SIZE
+    assert found["resident_bytes"] >= WARM
     again = look(listed)
     assert again["names_cached"] == 0, "it was told without looking a name up"
     assert (again["resident_bytes"], again["inodes_cached"]) == (0, None), "a look alone cannot see them"
-    assert look(listed, "--plainly")["resident_bytes"] == FILES * SIZE
+    assert look(listed, "--plainly")["resident_bytes"] >= WARM
 
 
 @pytest.mark.serial
@@ -139,7 +142,7 @@ def test_the_file_behind_a_loop_device_stays_cached_over_a_remount_until_it_is_e
     filled.mount()
     image, device = look(listed, "--also", filled.image, "--also", filled.device)["also"]
     assert image["path"] == str(filled.image)
-    assert image["resident_bytes"] >= FILES * SIZE
+    assert image["resident_bytes"] >= WARM
     assert 0 < device["resident_bytes"] < device["bytes"] == 512 << 20
     left = json.loads(output(engine_path(), "residency", "evict", filled.device, filled.image))
     assert left[str(filled.image)] == 0
