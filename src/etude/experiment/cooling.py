@@ -11,12 +11,12 @@ from typing import Any
 
 from etude.errors import MachineRefuses, Restarting
 from etude.testbed.boot import record, restart
+from etude.testbed.boot.resume import SETTLED_VARIABLE
 from etude.testbed.cool.dataset import DataSet
 from etude.testbed.cool.ways import REBOOTS, Cooled, cool
 
 LISTING = "dataset"
 """Beside a test's results: the names of the files of its data set."""
-SETTLED = "ETUDE_SETTLED"
 
 
 def data_set(paths: Sequence[str], directory: Path) -> DataSet | None:
@@ -59,6 +59,6 @@ def restart_machine(entry: str, words: Sequence[str], state: Path, results: Path
 def settled() -> Mapping[str, Any] | None:
     """What `etude boot-resume` says of the wait before this sitting; None where it did not begin it."""
     with suppress(ValueError):
-        found = json.loads(os.environ.get(SETTLED, "null"))
+        found = json.loads(os.environ.get(SETTLED_VARIABLE, "null"))
         return found if isinstance(found, dict) else None
     return None

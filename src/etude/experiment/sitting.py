@@ -22,6 +22,7 @@ from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
 from etude.results.stretches import RESTARTING, stretches
 from etude.results.writer import ResultsWriter, directory_name, refused, replace_json
 from etude.testbed import snapshot
+from etude.testbed.boot.record import boot_id
 
 EngineMaker = Callable[[SignalWatch], EngineLike]
 
@@ -214,14 +215,6 @@ def _finish(desk: Desk, how: str, decisions: Sequence[str]) -> None:
         desk.writer.close()
     finally:
         desk.save()
-
-
-def boot_id() -> str:
-    """The kernel's identity of this boot; empty where there is none."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _now() -> str:

@@ -17,7 +17,6 @@ from etude.experiment.sitting import (
     Desk,
     EngineMaker,
     already,
-    boot_id,
     holds_results,
     new_directory,
     new_document,
@@ -38,6 +37,7 @@ from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
 from etude.script.wording import ArgumentError
 from etude.testbed.boot import record, restart
+from etude.testbed.boot.record import boot_id
 
 Observer = Callable[[Event, Ledger], None]
 

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.experiment.sitting import boot_id
 from etude.results.reader import drop_torn_trial, read_experiment
 from etude.results.writer import directory_name, refused, replace_json, sole_writer
 from etude.testbed import snapshot
+from etude.testbed.boot.record import boot_id
 from etude.workbench.trial_lines import finite
 
 Document = dict[str, Any]
