@@ -1,7 +1,6 @@
 #!/bin/sh
-# ok.sh: the end of an experiment: what noservices.sh has stopped may run again (it stops nothing yet), and
-# whoever is named in APNOTIFY (mail, url, or both) is told. A notice that fails does not make the experiment
-# one that failed.
+# ok.sh: the end of an experiment: whoever is named in APNOTIFY (mail, url, or both) is told. What QUIET had
+# stopped runs again by then. A notice that fails does not make the experiment one that failed.
 set -u
 APEVENT=completion
 export APEVENT

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from etude.testbed.quiet.table import BY_NAME
+
 pytestmark = pytest.mark.beside
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +40,23 @@ def test_the_guide_runs_as_it_is_printed(tmp_path: Path) -> None:
             assert done.returncode == 0, (command[-1], done.stdout[-2000:], done.stderr[-2000:])
             ran += 1
     assert ran > 10
+
+
+def test_the_page_of_quiet_runs_as_it_is_printed(tmp_path: Path) -> None:
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "ETUDE_QUIET_DIRECTORY": str(tmp_path / "ledger"),
+    }
+    page = (ROOT / "docs" / "quiet.md").read_text()
+    ((_, text),) = BLOCK.findall(page)
+    for line in text.splitlines():
+        done = subprocess.run(
+            ["sh", "-c", line[2:]], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.iterdir()), "looking changes nothing"
+    named = re.findall(r"^\| `(\w+)` \| (?:yes|no|with)", page, re.MULTILINE)
+    assert named == list(BY_NAME), "the page has each operation, in order"
 
 
 def test_the_page_of_profiles_runs_as_it_is_printed(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ DONE
     done = run(tmp_path, text)
     assert "parent 0" in done.stdout
     state = json.loads((tmp_path / "state.json").read_text())
-    assert (state["format"], state["version"], state["exact"]) == ("etude-checkpoint", 2, True)
+    assert (state["format"], state["version"], state["exact"]) == ("etude-checkpoint", 3, True)
     assert os.stat(tmp_path / "state.json").st_mode & 0o777 == 0o600
     again = etude("run", "state.json", cwd=tmp_path)
     assert "child" in again.stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from worlds import NotedWorld, play, reload, reloaded
 
@@ -259,3 +261,28 @@ def test_a_state_kept_between_trials_begins_the_trial_in_flight_anew() -> None:
     state = reload(world.safe[2])
     release(state)
     assert lines(play(text, state=state), "PRE", "EXEC") == ["PRESETUP p [a 3]", "EXEC e [a 3 x1]"]
+
+
+# --- QUIET ----------------------------------------------------------------------------------------
+
+
+def test_quiet_alone_is_what_the_environment_asks_for_and_else_nothing() -> None:
+    assert play("QUIET\nQUIET off\nECHO e\n") == ["ECHO e"]
+    world = NotedWorld(environment={"APQUIET": "swap thp=never"})
+    assert play("QUIET\nQUIET off\n", world) == ["QUIET swap thp=never", "QUIET off"]
+    assert play("ENV APQUIET=usual\nQUIET\n") == ["QUIET usual"]
+
+
+def test_quiet_that_fails_is_a_warning_and_stops_all_with_fastfail() -> None:
+    def fails(point: str, line: str, test: Running | None) -> str | None:
+        return "not root" if point == "QUIET" else None
+
+    assert play("QUIET swap\nECHO on\n", NotedWorld(fails)) == ["QUIET swap", "warning: not root", "ECHO on"]
+    story = play("FASTFAIL\nQUIET swap\nECHO on\n", NotedWorld(fails))
+    assert story[-1].startswith("stopped: not root; FASTFAIL")
+
+
+def test_what_is_quiet_is_part_of_the_state() -> None:
+    world = NotedWorld()
+    play("QUIET swap\nQUIET aslr\nCHECKPOINT f\nQUIET off\nCHECKPOINT g\n", world)
+    assert [json.loads(text)["quiet"] for _, text in world.saved] == [["swap", "aslr"], []]

@@ -271,6 +271,11 @@ WRONG = [
     ("TEST a 10 1 getstats 'x\nDONE", 1, "'x", "the ' is not closed"),
     ("TEST a 10 \\\n  1 getstats \\\n  'x\nDONE", 3, "'x", "the ' is not closed"),
     ("TEST %FS% 10\n", 1, "TEST %FS% 10", "TEST is never closed; expected DONE before the end"),
+    # QUIET
+    ("QUIET cron", 1, "QUIET cron", "QUIET: nothing named 'cron' can be made quiet; there are logins, ssh, services"),
+    ("QUIET aslr=3", 1, "QUIET aslr=3", "QUIET: aslr=3: expected one of 0, 1, 2"),
+    ("QUIET shield", 1, "QUIET shield", "QUIET: shield needs the CPUs that are to be kept free: add cpus=LIST"),
+    ("TEST a 1\nQUIET usual\nDONE", 2, "QUIET usual", "QUIET inside the TEST of line 1; it is for the tests that"),
     # CACHE and METRIC
     ("TEST a 1\nBOOT\nDONE", 2, "", "expected an entry of the boot loader behind BOOT"),
     ("TEST a 1\nCACHE remount\nDONE", 2, "", "CACHE: expected the data set whose file system is mounted"),

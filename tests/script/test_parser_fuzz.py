@@ -33,6 +33,8 @@ OUTSIDE += [
     "STOP",
     "",
     "   # only a comment",
+    "QUIET usual %CPUS%",
+    "QUIET off",
 ]
 INSIDE = [*OUTSIDE[:7], "PRESETUP a", "SETUP b \\\n c", "EXEC d", "CLEANUP e", "POSTCLEANUP f", "PURPOSE g"]
 INSIDE += ["EXPECT h", "CACHE warm", "METRIC rate:B/s (\\d+)"]
@@ -200,6 +202,7 @@ DAMAGE += [
     "FASTFAIL x",
     "THREADS=",
     "CACHE cold",
+    "QUIET loud",
     "INCLUDE nowhere",
     "OPTINCLUDE nowhere",
     "=",

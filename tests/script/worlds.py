@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,10 @@ class NotedWorld:
     def system(self, line: str, scope: Scope) -> str | None:
         self._note(f"SYSTEM {line}")
         return self.fails("SYSTEM", line, None)
+
+    def quiet(self, words: Sequence[str]) -> str | None:
+        self._note(f"QUIET {' '.join(words) or 'off'}")
+        return self.fails("QUIET", " ".join(words), None)
 
     def begin_test(self, test: Running) -> None:
         self.begun.append(test.name)

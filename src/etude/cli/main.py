@@ -24,6 +24,7 @@ VERBS = {
     "surface": "a response over configurations: which cells to measure, what lies between, what limits: SPEC.toml",
     "boot-resume": "go on with scripts behind a restart of the machine: install | remove | status",
     "cool": "cool or warm the caches, and tell what of a data set is in memory",
+    "quiet": "a quiet machine, put back exactly as it was: on | off | status",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
     "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
     "io sweep": "the I/O benchmark at one size after another: results, reading, figures",

@@ -23,6 +23,7 @@ from etude.results.stretches import RESTARTING, stretches
 from etude.results.writer import ResultsWriter, directory_name, refused, replace_json
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
+from etude.testbed.quiet.keeping import recorded
 
 EngineMaker = Callable[[SignalWatch], EngineLike]
 
@@ -82,6 +83,7 @@ def sit(
         sitting = _sitting(document, engine, torn)
         ledger = Ledger(measured, stretches(document["sittings"]))
         desk = Desk(path, document, writer, ledger, sitting, watch, engine, lambda: make_engine(watch))
+        _note_quiet(document, sitting.number)
         desk.save()
         try:
             _finish(desk, "complete", work(desk))
@@ -197,6 +199,12 @@ def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) 
         }
     )
     return sitting
+
+
+def _note_quiet(document: dict[str, Any], sitting: int) -> None:
+    """Say what `etude quiet` had changed before the sitting began: no snapshot tells by whom a setting was made."""
+    if operations := recorded():
+        document.setdefault("quiet", []).append({"sitting": sitting, "by": "hand", "operations": operations})
 
 
 def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:

@@ -13,12 +13,15 @@ from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 
+from etude.errors import UsageError
 from etude.experiment.printed import check_place
 from etude.results.model import CACHE_WAYS, METRICS
 from etude.script.forloop import plain
 from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
 
 MOST_THREADS = 4096
+LOUD = "off"
+"""Of QUIET: as it was."""
 
 _CONDITION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(!?(?:<=|>=|==|=|<|>))(?![<>=!])\s*")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
@@ -213,6 +216,24 @@ def parse_cache(text: str) -> tuple[str, tuple[str, ...]]:
     if way.text.startswith("remount") and not paths:
         raise expected("the data set whose file system is mounted anew", Word("", len(text.rstrip()) + 2))
     return way.text, tuple(path.text for path in paths)
+
+
+def parse_quiet(text: str) -> list[str]:
+    """`off`, or the operations that make a machine quiet, as `etude quiet on` takes them; none is nothing.
+
+    Raises:
+        ArgumentError: there is no such operation.
+    """
+    words = text.split()
+    if words == [LOUD]:
+        return words
+    from etude.testbed.quiet.table import parse
+
+    try:
+        parse(words)
+    except UsageError as error:
+        raise ArgumentError(str(error), 0) from None
+    return words
 
 
 def parse_threads(text: str) -> int:

@@ -8,10 +8,10 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etude.engine import Launch, Worker
-from etude.errors import CommandFailed, MachineRefuses
+from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import EngineLike, Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_line
@@ -34,6 +34,9 @@ from etude.script.words import command_words
 from etude.testbed.boot import record, unit
 from etude.testbed.boot.entries import booted_as
 from etude.testbed.cool.ways import REBOOTS
+
+if TYPE_CHECKING:
+    from etude.script.quieting import Quieting
 
 STATE_FILE = "state.json"
 SAFE_EVERY_S = 1.0
@@ -67,6 +70,7 @@ class ScriptBench:
         self._entries: dict[str, dict[str, Any]] = {}
         self._res_files = ResFiles(self._root)
         self._measuring = Measuring(desk.engine)
+        self._quiet: Quieting | None = None
         self._saved_at = -float("inf")
         self._survives = record.waits_for(self._root)
         """It goes on at the next boot, however this one ends."""
@@ -157,6 +161,26 @@ class ScriptBench:
     def system(self, line: str, scope: Scope) -> str | None:
         self._tell("hook", detail=f"SYSTEM {line}")
         return self._line("", "SYSTEM", line, self._variables(scope, "SYSTEM", None), "")
+
+    def quiet(self, words: Sequence[str]) -> str | None:
+        self._tell("hook", detail=f"QUIET {' '.join(words) or 'off'}")
+        quieting = self._quieting()
+        try:
+            if not words:
+                quieting.off()
+            elif told := quieting.on(words, self._desk.document, self._desk.sitting.number):
+                self.warn(told)
+        except EtudeError as error:
+            return f"QUIET failed: {error}"
+        finally:
+            self._desk.save()
+        return None
+
+    def _quieting(self) -> Quieting:
+        from etude.script.quieting import Quieting
+
+        self._quiet = self._quiet or Quieting()
+        return self._quiet
 
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
         self._tell("hook", test, detail=point)
@@ -292,10 +316,15 @@ class ScriptBench:
                 self.warn(problem)
 
     def close(self) -> None:
-        """End what hooks have started and left."""
+        """End what hooks have started and left, and put a quiet machine back as it was."""
         for keeper in self._keepers.values():
             keeper.close()
         self._keepers.clear()
+        if self._quiet is not None:
+            try:
+                self._quiet.off()
+            except EtudeError as error:
+                self.warn(f"the machine is not as it was before QUIET: {error}; etude quiet off tries again")
         self._res_files.close()
 
     # --- the state ----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -43,7 +43,7 @@ class Outline:
 
     tests: list[Planned] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
-    """Lines outside any test: SYSTEM, CHECKPOINT, REBOOT."""
+    """Lines outside any test: SYSTEM, QUIET, CHECKPOINT, REBOOT."""
     entries: list[str] = field(default_factory=list)
     """What the machine is restarted into: entries of its boot loader; empty for its default."""
     whole: bool = True
@@ -105,6 +105,10 @@ class _Thought:
 
     def system(self, line: str, scope: Scope) -> str | None:
         self.outline.lines.append(("SYSTEM", line))
+        return None
+
+    def quiet(self, words: Sequence[str]) -> str | None:
+        self.outline.lines.append(("QUIET", " ".join(words) or "off"))
         return None
 
     def begin_test(self, test: Running) -> None:

@@ -17,7 +17,7 @@ from etude.results.writer import replace_json
 from etude.script.program import Op, Program
 from etude.script.state import State, from_data, release, to_data
 
-FORMAT, VERSION = "etude-checkpoint", 2
+FORMAT, VERSION = "etude-checkpoint", 3
 MOST_BYTES = 256 << 20
 
 

@@ -77,6 +77,13 @@ class Machine(Flow):
         self.world.restart(text, self.state)
         scope.variables["RESTORE"] = "0"
 
+    def _quiet(self, _: Instruction, text: str) -> None:
+        words = arguments.parse_quiet(text or self._environment.get("APQUIET", ""))
+        if not words or (words == [arguments.LOUD] and not self.state.quiet):
+            return
+        self.state.quiet = [] if words == [arguments.LOUD] else [*self.state.quiet, *words]
+        self._failed("QUIET", self.world.quiet(() if words == [arguments.LOUD] else words))
+
     # --- tests ------------------------------------------------------------------------------------
 
     def _test(self, instruction: Instruction, text: str) -> None:

@@ -14,6 +14,7 @@ from etude.script.arguments import (
     parse_foreach,
     parse_metric,
     parse_metric_name,
+    parse_quiet,
     parse_test,
     parse_threads,
 )
@@ -39,6 +40,7 @@ _OUTSIDE_TESTS = {
     Op.INTERLEAVE: "it stands round tests",
     Op.FASTFAIL: "it is for the tests that follow it",
     Op.THREADS: "it is for the tests that follow it",
+    Op.QUIET: "it is for the tests that follow it",
 }
 _LOOPS = frozenset((Op.WHILE, Op.FOREACH, Op.FOR))
 _NEEDS = {
@@ -295,7 +297,7 @@ def _check_fixed(op: Op, check: Callable[[str], object], text: str) -> None:
         except ArgumentError as error:
             raise ArgumentError(error.message, error.column if template.text == text else 0) from None
         return
-    if op in (Op.CACHE, Op.THREADS):
+    if op in (Op.CACHE, Op.THREADS, Op.QUIET):
         return
     head = text[: template.holes[0].column - 1]
     if any(quote in head for quote in "'\"\\") or (op in _ASSIGNMENTS and "=" not in head):
@@ -334,6 +336,7 @@ _CHECKS: dict[Op, Callable[[str], object]] = {
     Op.TEST: parse_test,
     Op.CACHE: parse_cache,
     Op.METRIC: parse_metric,
+    Op.QUIET: parse_quiet,
     Op.IF: parse_condition,
     Op.WHILE: parse_condition,
     Op.FOREACH: parse_foreach,

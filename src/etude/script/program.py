@@ -24,6 +24,7 @@ class Op(StrEnum):
     FASTFAIL = "FASTFAIL"
     CHECKPOINT = "CHECKPOINT"
     REBOOT = "REBOOT"
+    QUIET = "QUIET"
     TEST = "TEST"
     END_TEST = "END_TEST"
     PRESETUP = "PRESETUP"

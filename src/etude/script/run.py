@@ -191,6 +191,8 @@ def _sit(
             observe(Event("resumed", (), f"{measured} measurements on disk"), desk.ledger)
         bench.safe_point(state)
         try:
+            if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept
+                bench.warn(why)
             Machine(asked.program, state, bench).run()
         finally:
             bench.close()

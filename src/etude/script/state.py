@@ -116,6 +116,8 @@ class State:
     groups: int = 0
     given_up: list[str] = field(default_factory=list)
     """Tests that ended because their trials kept failing."""
+    quiet: list[str] = field(default_factory=list)
+    """What QUIET has asked for, and is in force."""
 
     @property
     def party(self) -> Party | None:

@@ -5,7 +5,7 @@ The real one runs programs (`bench.py`); that of --check only takes notes (`chec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from etude.script.state import Running, Scope, State
@@ -30,6 +30,9 @@ class World(Protocol):
 
     def system(self, line: str, scope: Scope) -> str | None:
         """Run a line outside any test."""
+
+    def quiet(self, words: Sequence[str]) -> str | None:
+        """Make the machine quiet until the script ends; without words, put it back as it was."""
 
     def begin_test(self, test: Running) -> None:
         """A test is about to begin, or to go on after its state was loaded."""

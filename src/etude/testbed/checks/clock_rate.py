@@ -16,7 +16,7 @@ def governor(machine: Machine) -> Finding:
     state = ", ".join(seen["governors"]) + (f" ({', '.join(seen['drivers'])})" if seen["drivers"] else "")
     if seen["governors"] == ["performance"]:
         return Finding("frequency governor", state, "good", meaning, NOTHING_TO_DO)
-    advice = "write performance to scaling_governor of every policy in /sys/devices/system/cpu/cpufreq"
+    advice = "etude quiet on governor (writes performance to each policy's scaling_governor)"
     return Finding("frequency governor", state, "noisy", meaning, advice)
 
 
@@ -27,9 +27,7 @@ def turbo(machine: Machine) -> Finding:
         return Finding("turbo", "not visible", "unknown", meaning, "look for it in the firmware's settings")
     if not on:
         return Finding("turbo", "off", "good", meaning, NOTHING_TO_DO)
-    intel = tree.read_text(machine.root, f"{CPUS}/intel_pstate/no_turbo") is not None
-    advice = f"write 1 to /{CPUS}/intel_pstate/no_turbo" if intel else f"write 0 to /{CPUS}/cpufreq/boost"
-    return Finding("turbo", "on", "noisy", meaning, advice)
+    return Finding("turbo", "on", "noisy", meaning, "etude quiet on turbo")
 
 
 def throttling(machine: Machine) -> Finding:

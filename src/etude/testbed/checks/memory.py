@@ -14,11 +14,11 @@ def swap(machine: Machine) -> Finding:
     moved = machine.after.swapped_pages - machine.before.swapped_pages
     if moved > 0:
         return Finding(
-            "swap", f"swapping now ({moved} pages)", "noisy", meaning, "free memory, then swapoff -a"
+            "swap", f"swapping now ({moved} pages)", "noisy", meaning, "free memory, then etude quiet on swap"
         )
     if seen["swap_used_bytes"] > 0:
         state = f"{seen['swap_used_bytes'] / MIB:.0f} MiB in use"
-        return Finding("swap", state, "noisy", meaning, "swapoff -a, when there is memory enough")
+        return Finding("swap", state, "noisy", meaning, "etude quiet on swap")
     state = "unused" if seen["swap_total_bytes"] else "none"
     return Finding("swap", state, "good", meaning, NOTHING_TO_DO)
 
@@ -31,7 +31,7 @@ def huge_pages(machine: Machine) -> Finding:
     if chosen is None:
         return Finding("huge pages", "not available", "good", meaning, NOTHING_TO_DO)
     if chosen == "always":
-        advice = "write madvise to /sys/kernel/mm/transparent_hugepage/enabled"
+        advice = "etude quiet on thp (madvise instead of always)"
         return Finding("huge pages", chosen, "noisy", meaning, advice)
     return Finding("huge pages", chosen, "good", meaning, NOTHING_TO_DO)
 
@@ -45,4 +45,6 @@ def address_layout(machine: Machine) -> Finding:
     state = {0: "fixed (ASLR off)", 1: "random but for the heap", 2: "random (ASLR on)"}.get(mode, str(mode))
     if mode >= 2:
         return Finding("address layout", state, "good", meaning, NOTHING_TO_DO)
-    return Finding("address layout", state, "noisy", meaning, "sysctl kernel.randomize_va_space=2")
+    return Finding(
+        "address layout", state, "noisy", meaning, "etude quiet on aslr (kernel.randomize_va_space=2)"
+    )

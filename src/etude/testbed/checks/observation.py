@@ -50,5 +50,5 @@ def watchdog(machine: Machine) -> Finding:
     if on is None:
         return Finding("NMI watchdog", "not available", "good", meaning, NOTHING_TO_DO)
     if on:
-        return Finding("NMI watchdog", "on", "noisy", meaning, "sysctl kernel.nmi_watchdog=0")
+        return Finding("NMI watchdog", "on", "noisy", meaning, "etude quiet on watchdogs")
     return Finding("NMI watchdog", "off", "good", meaning, NOTHING_TO_DO)

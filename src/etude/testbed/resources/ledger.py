@@ -6,21 +6,25 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.testbed.resources.tools import tool, within
 from etude.testbed.resources.undoing import UNDO
 
-FILE = "resources.json"
-NEW = "resources.new"
-LOCK = "resources.lock"
+NAME = "resources"
+FILE = f"{NAME}.json"
+NEW = f"{NAME}.new"
+LOCK = f"{NAME}.lock"
 VERSION = 1
 
-Value = str | list[str]
+Step = dict[str, Any]
+Undoing = Mapping[str, Callable[..., None]]
+"""What undoes each kind of change, given the step's other members."""
 
 
 @dataclass
@@ -28,33 +32,40 @@ class Ledger:
     """The undoing steps of one directory, oldest first, while this process holds it."""
 
     directory: Path
-    steps: list[dict[str, Value]]
+    steps: list[Step]
     lock: int
     """The file whose lock says that this holder is alive."""
     name: str = field(default_factory=lambda: f"etude-held-{secrets.token_hex(4)}")
     """Of what is made for this holder alone, such as its cgroups: nobody else has it."""
+    undoing: Undoing = field(default_factory=lambda: UNDO)
+    file: str = FILE
 
-    def before(self, undo: str, **members: Value) -> None:
-        """Call before a change, with the step that undoes it. Steps are harmless where the change was not made."""
-        assert undo in UNDO
-        self._keep([*self.steps, {"undo": undo, **members}])
+    def before(self, undo: str, **members: Any) -> Step:
+        """Call before a change, with the step that undoes it; returns it. Steps are harmless where the change was not
+        made."""
+        assert undo in self.undoing
+        step = {"undo": undo, **members}
+        self._keep([*self.steps, step])
+        return step
 
     def tool(self, *words: str) -> str:
         """Run a tool that makes a change. It has the lock as well: should this process be killed meanwhile, nobody
         undoes before the tool is done."""
         return tool(*words, holding=(self.lock,))
 
-    def undo(self) -> None:
-        """Undo all, newest first. A step that fails is kept, and those before it are tried all the same.
+    def undo(self, only: Sequence[Step] | None = None) -> None:
+        """Undo all, or only these, newest first. A step that fails is kept, and those before it are tried all the same.
 
         Raises:
             MachineRefuses: with the first that failed.
         """
-        failed: list[tuple[dict[str, Value], str]] = []
+        failed: list[tuple[Step, str]] = []
         for step in reversed(self.steps):
-            members: Mapping[str, Value] = {key: value for key, value in step.items() if key != "undo"}
+            if only is not None and not any(step is one for one in only):
+                continue
+            members: Step = {key: value for key, value in step.items() if key != "undo"}
             try:
-                UNDO[str(step["undo"])](**members)
+                self.undoing[str(step["undo"])](**members)
             except (OSError, EtudeError, TypeError) as error:  # TypeError: not the members of such a step
                 failed.append((step, str(error)))
                 continue
@@ -63,11 +74,19 @@ class Ledger:
         if failed:
             step, why = failed[0]
             raise MachineRefuses(
-                f"{step['undo']} could not be done: {why}; {len(failed)} steps are left in {self.directory / FILE}"
+                f"{step['undo']} could not be done: {why}; {len(failed)} steps are left in {self.directory / self.file}"
             )
 
-    def _keep(self, steps: list[dict[str, Value]]) -> None:
-        path = self.directory / FILE
+    def forget(self, step: Step) -> None:
+        """There is nothing left of it to undo.
+
+        Raises:
+            MachineRefuses: that cannot be written.
+        """
+        self._keep([other for other in self.steps if other is not step])
+
+    def _keep(self, steps: list[Step]) -> None:
+        path = self.directory / self.file
         try:
             if steps:
                 _write(path, json.dumps({"version": VERSION, "steps": steps}, indent=1) + "\n")
@@ -79,11 +98,13 @@ class Ledger:
 
 
 @contextmanager
-def held(directory: Path, patience_s: float = 5.0) -> Iterator[Ledger]:
+def held(
+    directory: Path, patience_s: float = 5.0, *, name: str = NAME, undoing: Undoing = UNDO
+) -> Iterator[Ledger]:
     """The ledger of a directory, with what others left in it; one process at a time has it.
 
     The lock is the kernel's, which lets it go when the process ends, however that ends. The patience is for tools
-    that a killed process has left.
+    that a killed process has left. `name`: of its files.
 
     Raises:
         MachineRefuses: while another process has it.
@@ -91,14 +112,15 @@ def held(directory: Path, patience_s: float = 5.0) -> Iterator[Ledger]:
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        opened = (directory / LOCK).open("w")
+        opened = (directory / f"{name}.lock").open("w")
     except OSError as error:
         raise MachineRefuses(f"{directory}: nothing can be kept there: {error.strerror}") from None
     with opened as lock:
         if not within(patience_s, lambda: _locked(lock.fileno())):
             raise MachineRefuses(f"{directory}: another process holds resources by it; wait for its end")
-        (directory / NEW).unlink(missing_ok=True)  # half written when its process was killed
-        yield Ledger(directory.absolute(), _read(directory / FILE), lock.fileno())
+        (directory / f"{name}.new").unlink(missing_ok=True)  # half written when its process was killed
+        steps = read(directory / f"{name}.json", undoing)
+        yield Ledger(directory.absolute(), steps, lock.fileno(), undoing=undoing, file=f"{name}.json")
 
 
 def _locked(file: int) -> bool:
@@ -109,27 +131,35 @@ def _locked(file: int) -> bool:
     return True
 
 
-def _read(path: Path) -> list[dict[str, Value]]:
+def read(path: Path, undoing: Undoing = UNDO) -> list[Step]:
+    """The steps in a ledger's file, oldest first; none where there is no file.
+
+    Raises:
+        InputError: where it is not one of these.
+    """
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
-    except ValueError:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
         raise InputError(f"{path}: expected JSON written by Étude") from None
-    steps = read.get("steps") if isinstance(read, dict) and read.get("version") == VERSION else None
-    if not isinstance(steps, list) or not all(_is_step(step) for step in steps):
+    steps = found.get("steps") if isinstance(found, dict) and found.get("version") == VERSION else None
+    if not isinstance(steps, list) or not all(_is_step(step, undoing) for step in steps):
         raise InputError(f"{path}: expected steps of version {VERSION}, as Étude writes them")
     return steps
 
 
-def _is_step(step: object) -> bool:
-    return isinstance(step, dict) and step.get("undo") in UNDO
+def _is_step(step: object, undoing: Undoing) -> bool:
+    return isinstance(step, dict) and isinstance(step.get("undo"), str) and step["undo"] in undoing
 
 
 def _write(path: Path, text: str) -> None:
     """All of it or nothing, and on the disk."""
-    new = path.with_name(NEW)
+    new = path.with_suffix(".new")
     with new.open("w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o644)  # whatever the umask: nobody else may say what is undone
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -1,0 +1,173 @@
+"""Make the machine quiet, put it back exactly as it was, or show how it stands.
+
+WHAT is `usual` (without any: on does that), names of operations, NAME=VALUE for those with a choice, and cpus=LIST for
+CPUs that are to be kept free. What was before is on disk before anything changes; off puts it back, also after a crash.
+Operations, and what each changes: docs/quiet.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etude.testbed.quiet.keeping import Outcome
+    from etude.testbed.quiet.operation import Asked
+    from etude.testbed.quiet.standing import Row
+
+WAYS = ("on", "off", "status")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude quiet`."""
+    add = parser.add_argument
+    add(
+        "way",
+        choices=WAYS,
+        metavar="on|off|status",
+        help="make it quiet; put all back; show (changes nothing)",
+    )
+    add("what", nargs="*", metavar="WHAT", help="usual, NAME, NAME=VALUE, cpus=LIST")
+    add("--except", dest="without", action="append", default=[], metavar="NAME", help="not this operation")
+    add("--dry-run", action="store_true", help="on: say what would be changed, and change nothing")
+    add("--json", action="store_true", help="one JSON object on standard output (docs/quiet.md)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do it; 1 where something that was named cannot be done on this machine."""
+    from etude.errors import UsageError
+    from etude.testbed.quiet.table import USUAL, all_of, parse
+
+    if options.way != "on" and (options.dry_run or options.without):
+        raise UsageError(f"--dry-run and --except are for on, not for {options.way}")
+    if options.way == "off":
+        if options.what:
+            raise UsageError("off puts everything back: it takes no operations")
+        return _off(as_json=options.json)
+    if options.way == "status":
+        return _status(parse(options.what) if options.what else all_of(), as_json=options.json)
+    asked = parse(options.what or [USUAL], options.without)
+    return _rehearse(asked, as_json=options.json) if options.dry_run else _on(asked, as_json=options.json)
+
+
+def _on(asked: Asked, *, as_json: bool) -> int:
+    from etude.testbed.quiet.keeping import on
+
+    outcome = on(asked)
+    if as_json:
+        print(json.dumps(_document(outcome), indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(_told(outcome)))
+    return int(any(name in asked.named for name in outcome.unavailable))
+
+
+def _off(*, as_json: bool) -> int:
+    from etude.testbed.quiet.keeping import off
+
+    names = off()
+    if as_json:
+        print(json.dumps({"format": "etude-quiet", "version": 1, "put_back": names}))
+    elif names:
+        print(f"As it was before: {', '.join(names)}.")
+    else:
+        print("Nothing was to be put back.")
+    return 0
+
+
+def _rehearse(asked: Asked, *, as_json: bool) -> int:
+    from etude.testbed.quiet.standing import standing
+
+    rows = standing(asked)
+    if as_json:
+        _print_rows(rows)
+        return 0
+    for row in rows:
+        if row.why_not:
+            print(f"{row.name}: not here: {row.why_not}")
+        for change in row.changes:
+            if change.was != change.put:
+                print(f"{row.name}: {_item(change.item)}: {change.was} -> {change.put or 'as it comes'}")
+    print("Nothing was changed.", file=sys.stderr)
+    return 0
+
+
+def _status(asked: Asked, *, as_json: bool) -> int:
+    from etude.testbed.quiet.keeping import file
+    from etude.testbed.quiet.standing import left_over, standing
+
+    rows = standing(asked)
+    if as_json:
+        _print_rows(rows)
+        return 0
+    print(_table(rows))
+    if file().exists():
+        print(f"\nWhat was before is in {file()}; etude quiet off puts it back.")
+    if stale := left_over():
+        print(f"Of a former boot, and reset by the restart: {', '.join(stale)}.")
+    return 0
+
+
+def _document(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "format": "etude-quiet",
+        "version": 1,
+        "done": {
+            name: {each.item: [each.was, each.put] for each in changes}
+            for name, changes in outcome.done.items()
+        },
+        "already": outcome.already,
+        "unavailable": outcome.unavailable,
+        "refused": {name: items for name, items in outcome.refused.items() if items},
+    }
+
+
+def _print_rows(rows: Sequence[Row]) -> None:
+    operations = [
+        {
+            "name": row.name,
+            "meaning": row.meaning,
+            "usual": row.usual,
+            "state": row.state,
+            "why_not": row.why_not,
+            "items": {change.item: [change.was, change.put] for change in row.changes},
+            "held": {change.item: [change.was, change.put] for change in row.held},
+        }
+        for row in rows
+    ]
+    document = {"format": "etude-quiet", "version": 1, "operations": operations}
+    print(json.dumps(document, indent=1, ensure_ascii=False))
+
+
+def _told(outcome: Outcome) -> list[str]:
+    lines = [f"{name}: {_counted(changes)}" for name, changes in outcome.done.items()]
+    lines += [
+        f"{name}: refused by the kernel, and left: {len(of)}" for name, of in outcome.refused.items() if of
+    ]
+    lines += [f"{name}: quiet already" for name in outcome.already]
+    lines += [f"{name}: not here: {why}" for name, why in outcome.unavailable.items()]
+    return [*lines, "etude quiet off puts it back." if outcome.done else "Nothing was changed."]
+
+
+def _counted(changes: Sequence[Any]) -> str:
+    """Each change where they are few; how many there were where they are many."""
+    if len(changes) > 3:
+        return f"{len(changes)} changed"
+    return "; ".join(f"{_item(each.item)} {each.was} -> {each.put}" for each in changes)
+
+
+def _item(item: str) -> str:
+    return f"/{item}" if item.startswith(("proc/", "sys/", "run/", "etc/")) else item
+
+
+def _table(rows: Sequence[Row]) -> str:
+    """Columns as wide as they need."""
+    cells = [("operation", "now", "quiet", "state")]
+    cells += [(row.name, row.now, row.quiet, row.told) for row in rows]
+    widths = [max(len(line[column]) for line in cells) for column in range(3)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip()
+        for line in cells
+    )

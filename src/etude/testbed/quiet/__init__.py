@@ -1,0 +1,1 @@
+"""A machine made quiet, and put back exactly as it was."""
