@@ -24,9 +24,6 @@ from etude.testbed.snapshot.software import system
 from etude.testbed.snapshot.surroundings import cgroup, virtualisation
 
 Part = dict[str, Any]
-VERSION = 2
-"""Of what a snapshot holds: 1 had no mounts, disks, sysctls, limits, environment, programs and toolchain."""
-
 
 def take(
     root: Path = Path("/"),
@@ -44,7 +41,6 @@ def take(
     where = os.fspath(directory) if directory is not None else _current_directory()
     around = os.environ if environment is None else environment
     parts: dict[str, Callable[[], Any]] = {
-        "version": lambda: VERSION,
         "system": lambda: system(root),
         "cpu": lambda: cpu(root),
         "frequency": lambda: frequency(root),
