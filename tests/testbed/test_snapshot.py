@@ -98,6 +98,7 @@ def test_of_an_empty_root_everything_but_python_is_unknown(tmp_path: Path) -> No
     seen = snapshot.take(tmp_path, Path("/somewhere"))
     assert seen.pop("python")["implementation"] == sys.implementation.name
     assert seen["directory"].pop("path") == "/somewhere"
+    assert set(seen.pop("environment")["variables"]) == set(os.environ)
     assert {repr(leaf) for leaf in leaves(seen)} == {"None", "[]"}
 
 
@@ -109,6 +110,8 @@ def test_all_machines_have_the_same_members(machine: Machines, tmp_path: Path) -
     empty = snapshot.take(tmp_path / "empty")
     for seen in (real, empty):
         seen["kernel"]["mitigations"] = seen["load"]["pressure"] = None
+        for by_name in ("sysctl", "limits", "mounts", "disks", "programs", "toolchain"):
+            seen[by_name] = None
     assert members(real) == members(empty)
 
 

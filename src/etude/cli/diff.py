@@ -1,8 +1,8 @@
 """What differs between two results: their machines, settings, programs and plans; exit code 0 unless asked otherwise.
 
-A and B are results directories or bundles; `now` is the machine as it is at this moment. A alone is compared with itself:
-the machine before its first trial and after its last. What always moves (load, free space, times) and what one of both
-did not record stand apart (docs/snapshot.md).
+A and B are results directories or bundles; `now` is the machine as it is at this moment. A alone is compared with
+itself: the machine before its first trial and after its last. What always moves (load, free space, times) and what one
+of both did not record stand apart (docs/snapshot.md).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compared(options: argparse.Namespace) -> tuple[tuple[str, str], Differences]:
-    from etude.report.differences import compare, compare_states, state_of
+    from etude.report.differences import compare, compare_states
 
     if options.second is None:
         document = _document(options.first)
@@ -130,7 +130,9 @@ def _show(labels: tuple[str, str], found: Differences, everything: bool) -> None
         screen.say(f"What differs, {first} → {second}:", "bold")
         _lines(screen, found.differs)
     else:
-        screen.say(f"Nothing differs between {first} and {second} that is recorded of both and does not always move.")
+        screen.say(
+            f"Nothing differs between {first} and {second} that is recorded of both and does not always move."
+        )
     if found.unknown:
         screen.say(f"What cannot be told, because one of both did not record it: {_count(found.unknown)}")
         _lines(screen, found.unknown)
@@ -138,7 +140,9 @@ def _show(labels: tuple[str, str], found: Differences, everything: bool) -> None
         screen.say("What always moves:")
         _lines(screen, found.moved)
     elif found.moved:
-        screen.say(f"What always moves (load, free space, times), not shown: {len(found.moved)} (--all)", "dim")
+        screen.say(
+            f"What always moves (load, free space, times), not shown: {len(found.moved)} (--all)", "dim"
+        )
 
 
 def _count(found: Sequence[Difference]) -> str:

@@ -36,6 +36,7 @@ def show(
     exports: Sequence[tuple[str, Path | None]] = (),
     across: Sequence[Across] = (),
     without: Sequence[str] = (),
+    machines: Sequence[str] = (),
 ) -> None:
     """Print a verdict and its comparisons with a stored baseline, or why there are none; write its exports, say where
     the results are."""
@@ -45,6 +46,8 @@ def show(
         print(export.to_json(verdict, across))
         return
     screen = Terminal()
+    for line in machines:
+        screen.say(f"! {line}", "yellow")
     for warning in verdict.warnings:
         screen.say(f"! {warning}", "yellow")
     _table(verdict, screen)

@@ -67,9 +67,15 @@ class StatsDisplay:
             print(to_json(verdict, across if number == len(verdicts) else ()))
 
     def show(
-        self, verdicts: Sequence[Verdict], across: Sequence[Across], without: Sequence[str] = ()
+        self,
+        verdicts: Sequence[Verdict],
+        across: Sequence[Across],
+        without: Sequence[str] = (),
+        machines: Sequence[str] = (),
     ) -> None:
-        """All of it, in words and tables; last why some files are not compared."""
+        """First how their machines differ, then all of it in words and tables; last why some are not compared."""
+        for line in machines:
+            self._screen.say(f"! {line}", "yellow")
         for verdict in verdicts:
             self._verdict(verdict)
         for comparison in across:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from etude.engine import Launch, Repeated
-from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.interrupts import SignalWatch
+from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan
 from etude.results.writer import ResultsWriter

@@ -86,7 +86,18 @@ def sit(
     with SignalWatch() as watch, _engine(make_engine, watch) as engine, _kernel_log(engine) as kernel:
         sitting = _sitting(document, engine, torn, kernel)
         ledger = Ledger(measured, stretches(document["sittings"]))
-        desk = Desk(path, document, writer, ledger, sitting, watch, engine, lambda: make_engine(watch), kernel, MachineRecord(document))
+        desk = Desk(
+            path,
+            document,
+            writer,
+            ledger,
+            sitting,
+            watch,
+            engine,
+            lambda: make_engine(watch),
+            kernel,
+            MachineRecord(document),
+        )
         desk.save()
         try:
             _finish(desk, "complete", work(desk))

@@ -123,7 +123,7 @@ def _has(snapshot: Mapping[str, Any], collection: str) -> bool:
 def _names(
     old: Mapping[str, Any], new: Mapping[str, Any], then: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[str]:
-    """All members, but those of the directory that are said of its mount already, and tools that are programs."""
+    """All members but those of the directory that are said of its mount already."""
     places = [_map(snapshot.get("directory")).get("mount_point") for snapshot in (then, now)]
     same = places[0] is not None and places[0] == places[1]
     mounted = same and all(places[0] in _map(snapshot.get("mounts")) for snapshot in (then, now))
@@ -172,16 +172,12 @@ def _joined(differs: Iterator[Difference]) -> list[Difference]:
             by_files[key] = []
             found.append(d)
         by_files[key].append(name)
-    return [_renamed(d, by_files[d.then, d.now]) if _is_file(d) else d for d in found]
-
-
-def _is_file(d: Difference) -> bool:
-    return d.what.startswith(("programs.", "toolchain."))
-
-
-def _renamed(d: Difference, names: Sequence[str]) -> Difference:
-    """One line for all names of a program."""
-    return Difference(f"program {', '.join(dict.fromkeys(names))}", d.then, d.now)
+    return [
+        Difference(f"program {', '.join(dict.fromkeys(by_files[d.then, d.now]))}", d.then, d.now)
+        if d.what.startswith(("programs.", "toolchain."))
+        else d
+        for d in found
+    ]
 
 
 def _parts(unknown: Sequence[Difference]) -> Iterator[Difference]:
@@ -201,20 +197,25 @@ def _parts(unknown: Sequence[Difference]) -> Iterator[Difference]:
 def _plan(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
     """What was asked for: the plan, and of a script its text."""
     plans = [_map(document.get("plan")) for document in (then, now)]
-    flat = [dict(members({"plan": {"verb": d.get("verb"), **plan}})) for d, plan in zip((then, now), plans, strict=True)]
-    differs, moved, unknown = [], [], []
+    flat = [
+        dict(members({"plan": {"verb": d.get("verb"), **plan}}))
+        for d, plan in zip((then, now), plans, strict=True)
+    ]
+    differs: list[Difference] = []
+    moved: list[Difference] = []
+    unknown: list[Difference] = []
     for what in dict.fromkeys((*flat[0], *flat[1])):
         if what.startswith(PLAN_ASIDE) or _alike(flat[0].get(what), flat[1].get(what)):
             continue
-        values = [shown(each[what]) if what in each and each[what] is not None else None for each in flat]
-        difference = Difference(what, *values)
+        old, new = (None if each.get(what) is None else shown(each[what]) for each in flat)
+        difference = Difference(what, old, new)
         if what in PLAN_MOVES:
             moved.append(difference)
         elif not all(plans):
             unknown.append(difference)
         else:
-            differs.append(Difference(what, *(value or "none" for value in values)))
-    differs += _texts(*(_map(plan.get("text")) for plan in plans))
+            differs.append(Difference(what, old or "none", new or "none"))
+    differs += _texts(_map(plans[0].get("text")), _map(plans[1].get("text")))
     return Differences(tuple(differs), tuple(moved), tuple(_parts(unknown)))
 
 
@@ -225,7 +226,9 @@ def _texts(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Differen
         if lines[0] == lines[1]:
             continue
         if not all(isinstance(each, list) for each in lines):
-            yield Difference(f"script {file}", *("there" if each is not None else NOT_THERE for each in lines))
+            yield Difference(
+                f"script {file}", *("there" if each is not None else NOT_THERE for each in lines)
+            )
             continue
         for number, pair in enumerate(zip_longest(*lines), 1):
             if pair[0] != pair[1]:

@@ -56,7 +56,9 @@ def check_measurement(line: Mapping[str, Any]) -> None:
         if kind not in allowed or (kind is int and not 0 <= line[name] <= _MOST):
             raise ValueError(f"{name} cannot be {_short(line[name])}")
     for name, allowed in _OPTIONAL.items():
-        if name in line and type(line[name]) not in allowed:
+        if name in line and (
+            type(line[name]) not in allowed or (name == "throttled" and (line[name] or 0) < 0)
+        ):
             raise ValueError(f"{name} cannot be {_short(line[name])}")
     if line["inner"] < 1 or not all(type(word) is str for word in line["command"]):
         raise ValueError("inner must be at least 1, and command a list of strings")

@@ -143,7 +143,9 @@ def kernel_complained(series: Series) -> list[Warning]:
     parts = []
     if said:
         first = min(said)
-        parts.append(f"the kernel warned in {named(sorted(said))} (in trial {first}: {shortened(said[first])})")
+        parts.append(
+            f"the kernel warned in {named(sorted(said))} (in trial {first}: {shortened(said[first])})"
+        )
     if slowed:
         parts.append(f"CPUs were throttled {sum(slowed.values())} times in {named(sorted(slowed))}")
     if not parts:

@@ -25,6 +25,7 @@ from etude.testbed.snapshot.surroundings import cgroup, virtualisation
 
 Part = dict[str, Any]
 
+
 def take(
     root: Path = Path("/"),
     directory: Path | None = None,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.testbed import tree
+from etude.testbed.snapshot.mounts import mounts_of
 
 Part = dict[str, Any]
 
@@ -35,11 +36,16 @@ NUMBERS = (
 
 
 def block_devices(root: Path) -> Part:
-    """By name: the disks, and the loop devices that are in use; those without a size are left out."""
+    """By name: the disks, and loop devices that are mounted here; those without a size are left out.
+
+    Other loop devices are others': they come and go.
+    """
+    used = {mount.device for mount in mounts_of(root)}
     found: Part = {}
     for name in tree.names(root, "sys/block"):
         size = tree.read_int(root, f"sys/block/{name}/size")
-        if not size or name.startswith(NO_DISK) or len(found) >= MOST:
+        others = name.startswith("loop") and f"/dev/{name}" not in used
+        if not size or others or name.startswith(NO_DISK) or len(found) >= MOST:
             continue
         found[name] = _disk(root, f"sys/block/{name}", size)
     return found
@@ -48,7 +54,8 @@ def block_devices(root: Path) -> Part:
 def _disk(root: Path, base: str, sectors: int) -> Part:
     queue = f"{base}/queue"
     return {
-        "model": tree.read_text(root, f"{base}/device/model") or tree.read_text(root, f"{base}/device/vendor"),
+        "model": tree.read_text(root, f"{base}/device/model")
+        or tree.read_text(root, f"{base}/device/vendor"),
         "firmware": tree.read_text(root, f"{base}/device/firmware_rev")
         or tree.read_text(root, f"{base}/device/rev"),
         "size_bytes": sectors * SECTOR_BYTES,

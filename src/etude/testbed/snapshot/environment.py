@@ -28,7 +28,9 @@ KNOWN_SECRETS = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*"
     r"|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}|(?i:\b[\w-]*(?:password|passwd|token|secret|api_?key)=)[^\s;&,]+"
 )
-RANDOM = re.compile(r"(?<![\w./+-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+=-]*[A-Z])[A-Za-z0-9+=_-]{24,}(?![\w./])")
+RANDOM = re.compile(
+    r"(?<![\w./+-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+=-]*[A-Z])[A-Za-z0-9+=_-]{24,}(?![\w./])"
+)
 """A long word of digits, small and capital letters, that is no path: what generators of keys make."""
 
 

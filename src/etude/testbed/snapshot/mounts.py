@@ -13,11 +13,36 @@ from etude.testbed import tree
 Part = dict[str, Any]
 
 NO_STORE = frozenset(
-    "autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fusectl fuse.gvfsd-fuse "
-    "fuse.portal hugetlbfs mqueue nsfs proc pstore rpc_pipefs securityfs selinuxfs sysfs tracefs".split()
+    [
+        "autofs",
+        "binfmt_misc",
+        "bpf",
+        "cgroup",
+        "cgroup2",
+        "configfs",
+        "debugfs",
+        "devpts",
+        "devtmpfs",
+        "efivarfs",
+        "fusectl",
+        "fuse.gvfsd-fuse",
+        "fuse.portal",
+        "hugetlbfs",
+        "mqueue",
+        "nsfs",
+        "proc",
+        "pstore",
+        "rpc_pipefs",
+        "securityfs",
+        "selinuxfs",
+        "sysfs",
+        "tracefs",
+    ]
 )
 """Kinds that hold no files of anybody's."""
-PASSING = re.compile(r"/run/(?:user|credentials|netns|docker)/|/snap/|/var/lib/(?:docker|containers|kubelet)/")
+PASSING = re.compile(
+    r"/run/(?:user|credentials|netns|docker)/|/snap/|/var/lib/(?:docker|containers|kubelet)/"
+)
 """Mount points that come and go with logins, services and containers."""
 MOST = 100
 LONGEST = 400
@@ -76,7 +101,12 @@ def mounted(root: Path) -> Part:
             continue
         found[mount.point] = mount
     return {
-        point: {"type": mount.kind, "device": mount.device, "options": mount.options, **_local_room(root, mount)}
+        point: {
+            "type": mount.kind,
+            "device": mount.device,
+            "options": mount.options,
+            **_local_room(root, mount),
+        }
         for point, mount in list(found.items())[:MOST]
     }
 

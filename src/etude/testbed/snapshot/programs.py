@@ -24,7 +24,20 @@ TOOLS = (
     *("cc", "c++", "gcc", "g++", "clang", "clang++", "gfortran", "ld", "as", "ar", "make", "cmake", "ninja"),
     *("rustc", "cargo", "go", "java", "javac", "node", "python3", "perl", "ruby", "bash", "sh", "fio"),
 )
-INTERPRETERS = ("python", "perl", "ruby", "node", "bash", "dash", "sh", "lua", "Rscript", "tclsh", "awk", "pypy")
+INTERPRETERS = (
+    "python",
+    "perl",
+    "ruby",
+    "node",
+    "bash",
+    "dash",
+    "sh",
+    "lua",
+    "Rscript",
+    "tclsh",
+    "awk",
+    "pypy",
+)
 MOST_PROGRAMS = 50
 LARGEST_BYTES = 64 << 20
 """A larger program is told by its build id and size only: to digest it would take as long as many trials."""
@@ -84,7 +97,7 @@ def _names(words: Sequence[str]) -> Iterator[str]:
         yield from _first_of_line(rest[1])
     else:
         script = next((word for word in rest if not word.startswith("-")), None)
-        if script is not None and "/" in script or (script and "." in script):
+        if (script is not None and "/" in script) or (script and "." in script):
             yield script
 
 
@@ -104,8 +117,39 @@ def _first_of_line(line: str) -> Iterator[str]:
 
 
 _SHELLS_OWN = frozenset(
-    ". : [ alias bg cd command do echo eval exec exit export false for if printf read set shift test then time trap "
-    "true ulimit umask unset until wait while".split()
+    [
+        ".",
+        ":",
+        "[",
+        "alias",
+        "bg",
+        "cd",
+        "command",
+        "do",
+        "echo",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "false",
+        "for",
+        "if",
+        "printf",
+        "read",
+        "set",
+        "shift",
+        "test",
+        "then",
+        "time",
+        "trap",
+        "true",
+        "ulimit",
+        "umask",
+        "unset",
+        "until",
+        "wait",
+        "while",
+    ]
 )
 
 

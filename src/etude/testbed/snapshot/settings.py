@@ -11,7 +11,12 @@ Part = dict[str, Any]
 
 SYSCTLS = (
     *("fs.aio-max-nr", "fs.file-max", "fs.nr_open", "fs.pipe-max-size"),
-    *("kernel.io_uring_disabled", "kernel.nmi_watchdog", "kernel.numa_balancing", "kernel.perf_cpu_time_max_percent"),
+    *(
+        "kernel.io_uring_disabled",
+        "kernel.nmi_watchdog",
+        "kernel.numa_balancing",
+        "kernel.perf_cpu_time_max_percent",
+    ),
     *("kernel.perf_event_max_sample_rate", "kernel.perf_event_paranoid", "kernel.pid_max", "kernel.printk"),
     *("kernel.randomize_va_space", "kernel.sched_autogroup_enabled", "kernel.sched_cfs_bandwidth_slice_us"),
     *("kernel.sched_deadline_period_max_us", "kernel.sched_latency_ns", "kernel.sched_migration_cost_ns"),
@@ -24,17 +29,38 @@ SYSCTLS = (
     *("net.core.netdev_budget", "net.core.netdev_max_backlog", "net.core.rmem_default", "net.core.rmem_max"),
     *("net.core.somaxconn", "net.core.wmem_default", "net.core.wmem_max"),
     *("net.ipv4.ip_local_port_range", "net.ipv4.tcp_autocorking", "net.ipv4.tcp_congestion_control"),
-    *("net.ipv4.tcp_ecn", "net.ipv4.tcp_fastopen", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_max_syn_backlog"),
+    *(
+        "net.ipv4.tcp_ecn",
+        "net.ipv4.tcp_fastopen",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_max_syn_backlog",
+    ),
     *("net.ipv4.tcp_mem", "net.ipv4.tcp_mtu_probing", "net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_rmem"),
     *("net.ipv4.tcp_sack", "net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_timestamps"),
     *("net.ipv4.tcp_tw_reuse", "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_wmem"),
     *("vm.admin_reserve_kbytes", "vm.compaction_proactiveness", "vm.dirty_background_bytes"),
     *("vm.dirty_background_ratio", "vm.dirty_bytes", "vm.dirty_expire_centisecs", "vm.dirty_ratio"),
-    *("vm.dirty_writeback_centisecs", "vm.dirtytime_expire_seconds", "vm.extfrag_threshold", "vm.laptop_mode"),
-    *("vm.max_map_count", "vm.min_free_kbytes", "vm.mmap_min_addr", "vm.nr_hugepages", "vm.nr_overcommit_hugepages"),
+    *(
+        "vm.dirty_writeback_centisecs",
+        "vm.dirtytime_expire_seconds",
+        "vm.extfrag_threshold",
+        "vm.laptop_mode",
+    ),
+    *(
+        "vm.max_map_count",
+        "vm.min_free_kbytes",
+        "vm.mmap_min_addr",
+        "vm.nr_hugepages",
+        "vm.nr_overcommit_hugepages",
+    ),
     *("vm.overcommit_kbytes", "vm.overcommit_memory", "vm.overcommit_ratio", "vm.page-cluster"),
     *("vm.percpu_pagelist_high_fraction", "vm.stat_interval", "vm.swappiness", "vm.unprivileged_userfaultfd"),
-    *("vm.vfs_cache_pressure", "vm.watermark_boost_factor", "vm.watermark_scale_factor", "vm.zone_reclaim_mode"),
+    *(
+        "vm.vfs_cache_pressure",
+        "vm.watermark_boost_factor",
+        "vm.watermark_scale_factor",
+        "vm.zone_reclaim_mode",
+    ),
 )
 """Those that decide what a program may take, how soon it is served, and what is written or evicted when."""
 LONGEST = 200
