@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from etude.report.snapshots import members, moves, shown
+from etude.report.snapshots import both_shown, members, moves, shown
 
 COLLECTIONS = (
     "mounts.",
@@ -83,11 +83,13 @@ def compare_states(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differenc
         if told and collection in ("programs.", "toolchain."):
             told = what in old and what in new  # else it was not looked for
         absent = NOT_THERE if told else None
+        is_file = collection in ("programs.", "toolchain.")
+        old_text, new_text = (str(one), str(other)) if is_file else both_shown(one, other)
         difference = Difference(
-            what, absent if one is None else shown(one), absent if other is None else shown(other)
+            what, absent if one is None else old_text, absent if other is None else new_text
         )
         if moves(what):
-            moved.append(difference)
+            moved += [difference] if absent not in (difference.then, difference.now) or absent is None else []
         elif difference.then is None or difference.now is None:
             unknown.append(difference)
         else:
@@ -230,7 +232,7 @@ def _texts(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Differen
                 f"script {file}", *("there" if each is not None else NOT_THERE for each in lines)
             )
             continue
-        for number, pair in enumerate(zip_longest(*lines), 1):
+        for number, pair in enumerate(zip_longest(lines[0] or (), lines[1] or ()), 1):
             if pair[0] != pair[1]:
                 values = (shown(each) if each is not None else "no such line" for each in pair)
                 yield Difference(f"script {file}, line {number}", *values)

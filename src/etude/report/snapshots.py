@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,6 +31,9 @@ MOVING = re.compile(
 
 LONGEST = 60
 """Characters of a value that are shown."""
+
+BEFORE = 16
+"""So many characters that two long values have in common are shown before what they have not."""
 
 _FILES = ("programs", "toolchain")
 
@@ -70,8 +74,25 @@ def file_shown(file: Mapping[str, Any]) -> str:
 
 def shown(value: object) -> str:
     """A value on one line, shortened; `none` for an empty one."""
+    return _short(_line(value)) or "none"
+
+
+def both_shown(one: object, other: object) -> tuple[str, str]:
+    """Two values, each on one line; of long ones from shortly before the place at which they part."""
+    texts = _line(one), _line(other)
+    if max(map(len, texts)) > LONGEST:
+        common = len(os.path.commonprefix(texts)) - BEFORE
+        if common > 0:
+            texts = f"…{texts[0][common:]}", f"…{texts[1][common:]}"
+    return _short(texts[0]) or "none", _short(texts[1]) or "none"
+
+
+def _line(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    text = " ".join(text.split())
-    return (text if len(text) <= LONGEST else text[: LONGEST - 1] + "…") or "none"
+    return " ".join(text.split())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
