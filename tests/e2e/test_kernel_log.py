@@ -21,6 +21,7 @@ sleep 0.1
 """
 """The first run is number 0."""
 SCRIPT = """\
+ENV APPROGRAMS=cat,sort
 TEST marked 6
     EXEC ./counted.sh
 DONE
@@ -60,9 +61,11 @@ def test_a_script_s_trial_has_its_messages_too(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "s.ap").write_text(SCRIPT)
     etude("run", "-o", "r", "s.ap", cwd=tmp_path)
     assert len(marked(tmp_path / "r", "marked", mark)) == 1
-    programs = experiment(tmp_path / "r")["machine"]["before"]["programs"]
+    machine = experiment(tmp_path / "r")["machine"]
+    programs = machine["before"]["programs"]
+    assert set(programs) == {"./counted.sh", "/bin/sh", "cat", "sort"}
     assert len(programs["./counted.sh"]["sha256"]) == 64
-    assert programs["/bin/sh"]["file"]
+    assert machine["after"]["programs"] == programs
 
 
 def test_who_may_not_read_the_log_measures_all_the_same_and_is_told_once(tmp_path: Path) -> None:

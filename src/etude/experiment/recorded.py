@@ -37,6 +37,7 @@ class MachineRecord:
         around = {**os.environ, **environment}
         for name, found in snapshot.programs(Path("/"), [command], around).items():
             programs.setdefault(name, found)
+            self._commands[Command((name,), command.search)] = None
 
     def end(self) -> None:
         """The sitting is over."""
