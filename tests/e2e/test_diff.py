@@ -99,6 +99,9 @@ def test_a_sysctl_a_mount_option_and_a_compiler_are_named_and_nothing_else(
     stats = etude("stats", "first", "second", cwd=both).stdout
     assert stats.startswith("! Machine or settings of first and second differ: ")
     assert "etude diff first second" in stats.splitlines()[0]
+    documents = etude("stats", "first", "second", "--json", cwd=both).stdout
+    assert '"machines": [' in documents
+    assert "Machine or settings of first and second differ: " in documents
     report = etude("report", "first", "second", "--format", "markdown", cwd=both).stdout
     assert "Machine or settings of first and second differ: " in report.split("\n\n")[1]
 

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
-from builders import measurement
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import measurement
 from etude.experiment.kernel_log import (
     MOST_MESSAGES,
     KernelLog,

@@ -86,9 +86,7 @@ def test_a_mount_that_came_is_one_difference_and_a_variable_that_went_another() 
 def test_of_long_values_the_place_is_shown_at_which_they_part() -> None:
     paths = ["/usr/bin:" * 20 + tail for tail in ("/opt/a", "/opt/b")]
     then, now = (changed(environment={"variables": {"PATH": path}}) for path in paths)
-    assert told(then, now)[0] == [
-        "environment.variables.PATH: …n:/usr/bin:/opt/a → …n:/usr/bin:/opt/b"
-    ]
+    assert told(then, now)[0] == ["environment.variables.PATH: …n:/usr/bin:/opt/a → …n:/usr/bin:/opt/b"]
 
 
 def test_what_always_moves_stands_apart() -> None:

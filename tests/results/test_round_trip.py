@@ -121,7 +121,9 @@ def test_a_metric_without_a_value_keeps_its_reason() -> None:
 
 
 def test_absent_streams_windows_notes_rows_and_messages_are_left_out_of_the_line() -> None:
-    assert not {"stdout", "stderr", "windows", "notes", "rows", "kernel", "throttled"} & set(to_line(measurement()))
+    assert not {"stdout", "stderr", "windows", "notes", "rows", "kernel", "throttled"} & set(
+        to_line(measurement())
+    )
     assert to_line(measurement(rows=3))["rows"] == 3
 
 

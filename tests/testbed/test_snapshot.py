@@ -131,13 +131,13 @@ def test_a_directory_that_is_gone_does_not_matter(tmp_path: Path, monkeypatch: p
 
 
 def test_a_snapshot_costs_little() -> None:
-    # CPU time, which neighbours on a busy machine do not lengthen much; measured: 1.3 ms.
+    # CPU time, which neighbours on a busy machine do not lengthen much; measured: 6.3 ms, of which tools are a third.
     def cpu_s() -> float:
         start = time.process_time()
         snapshot.take()
         return time.process_time() - start
 
-    assert statistics.median(cpu_s() for _ in range(9)) < 0.015
+    assert statistics.median(cpu_s() for _ in range(9)) < 0.04
 
 
 def test_importing_it_brings_no_heavy_module_along() -> None:

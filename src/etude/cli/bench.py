@@ -242,7 +242,14 @@ def run(options: argparse.Namespace) -> int:
     metrics = None if options.json or exports else (primary, *BESIDE)
     found = verdict(outcome.results, metrics)
     across, without = _across(baseline, found, options.between_sittings)
-    show(found, json=options.json, exports=exports, across=across, without=without, machines=_machines(baseline, found))
+    show(
+        found,
+        json=options.json,
+        exports=exports,
+        across=across,
+        without=without,
+        machines=_machines(baseline, found),
+    )
     return answer(bounds, [found], across, aside=options.json)
 
 

@@ -43,7 +43,7 @@ def show(
     for form, path in exports:
         export.write(verdict, form, path or verdict.directory / f"summary.{export.SUFFIX[form]}")
     if json:
-        print(export.to_json(verdict, across))
+        print(export.to_json(verdict, across, machines))
         return
     screen = Terminal()
     for line in machines:

@@ -174,7 +174,7 @@ def run(options: argparse.Namespace) -> int:
     across, without = _across(verdicts, options, judging)
     display = StatsDisplay(options, judging)
     if options.json:
-        display.json(verdicts, across)
+        display.json(verdicts, across, _machines(subjects))
     else:
         display.show(verdicts, across, without, _machines(subjects))
     return max(answer(bounds, verdicts, across, aside=options.json), _judge(subjects, predicate, options))

@@ -59,12 +59,14 @@ class StatsDisplay:
         self._judging = judging
         self._screen = Terminal()
 
-    def json(self, verdicts: Sequence[Verdict], across: Sequence[Across]) -> None:
+    def json(
+        self, verdicts: Sequence[Verdict], across: Sequence[Across], machines: Sequence[str] = ()
+    ) -> None:
         """One document a verdict; what was compared across files stands in the last one."""
         from etude.report.export import to_json
 
         for number, verdict in enumerate(verdicts, 1):
-            print(to_json(verdict, across if number == len(verdicts) else ()))
+            print(to_json(verdict, *((across, machines) if number == len(verdicts) else ((), ()))))
 
     def show(
         self,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 ALIASES = {
@@ -81,7 +81,8 @@ def both_shown(one: object, other: object) -> tuple[str, str]:
     """Two values, each on one line; of long ones from shortly before the place at which they part."""
     texts = _line(one), _line(other)
     if max(map(len, texts)) > LONGEST:
-        common = len(os.path.commonprefix(texts)) - BEFORE
+        same = (a == b for a, b in zip(*texts, strict=False))
+        common = sum(takewhile(bool, same)) - BEFORE
         if common > 0:
             texts = f"…{texts[0][common:]}", f"…{texts[1][common:]}"
     return _short(texts[0]) or "none", _short(texts[1]) or "none"
