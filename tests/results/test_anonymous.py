@@ -88,7 +88,10 @@ def test_what_a_snapshot_says_of_variables_mounts_and_programs_has_no_names_eith
     made = document()
     made["machine"]["before"] |= {
         "environment": {"variables": {"HOME": "/home/petrel", "LD_PATH": "/home/petrel/lib:/usr/lib"}},
-        "mounts": {"/srv/petrels-laptop": {}, "/home/petrel/disk": {"type": "nfs", "device": "petrels-laptop:/export"}},
+        "mounts": {
+            "/srv/petrels-laptop": {},
+            "/home/petrel/disk": {"type": "nfs", "device": "petrels-laptop:/export"},
+        },
         "programs": {"./x": {"path": "/home/petrel/x", "file": "/home/petrel/x-1"}},
     }
     text = mask(made).text(json.dumps(made))
