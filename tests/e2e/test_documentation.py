@@ -77,6 +77,19 @@ def test_the_page_of_profiles_runs_as_it_is_printed(tmp_path: Path) -> None:
     assert (tmp_path / "both.png").stat().st_size > 5000
 
 
+def test_the_page_of_snapshots_runs_as_it_is_printed(tmp_path: Path) -> None:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    ((_, text),) = BLOCK.findall((ROOT / "docs" / "snapshot.md").read_text())
+    lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    assert len(lines) == 6
+    for line in lines:
+        words = ["sh", "-c", line]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode in ((0, 1) if "--fail-if" in line else (0,)), (line, done.stdout, done.stderr)
+
+
 def test_the_page_of_surfaces_runs_as_it_is_printed(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     page = (ROOT / "docs" / "surfaces.md").read_text()

@@ -478,6 +478,23 @@ def test_a_warning_carries_all_trials_that_it_speaks_of() -> None:
     assert outliers.trials == tuple(n + 1 for n in far)
 
 
+def test_what_the_kernel_warned_of_and_throttling_are_told_of_in_kept_trials_only():
+    def said(level, text, throttled=0):
+        return {"messages": [{"ns": 1, "level": level, "text": text}], "throttled": throttled}
+
+    kernel = [said(3, "set aside"), None, said(6, "mounted"), said(4, "sda fails"), said(2, "worse", 7)]
+    made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=[False, True, True, True, True], kernel=kernel)
+    [found] = [w for w in told(made) if w.kind == "kernel"]
+    first, second = made.trials.tolist()[3:]
+    assert found.text == (
+        f"the kernel warned in trials {first} and {second} (in trial {first}: sda fails); "
+        f"CPUs were throttled 7 times in trial {second}"
+    )
+    assert found.trials == (first, second)
+    calm = series([1.0] * 5, kernel=[said(6, "mounted"), *[None] * 4])
+    assert not [w for w in told(calm) if w.kind == "kernel"]
+
+
 def test_caches_that_are_not_as_declared_are_told_of_with_the_first_reason():
     cold = {"declared": "drop", "performed": "drop"}
     half = cold | {"wrong": "50.0% of the data set is still in memory"}

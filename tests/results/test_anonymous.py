@@ -82,3 +82,18 @@ def test_json_stays_json(value: Any) -> None:
     told = json.loads(made.text(json.dumps({"a": value, "host": "petrels-laptop", "p": "/home/petrel/x"})))
     assert told["host"] == "host-1"
     assert told["p"] == "/home/user/x"
+
+
+def test_what_a_snapshot_says_of_variables_mounts_and_programs_has_no_names_either() -> None:
+    made = document()
+    made["machine"]["before"] |= {
+        "environment": {"variables": {"HOME": "/home/petrel", "LD_PATH": "/home/petrel/lib:/usr/lib"}},
+        "mounts": {
+            "/srv/petrels-laptop": {},
+            "/home/petrel/disk": {"type": "nfs", "device": "petrels-laptop:/export"},
+        },
+        "programs": {"./x": {"path": "/home/petrel/x", "file": "/home/petrel/x-1"}},
+    }
+    text = mask(made).text(json.dumps(made))
+    assert "petrel" not in text
+    assert '"/home/user/disk": {"type": "nfs", "device": "host-1:/export"}' in text

@@ -50,6 +50,12 @@ measurements = st.builds(
     notes=st.none() | st.lists(text, max_size=2),
     windows=st.none(),
     rows=st.none() | st.integers(1, 2**63 - 1),
+    kernel=st.none()
+    | st.lists(
+        st.fixed_dictionaries({"ns": st.integers(0, 2**62), "level": st.integers(0, 7), "text": text}),
+        max_size=2,
+    ),
+    throttled=st.none() | st.integers(1, 2**31),
 )
 
 
@@ -114,8 +120,10 @@ def test_a_metric_without_a_value_keeps_its_reason() -> None:
     assert from_line(to_line(row)).metrics["cycles"] == [None, "1", "no such event"]
 
 
-def test_absent_streams_windows_notes_and_rows_are_left_out_of_the_line() -> None:
-    assert not {"stdout", "stderr", "windows", "notes", "rows"} & set(to_line(measurement()))
+def test_absent_streams_windows_notes_rows_and_messages_are_left_out_of_the_line() -> None:
+    assert not {"stdout", "stderr", "windows", "notes", "rows", "kernel", "throttled"} & set(
+        to_line(measurement())
+    )
     assert to_line(measurement(rows=3))["rows"] == 3
 
 

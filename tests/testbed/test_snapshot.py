@@ -98,6 +98,7 @@ def test_of_an_empty_root_everything_but_python_is_unknown(tmp_path: Path) -> No
     seen = snapshot.take(tmp_path, Path("/somewhere"))
     assert seen.pop("python")["implementation"] == sys.implementation.name
     assert seen["directory"].pop("path") == "/somewhere"
+    assert set(seen.pop("environment")["variables"]) == set(os.environ)
     assert {repr(leaf) for leaf in leaves(seen)} == {"None", "[]"}
 
 
@@ -109,6 +110,8 @@ def test_all_machines_have_the_same_members(machine: Machines, tmp_path: Path) -
     empty = snapshot.take(tmp_path / "empty")
     for seen in (real, empty):
         seen["kernel"]["mitigations"] = seen["load"]["pressure"] = None
+        for by_name in ("sysctl", "limits", "mounts", "disks", "programs", "toolchain"):
+            seen[by_name] = None
     assert members(real) == members(empty)
 
 
@@ -128,13 +131,13 @@ def test_a_directory_that_is_gone_does_not_matter(tmp_path: Path, monkeypatch: p
 
 
 def test_a_snapshot_costs_little() -> None:
-    # CPU time, which neighbours on a busy machine do not lengthen much; measured: 1.3 ms.
+    # CPU time, which neighbours on a busy machine do not lengthen much; measured: 6.3 ms, of which tools are a third.
     def cpu_s() -> float:
         start = time.process_time()
         snapshot.take()
         return time.process_time() - start
 
-    assert statistics.median(cpu_s() for _ in range(9)) < 0.015
+    assert statistics.median(cpu_s() for _ in range(9)) < 0.04
 
 
 def test_importing_it_brings_no_heavy_module_along() -> None:

@@ -242,8 +242,24 @@ def run(options: argparse.Namespace) -> int:
     metrics = None if options.json or exports else (primary, *BESIDE)
     found = verdict(outcome.results, metrics)
     across, without = _across(baseline, found, options.between_sittings)
-    show(found, json=options.json, exports=exports, across=across, without=without)
+    show(
+        found,
+        json=options.json,
+        exports=exports,
+        across=across,
+        without=without,
+        machines=_machines(baseline, found),
+    )
     return answer(bounds, [found], across, aside=options.json)
+
+
+def _machines(baseline: Subject | None, found: Verdict) -> list[str]:
+    """What the comparison with the baseline begins with, where its machine was another."""
+    if baseline is None:
+        return []
+    from etude.report.across import machines_lines
+
+    return machines_lines([baseline, found.subject])
 
 
 def _across(

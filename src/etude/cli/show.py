@@ -36,15 +36,18 @@ def show(
     exports: Sequence[tuple[str, Path | None]] = (),
     across: Sequence[Across] = (),
     without: Sequence[str] = (),
+    machines: Sequence[str] = (),
 ) -> None:
     """Print a verdict and its comparisons with a stored baseline, or why there are none; write its exports, say where
     the results are."""
     for form, path in exports:
         export.write(verdict, form, path or verdict.directory / f"summary.{export.SUFFIX[form]}")
     if json:
-        print(export.to_json(verdict, across))
+        print(export.to_json(verdict, across, machines))
         return
     screen = Terminal()
+    for line in machines:
+        screen.say(f"! {line}", "yellow")
     for warning in verdict.warnings:
         screen.say(f"! {warning}", "yellow")
     _table(verdict, screen)

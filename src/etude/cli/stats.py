@@ -174,9 +174,9 @@ def run(options: argparse.Namespace) -> int:
     across, without = _across(verdicts, options, judging)
     display = StatsDisplay(options, judging)
     if options.json:
-        display.json(verdicts, across)
+        display.json(verdicts, across, _machines(subjects))
     else:
-        display.show(verdicts, across, without)
+        display.show(verdicts, across, without, _machines(subjects))
     return max(answer(bounds, verdicts, across, aside=options.json), _judge(subjects, predicate, options))
 
 
@@ -271,6 +271,15 @@ def _across(
         confidence=judging.confidence,
     )
     return found, [f"Not compared: {reason}" for _, reason in without]
+
+
+def _machines(subjects: Sequence[Subject]) -> list[str]:
+    """Of the later files: what differs between their machines and the first one's."""
+    if len(subjects) < 2:
+        return []
+    from etude.report.across import machines_lines
+
+    return machines_lines(subjects)
 
 
 def _predicate(options: argparse.Namespace) -> Predicate | None:

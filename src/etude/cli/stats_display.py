@@ -59,17 +59,25 @@ class StatsDisplay:
         self._judging = judging
         self._screen = Terminal()
 
-    def json(self, verdicts: Sequence[Verdict], across: Sequence[Across]) -> None:
+    def json(
+        self, verdicts: Sequence[Verdict], across: Sequence[Across], machines: Sequence[str] = ()
+    ) -> None:
         """One document a verdict; what was compared across files stands in the last one."""
         from etude.report.export import to_json
 
         for number, verdict in enumerate(verdicts, 1):
-            print(to_json(verdict, across if number == len(verdicts) else ()))
+            print(to_json(verdict, *((across, machines) if number == len(verdicts) else ((), ()))))
 
     def show(
-        self, verdicts: Sequence[Verdict], across: Sequence[Across], without: Sequence[str] = ()
+        self,
+        verdicts: Sequence[Verdict],
+        across: Sequence[Across],
+        without: Sequence[str] = (),
+        machines: Sequence[str] = (),
     ) -> None:
-        """All of it, in words and tables; last why some files are not compared."""
+        """First how their machines differ, then all of it in words and tables; last why some are not compared."""
+        for line in machines:
+            self._screen.say(f"! {line}", "yellow")
         for verdict in verdicts:
             self._verdict(verdict)
         for comparison in across:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from etude.engine import Launch, Repeated
 from etude.experiment.interrupts import SignalWatch
+from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan
 from etude.results.writer import ResultsWriter
@@ -68,6 +69,8 @@ class Bench:
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
     observe: Callable[[Event, Ledger], None]
+    kernel: KernelLog = field(default_factory=Silence)
+    """What the kernel says during trials."""
     measured: bool = False
     """Something ran in this sitting: caches are no longer as the boot left them."""
     inner: dict[str, int] = field(default_factory=dict)

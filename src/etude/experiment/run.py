@@ -145,7 +145,15 @@ def _sit(
 
     def work(desk: Desk) -> list[str]:
         bench = Bench(
-            plan, desk.writer, desk.ledger, desk.sitting, desk.watch, desk.engine, desk.make_engine, observe
+            plan,
+            desk.writer,
+            desk.ledger,
+            desk.sitting,
+            desk.watch,
+            desk.engine,
+            desk.make_engine,
+            observe,
+            desk.kernel,
         )
         if desk.resumed:
             measured = sum(len(rows) for rows in desk.ledger.measurements().values())

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from etude import __version__
+from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, Restarting
 from etude.experiment.bench import EngineLike, Sitting
 from etude.experiment.cooling import settled
 from etude.experiment.interrupts import SignalWatch
+from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
+from etude.experiment.recorded import MachineRecord, planned_commands
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
 from etude.results.stretches import RESTARTING, stretches
@@ -40,6 +43,8 @@ class Desk:
     watch: SignalWatch
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
+    kernel: KernelLog
+    machine: MachineRecord
 
     @property
     def resumed(self) -> bool:
@@ -79,10 +84,21 @@ def sit(
     measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
     measured |= load_results(path).measurements if resumed else {}
     writer = ResultsWriter(path, directories)
-    with SignalWatch() as watch, _engine(make_engine, watch) as engine:
-        sitting = _sitting(document, engine, torn)
+    with SignalWatch() as watch, _engine(make_engine, watch) as engine, _kernel_log(engine) as kernel:
+        sitting = _sitting(document, engine, torn, kernel)
         ledger = Ledger(measured, stretches(document["sittings"]))
-        desk = Desk(path, document, writer, ledger, sitting, watch, engine, lambda: make_engine(watch))
+        desk = Desk(
+            path,
+            document,
+            writer,
+            ledger,
+            sitting,
+            watch,
+            engine,
+            lambda: make_engine(watch),
+            kernel,
+            MachineRecord(document),
+        )
         _note_quiet(document, sitting.number)
         desk.save()
         try:
@@ -150,7 +166,7 @@ def new_document(
         "tests": [dict(test) for test in tests],
         "metrics": {name: {"unit": m.unit, "kind": m.kind} for name, m in METRICS.items()} | dict(metrics),
         "versions": {"etude": __version__, "python": sys.version.split()[0]},
-        "machine": {"before": snapshot.take(), "after": None},
+        "machine": {"before": snapshot.take(commands=planned_commands(plan)), "after": None},
         "sittings": [],
     }
 
@@ -180,7 +196,16 @@ def _engine(make_engine: EngineMaker, watch: SignalWatch) -> Iterator[EngineLike
         engine.close(wait=False)
 
 
-def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) -> Sitting:
+@contextmanager
+def _kernel_log(engine: EngineLike) -> Iterator[KernelLog]:
+    log = KernelLog() if isinstance(engine, Engine) else Silence()
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str], kernel: KernelLog) -> Sitting:
     into = _restarted_into(document["sittings"])
     sitting = Sitting(len(document["sittings"]) + 1, os.uname().nodename, boot_id(), into)
     document["versions"]["engine"] = engine.hello["engine"]
@@ -194,7 +219,8 @@ def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str]) 
             "end": None,
             "how_ended": None,
             "torn": list(torn),
-            "machine": None if sitting.number == 1 else snapshot.take(),
+            "machine": None if sitting.number == 1 else _snapshot_again(document, into),
+            "kernel_log": kernel.reason,
             "settled": settled(),
         }
     )
@@ -205,6 +231,11 @@ def _note_quiet(document: dict[str, Any], sitting: int) -> None:
     """Say what `etude quiet` had changed before the sitting began: no snapshot tells by whom a setting was made."""
     if operations := recorded():
         document.setdefault("quiet", []).append({"sitting": sitting, "by": "hand", "operations": operations})
+
+
+def _snapshot_again(document: Mapping[str, Any], into: str | None) -> dict[str, Any]:
+    """Of a later sitting. Behind a restart that is to leave the caches empty no program is opened."""
+    return snapshot.take(commands=planned_commands(document["plan"]), files=into is None)
 
 
 def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
@@ -218,7 +249,7 @@ def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
 
 def _finish(desk: Desk, how: str, decisions: Sequence[str]) -> None:
     desk.document["sittings"][-1] |= {"end": _now(), "how_ended": how, "decisions": list(decisions)}
-    desk.document["machine"]["after"] = snapshot.take()
+    desk.machine.end()
     try:
         desk.writer.close()
     finally:

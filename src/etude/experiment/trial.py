@@ -15,6 +15,7 @@ from etude.errors import CommandFailed, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_hook
+from etude.experiment.kernel_log import by_trial, members_of
 from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.printed import printed_metric
 from etude.experiment.schedule import DUET, disjoint_cpus
@@ -52,7 +53,9 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
             if bench.watch.count:  # a prepare that was ended did not prepare
                 return
         cache = _cooled(bench, members, slot)
+        bench.kernel.begin()
         rows = bench.engine.launch(_launch(bench, members, slot))
+        rows = [rows[0] | bench.kernel.end(), *rows[1:]]
         trials = [
             (test, _measurements(bench, test, slot, part, cache))
             for test, part in _parts(bench, members, rows)
@@ -109,11 +112,17 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> Non
     before, offset = bench.ledger.kept(test.name), path.stat().st_size
     launch = _launch(bench, [test], Slot(first_block))
     repeat = Repeat(count, str(path), first, first_block, head)
-    ended = bench.engine.repeat(
-        replace(launch, repeat=repeat),
-        lambda done: bench.tell("progress", test, done=before + done),
-    )
+    with bench.kernel.following() as messages:
+        ended = bench.engine.repeat(
+            replace(launch, repeat=repeat),
+            lambda done: bench.tell("progress", test, done=before + done),
+        )
     rows, _ = read_measurements(path, offset, check=False)
+    if messages and (said := by_trial(rows, messages)):
+        rows = tuple(
+            m._replace(**members_of(said[m.trial])) if m.trial in said and m.worker == 0 else m for m in rows
+        )
+        bench.writer.write_again(test.name, offset, rows)
     bench.ledger.add(test.name, rows)
     bench.tell("trial", test)
     if ended.stopped == "failed":

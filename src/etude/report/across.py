@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from etude.errors import EtudeError, InputError
+from etude.report.differences import compare, first_line
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import load_results
 from etude.results.series import Column, Floats, Series
@@ -86,6 +87,17 @@ def compare_across(
             found.append(
                 Across(old.test, new.test, base.label, other.label, metric, column.unit, mean, ratio, note)
             )
+    return found
+
+
+def machines_lines(subjects: Sequence[Subject]) -> list[str]:
+    """What a comparison begins with: a line for each later result whose machine or settings are not the first's."""
+    base, *others = subjects
+    found = []
+    for other in others:
+        if base.experiment is not None and other.experiment is not None:
+            line = first_line(base.label, other.label, compare(base.experiment, other.experiment))
+            found += [line] if line is not None else []
     return found
 
 

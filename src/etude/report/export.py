@@ -48,8 +48,11 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
         raise refused(path, error) from error
 
 
-def to_json(verdict: Verdict, across: Sequence[Across] = ()) -> str:
-    """The verdict as one JSON document; with comparisons to a baseline of another sitting, if there are any."""
+def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[str] = ()) -> str:
+    """The verdict as one JSON document; with comparisons to a baseline of another sitting, if there are any.
+
+    machines: a line for each compared result whose machine or settings are others.
+    """
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -71,6 +74,7 @@ def to_json(verdict: Verdict, across: Sequence[Across] = ()) -> str:
         ],
         "comparisons": [_comparison(c) for c in verdict.comparisons],
         "across": [_across(a) for a in across],
+        "machines": list(machines),
         "text": text.verdict_lines(verdict),
     }
     return json.dumps(_finite(document), indent=1, ensure_ascii=False)

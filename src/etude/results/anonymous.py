@@ -37,7 +37,9 @@ def identity_of(documents: Iterable[Mapping[str, Any]], own_home: str | None = N
             if name in ("host", "hostname") and isinstance(value, str) and value not in NO_NAMES:
                 hosts[value] = None
             else:
-                words.add(name)
+                words.update(
+                    [name] if "/" not in name else []
+                )  # mount points and programs are no words of ours
                 words.update(_told_by_machine(name, value))
         text = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape")
         homes |= dict.fromkeys(found.decode("utf-8", "replace") for found in re.findall(_HOMES, text))

@@ -37,6 +37,8 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "windows": (list, _NONE),
     "notes": (list,),
     "rows": (_COUNT,),
+    "kernel": (list, _NONE),
+    "throttled": (_COUNT, _NONE),
 }
 _MOST = 2**63 - 1
 _NUMBERS = (float, int)
@@ -54,12 +56,16 @@ def check_measurement(line: Mapping[str, Any]) -> None:
         if kind not in allowed or (kind is int and not 0 <= line[name] <= _MOST):
             raise ValueError(f"{name} cannot be {_short(line[name])}")
     for name, allowed in _OPTIONAL.items():
-        if name in line and type(line[name]) not in allowed:
+        if name in line and (
+            type(line[name]) not in allowed or (name == "throttled" and (line[name] or 0) < 0)
+        ):
             raise ValueError(f"{name} cannot be {_short(line[name])}")
     if line["inner"] < 1 or not all(type(word) is str for word in line["command"]):
         raise ValueError("inner must be at least 1, and command a list of strings")
     if line.get("rows", 1) < 1:
         raise ValueError(f"rows cannot be {_short(line['rows'])}")
+    if line.get("kernel") is not None:
+        _check_kernel(line["kernel"])
     if line.get("cache") is not None:
         _check_cache(line["cache"])
     for name, value in line["metrics"].items():
@@ -77,6 +83,13 @@ def _check_cache(cache: Mapping[str, Any]) -> None:
     declared, performed = cache.get("declared"), cache.get("performed")
     if declared not in CACHE_WAYS or (performed is not None and performed not in CACHE_WAYS):
         raise ValueError(f"cache must hold declared and performed, of {', '.join(CACHE_WAYS)}")
+
+
+def _check_kernel(messages: list[Any]) -> None:
+    kinds = (int, int, str)
+    for message in messages:
+        if type(message) is not dict or tuple(type(message.get(m)) for m in ("ns", "level", "text")) != kinds:
+            raise ValueError(f"kernel must hold objects with ns, level and text, not {_short(message)}")
 
 
 def _check_metric(name: str, value: Any) -> None:
@@ -102,6 +115,9 @@ def check_experiment(document: Mapping[str, Any]) -> None:
     for name in ("tests", "sittings"):
         if type(document[name]) is not list or not all(type(entry) is dict for entry in document[name]):
             raise ValueError(f"{name} must be a list of objects")
+    for sitting in document["sittings"]:
+        if type(sitting.get("sitting")) is not int:
+            raise ValueError("each of sittings must hold sitting, its number")
     for test in document["tests"]:
         if [type(test.get(m)) for m in ("name", "directory", "role", "parameters")] != [str, str, str, dict]:
             raise ValueError("each of tests must hold name, directory, role and parameters")

@@ -102,6 +102,8 @@ class Measurement(NamedTuple):
     windows: Sequence[Mapping[str, Any]] | None = None
     notes: Sequence[str] | None = None
     rows: int | None = None
+    kernel: Sequence[Mapping[str, Any]] | None = None
+    throttled: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -141,7 +143,7 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-_OPTIONAL = ("stdout", "stderr", "windows", "notes", "rows")
+_OPTIONAL = ("stdout", "stderr", "windows", "notes", "rows", "kernel", "throttled")
 
 
 def to_line(measurement: Measurement) -> dict[str, Any]:

@@ -78,7 +78,18 @@ def _flat(m: Measurement, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return row | {name: None if value[0] is None else float(value[0]) for name, value in m.metrics.items()}
 
 
-_NO_COLUMNS = ("command", "metrics", "cache", "stdout", "stderr", "windows", "notes", "rows")
+_NO_COLUMNS = (
+    "command",
+    "metrics",
+    "cache",
+    "stdout",
+    "stderr",
+    "windows",
+    "notes",
+    "rows",
+    "kernel",
+    "throttled",
+)
 _PLAIN = tuple(name for name in Measurement._fields if name not in _NO_COLUMNS)
 
 

@@ -60,6 +60,8 @@ class Series:
     """Launches in each trial."""
     caches: Sequence[Mapping[str, Any] | None] = ()
     """What was done about caches before each trial (docs/formats.md); empty where nothing was asked for."""
+    kernel: Sequence[Mapping[str, Any] | None] = ()
+    """What the kernel said during each trial, and how often its CPUs were throttled; empty where nothing was."""
     windows: Sequence[Sequence[Mapping[str, Any]] | None] = ()
     """What each trial reported over time (docs/formats.md); empty where none did."""
 

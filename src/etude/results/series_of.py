@@ -41,6 +41,7 @@ def series_of_trials(
     wanted = [metric for metric in (there if metrics is None else metrics) if metric in there]
     windows = [_windows(trial) for trial in trials]
     caches = [m.cache for m in firsts]
+    kernel = [_kernel(trial) for trial in trials]
     return Series(
         test=name,
         trials=np.array([m.trial for m in firsts], dtype=np.int64),
@@ -54,6 +55,7 @@ def series_of_trials(
         failures=tuple(_failures(trials)),
         inner=firsts[-1].inner if firsts else 1,
         caches=caches if any(caches) else (),
+        kernel=kernel if any(kernel) else (),
         windows=windows if any(windows) else (),
     )
 
@@ -69,6 +71,12 @@ def _column(trials: Sequence[Trial], metric: str) -> Column:
 def _windows(trial: Trial) -> Sequence[Mapping[str, Any]] | None:
     found = [window for m in trial.measurements for window in m.windows or ()]
     return found or None
+
+
+def _kernel(trial: Trial) -> Mapping[str, Any] | None:
+    messages = [message for m in trial.measurements for message in m.kernel or ()]
+    throttled = sum(m.throttled or 0 for m in trial.measurements)
+    return {"messages": messages, "throttled": throttled} if messages or throttled else None
 
 
 def _failures(trials: Iterable[Trial]) -> Iterable[Failure]:

@@ -96,6 +96,12 @@ def refused(path: Path, error: OSError) -> MachineRefuses:
     return MachineRefuses(f"{path}: cannot write results: {os.strerror(error.errno or 0)}; {advice}")
 
 
+def _text(lines: Iterable[Mapping[str, Any]]) -> bytes:
+    """JSON objects, a line each."""
+    text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+    return text.encode("utf-8", "replace")
+
+
 class ResultsWriter:
     """Appends measurements and blocks to one file each per test, one write a trial."""
 
@@ -136,6 +142,27 @@ class ResultsWriter:
         """
         self._write(self._paths[test], map(to_line, measurements))
 
+    def write_again(self, test: str, offset: int, measurements: Sequence[Measurement]) -> None:
+        """Put these in the place of the lines from a byte offset on: written beside, synced, renamed.
+
+        Raises:
+            MachineRefuses: it cannot be written; the lines stay as they were.
+        """
+        path = self._paths[test]
+        beside = path.with_name(path.name + ".new")
+        try:
+            with open(path, "rb") as old, open(beside, "wb") as new:
+                new.write(old.read(offset))
+                new.write(_text(map(to_line, measurements)))
+                new.flush()
+                os.fsync(new.fileno())
+            os.replace(beside, path)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise refused(path, error) from error
+        os.close(self._files.pop(path))
+        self._open(path)
+
     def blocks(self, test: str, trial: int, worker: int | None, blocks: Iterable[Block]) -> None:
         """Write what was said of a trial, or of one of its workers, to the test's `blocks.jsonl`: all of it, or none.
 
@@ -160,9 +187,7 @@ class ResultsWriter:
 
     def _write(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         """Append JSON objects, a line each, in one write."""
-        text = "".join(
-            json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines
-        ).encode("utf-8", "replace")
+        text = _text(lines)
         file = self._files[path]
         end = os.fstat(file).st_size
         try:

@@ -206,6 +206,10 @@ class ScriptBench:
 
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
         directory = self._directory(test)
+        words = command_words(line)
+        shared = self._variables(scope, "EXEC", test)
+        if not test.booted:  # else the boot's caches are to stay as they are
+            self._desk.machine.note(words, shared)
         try:
             self._cool(test)
         except MachineRefuses as error:
@@ -213,8 +217,6 @@ class ScriptBench:
         outputs = open_outputs(directory, test.threads)
         aplogs = [f"{directory}/aplog-{worker}" for worker in range(test.threads)]
         windows = [WindowFile(f"{directory}/windows-{worker}") for worker in range(test.threads)]
-        words = command_words(line)
-        shared = self._variables(scope, "EXEC", test)
         workers = tuple(
             Worker(
                 words,
@@ -227,13 +229,16 @@ class ScriptBench:
         )
         launch = Launch(workers, cgroup=group_name(test.name), counters=self._counters, barrier="inside")
         probes = scope.variables.get("PROBES", "")
+        self._desk.kernel.begin()
         rows, blocks, notes = self._measuring.launch(launch, probes, test.name, test.trial)
+        said = self._desk.kernel.end()
         kept = keep_outputs(outputs, test.trial)
         printed = [printed_metrics(test.metrics, output) for output in kept]
         self._warn_of_metrics(test, printed)
         taken = [file.end() for file in windows]
         self._warn_of_windows(test, taken)
         lines, others = rows_of(rows, list(map(read_log, aplogs)), printed, taken, list(words), notes)
+        lines[0] |= said
         test.rows += lines
         test.blocks += [*blocks, *others]
         note_data(test.cache, test.data, Path(directory))

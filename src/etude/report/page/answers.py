@@ -9,6 +9,7 @@ from typing import Any
 
 from etude.report import details, text
 from etude.report.comparisons import Comparison
+from etude.report.differences import Differences, first_line
 from etude.report.page.gather import Gathered
 from etude.report.summaries import Summaries
 from etude.report.verdict import TestVerdict, Verdict
@@ -58,7 +59,19 @@ def answers_of(found: Gathered) -> tuple[Answer, ...]:
 
 
 def headline(found: Gathered) -> tuple[str, ...]:
-    """The verdict in a few sentences, in the words of `etude stats`."""
+    """The verdict in a few sentences, in the words of `etude stats`; first how the machines differ."""
+    return (*_machines_differ(found), *_verdict(found))
+
+
+def _machines_differ(found: Gathered) -> Iterator[str]:
+    first = next((v.subject.label for v in found.verdicts if v.subject.experiment), "")
+    for label, differences in found.machines:
+        line = first_line(first, label, Differences(differences, (), ()))
+        if line is not None:
+            yield line
+
+
+def _verdict(found: Gathered) -> tuple[str, ...]:
     comparisons = _comparisons(found)
     told = [where + text.comparison_lines(c)[0] for where, c in comparisons[:MOST_NAMED]]
     if len(comparisons) > MOST_NAMED:

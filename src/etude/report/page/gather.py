@@ -9,8 +9,8 @@ from pathlib import Path
 
 from etude.errors import EtudeError
 from etude.report.across import Across, compare_with_first
+from etude.report.differences import Difference, compare
 from etude.report.judging import Judging
-from etude.report.machines import Difference, machine_differences
 from etude.report.reading import read_subject
 from etude.report.subject import Subject
 from etude.report.summaries import Summaries
@@ -95,7 +95,7 @@ def _machines(subjects: Sequence[Subject]) -> tuple[tuple[str, tuple[Difference,
     if not ours:
         return ()
     first = ours[0].experiment or {}
-    return tuple((each.label, machine_differences(first, each.experiment or {})) for each in ours[1:])
+    return tuple((each.label, compare(first, each.experiment or {}).differs) for each in ours[1:])
 
 
 def _commands(subject: Subject) -> list[tuple[tuple[str, str], str]]:

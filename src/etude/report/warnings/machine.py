@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from etude.report.snapshots import lasting, shown
+from etude.report.differences import NOT_THERE, compare_states
+from etude.report.snapshots import shown
 from etude.report.warnings.warning import Warning, warning
 from etude.results.stretches import RESTARTING
 
@@ -45,22 +46,20 @@ class _State:
     ) -> None:
         """`restarted`: how the sitting before ended, where it restarted the machine itself."""
         self.restarted = restarted
-        self.members = dict(lasting(snapshot)) if isinstance(snapshot, Mapping) else {}
-        self.host = host or self.members.pop("system.hostname", None)
+        self.snapshot = snapshot if isinstance(snapshot, Mapping) else {}
+        self.host = host or _member(snapshot, "system", "hostname")
         self.boot = boot or _member(snapshot, "system", "boot_id")
-        self.members.pop("system.hostname", None)
 
     def changes_to(self, new: _State) -> Iterator[str]:
         if self.host and new.host and self.host != new.host:
             yield f"host {shown(self.host)} → {shown(new.host)}"
         elif self.boot and new.boot and self.boot != new.boot and not new.restarted:
             yield "it was rebooted"
-        for name, old in self.members.items():
-            if name in OF_AN_ENTRY and " into " in new.restarted:
-                continue
-            value = new.members.get(name)
-            if old is not None and value is not None and old != value:
-                yield f"{name} {_difference(old, value)}"
+        for d in compare_states(self.snapshot, new.snapshot).differs:
+            asked_for = d.what in OF_AN_ENTRY and " into " in new.restarted
+            comes_or_goes = NOT_THERE in (d.then, d.now)  # what hooks mount, say
+            if not asked_for and not comes_or_goes and d.what != "system.hostname":
+                yield f"{d.what} {d.then} → {d.now}"
 
 
 def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]]:
@@ -93,7 +92,3 @@ def _member(snapshot: object, *path: str) -> object:
     for key in path:
         snapshot = snapshot.get(key) if isinstance(snapshot, Mapping) else None
     return snapshot
-
-
-def _difference(old: object, new: object) -> str:
-    return f"{shown(old)} → {shown(new)}"

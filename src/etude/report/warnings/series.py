@@ -12,7 +12,14 @@ from etude.report.warnings.about import About, tamed
 from etude.report.warnings.course import MEMORY, Course, course, leaks
 from etude.report.warnings.shapes import autocorrelated, clock, far_ones, modes, neighbours_alike, skewed
 from etude.report.warnings.thresholds import Thresholds
-from etude.report.warnings.trials import caches_not_as_declared, failed, memory_cliff, set_aside, too_few
+from etude.report.warnings.trials import (
+    caches_not_as_declared,
+    failed,
+    kernel_complained,
+    memory_cliff,
+    set_aside,
+    too_few,
+)
 from etude.report.warnings.warning import Warning, warning
 from etude.results.series import Series
 from etude.stats.compare import more_trials
@@ -38,7 +45,7 @@ def series_warnings(
     metric's unit, where it is known. full: also whether values are normal. What does not depend on the metric is
     said with each; `ranked` says it once.
     """
-    found = [*failed(series), *caches_not_as_declared(series), *set_aside(series)]
+    found = [*failed(series), *caches_not_as_declared(series), *kernel_complained(series), *set_aside(series)]
     found += memory_cliff(series, memory_bytes, thresholds)
     memory = next((name for name in MEMORY if series.sample(name).size), None)
     if memory is not None:

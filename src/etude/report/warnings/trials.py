@@ -125,6 +125,44 @@ def caches_not_as_declared(series: Series) -> list[Warning]:
     return [warning("caches", series.test, "", text, "do not call these results cold or warm", wrong)]
 
 
+WARNING = 4
+"""The kernel's level of warnings; lower ones are worse, higher ones only tell."""
+
+
+def kernel_complained(series: Series) -> list[Warning]:
+    """Kept trials during which the kernel warned of something, or throttled CPUs because they were too hot."""
+    said: dict[int, str] = {}
+    slowed: dict[int, int] = {}
+    for trial, kept, found in zip(series.trials.tolist(), series.kept.tolist(), series.kernel, strict=False):
+        if not kept or not found:
+            continue
+        if grave := [message for message in found["messages"] if message["level"] <= WARNING]:
+            said[trial] = str(min(grave, key=lambda message: message["level"])["text"])
+        if found["throttled"]:
+            slowed[trial] = found["throttled"]
+    parts = []
+    if said:
+        first = min(said)
+        parts.append(
+            f"the kernel warned in {named(sorted(said))} (in trial {first}: {shortened(said[first])})"
+        )
+    if slowed:
+        parts.append(f"CPUs were throttled {sum(slowed.values())} times in {named(sorted(slowed))}")
+    if not parts:
+        return []
+    advice = "look at these trials, and at the machine, before believing them"
+    return [warning("kernel", series.test, "", "; ".join(parts), advice, sorted({*said, *slowed}))]
+
+
+LONGEST = 100
+
+
+def shortened(text: str) -> str:
+    """On one line."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
+
+
 def _why_not(cache: Mapping[str, Any]) -> str | None:
     if cache["performed"] is None and cache["declared"] not in ("none", "warm"):
         return str(cache.get("why") or "nothing was done")

@@ -1,0 +1,172 @@
+"""What differs between two results: their machines, settings, programs and plans; exit code 0 unless asked otherwise.
+
+A and B are results directories or bundles; `now` is the machine as it is at this moment. A alone is compared with
+itself: the machine before its first trial and after its last. What always moves (load, free space, times) and what one
+of both did not record stand apart (docs/snapshot.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etude.report.differences import Difference, Differences
+
+NOW = "now"
+FORMAT, VERSION = "etude-diff", 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude diff`."""
+    add = parser.add_argument
+    add("first", metavar="A", help="a results directory, a bundle, or now")
+    add("second", nargs="?", metavar="B", help="another; without it A is compared before and after")
+    add("--all", action="store_true", help="also name what always moves, and all that was not recorded")
+    add(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="end with 1 where something of this name differs, such as 'sysctl.*'; '*' is anything; repeat for several",
+    )
+    add("--json", action="store_true", help="print JSON (docs/formats.md)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, compare, show; 1 where a name of --fail-if differs."""
+    from fnmatch import fnmatchcase
+
+    from etude.errors import UsageError
+
+    if NOW in (options.first, options.second) and options.first == (options.second or options.first):
+        raise UsageError("now is compared with a result: etude diff DIR now")
+    labels, found = _compared(options)
+    if options.json:
+        _json(labels, found)
+    else:
+        _show(labels, found, options.all)
+    return int(any(fnmatchcase(d.what, name) for d in found.differs for name in options.fail_if))
+
+
+def _compared(options: argparse.Namespace) -> tuple[tuple[str, str], Differences]:
+    from etude.report.differences import compare, compare_states
+
+    if options.second is None:
+        document = _document(options.first)
+        labels = (f"{options.first} before", f"{options.first} after")
+        return labels, compare_states(*(_of(document, when, options.first) for when in ("before", "after")))
+    labels = (options.first, options.second)
+    if NOW not in labels:
+        documents = [_document(label) for label in labels]
+        for document, label in zip(documents, labels, strict=True):
+            _of(document, "before", label)
+        return labels, compare(*documents)
+    states = [None if label == NOW else _of(_document(label), "before", label) for label in labels]
+    known = next(state for state in states if state is not None)
+    return labels, compare_states(*(_state_now(known) if state is None else state for state in states))
+
+
+def _document(path: str) -> Mapping[str, Any]:
+    """The experiment.json of a results directory, or of the only one in a bundle.
+
+    Raises:
+        InputError: it cannot be read; UsageError: the bundle holds several.
+    """
+    from pathlib import Path
+
+    from etude.errors import UsageError
+    from etude.results.bundle import opened
+    from etude.results.bundle_name import is_bundle
+    from etude.results.reader import read_experiment
+
+    place = Path(path)
+    if not is_bundle(place):
+        return read_experiment(place)
+    with opened(place) as found:
+        if len(found) != 1:
+            names = ", ".join(f"results/{each.name}" for each in found)
+            raise UsageError(f"{path}: holds {len(found)} results; unpack it, and name one of {names}")
+        return read_experiment(found[0])
+
+
+def _of(document: Mapping[str, Any], when: str, label: str) -> dict[str, Any]:
+    """Its snapshot, with the versions of what measured. Raises InputError where there is none."""
+    from etude.errors import InputError
+    from etude.report.differences import state_of
+
+    machine = document.get("machine")
+    if not isinstance(machine, Mapping) or not isinstance(machine.get(when), Mapping):
+        ended = "; it has not ended yet, or was killed" if when == "after" else ""
+        raise InputError(f"{label}: says nothing of its machine {when} its trials{ended}")
+    return state_of(document, when)
+
+
+def _state_now(known: Mapping[str, Any]) -> dict[str, Any]:
+    """The machine as it is, looking at the programs and the directory that a result names."""
+    import os
+    import sys
+    from pathlib import Path
+
+    from etude import __version__
+    from etude.testbed import snapshot
+
+    programs, directory = known.get("programs"), known.get("directory")
+    place = directory.get("path") if isinstance(directory, Mapping) else None
+    where = Path(place) if isinstance(place, str) and os.path.isdir(place) else None
+    names = programs if isinstance(programs, Mapping) else {}
+    commands = [snapshot.Command((name,), directory=place) for name in names]
+    versions = {"etude": __version__, "python": sys.version.split()[0]}
+    return snapshot.take(directory=where, commands=commands) | {"version": versions}
+
+
+def _show(labels: tuple[str, str], found: Differences, everything: bool) -> None:
+    from etude.cli.terminal import Terminal
+
+    screen = Terminal()
+    first, second = labels
+    if found.differs:
+        screen.say(f"What differs, {first} → {second}:", "bold")
+        _lines(screen, found.differs)
+    else:
+        screen.say(
+            f"Nothing differs between {first} and {second} that is recorded of both and does not always move."
+        )
+    if found.unknown:
+        screen.say(f"What cannot be told, because one of both did not record it: {_count(found.unknown)}")
+        _lines(screen, found.unknown)
+    if found.moved and everything:
+        screen.say("What always moves:")
+        _lines(screen, found.moved)
+    elif found.moved:
+        screen.say(
+            f"What always moves (load, free space, times), not shown: {len(found.moved)} (--all)", "dim"
+        )
+
+
+def _count(found: Sequence[Difference]) -> str:
+    return str(len(found))
+
+
+def _lines(screen: Any, found: Sequence[Difference]) -> None:
+    for difference in found:
+        screen.say(f"  {difference}")
+
+
+def _json(labels: tuple[str, str], found: Differences) -> None:
+    import json
+
+    def plain(differences: Sequence[Difference]) -> list[dict[str, str | None]]:
+        return [{"what": d.what, "first": d.then, "second": d.now} for d in differences]
+
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "first": labels[0],
+        "second": labels[1],
+        "differs": plain(found.differs),
+        "moved": plain(found.moved),
+        "unknown": plain(found.unknown),
+    }
+    print(json.dumps(document, ensure_ascii=False, indent=1))
