@@ -151,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn counters_are_read_as_the_kernel_wrote_them(values in [0..i64::MAX / 512; 5]) {
+        fn counters_are_read_as_the_kernel_wrote_them(values in proptest::array::uniform5(0..i64::MAX / 512)) {
             let [read, written, reads, writes, busy] = values;
             let text = format!("   7    0 loop0 {reads} 1 {read} 2 {writes} 3 {written} 4 5 {busy} 6 0 0 0 0 0 0");
             let expected = [read * 512, written * 512, reads, writes, busy].map(Some);

@@ -27,6 +27,13 @@ mod ticks;
 mod top;
 mod wait;
 
+#[cfg(test)]
+mod sampler_tests;
+#[cfg(test)]
+mod top_tests;
+#[cfg(test)]
+mod tree;
+
 pub use command::monitor_main;
 
 /// A line for the user, and the exit status.

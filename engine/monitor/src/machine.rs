@@ -176,7 +176,7 @@ mod tests {
         }
 
         #[test]
-        fn ticks_are_read_as_the_kernel_wrote_them(modes in [0..i64::MAX; 8]) {
+        fn ticks_are_read_as_the_kernel_wrote_them(modes in proptest::array::uniform8(0..i64::MAX)) {
             let words = modes.map(|ticks| ticks.to_string()).join(" ");
             prop_assert_eq!(read(format!("cpu  {words} 0 0\n").as_bytes()).modes, modes.map(Some));
         }

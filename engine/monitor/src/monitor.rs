@@ -19,6 +19,9 @@ use crate::wait::{Came, Wait};
 /// Less is left of the last interval than this: there is no sample of it, ns.
 const TOO_SHORT: u64 = 1_000_000;
 
+/// Shorter than any suspension, and longer than what lies between two readings of clocks, ns.
+const LEAST_SLEEP: u64 = 100_000_000;
+
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
@@ -161,8 +164,8 @@ impl Monitor {
         let top = self.top.as_mut().map(|top| top.list(forks, since_boot_ns(), busy_s));
         self.said(ns);
         let slept_ns = suspended_ns.saturating_sub(self.suspended_ns);
-        // The two clocks are not read at once: less than a millisecond is that, and no sleep.
-        let slept_ns = if slept_ns < 1_000_000 { 0 } else { slept_ns };
+        // The two clocks are not read at once: a little is that, and no sleep.
+        let slept_ns = if slept_ns < LEAST_SLEEP { 0 } else { slept_ns };
         lines::sample(&mut self.lines, ns, slept_ns, self.sampler.values(), top.as_ref());
         if slept_ns > 0 {
             self.suspended_ns = suspended_ns;

@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn counters_are_read_as_the_kernel_wrote_them(values in [0..i64::MAX; 4], name in "[a-z0-9._-]{1,15}") {
+        fn counters_are_read_as_the_kernel_wrote_them(values in proptest::array::uniform4(0..i64::MAX), name in "[a-z0-9._-]{1,15}") {
             let [received, packets, sent, out] = values;
             let line = format!("{name:>6}: {received} {packets} 0 0 0 0 0 0 {sent} {out} 0 0 0 0 0 0");
             prop_assert_eq!(row(line.as_bytes()), Some((name.as_bytes(), [received, sent, packets, out].map(Some))));
