@@ -40,9 +40,9 @@ def main() -> None:
         "--processes", type=int, nargs="*", default=[0, 200, 2000], help="sleeping ones, besides"
     )
     wanted = parser.parse_args()
-    versions = [engine_path()]
+    version = subprocess.check_output([engine_path(), "--version"], text=True).strip()
     conditions = f"{wanted.rounds} rounds of {wanted.seconds:g} s, all at the same time"
-    print(*measured_where(conditions, versions), "", sep="\n")
+    print(*measured_where(conditions, [version]), "", sep="\n")
     for count in wanted.processes:
         with sleepers(count):
             present = sum(name.isdigit() for name in os.listdir("/proc"))

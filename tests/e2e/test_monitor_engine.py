@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -120,6 +121,34 @@ def test_the_file_begins_with_head_and_columns_and_ends_with_its_cost(file: Path
     assert 0 < end["cost"]["cpu_s"] < end["ns"] / 1e9
     assert end["cost"]["wall_ns_median"] <= end["cost"]["wall_ns_max"]
     assert [sample["ns"] for sample in samples] == sorted({sample["ns"] for sample in samples})
+
+
+def test_every_column_is_explained_with_its_unit_and_kind(file: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "monitor.md"
+    explained = {}
+    for row in re.findall(
+        r"^\| (`\w+\.[^|]*) \| ([^|]*) ?\| (interval|level) \|", page.read_text(), re.MULTILINE
+    ):
+        for name in re.findall(r"`([^`]+)`", row[0]):
+            explained[re.sub(r"NAME|RESOURCE|\bN\b", "(.+)", name.replace(".", r"\."))] = (
+                row[1].strip(),
+                row[2],
+            )
+    assert len(explained) > 40
+    with monitoring(file) as monitor:
+        columns = monitor.end()[1]["columns"]
+    for column in columns:
+        said = [meant for name, meant in explained.items() if re.fullmatch(name, column["name"])]
+        assert (column["unit"], column["kind"]) in said, column
+
+
+def test_the_lines_in_the_documentation_are_lines() -> None:
+    page = Path(__file__).parents[2] / "docs" / "monitor.md"
+    (block,) = re.findall(r"```jsonl\n(.*?)```", page.read_text(), re.DOTALL)
+    head, columns, message, sample, end = map(json.loads, block.splitlines())
+    assert head["format"] == "etude-monitor"
+    assert len(sample["v"]) == len(columns["columns"])
+    assert (message["level"], end["samples"]) == (6, 2)
 
 
 def test_samples_lie_behind_whole_multiples_of_the_interval_and_do_not_drift(file: Path) -> None:

@@ -28,6 +28,8 @@ mod top;
 mod wait;
 
 #[cfg(test)]
+mod lines_tests;
+#[cfg(test)]
 mod sampler_tests;
 #[cfg(test)]
 mod top_tests;
