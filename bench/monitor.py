@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -43,12 +43,13 @@ def main() -> None:
     version = subprocess.check_output([engine_path(), "--version"], text=True).strip()
     conditions = f"{wanted.rounds} rounds of {wanted.seconds:g} s, all at the same time"
     print(*measured_where(conditions, [version]), "", sep="\n")
+    peers = {name: peer for name, peer in PEERS.items() if shutil.which(peer[0])}
     for count in wanted.processes:
         with sleepers(count):
             present = sum(name.isdigit() for name in os.listdir("/proc"))
             shares: Shares = {}
             for _ in range(wanted.rounds):
-                for name, share in one_round(wanted.seconds).items():
+                for name, share in one_round(wanted.seconds, peers).items():
                     shares.setdefault(name, []).append(share)
             print(f"{present} processes\n")
             print(*table(shares), "", sep="\n")
@@ -69,7 +70,7 @@ def table(shares: Shares) -> Iterator[str]:
         yield f"| {name} | {percent} | {times} | {told[0]} | {told[1]} |"
 
 
-def one_round(seconds: float) -> dict[str, float]:
+def one_round(seconds: float, peers: Mapping[str, tuple[str, ...]]) -> dict[str, float]:
     """CPU time of each over the same seconds, as a share of a core."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         running = {}
@@ -79,9 +80,8 @@ def one_round(seconds: float) -> dict[str, float]:
                 output = f"{directory}/{every}-{top}"
                 command = (engine_path(), "monitor", "--output", output, "--every", every, "--top", str(top))
                 running[name] = stack.enter_context(ended(command))
-        for name, peer in PEERS.items():
-            if shutil.which(peer[0]):
-                running[name] = stack.enter_context(ended(peer))
+        for name, peer in peers.items():
+            running[name] = stack.enter_context(ended(peer))
         time.sleep(SETTLED_S)
         before = {name: ran_ns(process.pid) for name, process in running.items()}
         start = time.monotonic()
