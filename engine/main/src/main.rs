@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Some("known-server") => return ExitCode::from(etude_load::known_server_main(arguments)),
         Some("chill") => return ExitCode::from(etude_memory::chill_main(arguments)),
         Some("residency") => return ExitCode::from(etude_memory::residency_main(arguments)),
+        Some("monitor") => return ExitCode::from(etude_monitor::monitor_main(arguments)),
         _ => {}
     }
     let matches = command().get_matches();
@@ -66,6 +67,7 @@ fn command() -> Command {
         .subcommand(Command::new("known-server").about("A server of known capacity; known-server --help"))
         .subcommand(Command::new("chill").about("Take memory until caches are evicted; chill --help"))
         .subcommand(Command::new("residency").about("What of a data set is cached; residency --help"))
+        .subcommand(Command::new("monitor").about("Sample what the machine does; monitor --help"))
         .subcommand(etude_engine::measure_options(Command::new("measure")))
 }
 

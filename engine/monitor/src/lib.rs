@@ -1,0 +1,42 @@
+//! What the machine does while trials run (docs/monitor.md).
+//!
+//! Read `monitor.rs` for one run from start to end, `sampler.rs` for one sample, `scan.rs` for how the busiest processes
+//! are found at little cost.
+
+mod command;
+mod cost;
+mod disks;
+mod frequency;
+mod kept;
+mod keyed;
+mod lines;
+mod machine;
+mod messages;
+mod monitor;
+mod net;
+mod output;
+mod pressure;
+mod process;
+mod sampler;
+mod scan;
+mod source;
+mod temperature;
+mod text;
+mod throttle;
+mod ticks;
+mod top;
+mod wait;
+
+#[cfg(test)]
+mod lines_tests;
+#[cfg(test)]
+mod sampler_tests;
+#[cfg(test)]
+mod top_tests;
+#[cfg(test)]
+mod tree;
+
+pub use command::monitor_main;
+
+/// A line for the user, and the exit status.
+pub(crate) type Wrong = (String, u8);
