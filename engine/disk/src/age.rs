@@ -19,8 +19,11 @@ use crate::{Wrong, extents, fragments, free, machine};
 pub const PLACE: &str = "etude-aged";
 const BALLAST: &str = "ballast";
 const PER_DIRECTORY: u64 = 100;
-const PROBES: u64 = 8;
+/// At least, and at most; in between an eighth of what is free.
+const PROBES: (u64, u64) = (8, 256);
 const PROBE_BYTES: u64 = 1 << 20;
+/// A level that is further off than this part of the capacity is mended; else the seed alone decides who lives.
+const UNSETTLED_PART: u64 = 50;
 /// So often in a row nothing could be written: somebody else has filled the file system.
 const MOST_REFUSED: u32 = 20;
 
@@ -263,6 +266,18 @@ impl Aging {
             Taken::Sync => self.write_most(&to, most).map_err(wrong)?,
         };
         self.ballast = taken;
+        self.settle()
+    }
+
+    /// Where it was full before its time (Btrfs keeps much for itself), the plan's level would not be met.
+    fn settle(&mut self) -> Result<(), Wrong> {
+        sync(&self.file).map_err(|error| machine(self.place.display(), &error))?;
+        let space = Space::of(&self.place)?;
+        let too_much = space.used.saturating_sub((self.wish.to * space.capacity() as f64) as u64);
+        let low = self.history.lives().saturating_sub(too_much);
+        if low.abs_diff(self.plan.low) > space.capacity() / UNSETTLED_PART {
+            self.history.settle(low);
+        }
         Ok(())
     }
 
@@ -290,9 +305,10 @@ impl Aging {
     fn probe(&self) -> Result<Option<f64>, Wrong> {
         let path = self.place.join("probe");
         let wrong = |error: io::Error| machine(path.display(), &error);
+        let count = (Space::of(&self.place)?.available / 8 / PROBE_BYTES).clamp(PROBES.0, PROBES.1);
         let (mut made, mut fragments) = (0u64, 0);
         let mut held = Vec::new();
-        for _ in 0..PROBES {
+        for _ in 0..count {
             let file = File::create_new(&path).map_err(wrong)?;
             fs::remove_file(&path).map_err(wrong)?; // it has no name: whatever ends us, nothing is left
             match allocate(&file, 0, PROBE_BYTES).and_then(|()| extents::of(&file)) {

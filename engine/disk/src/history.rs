@@ -1,12 +1,13 @@
 //! The history that ages a file system: which files are made, grow and are deleted, and when. Only numbers; `age.rs` does it.
 //!
-//! Tides: files grow, several in turn and a piece at a time, until the file system is nearly full; then files are deleted
-//! until it is at its level; and again, until enough was written. At the end of the last flood what is still free is
-//! taken, too, so that all that is free afterwards are holes that files have left.
+//! Tides: files grow, several in turn and a piece at a time, until the file system is nearly full; then some are deleted;
+//! and again, until enough was written. At the top of the last flood what is still free is taken, too, so that all that is
+//! free afterwards are holes that files have left. Then somebody tidies up: files are deleted down to the level.
 //!
 //! Sizes are lognormal (Agrawal, Arpaci-Dusseau and Arpaci-Dusseau, "Generating Realistic Impressions for File-System
 //! Benchmarking", FAST 2009, table 2: the body of their hybrid law; its tail of files above 512 MB is cut off). A file's
-//! risk of being deleted falls as 1/age: most die young and some live long (Baker et al., SOSP 1991; Vogels, SOSP 1999).
+//! risk of being deleted falls as 1/age: most die young and some live long (Baker et al., SOSP 1991; Vogels, SOSP 1999);
+//! but who tidies up takes each file as likely as any other.
 //! That a history of creations and deletions at a high level is what ages is from Smith and Seltzer, SIGMETRICS 1997;
 //! that it is the usage rather than the level from Conway et al., HotStorage 2019.
 
@@ -18,6 +19,8 @@ use rand_distr::{Distribution, LogNormal};
 
 use crate::BLOCK;
 
+/// An ebb takes this part of what lives at most.
+const EBB_PART: u64 = 8;
 /// Of ln(bytes).
 const MU: f64 = 9.48;
 const SIGMA: f64 = 2.46;
@@ -32,7 +35,7 @@ pub struct Plan {
     pub seed: u64,
     /// What lives at the top of a flood, …
     pub high: u64,
-    /// … and at the end of an ebb.
+    /// … and at the end.
     pub low: u64,
     /// What is to be written in all.
     pub total: u64,
@@ -117,12 +120,20 @@ impl History {
                 self.tide = Tide::LastEbb;
                 Some(Step::Brim)
             }
-            Tide::Ebb if self.lives <= self.plan.low || self.living.is_empty() => {
+            Tide::Ebb if self.lives <= self.ebbed() || self.living.is_empty() => {
                 self.tide = Tide::Flood;
                 Some(self.append())
             }
             Tide::LastEbb if self.lives <= self.plan.low || self.living.is_empty() => None,
-            Tide::Ebb | Tide::LastEbb => Some(self.delete()),
+            Tide::Ebb => {
+                // The r-th youngest, with ln r uniform: a density of 1/r.
+                let rank = (self.living.len() as f64).powf(self.share()) as usize;
+                Some(self.delete(rank))
+            }
+            Tide::LastEbb => {
+                let rank = 1 + self.below(self.living.len() as u64) as usize;
+                Some(self.delete(rank))
+            }
         }
     }
 
@@ -139,6 +150,16 @@ impl History {
         if self.tide == Tide::Flood {
             self.tide = if self.written >= self.plan.total { Tide::Brim } else { Tide::Ebb };
         }
+    }
+
+    /// Go down to another level at the end.
+    pub fn settle(&mut self, low: u64) {
+        self.plan.low = low.min(self.plan.high);
+    }
+
+    /// What lives now, in whole blocks.
+    pub fn lives(&self) -> u64 {
+        self.lives
     }
 
     /// Whether files are being deleted.
@@ -202,10 +223,14 @@ impl History {
         Growing { number, offset: 0, rest }
     }
 
-    /// The r-th youngest dies, with ln r uniform: a density of 1/r.
-    fn delete(&mut self) -> Step {
-        let count = self.living.len() as f64;
-        let rank = (count.powf(self.share()) as usize).clamp(1, self.living.len());
+    /// What lives at the end of an ebb.
+    fn ebbed(&self) -> u64 {
+        self.plan.low.max(self.plan.high - self.plan.high / EBB_PART)
+    }
+
+    /// The rank-th youngest dies.
+    fn delete(&mut self, rank: usize) -> Step {
+        let rank = rank.clamp(1, self.living.len());
         let file = self.living.remove(self.living.len() - rank);
         for stream in self.streams.iter_mut().filter(|s| s.is_some_and(|s| s.number == file)) {
             *stream = None;
