@@ -22,8 +22,8 @@ const PER_DIRECTORY: u64 = 100;
 /// At least, and at most; in between an eighth of what is free.
 const PROBES: (u64, u64) = (8, 256);
 const PROBE_BYTES: u64 = 1 << 20;
-/// A level that is further off than this part of the capacity is mended; else the seed alone decides who lives.
-const UNSETTLED_PART: u64 = 50;
+/// The level is mended by this part of the capacity at a time, so that a few blocks more or less do not decide who lives.
+const STEPS: u64 = 100;
 /// So often in a row nothing could be written: somebody else has filled the file system.
 const MOST_REFUSED: u32 = 20;
 
@@ -38,6 +38,8 @@ pub struct Wish {
     pub streams: u64,
     /// Only take the space.
     pub allocated: bool,
+    /// What was made before is removed first.
+    pub again: bool,
     pub time_ns: u64,
     /// Ends early at so many fragments a MiB of new files.
     pub fragments: Option<f64>,
@@ -51,6 +53,9 @@ pub type Tell<'a> = &'a mut dyn FnMut(u64, u64);
 /// # Errors
 /// It cannot be done here, or the machine fails; the manifest then says that it is not complete.
 pub fn age(directory: &Path, wish: &Wish, tell: Tell) -> Result<Map<String, Value>, Wrong> {
+    if wish.again && directory.join(PLACE).exists() {
+        remove(directory)?;
+    }
     let space = Space::of(directory)?;
     let plan = plan(wish, &space)?;
     let place = directory.join(PLACE);
@@ -79,6 +84,7 @@ pub fn age(directory: &Path, wish: &Wish, tell: Tell) -> Result<Map<String, Valu
         file,
         wish: *wish,
         plan,
+        capacity: space.capacity(),
     };
     aging.run(manifest, tell)
 }
@@ -145,6 +151,8 @@ struct Aging {
     file: File,
     wish: Wish,
     plan: Plan,
+    /// Of the file system, before.
+    capacity: u64,
     content: Content,
     history: History,
     taken: Taken,
@@ -269,15 +277,15 @@ impl Aging {
         self.settle()
     }
 
-    /// Where it was full before its time (Btrfs keeps much for itself), the plan's level would not be met.
+    /// How much could be taken decides how much has to live: file systems keep space for themselves, Btrfs much.
     fn settle(&mut self) -> Result<(), Wrong> {
         sync(&self.file).map_err(|error| machine(self.place.display(), &error))?;
         let space = Space::of(&self.place)?;
-        let too_much = space.used.saturating_sub((self.wish.to * space.capacity() as f64) as u64);
+        let too_much = space.used.saturating_sub((self.wish.to * self.capacity as f64) as u64);
         let low = self.history.lives().saturating_sub(too_much);
-        if low.abs_diff(self.plan.low) > space.capacity() / UNSETTLED_PART {
-            self.history.settle(low);
-        }
+        let step = (self.capacity / STEPS).max(1) as f64;
+        let steps = ((low as f64 - self.plan.low as f64) / step).round();
+        self.history.settle((self.plan.low as f64 + steps * step).max(0.0) as u64);
         Ok(())
     }
 

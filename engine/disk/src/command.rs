@@ -20,8 +20,9 @@ usage: etude-engine fill DIR --to SHARE | --leave BYTES [options]
       --to SHARE       so much of what everybody can use, as df counts it: 80% or 0.8
       --leave BYTES    instead: leave so much available
       --written        write the bytes; else the space is only taken (fallocate), which is quick
-      --remove         remove the file again
-      --json           one line of JSON
+      --again          remove first what was made before
+      --remove         remove the file
+      --json, --block  one line of JSON; a block for $APLOG
   -h, --help
 
 BYTES may have K, M, G or T (powers of 1024) behind it. More: docs/disk-state.md.
@@ -35,7 +36,7 @@ In how many pieces files lie on the disk, and free space where the file system t
 usage: etude-engine fragments PATH... [options]
 
       --each           also a line for each file: FRAGMENTS PATH
-      --json           one line of JSON
+      --json, --block  one line of JSON; a block for $APLOG
   -h, --help
 
 Directories are looked through without following links or leaving their file system. More: docs/disk-state.md.
@@ -54,8 +55,9 @@ pub fn fragments_main(arguments: impl Iterator<Item = OsString>) -> u8 {
 }
 
 fn fill_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
-    let (mut to, mut leave, mut written, mut removing, mut json, mut help) =
+    let (mut to, mut leave, mut written, mut removing, mut again, mut help) =
         (None, None, false, false, false, false);
+    let mut shape = Shape::Words;
     let mut paths = Vec::new();
     each("fill", arguments, |name, value| {
         match name {
@@ -63,7 +65,9 @@ fn fill_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
             Some("leave") => leave = Some(bytes(value()?)?),
             Some("written") => written = true,
             Some("remove") => removing = true,
-            Some("json") => json = true,
+            Some("again") => again = true,
+            Some("json") => shape = Shape::Json,
+            Some("block") => shape = Shape::Block("filling"),
             Some("help") => help = true,
             Some(_) => return Ok(false),
             None => paths.push(PathBuf::from(value()?)),
@@ -83,10 +87,13 @@ fn fill_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
         (None, Some(bytes)) => Goal::Leave(bytes),
         _ => return Err(usage("fill", "expected either --to or --leave")),
     };
+    if again && directory.join(crate::fill::NAME).exists() {
+        remove(directory)?;
+    }
     catch_signals();
     let done = fill(directory, goal, written)?;
     let shown = |name: &str| done[name].as_f64().unwrap_or_default();
-    say(json, &done, || {
+    say(shape, &done, || {
         format!(
             "{:.2}% -> {:.2}% of {:.1} MiB by {} ({:.1} s): {}",
             shown("level_before") * 100.0,
@@ -101,12 +108,13 @@ fn fill_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
 }
 
 fn fragments_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
-    let (mut listed, mut json, mut help) = (false, false, false);
+    let (mut listed, mut shape, mut help) = (false, Shape::Words, false);
     let mut paths = Vec::new();
     each("fragments", arguments, |name, value| {
         match name {
             Some("each") => listed = true,
-            Some("json") => json = true,
+            Some("json") => shape = Shape::Json,
+            Some("block") => shape = Shape::Block("fragments"),
             Some("help") => help = true,
             Some(_) => return Ok(false),
             None => paths.push(PathBuf::from(value()?)),
@@ -128,7 +136,7 @@ fn fragments_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wr
     let mut members = summary.members();
     members.insert("free".to_owned(), json!(free));
     members.insert("why_free".to_owned(), json!(why_free));
-    if listed && json {
+    if listed && shape == Shape::Json {
         members.insert("each".to_owned(), json!(lines));
     } else {
         for line in &lines {
@@ -139,7 +147,7 @@ fn fragments_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wr
             );
         }
     }
-    say(json, &members, || in_words(&members));
+    say(shape, &members, || in_words(&members));
     Ok(0)
 }
 
@@ -190,8 +198,31 @@ pub fn one<'a>(verb: &str, paths: &'a [PathBuf]) -> Result<&'a Path, Wrong> {
     }
 }
 
-pub fn say(json: bool, members: &Map<String, Value>, words: impl FnOnce() -> String) {
-    println!("{}", if json { Value::Object(members.clone()).to_string() } else { words() });
+/// How an answer is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Words,
+    Json,
+    /// For $APLOG, with this name.
+    Block(&'static str),
+}
+
+pub fn say(shape: Shape, members: &Map<String, Value>, words: impl FnOnce() -> String) {
+    match shape {
+        Shape::Words => println!("{}", words()),
+        Shape::Json => println!("{}", Value::Object(members.clone())),
+        Shape::Block(name) => print!("[{name}]\n{}", lines("", members)),
+    }
+}
+
+/// `NAME = VALUE` for each member, those of an object behind its own name and a dot.
+fn lines(before: &str, members: &Map<String, Value>) -> String {
+    let line = |(name, value): (&String, &Value)| match value {
+        Value::Object(below) => lines(&format!("{before}{name}."), below),
+        Value::String(text) => format!("{before}{name} = {}\n", text.replace('\n', " ")),
+        value => format!("{before}{name} = {value}\n"),
+    };
+    members.iter().map(line).collect()
 }
 
 pub fn mib(bytes: f64) -> f64 {
@@ -203,4 +234,16 @@ pub fn status(done: &Map<String, Value>) -> u8 {
     let ended = done["ended"].as_str().unwrap_or_default();
     let signal = ended.strip_prefix("signal ").and_then(|number| number.parse::<u8>().ok());
     signal.map_or(u8::from(done["complete"] != true), |signal| 128 + signal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_a_line_for_each_member_and_none_is_a_header() {
+        let members = json!({"a": 1, "b": {"c": null, "d": "x\n[measurement]"}, "e": [1.5, 2.0]});
+        let text = lines("", members.as_object().expect("an object"));
+        assert_eq!(text, "a = 1\nb.c = null\nb.d = x [measurement]\ne = [1.5,2.0]\n");
+    }
 }

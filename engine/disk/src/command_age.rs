@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::Wrong;
 use crate::age::{PLACE, Wish, age, remove};
 use crate::arguments::{answer, bytes, each, number, seconds, share, usage, whole};
-use crate::command::{mib, one, say, status};
+use crate::command::{Shape, mib, one, say, status};
 use crate::ending::catch_signals;
 
 const AGE: &str = "\
@@ -28,8 +28,9 @@ usage: etude-engine age DIR [options]
       --streams N      files that grow in turn (default 8)
       --allocated      only take the space, write nothing: quick, and a device below is not aged
       --seconds S      end after this time, where it then is (default 3600)
+      --again          remove first what was made before
       --remove         remove what was made
-      --json           one line of JSON
+      --json, --block  one line of JSON; a block for $APLOG
   -h, --help
 
 All of it is in DIR/etude-aged, with a manifest.json that says what was done. A signal ends it where it is, and what it has
@@ -42,7 +43,7 @@ struct Asked {
     wish: Wish,
     paths: Vec<PathBuf>,
     removing: bool,
-    json: bool,
+    shape: Shape,
     help: bool,
 }
 
@@ -76,7 +77,7 @@ fn command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
         eprint!("\r\x1b[K");
     }
     let done = done?;
-    say(asked.json, &done, || in_words(&done, directory));
+    say(asked.shape, &done, || in_words(&done, directory));
     Ok(status(&done))
 }
 
@@ -89,10 +90,11 @@ fn asked(arguments: impl Iterator<Item = OsString>) -> Result<Asked, Wrong> {
         piece: 32 << 10,
         streams: 8,
         allocated: false,
+        again: false,
         time_ns: 3600 * SECOND,
         fragments: None,
     };
-    let mut asked = Asked { wish, paths: Vec::new(), removing: false, json: false, help: false };
+    let mut asked = Asked { wish, paths: Vec::new(), removing: false, shape: Shape::Words, help: false };
     each("age", arguments, |name, value| {
         let wish = &mut asked.wish;
         match name {
@@ -105,8 +107,10 @@ fn asked(arguments: impl Iterator<Item = OsString>) -> Result<Asked, Wrong> {
             Some("streams") => wish.streams = whole(value()?, 1, 1024)?,
             Some("seconds") => wish.time_ns = seconds(value()?)?,
             Some("allocated") => wish.allocated = true,
+            Some("again") => wish.again = true,
             Some("remove") => asked.removing = true,
-            Some("json") => asked.json = true,
+            Some("json") => asked.shape = Shape::Json,
+            Some("block") => asked.shape = Shape::Block("aging"),
             Some("help") => asked.help = true,
             Some(_) => return Ok(false),
             None => asked.paths.push(PathBuf::from(value()?)),

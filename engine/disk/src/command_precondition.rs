@@ -5,10 +5,9 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use etude_clock::SECOND;
-use serde_json::Value;
 
 use crate::arguments::{answer, bytes, each, number, seconds, share, text, whole};
-use crate::command::{mib, one};
+use crate::command::{Shape, mib, one, say};
 use crate::device::open;
 use crate::ending::catch_signals;
 use crate::precondition::{Done, Wish, precondition};
@@ -24,7 +23,7 @@ usage: etude-engine precondition DEVICE|FILE [options]
       --trim           discard all of it first
       --passes N       write the whole so often in sequence before rounds count (default 2)
       --pattern WORD   rounds: sequential or random (default random)
-      --block BYTES    of each write, a multiple of 4096 (default 128K)
+      --write BYTES    of each write, a multiple of 4096 (default 128K)
       --round S        seconds of a round (default 10)
       --window N       rounds that must be steady (default 5)
       --range SHARE    no further apart than this share of their mean (default 20%)
@@ -33,7 +32,7 @@ usage: etude-engine precondition DEVICE|FILE [options]
       --bytes BYTES    end after so many bytes
       --seed N         (default 1)
       --force          also over a file system, or a file that is not empty; never over what is mounted
-      --json           one line of JSON, with the throughput of each round
+      --json, --block  one line of JSON; a block for $APLOG. Both have the throughput of each round
   -h, --help
 
 More: docs/disk-state.md.
@@ -47,7 +46,7 @@ struct Asked {
     paths: Vec<PathBuf>,
     size: Option<u64>,
     force: bool,
-    json: bool,
+    shape: Shape,
     help: bool,
 }
 
@@ -72,14 +71,9 @@ fn command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
         }
     });
     let done = done.map_err(|error| machine(path.display(), &error))?;
-    println!(
-        "{}",
-        if asked.json {
-            Value::to_string(&serde_json::to_value(&done).unwrap_or_default())
-        } else {
-            in_words(&done)
-        }
-    );
+    let members =
+        serde_json::to_value(&done).ok().and_then(|found| found.as_object().cloned()).unwrap_or_default();
+    say(asked.shape, &members, || in_words(&done));
     let signal = done.ended.strip_prefix("signal ").and_then(|number| number.parse::<u8>().ok());
     Ok(signal.map_or(u8::from(!done.steady), |signal| 128 + signal))
 }
@@ -96,7 +90,8 @@ fn asked(arguments: impl Iterator<Item = OsString>) -> Result<Asked, Wrong> {
         most_bytes: u64::MAX,
         time_ns: 3600 * SECOND,
     };
-    let mut asked = Asked { wish, paths: Vec::new(), size: None, force: false, json: false, help: false };
+    let mut asked =
+        Asked { wish, paths: Vec::new(), size: None, force: false, shape: Shape::Words, help: false };
     each("precondition", arguments, |name, value| {
         let wish = &mut asked.wish;
         match name {
@@ -104,7 +99,7 @@ fn asked(arguments: impl Iterator<Item = OsString>) -> Result<Asked, Wrong> {
             Some("trim") => wish.trim = true,
             Some("passes") => wish.passes = passes(value()?)?,
             Some("pattern") => wish.random = pattern(value()?)?,
-            Some("block") => wish.block = block(value()?)?,
+            Some("write") => wish.block = block(value()?)?,
             Some("round") => wish.round_ns = seconds(value()?)?,
             Some("window") => wish.rule.window = whole(value()?, 2, 1000)? as usize,
             Some("range") => wish.rule.most_range = share(value()?)?,
@@ -113,7 +108,8 @@ fn asked(arguments: impl Iterator<Item = OsString>) -> Result<Asked, Wrong> {
             Some("bytes") => wish.most_bytes = bytes(value()?)?,
             Some("seed") => wish.seed = whole(value()?, 0, u64::MAX)?,
             Some("force") => asked.force = true,
-            Some("json") => asked.json = true,
+            Some("json") => asked.shape = Shape::Json,
+            Some("block") => asked.shape = Shape::Block("preconditioning"),
             Some("help") => asked.help = true,
             Some(_) => return Ok(false),
             None => asked.paths.push(PathBuf::from(value()?)),
