@@ -108,6 +108,10 @@ def cache_line(series: Series) -> str | None:
         low, high = (text.quantity(value, "B") for value in (min(seen), max(seen)))
         much = low if low == high else f"{low} … {high}"
         parts.append(f"then {much} of {size} in memory")
+        memory = [size for cache in done if (size := cache.get("memory_bytes"))]
+        if memory:
+            share = max(cache.get("bytes", 0) for cache in done) / min(memory)
+            parts.append(f"the data set is {share:.2g} of the memory")
     elif done:
         parts.append("what was in memory is not known: no data set was named")
     return ", ".join(parts)
