@@ -49,7 +49,9 @@ class Cooled:
         if self.before is not None:
             found["resident_before_bytes"] = self.before.resident_bytes
         if self.after is not None:
-            found |= self.after.members() | {"memory_bytes": self.memory_bytes}
+            found |= self.after.members()
+        if self.memory_bytes is not None:
+            found["memory_bytes"] = self.memory_bytes
         if self.chill:
             found["chilled_bytes"] = self.chill["allocated_bytes"]
         return found
