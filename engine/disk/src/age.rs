@@ -19,6 +19,7 @@ use crate::{Wrong, extents, fragments, free, machine};
 pub const PLACE: &str = "etude-aged";
 const BALLAST: &str = "ballast";
 const PER_DIRECTORY: u64 = 100;
+const MOST_MENDED: u32 = 8;
 /// At least, and at most; in between an eighth of what is free.
 const PROBES: (u64, u64) = (8, 256);
 const PROBE_BYTES: u64 = 1 << 20;
@@ -79,6 +80,7 @@ pub fn age(directory: &Path, wish: &Wish, tell: Tell) -> Result<Map<String, Valu
         refused: 0,
         in_a_row: 0,
         ballast: 0,
+        mended: 0,
         began_ns: monotonic_ns(),
         place,
         file,
@@ -159,6 +161,8 @@ struct Aging {
     refused: u64,
     in_a_row: u32,
     ballast: u64,
+    /// How often the level was looked at in the end.
+    mended: u32,
     began_ns: u64,
 }
 
@@ -178,7 +182,13 @@ impl Aging {
     /// How it ended: `complete`, `fragments`, `time`, `signal N`.
     fn steps(&mut self, tell: Tell) -> Result<String, Wrong> {
         let (mut count, mut enough, mut ebbed) = (0u64, false, false);
-        while let Some(step) = self.history.step() {
+        loop {
+            let Some(step) = self.history.step() else {
+                if self.mended < MOST_MENDED && self.mend()? {
+                    continue;
+                }
+                break;
+            };
             if let Some(signal) = ended() {
                 return Ok(format!("signal {signal}"));
             }
@@ -287,6 +297,35 @@ impl Aging {
         let steps = ((low as f64 - self.plan.low as f64) / step).round();
         self.history.settle((self.plan.low as f64 + steps * step).max(0.0) as u64);
         Ok(())
+    }
+
+    /// What deleting has freed is not what was counted (metadata, space that is freed late): go further down, or take some
+    /// space again. Whether there is more to delete.
+    fn mend(&mut self) -> Result<bool, Wrong> {
+        self.mended += 1;
+        sync(&self.file).map_err(|error| machine(self.place.display(), &error))?;
+        let space = Space::of(&self.place)?;
+        let step = (self.capacity / STEPS).max(1);
+        let off = (self.wish.to * self.capacity as f64 - space.used as f64) / step as f64;
+        let steps = off.abs().round() as u64 * step;
+        if steps == 0 {
+            return Ok(false);
+        }
+        if off < 0.0 {
+            self.history.settle(self.history.lives().saturating_sub(steps));
+            return Ok(true);
+        }
+        if self.taken == Taken::Fallocate {
+            let path = self.place.join(BALLAST);
+            let to = OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .map_err(|error| machine(path.display(), &error))?;
+            let taken =
+                allocate_most(&to, self.ballast, steps).map_err(|error| machine(path.display(), &error))?;
+            self.ballast += taken;
+        }
+        Ok(false)
     }
 
     fn write_most(&self, to: &File, most: u64) -> io::Result<u64> {
