@@ -401,7 +401,7 @@ def test_a_script_brings_the_disk_into_its_state_and_notes_it(ext4: Path, tmp_pa
     }
     assert abs(entry["disk"]["filling"]["level"] - 0.75) < 0.001
     assert len(load_results(out).measurements["a"]) == 2
-    said = subprocess.run([*ETUDE, "stats", "-v", out], capture_output=True, text=True, check=False)
+    said = subprocess.run([*ETUDE, "stats", out], capture_output=True, text=True, check=False)
     assert "disk: preconditioned until steady" in said.stdout
     assert "filled to 75" in said.stdout
 

@@ -119,10 +119,9 @@ def cache_line(series: Series) -> str | None:
 
 
 def disk_line(experiment: Mapping[str, Any] | None, test: str) -> str | None:
-    """The state that a test's disk was brought into, the last time (docs/disk-state.md); None where nothing was done."""
+    """The state that a test's disk was brought into, the last time (docs/disk-state.md); None if none."""
     entries = (experiment or {}).get("tests") or []
-    entry = next((entry for entry in entries if entry.get("name") == test), {})
-    disk = entry.get("disk") or {}
+    disk: Mapping[str, Any] = next((e.get("disk") or {} for e in entries if e.get("name") == test), {})
     said = [words(disk[name]) for name, words in _DISK_WORDS.items() if isinstance(disk.get(name), dict)]
     return f"disk: {'; '.join(said)}" if said else None
 
