@@ -27,6 +27,8 @@ main() {
         none) on_nothing ;;
         directory) in_directory ;;
     esac
+    ap_hooks mounted "$FS" "${FS_DEVICE:-none}" "$TESTROOT" ||
+        ap_fail "the file system $FS at $TESTROOT could not be brought into the state that was asked for"
     log_facts "$medium"
 }
 
@@ -43,6 +45,7 @@ on_device() {
     fi
     FS_DEVICE=$device
     fs_note device "$device"
+    [[ $FSFORMAT == no ]] || ap_hooks device "$FS" "$device" || ap_fail "the device $device could not be prepared"
     [[ $FSFORMAT == no ]] || format "$device"
     mount_it "$device"
 }

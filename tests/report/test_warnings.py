@@ -495,6 +495,19 @@ def test_what_the_kernel_warned_of_and_throttling_are_told_of_in_kept_trials_onl
     assert not [w for w in told(calm) if w.kind == "kernel"]
 
 
+def test_a_data_set_as_large_as_the_memory_is_told_of_and_its_control_group_counts():
+    cold = {"declared": "drop", "performed": "drop", "bytes": 3 << 30}
+    made = series(NOISE[:20], caches=[cold] * 20)
+    found = only(made, memory_bytes=4 << 30)
+    assert (found.kind, found.metric) == ("memory-cliff", "")
+    assert "the data set is 0.75 of the memory" in found.text
+    assert kinds(made) == kinds(made, memory_bytes=16 << 30) == kinds(made, memory_bytes=1 << 30) == []
+    limited = series(NOISE[:20], caches=[cold | {"memory_bytes": 2 << 30}] * 20)
+    assert "the data set is 1.50 of the memory" in only(limited, memory_bytes=64 << 30).text
+    unkept = series(NOISE[:20], kept=np.array([False] + [True] * 19), caches=[cold] + [None] * 19)
+    assert "memory-cliff" not in kinds(unkept, memory_bytes=4 << 30)
+
+
 def test_caches_that_are_not_as_declared_are_told_of_with_the_first_reason():
     cold = {"declared": "drop", "performed": "drop"}
     half = cold | {"wrong": "50.0% of the data set is still in memory"}

@@ -110,10 +110,12 @@ def test_the_figure_of_the_paper_is_a_flat_program() -> None:
         ),
         (
             "TEST a 1\nPURPOSE p\nEXPECT e\nCACHE warm\nBOOT b\nREBOOT\nMETRIC r:B/s (\\d+)\nPRESETUP 1\nSETUP 2\n"
+            "PRECONDITION x\nAGE ONCE /mnt\nFILL /mnt to=%L%\n"
             "EXEC 3\nCLEANUP 4\nPOSTCLEANUP 5\nVAR A=1\nFOR I=1 TO 2\nSYSTEM 6\nEXEC 7\n"
             "DONE\nCHECKPOINT f\nSTOP\nDONE",
-            "TEST a 1 @19|PURPOSE p|EXPECT e|CACHE warm|BOOT b|REBOOT|METRIC r:B/s (\\d+)|PRESETUP 1|SETUP 2|EXEC 3|"
-            "CLEANUP 4|POSTCLEANUP 5|VAR A=1|FOR I=1 TO 2 @17|SYSTEM 6|EXEC 7|NEXT @13|"
+            "TEST a 1 @22|PURPOSE p|EXPECT e|CACHE warm|BOOT b|REBOOT|METRIC r:B/s (\\d+)|PRESETUP 1|SETUP 2|"
+            "PRECONDITION x|AGE ONCE /mnt|FILL /mnt to=%L%|EXEC 3|"
+            "CLEANUP 4|POSTCLEANUP 5|VAR A=1|FOR I=1 TO 2 @20|SYSTEM 6|EXEC 7|NEXT @16|"
             "CHECKPOINT f|STOP|END_TEST @0",
         ),
     ],
@@ -278,6 +280,10 @@ WRONG = [
     ("TEST a 1\nQUIET usual\nDONE", 2, "QUIET usual", "QUIET inside the TEST of line 1; it is for the tests that"),
     # CACHE and METRIC
     ("TEST a 1\nBOOT\nDONE", 2, "", "expected an entry of the boot loader behind BOOT"),
+    ("TEST a 1\nAGE\nDONE", 2, "", "expected a directory behind AGE"),
+    ("TEST a 1\nAGE /mnt sed=1\nDONE", 2, "sed=1", "streams, seconds, allocated, found 'sed=1'; did you mean seed?"),
+    ("TEST a 1\nFILL ONCE /mnt\nDONE", 2, "", "FILL: expected either to=SHARE or leave=BYTES"),
+    ("TEST a 1\nPRECONDITION x trim=1\nDONE", 2, "1", "PRECONDITION: expected trim=yes or no, found '1'"),
     ("TEST a 1\nCACHE remount\nDONE", 2, "", "CACHE: expected the data set whose file system is mounted"),
     ("TEST a 1\nCACHE\nDONE", 2, "", "CACHE: expected one of none, warm, chill, drop, remount"),
     ("TEST a 1\nCACHE cold\nDONE", 2, "cold", "reboot, reboot+chill, found 'cold'"),

@@ -29,6 +29,10 @@ fn main() -> ExitCode {
         Some("chill") => return ExitCode::from(etude_memory::chill_main(arguments)),
         Some("residency") => return ExitCode::from(etude_memory::residency_main(arguments)),
         Some("monitor") => return ExitCode::from(etude_monitor::monitor_main(arguments)),
+        Some("age") => return ExitCode::from(etude_disk::age_main(arguments)),
+        Some("fill") => return ExitCode::from(etude_disk::fill_main(arguments)),
+        Some("fragments") => return ExitCode::from(etude_disk::fragments_main(arguments)),
+        Some("precondition") => return ExitCode::from(etude_disk::precondition_main(arguments)),
         _ => {}
     }
     let matches = command().get_matches();
@@ -68,6 +72,12 @@ fn command() -> Command {
         .subcommand(Command::new("chill").about("Take memory until caches are evicted; chill --help"))
         .subcommand(Command::new("residency").about("What of a data set is cached; residency --help"))
         .subcommand(Command::new("monitor").about("Sample what the machine does; monitor --help"))
+        .subcommand(Command::new("age").about("Age a file system by a history of files; age --help"))
+        .subcommand(Command::new("fill").about("Fill a file system to a level; fill --help"))
+        .subcommand(Command::new("fragments").about("In how many pieces files lie; fragments --help"))
+        .subcommand(
+            Command::new("precondition").about("Write a device until it is steady; precondition --help"),
+        )
         .subcommand(etude_engine::measure_options(Command::new("measure")))
 }
 

@@ -124,6 +124,9 @@ class StatsDisplay:
         cached = details.cache_line(verdict.subject.test(test.test))
         if cached is not None:
             self._screen.say(f"  {cached}", "dim")
+        disk = details.disk_line(verdict.subject.experiment, test.test)
+        if disk is not None:
+            self._screen.say(f"  {disk}", "dim")
         for line in self._below(verdict, test):
             self._screen.say(f"  {line}")
         hidden = len(verdict.subject.test(test.test).columns) - len(test.metrics)

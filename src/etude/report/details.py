@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from etude.report import text
 from etude.report.across import Across
@@ -108,9 +109,50 @@ def cache_line(series: Series) -> str | None:
         low, high = (text.quantity(value, "B") for value in (min(seen), max(seen)))
         much = low if low == high else f"{low} … {high}"
         parts.append(f"then {much} of {size} in memory")
+        memory = [limit for cache in done if (limit := cache.get("memory_bytes"))]
+        if memory:
+            share = max(cache.get("bytes", 0) for cache in done) / min(memory)
+            parts.append(f"the data set is {share:.2g} of the memory")
     elif done:
         parts.append("what was in memory is not known: no data set was named")
     return ", ".join(parts)
+
+
+def disk_line(experiment: Mapping[str, Any] | None, test: str) -> str | None:
+    """The state that a test's disk was brought into, the last time (docs/disk-state.md); None if none."""
+    entries = (experiment or {}).get("tests") or []
+    disk: Mapping[str, Any] = next((e.get("disk") or {} for e in entries if e.get("name") == test), {})
+    said = [words(disk[name]) for name, words in _DISK_WORDS.items() if isinstance(disk.get(name), dict)]
+    return f"disk: {'; '.join(said)}" if said else None
+
+
+def _aged(done: Mapping[str, Any]) -> str:
+    fragments = _figure(done.get("new_file_fragments_per_mib"))
+    return (
+        f"aged to {_share(done.get('level'))} by seed {done.get('seed')}, "
+        f"{text.quantity(done.get('written_bytes') or 0, 'B')} written, its files in "
+        f"{_figure(done.get('fragments.mean'))} fragments each, a new file of 1 MiB in {fragments}"
+    )
+
+
+def _filled(done: Mapping[str, Any]) -> str:
+    return f"filled to {_share(done.get('level'))}"
+
+
+def _preconditioned(done: Mapping[str, Any]) -> str:
+    state = "steady" if done.get("steady") is True else "not steady"
+    return f"preconditioned until {state}, {text.quantity(done.get('written_bytes') or 0, 'B')} written"
+
+
+def _share(value: object) -> str:
+    return text.percent(value) if isinstance(value, float | int) else "an unknown level"
+
+
+def _figure(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float | int) else "an unknown number"
+
+
+_DISK_WORDS = {"preconditioning": _preconditioned, "aging": _aged, "filling": _filled}
 
 
 def p_text(p: float | None) -> str:

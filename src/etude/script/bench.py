@@ -19,6 +19,7 @@ from etude.experiment.ledger import Ledger
 from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
 from etude.results.blocks import Block
+from etude.results.disk import DISK_BLOCKS, members_of
 from etude.results.model import Measurement, from_line
 from etude.results.windows import VARIABLE, Taken, WindowFile
 from etude.results.writer import directory_name
@@ -190,7 +191,14 @@ class ScriptBench:
         for block in read_log(log):
             name = f"{point.lower()}-measurement" if block.name == "measurement" else block.name
             test.blocks.append({"worker": None, "name": name, "lines": list(block.lines)})
+            self._note_disk(test, block)
         return reason
+
+    def _note_disk(self, test: Running, block: Block) -> None:
+        """The state that a disk was last brought into stands with the test, too."""
+        if block.name in DISK_BLOCKS:
+            entry = self._test_entry(test)
+            entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
 
     def _line(self, test: str, point: str, line: str, around: Mapping[str, str], log: str) -> str | None:
         """Run a line by the keeper of its test; why it failed."""

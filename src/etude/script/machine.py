@@ -10,6 +10,7 @@ import random
 
 from etude.errors import CommandFailed
 from etude.script import arguments
+from etude.script.disk import engine_line, parse_disk
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import Interleave, Party, Running, Scope, State, forget_trial, release
@@ -147,6 +148,18 @@ class Machine(Flow):
     def _setup(self, _: Instruction, text: str) -> None:
         self._restart_first(self._running())
         self._hook("SETUP", text)
+
+    def _disk(self, instruction: Instruction, text: str) -> None:
+        """At its place in each trial, as SETUP; with ONCE before the first, as PRESETUP."""
+        test, directive = self._running(), instruction.op.value
+        step = parse_disk(directive, text)
+        if step.once and test.prepared:
+            return
+        if not step.once:
+            self._restart_first(test)
+        self._hook(directive, engine_line(directive, step))
+
+    _age = _fill = _precondition = _disk
 
     def _exec(self, _: Instruction, text: str) -> None:
         test = self._running()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from etude.script.arguments import (
@@ -18,6 +19,7 @@ from etude.script.arguments import (
     parse_test,
     parse_threads,
 )
+from etude.script.disk import parse_disk
 from etude.script.expand import compile_text
 from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
@@ -33,6 +35,7 @@ _OF_A_TEST = frozenset(
     (
         *(Op.PRESETUP, Op.SETUP, Op.EXEC, Op.CLEANUP, Op.POSTCLEANUP),
         *(Op.PURPOSE, Op.EXPECT, Op.CACHE, Op.BOOT, Op.METRIC),
+        *(Op.AGE, Op.FILL, Op.PRECONDITION),
     )
 )
 _OUTSIDE_TESTS = {
@@ -53,6 +56,9 @@ _NEEDS = {
     Op.CLEANUP: "a command",
     Op.POSTCLEANUP: "a command",
     Op.BOOT: "an entry of the boot loader",
+    Op.AGE: "a directory",
+    Op.FILL: "a directory",
+    Op.PRECONDITION: "a device or a file",
     Op.PURPOSE: "a text",
     Op.EXPECT: "a text",
 }
@@ -297,7 +303,7 @@ def _check_fixed(op: Op, check: Callable[[str], object], text: str) -> None:
         except ArgumentError as error:
             raise ArgumentError(error.message, error.column if template.text == text else 0) from None
         return
-    if op in (Op.CACHE, Op.THREADS, Op.QUIET):
+    if op in (Op.CACHE, Op.THREADS, Op.QUIET, Op.AGE, Op.FILL, Op.PRECONDITION):
         return
     head = text[: template.holes[0].column - 1]
     if any(quote in head for quote in "'\"\\") or (op in _ASSIGNMENTS and "=" not in head):
@@ -337,6 +343,7 @@ _CHECKS: dict[Op, Callable[[str], object]] = {
     Op.CACHE: parse_cache,
     Op.METRIC: parse_metric,
     Op.QUIET: parse_quiet,
+    **{op: partial(parse_disk, op.value) for op in (Op.AGE, Op.FILL, Op.PRECONDITION)},
     Op.IF: parse_condition,
     Op.WHILE: parse_condition,
     Op.FOREACH: parse_foreach,

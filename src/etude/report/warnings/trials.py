@@ -170,7 +170,15 @@ def _why_not(cache: Mapping[str, Any]) -> str | None:
 
 
 def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Thresholds) -> list[Warning]:
-    """Data that neither surely fit into the memory nor surely do not: of all such metrics the one nearest to it."""
+    """Data that neither surely fit into the memory nor surely do not: the data set that was named, or else of all such
+    metrics the one nearest to it."""
+    share = data_share(series, memory_bytes)
+    if share is not None and thresholds.memory_low <= share <= thresholds.memory_high:
+        text = (
+            f"the data set is {share:.2f} of the memory that it may be cached in: between cached and uncached, where "
+            "little changes decide"
+        )
+        return [warning("memory-cliff", series.test, "", text, "take clearly less data, or clearly more")]
     if not memory_bytes or memory_bytes <= 0:
         return []
     shares = [(name, share) for name, share in _shares(series, memory_bytes) if share > 0]
@@ -185,6 +193,20 @@ def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Threshold
         f"{quantity(memory_bytes, 'B')} of memory: between cached and uncached, where little changes decide"
     )
     return [warning("memory-cliff", series.test, name, text, "take clearly less data, or clearly more")]
+
+
+def data_share(series: Series, memory_bytes: int | None) -> float | None:
+    """The size of the data set as a share of the memory, the machine's unless the trial itself knew better.
+
+    None where no data set was named in a kept trial, or the memory is not known.
+    """
+    shares = []
+    for kept, cache in zip(series.kept.tolist(), series.caches, strict=False):
+        size = cache.get("bytes") if kept and cache else None
+        memory = (cache.get("memory_bytes") if cache else None) or memory_bytes
+        if isinstance(size, int) and memory:
+            shares.append(size / memory)
+    return float(np.median(shares)) if shares else None
 
 
 def _shares(series: Series, memory_bytes: int) -> Iterable[tuple[str, float]]:

@@ -11,6 +11,7 @@ from typing import Any
 from etude.errors import MachineRefuses
 from etude.testbed.cool import steps
 from etude.testbed.cool.dataset import DataSet, Residency, look, not_as_declared, watching
+from etude.testbed.cool.memory import memory_bytes
 
 REBOOTS = frozenset({"reboot", "reboot+chill"})
 REMOUNTS = frozenset({"remount", "remount+chill"})
@@ -34,6 +35,8 @@ class Cooled:
     after: Residency | None = None
     wrong: str | None = None
     chill: Mapping[str, Any] = field(default_factory=dict)
+    memory_bytes: int | None = None
+    """That the data set may be cached in."""
 
     def members(self) -> dict[str, Any]:
         """The `cache` of a row (docs/formats.md)."""
@@ -47,6 +50,8 @@ class Cooled:
             found["resident_before_bytes"] = self.before.resident_bytes
         if self.after is not None:
             found |= self.after.members()
+        if self.memory_bytes is not None:
+            found["memory_bytes"] = self.memory_bytes
         if self.chill:
             found["chilled_bytes"] = self.chill["allocated_bytes"]
         return found
@@ -81,7 +86,8 @@ def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
         seconds = time.monotonic() - began
         after = None if see is None else see()
     wrong = None if after is None else not_as_declared(way, after)
-    return Cooled(way, way, None, seconds, tuple(said), before, after, wrong, chilled)
+    memory = None if after is None else memory_bytes()
+    return Cooled(way, way, None, seconds, tuple(said), before, after, wrong, chilled, memory)
 
 
 def _eyes(way: str, data: DataSet, watches: ExitStack) -> Callable[[], Residency]:
