@@ -55,6 +55,7 @@ def series_of_trials(
         inner=firsts[-1].inner if firsts else 1,
         caches=caches if any(caches) else (),
         windows=windows if any(windows) else (),
+        spans=np.array([trial.span_ns() for trial in trials], dtype=np.int64).reshape(len(trials), 2),
     )
 
 
