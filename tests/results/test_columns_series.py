@@ -59,7 +59,11 @@ def rows(draw: st.DrawFn, single: bool = False) -> list[Measurement]:
                 "inner": draw(st.integers(1, 3)),
             }
             for worker in [0] if single else draw(st.lists(st.integers(0, 3), min_size=1, max_size=6)):
-                own = {"worker": worker, "metrics": draw(metrics()), "host": draw(st.sampled_from(["here", "there"]))}
+                own = {
+                    "worker": worker,
+                    "metrics": draw(metrics()),
+                    "host": draw(st.sampled_from(["here", "there"])),
+                }
                 own |= {"start_ns": draw(st.integers(0, 2**63 - 1))} | draw(st.sampled_from(ENDINGS))
                 found.append(measurement(test, trial, **(shared | own)))
     return found if single else draw(st.permutations(found))
