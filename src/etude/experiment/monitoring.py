@@ -92,7 +92,7 @@ class _Running:
                 return None
             words = _said(self.output).decode("utf-8", "replace").splitlines()
             said = [line for line in words if line != "monitoring"]
-            return said[-1] if said else _ending(status)
+            return said[0] if said else _ending(status)
         finally:
             os.close(self.output)
 

@@ -78,6 +78,8 @@ class Monitor:
     """What this machine does not tell, and why."""
     top: Sequence[tuple[Process, ...]]
     """Of each reading, the processes that used most."""
+    unseen_s: Floats
+    """Shape (samples,): CPU time of processes that had ended when they were looked for; NaN where that is not known."""
     messages: tuple[Message, ...]
     cost: Mapping[str, Any] | None
     """What the monitor itself took, as it says; None where it was cut short."""
@@ -186,6 +188,7 @@ def read(path: Path, text: bytes) -> Monitor | None:
         columns=columns,
         absent=reading.absent,
         top=tuple(reading.top),
+        unseen_s=np.array(reading.unseen, dtype=np.float64),
         messages=tuple(reading.messages),
         cost=reading.cost,
         torn=rest != b"",
@@ -242,6 +245,7 @@ class _Reading:
         self.start_ns = start_ns
         self.edges = [start_ns]
         self.top: list[tuple[Process, ...]] = []
+        self.unseen: list[float | None] = []
         self.messages: list[Message] = []
         self.absent: dict[str, str] = {}
         self.cost: Mapping[str, Any] | None = None
@@ -290,9 +294,13 @@ class _Reading:
         if at <= self.edges[-1] or not self._groups:
             raise ValueError("a reading must be later than that before it, and behind its columns")
         top = tuple(map(_process, line.get("top") or ()))
+        unseen = line.get("unseen")
+        if unseen is not None and type(unseen) not in (int, float):
+            raise ValueError("unseen must be seconds or null")
         self.edges.append(at)
         self._groups[-1][1].append(values)
         self.top.append(top)
+        self.unseen.append(unseen)
 
     def columns(self) -> dict[str, Column]:
         """All that there ever were, each over all readings."""
