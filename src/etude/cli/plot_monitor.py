@@ -19,7 +19,7 @@ def plot_monitor(options: argparse.Namespace) -> int:
     """Draw, write, and say what was drawn; returns the exit code."""
     from etude.errors import InputError
     from etude.figures.export import export
-    from etude.figures.monitor import monitor_figure
+    from etude.figures.monitor import height_of, monitor_figure
     from etude.figures.save import save
     from etude.report.beside import load_monitors
     from etude.report.verdict import verdict
@@ -35,7 +35,7 @@ def plot_monitor(options: argparse.Namespace) -> int:
         target = Path(options.output or "monitor.pdf")
         if len(sittings) > 1:
             target = target.with_stem(f"{target.stem}-{sitting}")
-        said = save(figure, str(target), _style(options))
+        said = save(figure, str(target), _style(options, height_of(figure)))
         written = [str(target)]
         if options.data is not None:
             written += export(figure, options.data, target.stem)
@@ -81,8 +81,8 @@ def _close(
     return (names[0], options.trial), [sitting]
 
 
-def _style(options: argparse.Namespace) -> Style:
+def _style(options: argparse.Namespace, height: float) -> Style:
     from etude.figures.style import Style
 
-    width, height = options.size or (WIDTH_IN, None)
+    width, height = options.size or (WIDTH_IN, height)
     return Style(width, height, options.font_size)

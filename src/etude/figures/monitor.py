@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from etude.figures.data import GREY, Axis, Band, Bars, Box, Curve, Figure, Layer
 from etude.figures.timeline import ALARM
 from etude.figures.wish import Wish
 from etude.figures.words import label
+from etude.report.beside import others_rate
 from etude.report.subject import Subject
 from etude.report.warnings import Warning
 from etude.results.monitor import Floats, Monitor
@@ -26,6 +27,9 @@ MARGIN = 0.02
 """Of the time axis, before the first reading and after the last; a trial seen closely has more."""
 AROUND = 3.0
 """Times its length that is shown around one trial, and at least so many readings."""
+
+HIGH, MIDDLE, LOW, LEAST = 1.5, 1.2, 0.8, 0.35
+"""Heights of panels, inches: trials, CPUs, all others, kernel messages."""
 
 MODES: Sequence[tuple[str, tuple[str, ...], int]] = (
     ("user", ("cpu.user", "cpu.nice"), 0),
@@ -91,16 +95,21 @@ def monitor_figure(
     odd = {(w.test, trial) for w in warnings if w.kind == "outliers" for trial in w.trials}
     shades, notes = _shades(subject, seen, sitting, odd, close)
     panels = [_trials(subject, seen, sitting, odd, shades)]
-    panels.append(_cpus(seen, shades))
+    panels.append(_cpus(subject, seen, sitting, shades))
     panels += [panel for lane in _lanes(seen) if (panel := _lane(lane, seen, shades)) is not None]
     if ticks := _messages(seen):
-        panels.append(Panel(Axis("kernel", ticks=(), low=0.0, high=1.1), (*_plain(shades), ticks), 0.3))
+        panels.append(Panel(Axis("kernel", ticks=(), low=0.0, high=1.1), (*_plain(shades), ticks), LEAST))
     if _step(seen) > 1:
         notes.append(f"{_step(seen)} readings each are joined: curves show the highest, areas the mean")
     axis = Axis(
         f"time since the sitting began ({seen.unit})", low=seen.at(seen.low_ns), high=seen.at(seen.high_ns)
     )
-    return Figure(axis, tuple(panels), label(title, 120), "above", tuple(notes), "monitor")
+    return Figure(axis, tuple(panels), label(title, 120), "beside", tuple(notes), "monitor")
+
+
+def height_of(figure: Figure) -> float:
+    """Inches that suit its panels."""
+    return 0.6 + sum(panel.height + 0.08 for panel in figure.panels)
 
 
 def _seen(subject: Subject, monitor: Monitor, sitting: int, close: tuple[str, int] | None) -> Seen:
@@ -199,7 +208,7 @@ def _trials(
     )
     if far:
         layers.append(Curve("outlier", far, ALARM, "hollow"))
-    return Panel(Axis(with_unit("elapsed", unit), low=0.0), tuple(layers), 1.2)
+    return Panel(Axis(with_unit("elapsed", unit), low=0.0), tuple(layers), HIGH)
 
 
 def _box(seen: Seen, span: tuple[int, int], height: float, least: float) -> Box:
@@ -207,8 +216,8 @@ def _box(seen: Seen, span: tuple[int, int], height: float, least: float) -> Box:
     return Box((low + high) / 2, max(high - low, least), 0.0, height)
 
 
-def _cpus(seen: Seen, shades: Sequence[Band]) -> Panel:
-    """What the CPUs did, one mode upon the other."""
+def _cpus(subject: Subject, seen: Seen, sitting: int, shades: Sequence[Band]) -> Panel:
+    """What the CPUs did, one mode upon the other, and what of it was none of the trials'."""
     monitor = seen.monitor
     edges = _edges(seen)
     below = np.zeros(len(edges) - 1)
@@ -221,7 +230,14 @@ def _cpus(seen: Seen, shades: Sequence[Band]) -> Panel:
         if rate.size and float(rate.max()) >= 0.01:
             layers.append(Shape(name, _outline(edges, below, below + rate), colour))
             below = below + rate
-    return Panel(Axis("CPUs", low=0.0), tuple(layers), 1.1)
+    everything = [*subject.tests, *subject.twins, *([subject.shell] if subject.shell else [])]
+    others = _highest(seen, others_rate(monitor, everything, sitting))
+    layers.append(Curve("others", _steps(edges, others), ALARM, "steps"))
+    most = max(float(np.nanmax(each, initial=0.0)) for each in (below, others))
+    whole = float(monitor.cpus) if 2 * most >= monitor.cpus else None
+    return Panel(
+        Axis("CPUs", low=0.0, high=None if whole is None else max(whole, most)), tuple(layers), MIDDLE
+    )
 
 
 def _outline(edges: Floats, low: Floats, high: Floats) -> tuple[tuple[float, float], ...]:
@@ -234,75 +250,68 @@ def _outline(edges: Floats, low: Floats, high: Floats) -> tuple[tuple[float, flo
 
 
 def _lanes(seen: Seen) -> Iterator[Lane]:
-    """The panels below, each only where something happened in it."""
+    """The panels below; which of them are drawn, `_lane` says."""
     m = seen.monitor
-    pressure = {
-        what: 100 * m.rate(f"pressure.{what}.some")
-        for what in ("cpu", "memory", "io")
-        if f"pressure.{what}.some" in m.columns
-    }
-    yield Lane("pressure (%)", "", pressure, 1.0)
-    yield Lane(
-        "disk", "B/s", {"read": _all(m, "disk", ".read"), "written": _all(m, "disk", ".written")}, 2.0**17
-    )
-    yield Lane(
-        "swapped (pages/s)",
-        "",
-        {"swapped in": _one(m, "paging.swapped_in"), "swapped out": _one(m, "paging.swapped_out")},
-        1.0,
-    )
-    free = {"available": _one(m, "memory.available"), "dirty": _one(m, "memory.dirty")}
-    there = free["available"][seen.places]
-    moved = float(np.ptp(there[np.isfinite(there)])) if np.isfinite(there).any() else 0.0
-    if moved > 0.02 * float(np.nanmax(there, initial=1.0)):
-        yield Lane("memory", "B", free, 0.0)
-    loop = np.nan_to_num(_one(m, "net.lo.received"))
-    yield Lane(
-        "network",
-        "B/s",
-        {"received": _all(m, "net", ".received") - loop, "sent": _all(m, "net", ".sent") - loop},
-        2.0**14,
-    )
+    pressed = {what: f"pressure.{what}.some" for what in ("cpu", "memory", "io")}
+    yield Lane("pressure (%)", "", {what: 100 * _one(m, name) for what, name in pressed.items()}, 1.0)
+    yield Lane("disk", "B/s", _both(m, "disk", "read", "written"), 2.0**17)
+    swapped = {way: _one(m, f"paging.swapped_{way}") for way in ("in", "out")}
+    yield Lane("swap (pages/s)", "", {f"swapped {way}": rate for way, rate in swapped.items()}, 1.0)
+    free = {name: _one(m, f"memory.{name}") for name in ("available", "dirty")}
+    if _moves(free["available"][seen.places], 0.02):
+        yield Lane("memory", "B", free, 2.0**24)
+    yield Lane("network", "B/s", _both(m, "net", "received", "sent", without="net.lo"), 2.0**14)
     clocks = [name for name in m.names("frequency") if name not in ("frequency.min", "frequency.max")]
-    if clocks:
-        yield Lane(
-            "clock (GHz)", "", {"": np.mean([m.rate(each) for each in clocks], axis=0) / 1e9}, 0.0, None
-        )
-    heat = m.names("temperature")
-    if heat:
-        yield Lane("hottest (°C)", "", {"": np.max([m.rate(each) for each in heat], axis=0)}, 0.0, None)
+    clock = _combined(m.samples, [m.rate(each) for each in clocks], np.nanmean) / 1e9
+    if _moves(clock[seen.places], 0.02):
+        yield Lane("clock (GHz)", "", {"": clock}, 0.0, None)
+    heat = _combined(m.samples, [m.rate(each) for each in m.names("temperature")], np.nanmax)
+    if _moves(heat[seen.places], 0.05):
+        yield Lane("hottest (°C)", "", {"": heat}, 0.0, None)
+
+
+def _moves(values: Floats, share: float) -> bool:
+    """Whether a level changes by more than that share of its highest value."""
+    known = values[np.isfinite(values)]
+    return bool(known.size) and float(np.ptp(known)) > share * float(known.max())
+
+
+def _combined(samples: int, rates: Sequence[Floats], how: Callable[..., Floats]) -> Floats:
+    """Of several columns; NaN where none has a value."""
+    table = np.array(rates, dtype=np.float64).reshape(len(rates), samples)
+    known = np.isfinite(table).any(axis=0)
+    found = np.full(known.shape, np.nan)
+    if known.any():
+        found[known] = how(table[:, known], axis=0)
+    return found
+
+
+def _both(monitor: Monitor, group: str, *ends: str, without: str = "") -> dict[str, Floats]:
+    """The sums over devices, of each direction."""
+    found = {}
+    for end in ends:
+        names = [name for name in monitor.names(group, f".{end}") if name != f"{without}.{end}"]
+        found[end] = _combined(monitor.samples, [monitor.rate(name) for name in names], np.nansum)
+    return found
 
 
 def _one(monitor: Monitor, name: str) -> Floats:
     return monitor.rate(name) if name in monitor.columns else np.full(monitor.samples, np.nan)
 
 
-def _all(monitor: Monitor, group: str, end: str) -> Floats:
-    """The sum over devices; NaN where none has a value."""
-    rates = [monitor.rate(name) for name in monitor.names(group, end)]
-    if not rates:
-        return np.full(monitor.samples, np.nan)
-    known = np.isfinite(rates).any(axis=0)
-    found: Floats = np.where(known, np.nansum(rates, axis=0), np.nan)
-    return found
-
-
 def _lane(lane: Lane, seen: Seen, shades: Sequence[Band]) -> Panel | None:
     edges = _edges(seen)
     curves = {name: _highest(seen, rate) for name, rate in lane.curves.items()}
     curves = {name: each for name, each in curves.items() if np.isfinite(each).any()}
-    if not curves or max(float(np.nanmax(each)) for each in curves.values()) < lane.least:
+    highest = [float(np.nanmax(each)) for each in curves.values()]
+    if not curves or max(highest) < lane.least:
         return None
-    unit = (
-        Unit("1")
-        if not lane.unit
-        else unit_for([float(np.nanmax(each)) for each in curves.values()], lane.unit, Wish())
-    )
+    unit = unit_for(highest, lane.unit, Wish()) if lane.unit else Unit("1")
     layers: list[Layer] = list(_plain(shades))
     for colour, (name, each) in enumerate(curves.items()):
         if float(np.nanmax(each)) >= lane.least or len(curves) == 1:
             layers.append(Curve(name, _steps(edges, each / unit.divisor), colour + 2, "steps"))
-    return Panel(Axis(with_unit(lane.title, unit), low=lane.low), tuple(layers))
+    return Panel(Axis(with_unit(lane.title, unit), low=lane.low), tuple(layers), LOW)
 
 
 def _steps(edges: Floats, values: Floats) -> tuple[Point, ...]:
@@ -347,4 +356,4 @@ def _messages(seen: Seen) -> Bars | None:
         for each in seen.monitor.messages
         if seen.low_ns <= each.ns <= seen.high_ns
     )
-    return Bars("kernel message", boxes, 7, pale=True) if boxes else None
+    return Bars("", boxes, 7, pale=True) if boxes else None

@@ -99,6 +99,11 @@ class Beside:
         low, high = self.series.spans[place].tolist()
         return (low, high) if high > low else None
 
+    def is_coarse(self, place: int) -> bool:
+        """Whether a trial is shorter than the time between readings."""
+        monitor, span = self.monitor(place), self.span(place)
+        return monitor is not None and span is not None and span[1] - span[0] < 0.999e9 * monitor.every_s
+
 
 def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) -> dict[int, Monitor]:
     """What was read, by sitting.

@@ -82,7 +82,7 @@ def _why(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str]:
     if len(usual) < FEWEST:
         return "too few other trials were read to tell what is usual", ""
     every = duration(monitor.every_s)
-    coarse = span[1] - span[0] < 0.999e9 * monitor.every_s
+    coarse = known.is_coarse(place)
     named = culprits(known, place, usual)
     told = [_words(what, known, place, usual, named) for what in _unusual(known, place, usual)]
     if not told:
@@ -118,7 +118,8 @@ def _words(what: Quantity, known: Beside, place: int, usual: Sequence[int], name
         return _message(known, place)
     if what is not OTHERS:
         return f"{what.words} {what.show(value)} (usually {usually})"
-    text = f"{what.words} {what.show(value)} (usually {usually.removesuffix(' CPUs')})"
+    seconds = "" if known.is_coarse(place) else " in these seconds"
+    text = f"{what.words} {what.show(value)}{seconds} (usually {usually.removesuffix(' CPUs')})"
     return f"{text}: {_named(known, place, usual, named)}"
 
 

@@ -69,6 +69,8 @@ class Monitor:
     """Time of day of the reading that all begins with, UTC."""
     boot_id: str
     every_s: float
+    cpus: int
+    """How many CPUs there were at the start."""
     pid: int
     """Of the monitor itself."""
     edges_ns: Whole
@@ -183,6 +185,7 @@ def read(path: Path, text: bytes) -> Monitor | None:
         start=head["start"],
         boot_id=head["boot_id"],
         every_s=float(head["every_s"]),
+        cpus=len(head["cpus"]),
         pid=head["pid"],
         edges_ns=np.array(reading.edges, dtype=np.int64),
         columns=columns,
@@ -226,6 +229,8 @@ def _head(line: Mapping[str, Any]) -> Mapping[str, Any]:
             raise ValueError(f"{name} must be a text")
     for name in ("start_ns", "pid"):
         _count(line, name)
+    if type(line["cpus"]) is not list:
+        raise ValueError("cpus must be a list")
     if type(line["every_s"]) not in (int, float) or not 0 < line["every_s"] < 1e9:
         raise ValueError("every_s must be seconds above 0")
     return line
