@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from etude.report.subject import Subject
     from etude.results.monitor import Monitor
 
-WIDTH_IN = 6.0
-"""Wider than a column of a paper: time needs room."""
-
 
 def plot_monitor(options: argparse.Namespace) -> int:
     """Draw, write, and say what was drawn; returns the exit code."""
@@ -82,6 +79,7 @@ def _close(
 
 
 def _style(options: argparse.Namespace, height: float) -> Style:
+    from etude.figures.monitor import WIDTH_IN
     from etude.figures.style import Style
 
     width, height = options.size or (WIDTH_IN, height)

@@ -56,6 +56,8 @@ def draw(figure: data.Figure, look: style.Style) -> Canvas:
         if figure.title:
             canvas.suptitle(plain(figure.title), fontsize=look.font * 1.1)
         _keys(canvas, axes, figure, look)
+        if figure.key == BESIDE:
+            canvas.align_ylabels(axes)
         place_names(canvas, list(zip(axes, figure.panels, strict=True)), look)
         return canvas
 

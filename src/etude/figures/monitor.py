@@ -28,12 +28,14 @@ MARGIN = 0.02
 AROUND = 3.0
 """Times its length that is shown around one trial, and at least so many readings."""
 
+WIDTH_IN = 6.0
+"""Wider than a column of a paper: time needs room."""
 HIGH, MIDDLE, LOW, LEAST = 1.5, 1.2, 0.8, 0.35
 """Heights of panels, inches: trials, CPUs, all others, kernel messages."""
 
 MODES: Sequence[tuple[str, tuple[str, ...], int]] = (
-    ("user", ("cpu.user", "cpu.nice"), 0),
-    ("system", ("cpu.system", "cpu.irq", "cpu.softirq"), 1),
+    ("user", ("cpu.user", "cpu.nice"), 5),
+    ("system", ("cpu.system", "cpu.irq", "cpu.softirq"), 4),
     ("iowait", ("cpu.iowait",), 3),
     ("stolen", ("cpu.steal",), 6),
 )

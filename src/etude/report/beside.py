@@ -105,6 +105,11 @@ class Beside:
         return monitor is not None and span is not None and span[1] - span[0] < 0.999e9 * monitor.every_s
 
 
+def every(seconds: float) -> str:
+    """`1 s`, `100 ms`: the time between readings."""
+    return f"{seconds:g} s" if seconds >= 1 else f"{1000 * seconds:g} ms"
+
+
 def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) -> dict[int, Monitor]:
     """What was read, by sitting.
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from etude.errors import InputError
-from etude.report.beside import MESSAGES, OTHERS, WORST, Beside, Quantity, beside, cpus, load_monitors
+from etude.report.beside import MESSAGES, OTHERS, WORST, Beside, Quantity, beside, cpus, every, load_monitors
 from etude.report.culprits import Culprit, culprits, exceeds
 from etude.report.subject import Subject
-from etude.report.text import duration, quantity
+from etude.report.text import quantity
 from etude.report.warnings import Warning
 from etude.report.warnings.warning import warning
 from etude.results.monitor import Monitor
@@ -81,19 +81,21 @@ def _why(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str]:
     usual = [other for other in usual if known.span(other) is not None and known.monitor(other) is not None]
     if len(usual) < FEWEST:
         return "too few other trials were read to tell what is usual", ""
-    every = duration(monitor.every_s)
+    interval = every(monitor.every_s)
     coarse = known.is_coarse(place)
     named = culprits(known, place, usual)
     told = [_words(what, known, place, usual, named) for what in _unusual(known, place, usual)]
     if not told:
         if coarse:
-            text = f"{NOTHING}; it is shorter than the {every} between readings, which are too coarse for it"
+            text = (
+                f"{NOTHING}; it is shorter than the {interval} between readings, which are too coarse for it"
+            )
             return text, "measure with --monitor 100ms or less, or make a trial longer"
         return NOTHING, ""
     more = f"; and {len(told) - NAMED - 1} more" if len(told) > NAMED + 1 else ""
     text = f"{'; '.join(told[: NAMED + 1])}{more}"
     if coarse:
-        text = f"in the {every} around it (it is shorter than the time between readings) {text}"
+        text = f"in the {interval} around it (it is shorter than the time between readings) {text}"
     names = [each.name for each in named[:NAMED]]
     return text, f"keep {_listed(names)} away while you measure" if names else ""
 
