@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from etude.report.text import percent, quantity
+from etude.report.text import digits, percent, scale_of
 from etude.results.monitor import Floats, Monitor, Whole, load
 from etude.results.series import Series
 
@@ -44,11 +44,16 @@ def _share(value: float) -> str:
 
 
 def _per_second(value: float) -> str:
-    return quantity(value, "1/s")
+    return _brief(value, "1/s")
 
 
 def _bytes(value: float) -> str:
-    return quantity(value, "B/s")
+    return _brief(value, "B/s")
+
+
+def _brief(value: float, unit: str) -> str:
+    divisor, name = scale_of(value, unit)
+    return f"{digits(value / divisor, 2)} {name}"
 
 
 OTHERS = Quantity("other processes used", 0.2, cpus)

@@ -19,6 +19,8 @@ MOST_CLOSE = 3
 """Outliers of a result that have a picture of their own."""
 MOST_SITTINGS = 3
 """Sittings of a result that are drawn."""
+SHORT = 60
+"""Of so few readings the whole sitting shows as much."""
 KEY = "monitor"
 
 
@@ -81,7 +83,7 @@ def _pictures(
         series = subject.test(each.test)
         place = series.trials.tolist().index(each.trials[0])
         sitting = 1 if series.sittings is None else int(series.sittings[place])
-        if sitting not in monitors:
+        if sitting not in monitors or monitors[sitting].samples <= SHORT:
             continue
         try:
             close = monitor_figure(
