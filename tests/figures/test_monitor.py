@@ -80,7 +80,7 @@ def test_only_what_happened_has_a_panel(tmp_path: Path) -> None:
         "memory_available": 1e9,
         "frequency_0": 1e9,
     }
-    full = readings(**happened) + [{"ns": 10**9, "level": 3, "kernel": "a word"}]
+    full = [*readings(**happened), {"ns": 10**9, "level": 3, "kernel": "a word"}]
     found = drawn(trials_of_seconds(tmp_path / "full", LENGTHS, full))
     assert labels(found) == ["elapsed", "CPUs", "pressure", "disk", "memory", "network", "clock", "kernel"]
 
