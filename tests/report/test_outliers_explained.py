@@ -14,7 +14,7 @@ from etude.report.subject import Subject
 from etude.report.verdict import verdict
 from etude.report.warnings import Warning
 from etude.report.warnings.warning import warning
-from monitored import busy_second, columns, head, second, trials_of_seconds, write
+from monitored import busy_second, columns, head, process, second, trials_of_seconds, write
 
 LENGTHS = [1] * 6 + [3] + [1] * 9
 HIT = range(7, 10)
@@ -74,6 +74,17 @@ def test_the_trial_s_own_processes_are_never_named(tmp_path: Path) -> None:
         for entry in reading["top"]:
             entry.pop("cgroup", None)
     assert "program" not in explained(tmp_path / "without", readings)
+
+
+def test_what_is_in_the_trial_s_cgroup_is_its_own(tmp_path: Path) -> None:
+    """Also where it is there beside that trial only."""
+    readings = seconds(foreign=1.5)
+    for number in HIT:
+        readings[number - 1]["top"].append(process(51, "helper", 0.4, cgroup="/x/etude-7-1"))
+    assert "helper" not in explained(tmp_path / "own", readings)
+    for number in HIT:
+        readings[number - 1]["top"][-1]["cgroup"] = "/x/other"
+    assert "helper 0.4 CPUs (pid 51)" in explained(tmp_path / "foreign", readings)
 
 
 def test_what_measures_is_never_named(tmp_path: Path) -> None:
