@@ -82,3 +82,12 @@ def test_json_stays_json(value: Any) -> None:
     told = json.loads(made.text(json.dumps({"a": value, "host": "petrels-laptop", "p": "/home/petrel/x"})))
     assert told["host"] == "host-1"
     assert told["p"] == "/home/user/x"
+
+
+def test_what_names_a_network_card_or_a_device_is_replaced() -> None:
+    made = mask(document())
+    text = 'enx00e04c360b1a: link up 00:e0:4c:36:0b:1a "net.enx00e04c360b1a.sent" usb: SerialNumber: 4C53 at 12:30'
+    told = made.text(text)
+    assert told == 'device-1: link up device-2 "net.device-1.sent" usb: SerialNumber: device-3 at 12:30'
+    assert made.text(text) == told
+    assert made.text(told) == told

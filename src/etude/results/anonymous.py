@@ -17,7 +17,7 @@ HOME = b"/home/user"
 _DEVICES = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
 _INTERFACES = rb"\b(?:en|wl|ww)x[0-9a-f]{12}\b"
 """Addresses of network cards, and the interfaces that are named for them: kernel messages and the monitor have them."""
-_SERIAL = rb"(?<=SerialNumber: )\S[^\s\"\\]*"
+_SERIAL = rb"(?<=SerialNumber: )(?!device-\d)[^\s\"\\]+"
 _HOMES = rb"(?<![\w.-])/(?:home|Users)/[^/\s\"'\\:;,<>()]+"
 
 
