@@ -93,8 +93,8 @@ def burst(here: Path) -> Iterator[None]:
 def explanations(directory: Path) -> dict[int, str]:
     """By trial: what the verdict says of the outliers."""
     done = etude("stats", "--json", str(directory), cwd=directory)
-    found = [w for w in json.loads(done.stdout)["warnings"] if w["kind"] == "outlier-explained"]
-    return {int(re.match(r"trial (\d+) ", w["text"])[1]): w["text"] for w in found}  # type: ignore[index]
+    found = [re.match(r"work: (trial (\d+) \(.*)", warning) for warning in json.loads(done.stdout)["warnings"]]
+    return {int(match[2]): match[1] for match in found if match}
 
 
 def named_in(directory: Path) -> list[int]:
