@@ -97,3 +97,12 @@ def test_what_a_snapshot_says_of_variables_mounts_and_programs_has_no_names_eith
     text = mask(made).text(json.dumps(made))
     assert "petrel" not in text
     assert '"/home/user/disk": {"type": "nfs", "device": "host-1:/export"}' in text
+
+
+def test_what_names_a_network_card_or_a_device_is_replaced() -> None:
+    made = mask(document())
+    text = 'enx00e04c360b1a: link up 00:e0:4c:36:0b:1a "net.enx00e04c360b1a.sent" usb: SerialNumber: 4C53 at 12:30'
+    told = made.text(text)
+    assert told == 'device-1: link up device-2 "net.device-1.sent" usb: SerialNumber: device-3 at 12:30'
+    assert made.text(text) == told
+    assert made.text(told) == told

@@ -56,11 +56,15 @@ def rows(draw: st.DrawFn, single: bool = False) -> list[Measurement]:
                 "block": draw(st.integers(0, 2**62)),
                 "sitting": draw(st.integers(1, 3)),
                 "boot_id": draw(st.sampled_from(["boot 1", "boot 2"])),
-                "host": draw(st.sampled_from(["here", "there"])),
                 "inner": draw(st.integers(1, 3)),
             }
             for worker in [0] if single else draw(st.lists(st.integers(0, 3), min_size=1, max_size=6)):
-                own = draw(st.sampled_from(ENDINGS)) | {"worker": worker, "metrics": draw(metrics())}
+                own = {
+                    "worker": worker,
+                    "metrics": draw(metrics()),
+                    "host": draw(st.sampled_from(["here", "there"])),
+                }
+                own |= {"start_ns": draw(st.integers(0, 2**63 - 1))} | draw(st.sampled_from(ENDINGS))
                 found.append(measurement(test, trial, **(shared | own)))
     return found if single else draw(st.permutations(found))
 
@@ -84,6 +88,8 @@ def check_equal(found: Series, expected: Series) -> None:
     for name in ("trials", "kept", "blocks", "sittings"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
     assert found.labels == expected.labels
+    if expected.spans is not None and "elapsed" in found.columns:
+        np.testing.assert_array_equal(found.spans, expected.spans)
     assert list(found.why) == list(expected.why)
     assert tuple(found.failures) == tuple(expected.failures)
     assert found.inner == expected.inner

@@ -65,6 +65,7 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
+    from etude.cli.parser import monitor_was_given
     from etude.errors import UsageError
 
     given = [
@@ -77,6 +78,7 @@ def _check(options: argparse.Namespace) -> None:
         bool(options.probe),
         options.counters != "auto",
         options.no_res,
+        monitor_was_given(options),
     ]
     if any(given):
         raise UsageError(
@@ -128,7 +130,9 @@ def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
 
 def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argparse.Namespace) -> Path:
     """Run it into a new directory; returns that."""
-    source = str(first / "experiment.json")
+    from etude.experiment.monitoring import from_document as monitor_of
+
+    source, monitor = str(first / "experiment.json"), monitor_of(document)
     if document["plan"].get("kind") == "script":
         from etude.cli.script_display import ScriptDisplay
         from etude.script.run import run_script
@@ -137,7 +141,13 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
         asked = stored_script(document, seed, source)
         shown = ScriptDisplay(sys.stderr)
         try:
-            return run_script(asked, options.output, observe=shown.observe, command_line=options.command_line)
+            return run_script(
+                asked,
+                options.output,
+                observe=shown.observe,
+                command_line=options.command_line,
+                monitor=monitor,
+            )
         finally:
             shown.close()
     from etude.cli.display import Display
@@ -153,6 +163,7 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
             observe=display.observe,
             command_line=options.command_line,
             verb=document["verb"],
+            monitor=monitor,
         )
     finally:
         display.close()

@@ -173,6 +173,7 @@ def _how(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--seed", type=int, metavar="N", help="of the random order (default: random, recorded)"
     )
+    kinds.add_monitor(group.add_argument)
 
 
 def _after(group: argparse._ArgumentGroup) -> None:
@@ -230,7 +231,12 @@ def run(options: argparse.Namespace) -> int:
 
                 check_names(baseline, [test.name for test in plan.tests])
             outcome = run_plan(
-                plan, options.output, observe=display.observe, command_line=options.command_line, verb="bench"
+                plan,
+                options.output,
+                observe=display.observe,
+                command_line=options.command_line,
+                verb="bench",
+                monitor=kinds.monitor(options),
             )
     finally:
         display.close()
@@ -346,6 +352,8 @@ def _check_resume(options: argparse.Namespace) -> None:
 
     if options.commands or options.output:
         raise UsageError("--resume takes what to do from the results directory: leave out commands and -o")
+    if kinds.monitor_was_given(options):
+        raise UsageError("--resume goes on with the monitor as it was: leave out --monitor and --monitor-top")
 
 
 def _shell(options: argparse.Namespace) -> str | None:

@@ -6,9 +6,11 @@ import argparse
 import math
 import re
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NoReturn
 
+from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
 from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
 
@@ -55,6 +57,51 @@ def seconds(text: str) -> float:
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration; expected such as 30, 500ms, 2m or 1h")
     return float(match[1]) * {"ms": 0.001, None: 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def monitor_every(text: str) -> float | None:
+    """`off`, which is None, or how often the monitor reads, s."""
+    if text == "off":
+        return None
+    found = seconds(text)
+    if not SHORTEST_S <= found <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text}: expected off, or 10ms to 1h")
+    return found
+
+
+def monitor_top(text: str) -> int:
+    """How many processes the monitor lists each time."""
+    if not text.isdecimal() or int(text) > MOST_TOP:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of processes from 0 to {MOST_TOP}")
+    return int(text)
+
+
+def add_monitor(add: Callable[..., object]) -> None:
+    """Declare `--monitor` and `--monitor-top`; `add`: of a parser or a group."""
+    add(
+        "--monitor",
+        type=monitor_every,
+        default=USUAL.every_s,
+        metavar="off|DURATION",
+        help=f"how often the machine is looked at beside the trials (default {USUAL.every_s:g}s; docs/monitor.md)",
+    )
+    add(
+        "--monitor-top",
+        type=monitor_top,
+        default=USUAL.top,
+        metavar="N",
+        help=f"... and how many of its busiest processes are listed each time (default {USUAL.top})",
+    )
+
+
+def monitor(options: argparse.Namespace) -> Monitoring | None:
+    """What was asked for by these."""
+    return None if options.monitor is None else Monitoring(options.monitor, options.monitor_top)
+
+
+def monitor_was_given(options: argparse.Namespace) -> bool:
+    """Whether it is another than the usual."""
+    return monitor(options) != USUAL
 
 
 def cpus(text: str) -> tuple[int, ...]:

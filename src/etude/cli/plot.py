@@ -30,7 +30,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KIND",
         help=f"{', '.join(KINDS)} (default: lines where a number varies over the tests, else bars)",
     )
-    add("-o", "--output", "--graphfile", metavar="FILE", help="what is written (default KIND.pdf)")
+    add(
+        "--monitor",
+        action="store_true",
+        help="what the monitor read beside the trials of one results directory, over time (docs/monitor.md)",
+    )
+    add(
+        "--trial",
+        type=_trial,
+        metavar="N",
+        help="with --monitor: the time around this trial only (of --test)",
+    )
+    add(
+        "-o",
+        "--output",
+        "--graphfile",
+        metavar="FILE",
+        help="what is written (default KIND.pdf or monitor.pdf)",
+    )
     add(
         "--data",
         metavar="DIR",
@@ -146,12 +163,26 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _trial(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected the number of a trial")
+    return int(text)
+
+
 def run(options: argparse.Namespace) -> int:
     """Draw, write, and say what was drawn; returns the exit code."""
     from etude.figures.save import check_format
 
     if options.output is not None:
         check_format(options.output)
+    if options.monitor:
+        from etude.cli.plot_monitor import plot_monitor
+
+        return plot_monitor(options)
+    if options.trial is not None:
+        from etude.errors import UsageError
+
+        raise UsageError("--trial is for --monitor")
     from etude.figures.export import export
     from etude.figures.kinds import make, usual_kind
     from etude.figures.save import save

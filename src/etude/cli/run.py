@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etude.cli import parser as kinds
+
 if TYPE_CHECKING:
     from etude.script.check import Outline, Planned
 
@@ -63,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PCT",
         help="with --again: how far sittings of one test lie apart, in percent (default: from three stored ones)",
     )
+    kinds.add_monitor(add)
     add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
     add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
 
@@ -78,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
-        if options.script or options.output or options.assignments:
+        if options.script or options.output or options.assignments or kinds.monitor_was_given(options):
             raise UsageError("--resume takes what to do from the results directory: leave out all else")
         return _go_on(Path(options.resume), options)
     if options.script is None:
@@ -87,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.script.checkpoint import is_state
 
     if is_state(Path(options.script)):
-        if options.output or options.assignments:
+        if options.output or options.assignments or kinds.monitor_was_given(options):
             raise UsageError(
                 "a state file says itself where its results are and what is set: leave out all else"
             )
@@ -112,7 +115,13 @@ def _begin(options: argparse.Namespace) -> int:
         return 0
     display = _display()
     try:
-        path = run_script(asked, options.output, observe=display.observe, command_line=options.command_line)
+        path = run_script(
+            asked,
+            options.output,
+            observe=display.observe,
+            command_line=options.command_line,
+            monitor=kinds.monitor(options),
+        )
     finally:
         display.close()
     return _show(path, options)

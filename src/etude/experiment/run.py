@@ -12,6 +12,7 @@ from etude.engine import Engine
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
 from etude.experiment.ledger import Ledger
+from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.plan import Plan, digest, from_document, to_document
 from etude.experiment.sitting import (
     Desk,
@@ -55,8 +56,9 @@ def run(
     make_engine: EngineMaker = Engine,
     command_line: Sequence[str] = (),
     verb: str = "run",
+    monitor: Monitoring | None = USUAL,
 ) -> Outcome:
-    """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`).
+    """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor beside it.
 
     Raises:
         EtudeError: as the classes of etude.errors say; what was measured is on disk.
@@ -67,7 +69,7 @@ def run(
     with sole_writer(path):
         if holds_results(path):
             raise already(path)
-        return _sit(plan, path, _new_document(plan, verb, command_line), observe, make_engine)
+        return _sit(plan, path, _new_document(plan, verb, command_line, monitor), observe, make_engine)
 
 
 def resume(
@@ -110,10 +112,12 @@ def extend(
         return _sit(plan, path, document, observe, make_engine)
 
 
-def _new_document(plan: Plan, verb: str, command_line: Sequence[str]) -> dict[str, Any]:
+def _new_document(
+    plan: Plan, verb: str, command_line: Sequence[str], monitor: Monitoring | None
+) -> dict[str, Any]:
     tests = _entries((*plan.tests, *loop.added_tests(plan)), ())
     own = {p.name: _own_metric(p) for test in plan.tests for p in test.metrics}
-    return new_document(plan.name, verb, command_line, to_document(plan), digest(plan), tests, own)
+    return new_document(plan.name, verb, command_line, to_document(plan), digest(plan), tests, own, monitor)
 
 
 def _entries(tests: Sequence[Test], taken: Sequence[str]) -> list[dict[str, Any]]:

@@ -14,11 +14,13 @@ from typing import Any
 from etude import __version__
 from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, Restarting
+from etude.experiment import monitoring
 from etude.experiment.bench import EngineLike, Sitting
 from etude.experiment.cooling import settled
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
+from etude.experiment.monitoring import Monitoring
 from etude.experiment.recorded import MachineRecord, planned_commands
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
@@ -101,8 +103,11 @@ def sit(
         )
         _note_quiet(document, sitting.number)
         desk.save()
+        asked = monitoring.from_document(document) if make_engine is Engine else None
         try:
-            _finish(desk, "complete", work(desk))
+            with monitoring.monitored(path, document["sittings"][-1], asked):
+                decisions = work(desk)
+            _finish(desk, "complete", decisions)
         except EtudeError as raised:
             error = _as_interrupt(raised, watch)
             _finish(desk, str(error), [])
@@ -153,6 +158,7 @@ def new_document(
     digest: str,
     tests: Sequence[Mapping[str, Any]],
     metrics: Mapping[str, Any],
+    monitor: Monitoring | None = None,
 ) -> dict[str, Any]:
     """experiment.json before the first sitting; members as in docs/formats.md."""
     return {
@@ -167,6 +173,7 @@ def new_document(
         "metrics": {name: {"unit": m.unit, "kind": m.kind} for name, m in METRICS.items()} | dict(metrics),
         "versions": {"etude": __version__, "python": sys.version.split()[0]},
         "machine": {"before": snapshot.take(commands=planned_commands(plan)), "after": None},
+        "monitor": monitoring.to_document(monitor),
         "sittings": [],
     }
 

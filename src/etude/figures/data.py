@@ -160,7 +160,7 @@ class Figure:
     panels: tuple[Panel, ...]
     title: str = ""
     key: str = "best"
-    """Where the key stands, in Gnuplot's words: `top right`, `outside`, `off`."""
+    """Where the key stands, in Gnuplot's words: `top right`, `outside`, `off`; `beside`: each panel's to its right."""
     notes: tuple[str, ...] = ()
     """What was left out, and what error bars are."""
     kind: str = "lines"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 TOGETHER = ("above", "outside", "below")
 """Places of one key for all panels."""
 
+BESIDE = "beside"
+"""The place of a key of each panel, to the right of it."""
+
 PLACES: dict[str, Any] = {
     "best": "best",
     "top right": "upper right",
@@ -53,6 +56,8 @@ def draw(figure: data.Figure, look: style.Style) -> Canvas:
         if figure.title:
             canvas.suptitle(plain(figure.title), fontsize=look.font * 1.1)
         _keys(canvas, axes, figure, look)
+        if figure.key == BESIDE:
+            canvas.align_ylabels(axes)
         place_names(canvas, list(zip(axes, figure.panels, strict=True)), look)
         return canvas
 
@@ -240,7 +245,9 @@ def _keys(canvas: Canvas, panels: Sequence[Axes], figure: data.Figure, look: sty
                 seen.add(name)
                 entries.append((_handle(layer), name))
         everything += entries
-        if entries and figure.key not in TOGETHER:
+        if entries and figure.key == BESIDE:
+            axes.legend(*_key(entries), loc="upper left", bbox_to_anchor=(1.0, 1.05))
+        elif entries and figure.key not in TOGETHER:
             axes.legend(*_key(entries), loc=PLACES.get(figure.key, "best"))
     if everything and figure.key in TOGETHER:
         place: Any = f"outside {'upper' if figure.key == 'above' else 'lower'} center"
@@ -266,5 +273,7 @@ def _handle(layer: data.Layer) -> Artist:
         return Line2D([], [], **_curve_options(layer))
     assert isinstance(layer, data.Bars | data.Shape)
     shade = style.colour(layer.colour)
-    hatch = style.HATCHES[layer.colour % len(style.HATCHES)] if isinstance(layer, data.Bars) else ""
+    if isinstance(layer, data.Shape) or layer.pale:
+        return Patch(facecolor=style.paler(shade), edgecolor=shade, linewidth=0.8)
+    hatch = style.HATCHES[layer.colour % len(style.HATCHES)]
     return Patch(facecolor=style.paler(shade, 0.25), edgecolor="#222222", hatch=hatch, linewidth=0.5)

@@ -20,7 +20,13 @@ SLANT = 40
 
 WHISKERS = "with vectors heads size graph 0.006,90 nofilled"
 
-KEY_WORDS = {"best": "top right", "above": "above", "outside": "below", "below": "below"}
+KEY_WORDS = {
+    "best": "top right",
+    "above": "above",
+    "outside": "below",
+    "below": "below",
+    "beside": "outside right top",
+}
 
 
 def gnuplot_script(figure: Figure, found: Sequence[Block], stem: str) -> str:

@@ -113,7 +113,9 @@ def sweep(
         raise UsageError(f"refine {refine}: expected how many more sizes there may be, 0 or more")
     what = make_sweep(where, buffers=buffers, totals=totals, curves=curves, trials=trials, **options)
     plan = make_plan(what, seed)
-    results = run(plan, directory, observe=observe, command_line=command_line, verb="io sweep").results
+    results = run(
+        plan, directory, observe=observe, command_line=command_line, verb="io sweep", monitor=None
+    ).results
     return refined(results, what, refine, observe=observe) if refine else results
 
 

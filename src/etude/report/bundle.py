@@ -21,7 +21,15 @@ from etude.results.bundle_name import INDEX
 from etude.results.reader import read_experiment
 from etude.results.writer import directory_name
 
-KNOWN = ("experiment.json", "system.log", "*.res", "*/results.jsonl", "*/blocks.jsonl", "*/hooks.log")
+KNOWN = (
+    "experiment.json",
+    "monitor-*.jsonl",
+    "system.log",
+    "*.res",
+    "*/results.jsonl",
+    "*/blocks.jsonl",
+    "*/hooks.log",
+)
 """What Étude writes into a results directory; a script's state is not published: it holds the environment."""
 LOGS = "*/logs/*"
 _PART = 1 << 20

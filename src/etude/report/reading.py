@@ -98,4 +98,4 @@ def _of_columns(place: Path, experiment: Mapping[str, Any], metrics: Sequence[st
     found = {series.test: series for series in series_of_columns(columns)}
     notes = (*columns.warnings, "these results are large: what single trials printed was not looked at")
     tests = tuple(found[name] for name in results.names() if name in found)
-    return Subject(str(place), asked, tests, experiment=experiment, notes=notes)
+    return Subject(str(place), asked, tests, experiment=experiment, notes=notes, directory=place)

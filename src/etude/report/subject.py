@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,8 @@ class Subject:
     """What speaks against the tests having done the same work."""
     notes: tuple[str, ...] = ()
     """What was left out on reading, or happened while measuring."""
+    directory: Path | None = None
+    """Where the results lie, with what the monitor wrote beside them; None for what another program wrote."""
 
     def test(self, name: str) -> Series:
         """The test of that name. Raises UsageError where there is none."""
@@ -80,6 +83,7 @@ def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subjec
         experiment=results.experiment,
         work=() if kind else tuple(differences(results, trials)),
         notes=tuple(_notes(results)),
+        directory=results.directory,
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from etude.report.asked import Asked
 from etude.report.comparisons import Comparison, compare_tests, mean_trial_s, shell_cost
 from etude.report.judging import Judging
+from etude.report.outliers_explained import explained
 from etude.report.subject import Subject, column_of, subject_of
 from etude.report.timespent import TimeSpent, time_spent
 from etude.report.warnings import Warning, machine_warnings, ranked, series_warnings, work_warnings
@@ -123,6 +124,7 @@ def verdict(
     for series, test in zip(subject.tests, tests, strict=True):
         found += _warned(subject, series, test, primary, judging)
     found = [each for each in found if each.kind not in judging.silent]
+    found += [each for each in explained(subject, found) if each.kind not in judging.silent]
     every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
     told = ranked(found, len(tests))
     return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every))

@@ -14,6 +14,10 @@ NO_NAMES = frozenset(("", "localhost", "localhost.localdomain", "(none)"))
 SHORT = 4
 """Names of fewer characters stand in too many words to be replaced wherever they stand."""
 HOME = b"/home/user"
+_DEVICES = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
+_INTERFACES = rb"\b(?:en|wl|ww)x[0-9a-f]{12}\b"
+"""Addresses of network cards, and the interfaces that are named for them: kernel messages and the monitor have them."""
+_SERIAL = rb"(?<=SerialNumber: )(?!device-\d)[^\s\"\\]+"
 _HOMES = rb"(?<![\w.-])/(?:home|Users)/[^/\s\"'\\:;,<>()]+"
 
 
@@ -70,7 +74,9 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 class Anonymous:
-    """Replaces hosts by host-1, host-2 … and home directories by /home/user, everywhere alike."""
+    """Replaces hosts by host-1, host-2 …, home directories by /home/user and what names a device by device-1,
+    device-2 …, everywhere alike.
+    """
 
     def __init__(self, identity: Identity) -> None:
         self._hosts: dict[bytes, bytes] = {}
@@ -82,6 +88,7 @@ class Anonymous:
             if host not in identity.doubtful:
                 self._hosts[_bytes(host)] = new
                 self._hosts.setdefault(_bytes(host.partition(".")[0]), new)
+        self._devices: dict[bytes, bytes] = {}
         self._pattern = self._compiled()
 
     def _compiled(self) -> re.Pattern[bytes]:
@@ -96,6 +103,7 @@ class Anonymous:
             parts.append(b"(?P<field>" + field + b")(?P<named>" + any_of(self._named) + rb')(?="|\r?$)')
         if self._hosts:
             parts.append(b"(?P<host>" + any_of(self._hosts) + b")")
+        parts.append(b"(?P<device>" + _DEVICES + b"|" + _INTERFACES + b"|" + _SERIAL + b")")
         return re.compile(b"|".join(parts), re.MULTILINE)
 
     def _replaced(self, match: re.Match[bytes]) -> bytes:
@@ -104,6 +112,8 @@ class Anonymous:
             return found["field"] + self._named[found["named"]]
         if found.get("host"):
             return self._hosts[found["host"]]
+        if found.get("device"):
+            return self._devices.setdefault(found["device"], f"device-{len(self._devices) + 1}".encode())
         return HOME
 
     def of(self, content: bytes) -> bytes:

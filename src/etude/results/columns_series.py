@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from etude.results.columns import CANCELLED, SIGNALLED, TIMED_OUT, Columns, Metric
 from etude.results.model import metric_kind, signal_name
+from etude.results.samples import LATEST_NS, LONGEST_S
 from etude.results.series import Column, Failure, Floats, Series, Whole
 
 _Rows = slice | Whole
@@ -57,6 +58,7 @@ def series_of_columns(columns: Columns) -> tuple[Series, ...]:
     number, kept = columns.trial[first], columns.kept[first]
     blocks, sittings, inner = columns.block[first], columns.sitting[first], columns.inner[first]
     failures = _failures(columns, trials)
+    spans = _spans(columns, trials)
     series = []
     for low, high in zip(trials.bounds[:-1].tolist(), trials.bounds[1:].tolist(), strict=True):
         part, code = slice(low, high), int(trials.test[low])
@@ -78,9 +80,30 @@ def series_of_columns(columns: Columns) -> tuple[Series, ...]:
                 why=columns.why.list(rows),
                 failures=failures.get(code, ()),
                 inner=int(inner[high - 1]),
+                spans=None if spans is None else spans[part],
             )
         )
     return tuple(series)
+
+
+def _spans(columns: Columns, trials: _Trials) -> Whole | None:
+    """As `etude.results.samples.Trial.span_ns`; None where elapsed was not read."""
+    elapsed = columns.metrics.get("elapsed")
+    if elapsed is None:
+        return None
+    starts = columns.start_ns
+    lasted = np.where(np.isfinite(elapsed.values), elapsed.values, -1.0) * columns.inner
+    known = (starts >= 0) & (starts < LATEST_NS) & (lasted >= 0) & (lasted < LONGEST_S)
+    ends = np.where(known, starts, 0) + np.rint(np.where(known, lasted, 0.0) * 1e9).astype(np.int64)
+    low, high = np.where(known, starts, LATEST_NS), np.where(known, ends, -1)
+    groups = trials.groups
+    if groups is not None:
+        size = np.diff(np.append(groups.trials, len(groups.rows)))
+        elsewhere = columns.host.codes[groups.rows] != np.repeat(columns.host.codes[trials.first], size)
+        low = np.minimum.reduceat(np.where(elsewhere, LATEST_NS, low[groups.rows]), groups.trials)
+        high = np.maximum.reduceat(np.where(elsewhere, -1, high[groups.rows]), groups.trials)
+    found: Whole = np.stack((np.where(high < 0, -1, low), high), axis=1)
+    return found
 
 
 def _columns_of(

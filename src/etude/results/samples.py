@@ -8,6 +8,9 @@ from types import MappingProxyType
 
 from etude.results.model import Measurement, join_workers
 
+LATEST_NS, LONGEST_S = 2**62, 1e9
+"""What no clock says and no trial lasts: such numbers are another's, and not taken for times."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -35,6 +38,23 @@ class Trial:
             found = self.measurements[0].metrics.get(metric)
             return found[0] if found else None
         return join_workers(self.measurements, metric)
+
+    def span_ns(self) -> tuple[int, int]:
+        """From its first start to its last end, ns of the monotonic clock of its first worker's host; -1 where unknown.
+
+        A program's `elapsed` is per launch; launches of one trial follow each other (docs/formats.md).
+        """
+        host = self.first.host
+        ends = [
+            (m.start_ns, m.start_ns + round(lasted * 1e9))
+            for m in self.measurements
+            if m.start_ns is not None
+            and m.start_ns < LATEST_NS
+            and m.host == host
+            and (elapsed := m.value("elapsed")) is not None
+            and 0 <= (lasted := elapsed * m.inner) < LONGEST_S
+        ]
+        return (min(start for start, _ in ends), max(end for _, end in ends)) if ends else (-1, -1)
 
 
 def trials_of(measurements: Iterable[Measurement]) -> list[Trial]:

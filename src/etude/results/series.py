@@ -64,6 +64,9 @@ class Series:
     """What the kernel said during each trial, and how often its CPUs were throttled; empty where nothing was."""
     windows: Sequence[Sequence[Mapping[str, Any]] | None] = ()
     """What each trial reported over time (docs/formats.md); empty where none did."""
+    spans: Whole | None = None
+    """Shape (trials, 2): from its first start to its last end, ns of that boot's monotonic clock, as the host of its
+    first worker has it; -1 where that is not known. None where it is known of no trial."""
 
     def column(self, metric: str) -> Column | None:
         """The metric's column, or None."""

@@ -57,6 +57,7 @@ def series_of_trials(
         caches=caches if any(caches) else (),
         kernel=kernel if any(kernel) else (),
         windows=windows if any(windows) else (),
+        spans=np.array([trial.span_ns() for trial in trials], dtype=np.int64).reshape(len(trials), 2),
     )
 
 

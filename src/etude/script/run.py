@@ -13,6 +13,7 @@ from etude.engine import Engine
 from etude.errors import InputError, Interrupted, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
+from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.sitting import (
     Desk,
     EngineMaker,
@@ -101,8 +102,12 @@ def run_script(
     observe: Observer,
     make_engine: EngineMaker = Engine,
     command_line: Sequence[str] = (),
+    monitor: Monitoring | None = USUAL,
 ) -> Path:
-    """Run a script into a new results directory (default `etude-results/NAME-UTCTIME`); returns that directory.
+    """Run a script into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor beside it.
+
+    Returns:
+        That directory.
 
     Raises:
         EtudeError: as the classes of etude.errors say; what was measured is on disk.
@@ -117,7 +122,7 @@ def run_script(
     with sole_writer(path):
         if holds_results(path):
             raise already(path)
-        document = _new_document(asked, command_line)
+        document = _new_document(asked, command_line, monitor)
         _sit(asked, path, document, asked.state(), observe, make_engine, len(planned.tests) * planned.whole)
     return path
 
@@ -157,7 +162,7 @@ def resume_script(
     return path
 
 
-def _new_document(asked: Asked, command_line: Sequence[str]) -> dict[str, Any]:
+def _new_document(asked: Asked, command_line: Sequence[str], monitor: Monitoring | None) -> dict[str, Any]:
     program = asked.program
     plan = {
         "kind": "script",
@@ -170,7 +175,7 @@ def _new_document(asked: Asked, command_line: Sequence[str]) -> dict[str, Any]:
         "primary": "elapsed",
         "check_output": "first",
     }
-    return new_document(Path(program.path).stem, "run", command_line, plan, program.digest, [], {})
+    return new_document(Path(program.path).stem, "run", command_line, plan, program.digest, [], {}, monitor)
 
 
 def _sit(

@@ -13,6 +13,7 @@ from etude.report.page.answers import Answer, answers_of, headline
 from etude.report.page.expectations import Expectation, expectations_of
 from etude.report.page.explained import explanations
 from etude.report.page.gather import Gathered
+from etude.report.page.monitored import monitored_parts
 from etude.report.page.part import Part
 from etude.report.page.rawdata import anchor, raw_data, warning_anchor
 from etude.report.page.tables import (
@@ -97,6 +98,8 @@ class Content:
     """What stands behind each comparison, a sentence each."""
     parts: tuple[Part, ...] = ()
     """Of searches and surfaces."""
+    beside: tuple[Part, ...] = ()
+    """What ran beside the trials."""
 
 
 def content_of(
@@ -130,6 +133,7 @@ def content_of(
         data=raw_data(found),
         details=tuple(_details(found)),
         parts=tuple(parts),
+        beside=monitored_parts(found),
     )
 
 

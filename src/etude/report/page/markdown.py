@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from etude.report.page.answers import stopped
 from etude.report.page.content import Content
+from etude.report.page.part import Part
 from etude.report.page.tables import Table
 
 MOST_ROWS = 40
@@ -47,13 +48,7 @@ def _lines(c: Content) -> Iterator[str]:
         yield f"- **{escaped(answer.question)}**"
         yield from (f"  - {escaped(sentence)}" for sentence in answer.sentences)
     for part in c.parts:
-        yield from ("", f"### {escaped(part.heading)}", "")
-        for each in part.paragraphs:
-            yield f"- **{escaped(each.heading)}**"
-            yield from (f"  - {escaped(line)}" for line in each.lines)
-        for table in part.tables:
-            yield from ("", f"**{escaped(table.caption)}**", "")
-            yield from _table(table)
+        yield from _part(part)
     if c.expectations:
         yield from ("", "### Expectations", "")
         yield from _grid(("test", "purpose", "expected", "result", "met?"), 5, _expected(c))
@@ -67,10 +62,22 @@ def _lines(c: Content) -> Iterator[str]:
             yield from _table(table)
     yield from ("", "### Warnings", "")
     yield from _warnings(c)
+    for part in c.beside:
+        yield from _part(part)
     yield from (
         "",
         f"Made {escaped(c.made)} by Étude {escaped(c.version)} from {escaped(', '.join(c.labels))}.",
     )
+
+
+def _part(part: Part) -> Iterator[str]:
+    yield from ("", f"### {escaped(part.heading)}", "")
+    for each in part.paragraphs:
+        yield f"- **{escaped(each.heading)}**"
+        yield from (f"  - {escaped(line)}" for line in each.lines)
+    for table in part.tables:
+        yield from ("", f"**{escaped(table.caption)}**", "")
+        yield from _table(table)
 
 
 def _expected(c: Content) -> list[tuple[str, ...]]:

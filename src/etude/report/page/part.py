@@ -23,13 +23,15 @@ class Picture:
 
     caption: str
     figure: Figure
+    size: tuple[float, float] | None = None
+    """Width and height in inches; None: a column's width."""
 
     def source(self) -> str:
         """It as SVG, inside an address that loads nothing."""
         from etude.figures.save import render
         from etude.figures.style import Style
 
-        drawn, _ = render(self.figure, "svg", Style())
+        drawn, _ = render(self.figure, "svg", Style(*self.size) if self.size else Style())
         return f"data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"
 
 

@@ -54,6 +54,7 @@ KINDS: Mapping[str, str] = {
     "note": "something was left out on reading, or happened while measuring",
     "coarse-clock": "the step that values are counted in is as large as their spread",
     "outliers": "a few values lie far from the others",
+    "outlier-explained": "what the monitor saw during a trial that lies far from the others",
     "not-normal": "values are so skewed that the interval of the mean cannot be relied on",
     "set-aside": "trials were not kept, and not because they failed",
 }
@@ -84,6 +85,7 @@ RANKS: Mapping[str, int] = {
     "note": 50,
     "coarse-clock": 52,
     "outliers": 54,
+    "outlier-explained": 55,
     "not-normal": 56,
     "set-aside": 60,
 }

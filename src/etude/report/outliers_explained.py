@@ -1,0 +1,171 @@
+"""Why a trial is an outlier, as far as the monitor saw: its seconds beside those of the other trials of its test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from etude.errors import InputError
+from etude.report.beside import MESSAGES, OTHERS, WORST, Beside, Quantity, beside, cpus, every, load_monitors
+from etude.report.culprits import Culprit, culprits, exceeds
+from etude.report.subject import Subject
+from etude.report.text import quantity
+from etude.report.warnings import Warning
+from etude.report.warnings.warning import warning
+from etude.results.monitor import Monitor
+from etude.results.series import Floats
+
+MOST = 10
+"""So many outliers of a test are explained, the farthest."""
+FEWEST = 3
+"""Other trials that it takes to know what is usual."""
+NAMED = 3
+"""Processes, and further findings, of one trial."""
+LONGEST_TEXT = 100
+
+NOTHING = "nothing in the monitor's series explains it"
+
+
+def explained(subject: Subject, warnings: Sequence[Warning]) -> list[Warning]:
+    """A sentence for each trial that a warning calls an outlier; none where nothing was monitored."""
+    asked = [each for each in warnings if each.kind == "outliers"]
+    if not asked:
+        return []
+    try:
+        monitors = load_monitors(subject.directory, subject.experiment)
+    except InputError as error:
+        return [warning("note", "", "", f"{error}; outliers are not explained", "")]
+    if not monitors:
+        return []
+    everything = [*subject.tests, *subject.twins, *([subject.shell] if subject.shell else [])]
+    found: list[Warning] = []
+    for each in asked:
+        series = subject.test(each.test)
+        known = beside(series, everything, monitors)
+        found += _of_test(known, each)
+    return found
+
+
+def _of_test(known: Beside, outliers: Warning) -> Iterator[Warning]:
+    series = known.series
+    values = series.columns[outliers.metric].values
+    odd = np.isin(series.trials, outliers.trials) & series.kept & np.isfinite(values)
+    usual = np.flatnonzero(series.kept & np.isfinite(values) & ~odd)
+    median = float(np.median(values[usual])) if usual.size else 0.0
+    farthest = sorted(np.flatnonzero(odd).tolist(), key=lambda place: -abs(values[place] - median))
+    for place in sorted(farthest[:MOST]):
+        if known.monitor(place) is None:
+            continue
+        text, advice = _why(known, place, usual.tolist())
+        number = int(series.trials[place])
+        unit = series.columns[outliers.metric].unit
+        size = f"{quantity(float(values[place]), unit)}, median {quantity(median, unit)}"
+        yield warning(
+            "outlier-explained", series.test, "", f"trial {number} ({size}): {text}", advice, [number]
+        )
+    if len(farthest) > MOST:
+        rest = [int(series.trials[place]) for place in sorted(farthest[MOST:])]
+        text = f"{len(rest)} outliers that lie less far were not looked at in the monitor's series"
+        yield warning("outlier-explained", series.test, "", text, "", rest)
+
+
+def _why(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str]:
+    """What was unusual beside a trial, and what helps."""
+    monitor, span = known.monitor(place), known.span(place)
+    assert monitor is not None
+    if span is None or not any(np.isfinite(values[place]) for what, values in known.values.items()):
+        return "the monitor has no reading of it", ""
+    if span[1] <= monitor.edges_ns[0] or span[0] >= monitor.edges_ns[-1]:
+        return "the monitor has no reading of it", ""
+    usual = [other for other in usual if known.span(other) is not None and known.monitor(other) is not None]
+    if len(usual) < FEWEST:
+        return "too few other trials were read to tell what is usual", ""
+    interval = every(monitor.every_s)
+    coarse = known.is_coarse(place)
+    named = culprits(known, place, usual)
+    told = [_words(what, known, place, usual, named) for what in _unusual(known, place, usual)]
+    if not told:
+        if coarse:
+            text = (
+                f"{NOTHING}; it is shorter than the {interval} between readings, which are too coarse for it"
+            )
+            return text, "measure with --monitor 100ms or less, or make a trial longer"
+        return NOTHING, ""
+    more = f"; and {len(told) - NAMED - 1} more" if len(told) > NAMED + 1 else ""
+    text = f"{'; '.join(told[: NAMED + 1])}{more}"
+    if coarse:
+        text = f"in the {interval} around it (it is shorter than the time between readings) {text}"
+    names = [each.name for each in named[:NAMED]]
+    return text, f"keep {_listed(names)} away while you measure" if names else ""
+
+
+def _unusual(known: Beside, place: int, usual: Sequence[int]) -> Iterator[Quantity]:
+    """What was read beside this trial and not beside the others."""
+    for what, values in known.values.items():
+        others = values[np.array(usual)]
+        others = others[np.isfinite(others)]
+        sign = -1.0 if what.falls else 1.0
+        if others.size < FEWEST:
+            continue
+        matters = max(what.matters, what.share * abs(float(np.median(others))))
+        if exceeds(sign * float(values[place]), (sign * others).tolist(), matters):
+            yield what
+
+
+def _words(what: Quantity, known: Beside, place: int, usual: Sequence[int], named: Sequence[Culprit]) -> str:
+    value = float(known.values[what][place])
+    usually = what.show(_median(known.values[what], usual))
+    if what is MESSAGES:
+        return _message(known, place)
+    if what is not OTHERS:
+        return f"{what.words} {what.show(value)} (usually {usually})"
+    seconds = "" if known.is_coarse(place) else " in these seconds"
+    text = f"{what.words} {what.show(value)}{seconds} (usually {usually.removesuffix(' CPUs')})"
+    return f"{text}: {_named(known, place, usual, named)}"
+
+
+def _named(known: Beside, place: int, usual: Sequence[int], named: Sequence[Culprit]) -> str:
+    """Who used the CPUs."""
+    users = [each for each in named if each.cpus >= 0.05]
+    told = [_culprit(each) for each in users[:NAMED]]
+    if len(users) > NAMED:
+        told.append(f"and {len(users) - NAMED} more")
+    gone = [_unseen(known, other) for other in (place, *usual)]
+    if exceeds(gone[0], gone[1:], 0.1):
+        told.append(f"processes that had ended before they were seen {cpus(gone[0])}")
+    return ", ".join(told) or "none of the processes that were listed"
+
+
+def _culprit(each: Culprit) -> str:
+    count = len(each.pids)
+    which = f"pid {each.pids[0]}" if count == 1 else f"{count} processes, such as pid {each.pids[0]}"
+    return f"{each.name} {cpus(each.cpus)} ({which})"
+
+
+def _unseen(known: Beside, place: int) -> float:
+    """CPUs that processes used which were not there any more when they were looked for."""
+    monitor, span = known.monitor(place), known.span(place)
+    if monitor is None or span is None:
+        return 0.0
+    low, high = np.array([span[0]]), np.array([span[1]])
+    return float(np.nan_to_num(monitor.mean(monitor.unseen_s / monitor.lengths_s, low, high)[0]))
+
+
+def _message(known: Beside, place: int) -> str:
+    monitor, span = known.monitor(place), known.span(place)
+    assert isinstance(monitor, Monitor)
+    assert span is not None
+    found = [m for m in monitor.messages if m.level <= WORST and span[0] <= m.ns <= span[1]]
+    text = " ".join(found[0].text.split())
+    text = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+    more = f", and {len(found) - 1} messages more" if len(found) > 1 else ""
+    return f'the kernel said "{text}"{more}'
+
+
+def _median(values: Floats, usual: Sequence[int]) -> float:
+    return float(np.nanmedian(values[np.array(usual)]))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
