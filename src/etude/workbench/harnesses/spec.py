@@ -21,7 +21,7 @@ from etude.workbench.bench import Bench
 from etude.workbench.generator import Generator
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.command import CommandBench, Commands
-from etude.workbench.harnesses.located import Section, document
+from etude.located import Section, document
 from etude.workbench.harnesses.readers import (
     FIGURES,
     TOOLS,
