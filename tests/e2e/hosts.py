@@ -57,7 +57,10 @@ class Machine:
         """Start a program in its network; it is ended with the lab."""
         self.extra.append(
             subprocess.Popen(
-                self.words(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+                self.words(*words),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
         )
         return self.extra[-1]
@@ -114,7 +117,9 @@ class Machine:
             "silence": '"3 s"',
             "connect_timeout": '"3 s"',
         } | changes
-        return "\n".join([f"[hosts.{self.name}]", *(f"{key} = {value}" for key, value in keys.items())]) + "\n"
+        return (
+            "\n".join([f"[hosts.{self.name}]", *(f"{key} = {value}" for key, value in keys.items())]) + "\n"
+        )
 
 
 @dataclass(frozen=True)
@@ -135,9 +140,7 @@ class Lab:
 
     def left(self) -> list[str]:
         """What stands in the working directories of all machines."""
-        return sorted(
-            str(path) for m in self.machines.values() for path in (m.directory / "work").iterdir()
-        )
+        return sorted(str(path) for m in self.machines.values() for path in (m.directory / "work").iterdir())
 
 
 @contextmanager
@@ -160,7 +163,9 @@ def laboratory(directory: Path, names: Sequence[str] = ("server", "client1", "cl
         for index, machine in enumerate(machines.values()):
             veth = f"ev{number}{index}"[-15:]
             _run("ip", "netns", "add", machine.namespace)
-            _run("ip", "link", "add", veth, "type", "veth", "peer", "name", "eth0", "netns", machine.namespace)
+            _run(
+                "ip", "link", "add", veth, "type", "veth", "peer", "name", "eth0", "netns", machine.namespace
+            )
             _run("ip", "link", "set", veth, "master", bridge, "up")
             _run("ip", "-n", machine.namespace, "addr", "add", f"{machine.address}/24", "dev", "eth0")
             _run("ip", "-n", machine.namespace, "link", "set", "lo", "up")

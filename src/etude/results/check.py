@@ -37,6 +37,8 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "windows": (list, _NONE),
     "notes": (list,),
     "rows": (_COUNT,),
+    "offset_ns": (_COUNT,),
+    "offset_error_ns": (_COUNT,),
 }
 _MOST = 2**63 - 1
 _NUMBERS = (float, int)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +65,12 @@ class Host:
         Raises:
             MachineRefuses: why that cannot be; EngineLost: it can, but what was there before is gone. That is said once.
         """
-        if self._link is not None and self._link.is_up() and self._engine is not None and self._engine.fileno() >= 0:
+        if (
+            self._link is not None
+            and self._link.is_up()
+            and self._engine is not None
+            and self._engine.fileno() >= 0
+        ):
             return
         again = self._link is not None
         self.close()
@@ -113,9 +117,7 @@ class Host:
         Raises:
             EngineLost: it does not answer.
         """
-        answer = self.engine.ask(
-            "processes", within_s=self.entry.silence_s, names=list(self.entry.measure)
-        )
+        answer = self.engine.ask("processes", within_s=self.entry.silence_s, names=list(self.entry.measure))
         return processes_of(answer["processes"])
 
     def copy_there(self, source: str, target: str) -> None:
@@ -245,8 +247,3 @@ def _parts(data: bytes, count: int) -> list[bytes | None]:
         parts.append(None if length is None else rest[:length])
         data = rest if length is None else rest[length:]
     return parts
-
-
-def variables_of(scope: Mapping[str, str]) -> dict[str, str]:
-    """Of a script's environment what means something on another machine: all but where programs are here."""
-    return {name: text for name, text in scope.items() if name not in ("PATH", "APLIB")}

@@ -15,6 +15,7 @@ from etude.located import Section, document
 LOCAL = "local"
 """The machine that Étude runs on, among the names of hosts."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+"""As `etude.script.arguments` reads it behind an @."""
 CONNECT_S, SILENCE_S = 10.0, 15.0
 _KEYS = (
     *("address", "user", "port", "identity", "known_hosts", "options", "connect_timeout", "silence"),
@@ -74,7 +75,9 @@ def _entry(name: str, hosts: Section) -> Entry:
     table.only(_KEYS)
     address = table.text_at("address")
     if not address or address.startswith("-") or re.search(r"[\s\x00@/]", address):
-        table.fail("address", f"{table.named('address')} is {address!r}: expected a name or a number of a host")
+        table.fail(
+            "address", f"{table.named('address')} is {address!r}: expected a name or a number of a host"
+        )
     return Entry(
         name,
         address,
@@ -141,7 +144,9 @@ def _options(table: Section) -> tuple[str, ...]:
     options = _texts(table, "options")
     for option in options:
         if not re.fullmatch(r"[A-Za-z]+=[^\x00\n]*", option):
-            table.fail("options", f"{table.named('options')}: {option!r}: expected NAME=VALUE, as ssh -o takes it")
+            table.fail(
+                "options", f"{table.named('options')}: {option!r}: expected NAME=VALUE, as ssh -o takes it"
+            )
     return options
 
 
@@ -149,7 +154,10 @@ def _processes(table: Section) -> tuple[str, ...]:
     names = _texts(table, "measure")
     for name in names:
         if not _PROCESS.fullmatch(name):
-            table.fail("measure", f"{table.named('measure')}: {name!r}: expected the name of a process, without a path")
+            table.fail(
+                "measure",
+                f"{table.named('measure')}: {name!r}: expected the name of a process, without a path",
+            )
     return tuple(dict.fromkeys(names))
 
 
@@ -157,5 +165,5 @@ def _environment(table: Section) -> Mapping[str, str]:
     section = table.section("environment")
     for name, value in section.values.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not isinstance(value, str) or "\0" in value:
-            section.fail(name, f"{section.named(name)} is {value!r}: expected NAME = \"a text\"")
+            section.fail(name, f'{section.named(name)} is {value!r}: expected NAME = "a text"')
     return dict(section.values)

@@ -41,7 +41,9 @@ class Link:
         self._said = ""
         # A control socket's path may have 104 bytes, and ssh appends some 17 while it makes it.
         self._private = Path(tempfile.mkdtemp(prefix="etude-", dir="/tmp"))
-        self._errors = os.open(self._private / "said", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._errors = os.open(
+            self._private / "said", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
         try:
             words = self._ssh("ControlMaster=yes", "ControlPersist=no", command=command(entry.directory))
             self._pid, self._requests, self._answers = start(words, self._errors)
@@ -163,7 +165,9 @@ class Link:
         except subprocess.TimeoutExpired:
             raise MachineRefuses(f"{self.entry.shown}: {words[0]} took longer than {within_s:g} s") from None
         except OSError as error:
-            raise MachineRefuses(f"{words[0]}: cannot be run: {error.strerror}; install openssh-client") from None
+            raise MachineRefuses(
+                f"{words[0]}: cannot be run: {error.strerror}; install openssh-client"
+            ) from None
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise MachineRefuses(
@@ -179,7 +183,18 @@ class Link:
     def _ssh(self, *options: str, command: str) -> list[str]:
         port = ["-p", str(self.entry.port)] if self.entry.port else []
         user = ["-l", self.entry.user] if self.entry.user else []
-        return ["ssh", "-T", "-e", "none", *self._options(*options), *port, *user, "--", self.entry.address, command]
+        return [
+            "ssh",
+            "-T",
+            "-e",
+            "none",
+            *self._options(*options),
+            *port,
+            *user,
+            "--",
+            self.entry.address,
+            command,
+        ]
 
     def _options(self, *more: str) -> list[str]:
         entry = self.entry

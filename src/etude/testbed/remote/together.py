@@ -92,7 +92,8 @@ class _Trial:
     def _hear(self) -> None:
         """Sleep until somebody has said something, and take it."""
         poll = select.poll()
-        speakers: dict[int, Part | Beside] = {p.engine.fileno(): p for p in (*self._waiting(), *self.beside)}
+        everybody: list[Part | Beside] = [*self._waiting(), *self.beside]
+        speakers = {one.engine.fileno(): one for one in everybody}
         signals = self.interrupts.fd if self.interrupts is not None else None
         for descriptor in (*speakers, *([signals] if signals is not None else [])):
             poll.register(descriptor, select.POLLIN)
@@ -106,8 +107,9 @@ class _Trial:
             except EngineLost as error:
                 self._lose(speaker, str(error))
                 continue
-            for answer in answers if isinstance(speaker, Part) else ():
-                self._take(speaker, answer)
+            if isinstance(speaker, Part):
+                for answer in answers:
+                    self._take(speaker, answer)
 
     def _take(self, part: Part, answer: dict[str, Any]) -> None:
         if answer.get("id") != part.number:
@@ -158,7 +160,9 @@ class _Trial:
             self._cancel(f"{names}: {self.late}")
             return
         self.ended.lost += [part.name for part in self._waiting()]
-        self.ended.why = self.ended.why or f"{names}: no answer {MARGIN_S:g} s after its workers should have ended"
+        self.ended.why = (
+            self.ended.why or f"{names}: no answer {MARGIN_S:g} s after its workers should have ended"
+        )
 
     def _cancel(self, why: str | None) -> None:
         """End what is still under way, which is given its grace."""

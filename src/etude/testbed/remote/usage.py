@@ -21,10 +21,7 @@ class Process(NamedTuple):
 
 def processes_of(answer: Iterable[Mapping[str, Any]]) -> list[Process]:
     """From the engine's answer."""
-    return [
-        Process(p["pid"], p["name"], p["began"], p["cpu_ns"], dict(p["threads"]))
-        for p in answer
-    ]
+    return [Process(p["pid"], p["name"], p["began"], p["cpu_ns"], dict(p["threads"])) for p in answer]
 
 
 def used_ns(before: Sequence[Process], after: Sequence[Process]) -> int:
@@ -64,4 +61,6 @@ def metrics(
 
 
 def _is_called(process: Process, name: str) -> bool:
-    return process.name == name or (len(name.encode()) > NAME_BYTES and process.name.encode() == name.encode()[:15])
+    return process.name == name or (
+        len(name.encode()) > NAME_BYTES and process.name.encode() == name.encode()[:15]
+    )
