@@ -28,7 +28,7 @@ def _run(*words: str, check: bool = True) -> str:
 
 @dataclass
 class Machine:
-    """One of them. `directory` holds what it keeps of its own; `path` is put before the PATH of what ssh starts there."""
+    """One of them. `directory` holds what it keeps of its own."""
 
     name: str
     address: str
@@ -46,7 +46,8 @@ class Machine:
         self.sshd = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
         until = time.monotonic() + 10
         while f":{self.port} " not in _run(*self.words("ss", "-ltn")):
-            assert self.sshd.poll() is None and time.monotonic() < until, log.read_text()
+            assert self.sshd.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
             time.sleep(0.02)
 
     def words(self, *words: str) -> list[str]:

@@ -11,7 +11,7 @@ const NAME_BYTES: usize = 15;
 /// /proc counts in ticks of 10 ms on every machine that this runs on (USER_HZ).
 const TICK_NS: u64 = 10_000_000;
 
-/// Those that have one of `names`, in the order of their numbers. Who ends meanwhile may be missing.
+/// Those that have one of `names` and live, in the order of their numbers. Who ends meanwhile may be missing.
 pub(crate) fn named(names: &[String], proc: &Path) -> Vec<Process> {
     let Ok(entries) = fs::read_dir(proc) else {
         return Vec::new();
@@ -35,12 +35,15 @@ fn process(pid: i32, names: &[String], proc: &Path) -> Option<Process> {
     Some(Process { threads: tasks.filter_map(thread).collect(), ..process })
 }
 
-/// /proc/PID/stat without its threads; None if it is none. The name may hold blanks and brackets: the last one ends it.
+/// /proc/PID/stat without its threads; None if it is none, or of one that has ended. The name may hold blanks and brackets: the last one ends it.
 fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     let begin = stat.iter().position(|&byte| byte == b'(')? + 1;
     let end = stat.iter().rposition(|&byte| byte == b')').filter(|&end| end >= begin)?;
     let rest = String::from_utf8_lossy(&stat[end + 1..]);
     let words: Vec<&str> = rest.split_ascii_whitespace().collect();
+    if matches!(words.first(), Some(&("Z" | "X"))) {
+        return None;
+    }
     let number = |at: usize| words.get(at)?.parse::<u64>().ok();
     Some(Process {
         pid,
@@ -64,6 +67,11 @@ mod tests {
         let stat = b"7 (a) b (c) S 1 7 7 0 -1 0 0 0 0 0 3 4 0 0 20 0 1 0 99 0 0";
         let process = parse(7, stat).expect("a process");
         assert_eq!((process.name.as_str(), process.began, process.cpu_ns), ("a) b (c", 99, 70_000_000));
+    }
+
+    #[test]
+    fn a_zombie_has_ended() {
+        assert_eq!(parse(7, b"7 (a) Z 1 7 7 0 -1 0 0 0 0 0 3 4 0 0 20 0 1 0 99 0 0"), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ from etude.script.library import search_path
 from etude.script.measuring import Measuring
 from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
-from etude.script.remote import Remote, Trial
+from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import Running, Scope, State
@@ -258,7 +258,10 @@ class ScriptBench:
         self._warn_of_windows(test, taken)
         logs = list(map(read_log, crew.logs))
         lines, others = rows_of(rows, logs, printed, taken, list(words), notes)
-        test.rows += [row | trial.places[row["worker"]] for row in lines] if trial.places else lines
+        if trial.places:
+            lines = [row | trial.places[row["worker"]] for row in lines]
+            lines[0]["metrics"] |= {"start_spread": start_spread(lines, len(crew.numbers))}
+        test.rows += lines
         test.blocks += [*blocks, *others]
         note_data(test.cache, test.data, Path(crew.directory))
         failed = f"test {test.name!r}, trial {test.trial}: {trial.why}" if trial.why else None

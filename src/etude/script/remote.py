@@ -17,7 +17,7 @@ from etude.testbed.remote import usage
 from etude.testbed.remote.clock import Offset
 from etude.testbed.remote.host import Host
 from etude.testbed.remote.hosts import LOCAL, read_hosts
-from etude.testbed.remote.together import Beside, Part, run_together, start_spread_s
+from etude.testbed.remote.together import Beside, Part, run_together
 
 CAPTURE_BYTES = 4 << 20
 """What is kept of the end of each stream of what runs on another host."""
@@ -203,8 +203,6 @@ class Remote:
             row["metrics"] = {n: v for n, v in row["metrics"].items() if metric_kind(n, v[1]).join != "first"}
         metrics = trial.rows[0]["metrics"]
         metrics |= shared
-        spread = start_spread_s(parts)
-        metrics["start_spread"] = [None, "s", "not all started"] if spread is None else [spread, "s"]
         for host in measured:
             if host.name in after:
                 names = host.entry.measure
@@ -238,6 +236,17 @@ class Remote:
         with ThreadPoolExecutor(max(1, len(self._hosts))) as pool:
             list(pool.map(Host.close, self._hosts.values()))
         self._hosts, self._path = {}, ""
+
+
+def start_spread(rows: Sequence[Mapping[str, Any]], workers: int) -> list[Any]:
+    """The metric: from the first worker's start to the last one's on our clock, s, of the first that each measured."""
+    starts: dict[int, int] = {}
+    for row in rows:
+        if row["start_ns"] is not None:
+            starts.setdefault(row["worker"], row["start_ns"] - row["offset_ns"])
+    if len(starts) < workers:
+        return [None, "s", "not all workers started"]
+    return [(max(starts.values()) - min(starts.values())) / 1e9, "s"]
 
 
 def _described(host: Host) -> dict[str, Any]:

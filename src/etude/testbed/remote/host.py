@@ -63,7 +63,7 @@ class Host:
         """Connect, copy the engine and start it, unless all that stands.
 
         Raises:
-            MachineRefuses: why that cannot be; EngineLost: it can, but what was there before is gone. That is said once.
+            MachineRefuses: why that cannot be; EngineLost: it can, but what was there is gone: said once.
         """
         if (
             self._link is not None

@@ -1,9 +1,9 @@
 """What runs on another machine as long as we are connected to it: it makes our directory there, and removes it.
 
-It is a script for /bin/sh, which reads its standard input to the end. That comes when we close the connection, and also
-when we are killed or the connection breaks: nothing of ours stays, whatever happens here. What stays if the keeper itself
-is killed, or the machine restarts, is found by the next one and removed: a directory belongs to a keeper that lives if
-the process that it names has begun when it says, in this boot.
+It is a script for /bin/sh, which reads its standard input to the end. That comes when we close the connection, and
+also when we are killed or the connection breaks: nothing of ours stays, whatever happens here. What stays if the keeper
+itself is killed, or the machine restarts, is found by the next one and removed: a directory belongs to a keeper that
+lives if the process that it names has begun when it says, in this boot.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One trial on several hosts: all their workers stand ready, then all start at one instant.
 
-Each host's engine says when its workers stand at its barrier. Once all have said so, each is told one instant, on its own
-clock. The same happens again each time that all meet at a barrier inside the workers (docs/formats.md).
+Each host's engine says when its workers stand at its barrier. Once all have said so, each is told one instant, on its
+own clock. The same happens again each time that all meet at a barrier inside the workers (docs/formats.md).
 """
 
 from __future__ import annotations
@@ -189,12 +189,3 @@ def run_together(
     A host that goes away, or does not answer in time, ends the trial: the others' workers are ended, too.
     """
     return _Trial(parts, beside, interrupts, clock).run()
-
-
-def start_spread_s(parts: Sequence[Part]) -> float | None:
-    """From the first worker's start to the last one's, s, on our clock; None if not all have started."""
-    rows = [(part, row) for part in parts for row in part.rows or ()]
-    starts = [part.offset.ours(row["start_ns"]) for part, row in rows if row["start_ns"] is not None]
-    if not starts or len(starts) < len(rows) or any(part.rows is None for part in parts):
-        return None
-    return (max(starts) - min(starts)) / 1e9
