@@ -81,7 +81,22 @@ class Machine:
     def signal_all(self, number: int) -> None:
         """Send a signal to its sshd and to all sessions: to the sshd's own processes only."""
         assert self.sshd is not None
-        for pid in [self.sshd.pid, *self.sessions()]:
+        self.signal_sessions(number)
+        os.kill(self.sshd.pid, number)
+
+    def inside(self, *words: str) -> None:
+        """Run a command among its mounts, which are its own."""
+        assert self.sshd is not None
+        _run("nsenter", "-m", "-t", str(self.sshd.pid), *words)
+
+    def seen(self, path: Path) -> list[str]:
+        """The names in a directory as it sees it."""
+        assert self.sshd is not None
+        return sorted(os.listdir(f"/proc/{self.sshd.pid}/root{path}"))
+
+    def signal_sessions(self, number: int) -> None:
+        """Send a signal to all processes of its sshd that serve a connection."""
+        for pid in self.sessions():
             with suppress(OSError):
                 if "sshd" in Path(f"/proc/{pid}/comm").read_text():
                     os.kill(pid, number)

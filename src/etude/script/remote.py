@@ -27,7 +27,7 @@ _PEAKS = ("tree_peak_memory",)
 
 @dataclass
 class Trial:
-    """What an EXEC on several hosts gave: rows in the order of its workers, where each ran, why it failed as a whole."""
+    """What an EXEC on hosts gave: rows in the order of its workers, where each ran, why it failed as a whole."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     places: list[dict[str, Any]] = field(default_factory=list)
