@@ -17,6 +17,8 @@ import pytest
 from hosts import Lab, laboratory
 from real import ETUDE, etude, experiment, lines, one_line
 
+from etude.testbed.remote.hosts import read_hosts
+
 pytestmark = [
     pytest.mark.serial,
     pytest.mark.needs_root,
@@ -222,6 +224,36 @@ def test_a_host_that_goes_away_fails_the_trial_with_its_reason(lab: Lab, who: st
     nothing_left(lab)
 
 
+def test_a_host_that_restarts_fails_the_next_trial_as_well_and_says_so(lab: Lab) -> None:
+    """It only seems to: another boot id lies over its own."""
+    lab.write("client1")
+    flag, once = lab.directory / "under-way", lab.directory / "once"
+    flag.unlink(missing_ok=True)
+    write(
+        lab,
+        f"HOSTS hosts.toml\nTEST t 1 MAX=3\n"
+        f"  EXEC @client1 sh -c 'touch {flag}; [ -e {once} ] || exec sleep 1000'\nDONE\n",
+    )
+    results = out(lab)
+    run = started(lab, results)
+    await_file(flag)
+    once.touch()
+    boot = lab.directory / "boot_id"
+    boot.write_text("11111111-2222-3333-4444-555555555555\n")
+    machine, place = lab["client1"], "/proc/sys/kernel/random/boot_id"
+    machine.inside("mount", "--bind", str(boot), place)
+    try:
+        machine.signal_sessions(signal.SIGKILL)
+        _, said = run.communicate(timeout=90)
+    finally:
+        machine.inside("umount", place)
+    assert "trial 1: host client1" in said
+    assert "trial 2: host client1" in said
+    assert "has restarted: what was set up there is gone" in said
+    last = lines(results, "t")[-1]
+    assert (last["trial"], last["kept"], last["boot_id"]) == (3, True, boot.read_text().strip())
+
+
 def lines_when_there(path: Path, count: int) -> list[dict[str, Any]]:
     until = time.monotonic() + 60
     while not path.exists() or len(path.read_text().splitlines()) < count:
@@ -297,7 +329,7 @@ def test_a_barrier_that_one_host_never_reaches_ends_the_trial(lab: Lab) -> None:
         "  EXEC @client1,client2 sh -c '[ $APHOST = client1 ] && exit 0; aptime --barrier true'\nDONE\n",
     )
     done = etude("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
-    assert "the workers on client1 ended before all had reached the barrier" in done.stderr
+    assert "a worker on client1 ended before all had reached the barrier" in done.stderr
 
 
 def test_a_killed_etude_leaves_nothing_on_the_hosts(lab: Lab) -> None:
@@ -311,6 +343,41 @@ def test_a_killed_etude_leaves_nothing_on_the_hosts(lab: Lab) -> None:
     run.kill()
     run.communicate()
     nothing_left(lab)
+
+
+def test_an_interrupted_run_cleans_up_there_and_can_be_gone_on_with(lab: Lab) -> None:
+    lab.write(measure='["sshd"]')
+    flag, once = lab.directory / "under-way", lab.directory / "cleaned"
+    for path in (flag, once):
+        path.unlink(missing_ok=True)
+    write(
+        lab,
+        f"HOSTS hosts.toml\nTEST t 2\n  EXEC @client1,local sh -c 'touch {flag}; [ -e {once} ] || exec sleep 1000'\n"
+        f"  CLEANUP @client1 touch {once}\nDONE\n",
+    )
+    results = out(lab)
+    run = started(lab, results)
+    await_file(flag)
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 130, said
+    assert once.exists()
+    assert [row["why"] for row in lines(results, "t")] == ["cancelled", "cancelled"]
+    nothing_left(lab)
+    etude("run", "--resume", str(results), cwd=lab.directory)
+    assert [row["kept"] for row in lines(results, "t")] == [False, False, True, True, True, True]
+    assert experiment(results)["sittings"][1]["hosts"]["client1"]["name"] == "client1"
+
+
+def test_what_is_measured_of_a_host_needs_no_workers_there(lab: Lab, server: subprocess.Popen[bytes]) -> None:
+    lab.write("server", measure='["echod", "none"]')
+    write(lab, f"HOSTS hosts.toml\nTEST t 2\n  EXEC {client(lab, 3)}\nDONE\n")
+    results = out(lab)
+    etude("run", "script.ap", "-o", str(results), cwd=lab.directory)
+    for row in lines(results, "t"):
+        assert row["host"] == os.uname().nodename
+        assert row["metrics"]["server.echod.cpu"][0] > 0
+        assert row["metrics"]["server.none.cpu"] == [None, "s", "no process of that name on server"]
 
 
 def test_what_a_killed_keeper_left_is_removed_by_the_next_run(lab: Lab) -> None:
@@ -440,3 +507,25 @@ def test_a_hosts_file_with_errors_is_refused_before_anything_runs(lab: Lab) -> N
     write(lab, "HOSTS hosts.toml\nTEST t 1\n  EXEC @client3 true\nDONE\n")
     done = etude("run", "--check", "script.ap", cwd=lab.directory, check=3)
     assert "script.ap:3: no host 'client3'; there are: client1, client2, local, server" in done.stderr
+
+
+def test_the_page_of_other_hosts_runs_as_it_is_printed(lab: Lab) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "remote.md").read_text()
+    (text,) = re.findall(r"^```ap\n# clients.ap\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lab.write()
+    (lab.directory / "clients.ap").write_text(text)
+    (command,) = re.findall(r"^    \$ etude (.*)$", page, re.MULTILINE)
+    etude(*command.split(), cwd=lab.directory)
+    results = lab.directory / "results"
+    assert [row["host"] for row in lines(results, "clients")] == ["client1"] * 2 + ["client2"] * 2 + (
+        ["client1"] * 2 + ["client2"] * 2
+    ) * 2
+    assert (results / "clients" / "logs" / "0003-client1-trial").read_text() == "3\n"
+
+
+def test_the_hosts_file_of_the_page_is_one(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "remote.md").read_text()
+    (text,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "hosts.toml").write_text(text)
+    (tmp_path / "lab-key").touch()
+    assert list(read_hosts(tmp_path / "hosts.toml")) == ["server", "client1"]

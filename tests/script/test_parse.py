@@ -273,6 +273,9 @@ WRONG = [
     ("TEST %FS% 10\n", 1, "TEST %FS% 10", "TEST is never closed; expected DONE before the end"),
     # CACHE and METRIC
     ("TEST a 1\nBOOT\nDONE", 2, "", "expected an entry of the boot loader behind BOOT"),
+    ("TEST a 1\nTIMEOUT\nDONE", 2, "", "expected a duration behind TIMEOUT"),
+    ("HOSTS\n", 1, "", "expected the name of a hosts file behind HOSTS"),
+    ("COPY\n", 1, "", "expected what to copy, and where to behind COPY"),
     ("TEST a 1\nCACHE remount\nDONE", 2, "", "CACHE: expected the data set whose file system is mounted"),
     ("TEST a 1\nCACHE\nDONE", 2, "", "CACHE: expected one of none, warm, chill, drop, remount"),
     ("TEST a 1\nCACHE cold\nDONE", 2, "cold", "reboot, reboot+chill, found 'cold'"),

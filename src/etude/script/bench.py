@@ -227,17 +227,17 @@ class ScriptBench:
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
         placed = parse_placed(line)
         crew = Crew(placed.hosts or (LOCAL,), test.threads, self._directory(test))
-        try:
-            self._cool(test)
-            offsets = self._remote.prepare(crew.hosts)
-        except MachineRefuses as error:
-            return f"test {test.name!r}, trial {test.trial}: {error}"
         crew.open()
         words = command_words(placed.line)
         shared = Shared(
             words, test.timeout_s, group_name(test.name), self._counters, self._variables(scope, "EXEC", test)
         )
-        launches = {host: self._launch(crew, host, shared, scope, test) for host in crew.hosts}
+        try:
+            self._cool(test)
+            offsets = self._remote.prepare(crew.hosts)
+            launches = {host: self._launch(crew, host, shared, scope, test) for host in crew.hosts}
+        except MachineRefuses as error:
+            return f"test {test.name!r}, trial {test.trial}: {error}"
         trial = Trial()
 
         def run(launch: Launch) -> list[dict[str, Any]]:

@@ -66,7 +66,6 @@ class Crew:
             counters=shared.counters,
             capture_bytes=CAPTURE_BYTES if away else 4096,
             barrier="inside",
-            release="own" if tuple(self.hosts) == (LOCAL,) else "told",
         )
 
     def _worker(self, number: int, shared: Shared, away: str) -> Worker:

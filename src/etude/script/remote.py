@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +144,18 @@ class Remote:
 
     def run(self, launches: Mapping[str, Launch], offsets: Mapping[str, Offset]) -> Trial:
         """One trial: on each of the hosts a launch, all at one instant; named processes read before and after."""
-        parts = [Part(name, self._engine(name), launch, offsets[name]) for name, launch in launches.items()]
-        measured = [host for host in self._hosts.values() if host.entry.measure]
-        beside = [Beside(host.name, host.engine) for host in measured if host.name not in launches]
         trial = Trial()
+        measured = [host for host in self._hosts.values() if host.entry.measure]
+        try:
+            parts = [
+                Part(name, self._engine(name), replace(launch, release="told"), offsets[name])
+                for name, launch in launches.items()
+            ]
+            beside = [Beside(host.name, host.engine) for host in measured if host.name not in launches]
+        except MachineRefuses as error:  # it went away since its clock was read
+            trial.why = str(error)
+            trial.rows = [_lost_row(trial.why) for launch in launches.values() for _ in launch.workers]
+            return trial
         before = {host.name: self._read(host, trial) for host in measured}
         ended = run_together(parts, beside, self._desk.watch)
         trial.why = trial.why or ended.why

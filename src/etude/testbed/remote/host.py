@@ -127,7 +127,11 @@ class Host:
             MachineRefuses: it cannot be.
         """
         link = self._connected()
-        link.copy([source], link.there(target), within_s=_transfer_s(_size(Path(source)), self.entry))
+        link.copy(
+            [os.path.abspath(source)],
+            link.there(target),
+            within_s=_transfer_s(_size(Path(source)), self.entry),
+        )
 
     def copy_back(self, source: str, target: Path) -> None:
         """Copy a file or directory of the host; a relative source is in our directory there.
@@ -139,7 +143,7 @@ class Host:
         there = shlex.quote(os.path.join(link.facts.directory, source))
         size = link.run(f"du -sk -- {there} | cut -f 1").strip()
         kib = int(size) if size.isdigit() else 0
-        link.copy([link.there(source)], str(target), within_s=_transfer_s(kib * 1024, self.entry))
+        link.copy([link.there(source)], os.path.abspath(target), within_s=_transfer_s(kib * 1024, self.entry))
 
     def take(self, names: list[str]) -> list[bytes | None]:
         """What stands in files of our directory there, which are then removed; None for those that are not there.

@@ -31,7 +31,7 @@ dir=${base%/}/PREFIX$$-$(began $$)
 why=$(mkdir "$dir" 2>&1) || fail "nothing can be made in $base: ${why##*: }"
 trap 'rm -rf "$dir" || { sleep 1; rm -rf "$dir"; }' EXIT
 trap : HUP INT TERM PIPE
-why=$( { printf '%s %s %s\n' $$ "$(began $$)" "$boot" >"$dir/keeper"; } 2>&1) && [ -s "$dir/keeper" ] ||
+why=$(printf '%s %s %s\n' $$ "$(began $$)" "$boot" | { cat >"$dir/keeper"; } 2>&1) && [ -s "$dir/keeper" ] ||
     fail "nothing can be written in $base: ${why##*: }"
 printf '#!/bin/sh\nexec "%s/etude-engine" measure "$@"\n' "$dir" >"$dir/aptime" && chmod 700 "$dir/aptime"
 printf '%s\n' "directory $dir" "machine $(uname -m)" "system $(uname -s)" "release $(uname -r)" "boot $boot"

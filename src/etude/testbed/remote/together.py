@@ -125,9 +125,11 @@ class _Trial:
         standing = [part for part in waiting if part.ready]
         if not standing or self.cancelled:
             return
-        over = [part.name for part in self.parts if part.rows is not None]
-        if over:
-            self._cancel(f"the workers on {over[0]} ended before all had reached the barrier")
+        over = next((part for part in self.parts if part.rows is not None), None)
+        if over is not None:
+            errors = [row["error"] for row in over.rows or () if row["error"]]
+            how = f"was not started: {errors[0]}" if errors else "ended before all had reached the barrier"
+            self._cancel(f"a worker on {over.name} {how}")
         elif len(standing) == len(waiting):
             self._release(standing)
 
