@@ -232,7 +232,7 @@ def test_a_host_that_restarts_fails_the_next_trial_as_well_and_says_so(lab: Lab)
     write(
         lab,
         f"HOSTS hosts.toml\nTEST t 1 MAX=3\n"
-        f"  EXEC @client1 sh -c 'touch {flag}; [ -e {once} ] || exec sleep 1000'\nDONE\n",
+        f"  EXEC @client1 sh -c '[ -e {once} ] && exit; touch {flag}; exec sleep 1000'\nDONE\n",
     )
     results = out(lab)
     run = started(lab, results)

@@ -230,7 +230,10 @@ class Remote:
         Raises:
             MachineRefuses: the host is gone.
         """
-        for found, here in zip(self[name].take(list(files)), files.values(), strict=True):
+        host = self._hosts[name]
+        if not host.is_connected:
+            raise MachineRefuses(f"{host.entry.shown}: is not connected any more")
+        for found, here in zip(host.take(list(files)), files.values(), strict=True):
             if found is not None:
                 here.write_bytes(found)
 

@@ -48,6 +48,11 @@ class Host:
         return self.entry.name
 
     @property
+    def is_connected(self) -> bool:
+        """Whether it was connected, and has not been found lost."""
+        return self._link is not None
+
+    @property
     def facts(self) -> Facts:
         """What its keeper has said."""
         return self._connected().facts
