@@ -63,7 +63,7 @@ def test_a_launch_is_one_request_with_all_members_and_its_rows_come_back(
     (request,) = requests(tmp_path)
     assert (request["do"], request["id"]) == ("launch", 1)
     documented = {"workers", "timeout_s", "grace_s", "inner", "cgroup", "counters", "capture_bytes"}
-    assert set(request) == documented | {"do", "id", "leftovers", "accept", "barrier", "repeat"}
+    assert set(request) == documented | {"do", "id", "leftovers", "accept", "barrier", "release", "repeat"}
     (worker,) = request["workers"]  # type: ignore[misc]
     assert set(worker) == {"argv", "env", "cwd", "stdin", "stdout", "stderr", "cpus"}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import select
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -53,6 +54,7 @@ class Launch:
     leftovers: str = "end"
     accept: str = "zero"
     barrier: str = "start"
+    release: str = "own"
     repeat: Repeat | None = None
 
 
@@ -71,21 +73,46 @@ class Interrupts(Protocol):
     count: int
 
 
+class EngineLost(MachineRefuses):
+    """The engine has ended, or does not answer: what it was doing is lost."""
+
+
+@dataclass(frozen=True)
+class Transport:
+    """A started engine, maybe on another machine: the process here that leads to it, its two pipes, its name in
+    messages, and why it ended, as far as whoever leads to it has said. Who started the process waits for it."""
+
+    pid: int
+    requests: int
+    answers: int
+    name: str
+    why: Callable[[], str] = str
+
+
 class Engine:
     """A running `etude-engine serve`. Close it to end everything it started."""
 
-    def __init__(self, interrupts: Interrupts | None = None, program: str | None = None) -> None:
-        """Start the engine and read its hello.
+    def __init__(
+        self,
+        interrupts: Interrupts | None = None,
+        program: str | None = None,
+        *,
+        transport: Transport | None = None,
+        hello_within_s: float | None = None,
+    ) -> None:
+        """Start the engine, unless one is there that was started, and read its hello.
 
         Raises:
-            MachineRefuses: it is not installed, cannot be run, or speaks another protocol.
+            MachineRefuses: it is not installed, cannot be run, speaks another protocol, or says nothing in time.
         """
         self._interrupts = interrupts
         self._number = 0
         self._buffer = b""
-        self._program = program or engine_path()
-        self.pid, self._requests, self._answers = _start(self._program)
-        answer = self._read()
+        self._ours = transport is None
+        transport = transport or _started(program or engine_path())
+        self._program, self._why = transport.name, transport.why
+        self.pid, self._requests, self._answers = transport.pid, transport.requests, transport.answers
+        answer = self._read(hello_within_s)
         self.hello: Mapping[str, Any] = answer.get("hello", {})
         if self.hello.get("protocol") != PROTOCOL:
             self.close()
@@ -106,6 +133,46 @@ class Engine:
         self._send_launch(launch)
         rows: list[dict[str, Any]] = self._answer(patience)["rows"]
         return rows
+
+    # --- a launch that others take part in, step by step ---------------------------------------------
+
+    def begin(self, launch: Launch) -> int:
+        """Ask for a launch without waiting for it; its number."""
+        self._send_launch(launch)
+        return self._number
+
+    def release(self, number: int, at_ns: int) -> None:
+        """Let the workers of a launch that stand ready start at an instant of the engine's clock, ns."""
+        self._send({"do": "release", "id": number, "at_ns": at_ns})
+
+    def cancel(self) -> None:
+        """End the launch under way; it is answered."""
+        self._send({"do": "cancel"})
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when there are answers, or the engine has ended; -1 once it is closed."""
+        return self._answers if self._requests >= 0 else -1
+
+    def answers(self) -> list[dict[str, Any]]:
+        """The answers that have come, after `fileno` became readable.
+
+        Raises:
+            EngineLost: it has ended.
+        """
+        self._fill()
+        found = []
+        while b"\n" in self._buffer:
+            found.append(self._read())
+        return found
+
+    def ask(self, what: str, *, within_s: float, **members: Any) -> dict[str, Any]:
+        """Send a request that takes no time, and wait for its answer.
+
+        Raises:
+            EngineLost: it has ended, or there was no answer in time.
+        """
+        self._send({"do": what, "id": self._next(), **members})
+        return self._read(within_s)
 
     def repeat(self, launch: Launch, progress: Callable[[int], None]) -> Repeated:
         """Run `launch.repeat.count` trials with nothing in between; a signal meanwhile ends them.
@@ -131,8 +198,9 @@ class Engine:
         os.close(self._requests)
         self._requests = -1
         os.close(self._answers)
-        _ending.append(self.pid)
-        reap(wait)
+        if self._ours:
+            _ending.append(self.pid)
+            reap(wait)
 
     def __enter__(self) -> Engine:
         return self
@@ -148,6 +216,8 @@ class Engine:
         self._send({"do": "launch", "id": self._next()} | _plain(launch))
 
     def _send(self, request: Mapping[str, Any]) -> None:
+        if self._requests < 0:
+            raise EngineLost(f"{self._program}: {self._why() or 'it has ended'}")
         data = json.dumps(request, separators=(",", ":")).encode() + b"\n"
         try:
             while data:
@@ -187,8 +257,12 @@ class Engine:
             raise self._died()
         self._buffer += data
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self, within_s: float | None = None) -> dict[str, Any]:
+        until = None if within_s is None else time.monotonic() + within_s
         while b"\n" not in self._buffer:
+            if until is not None and not _readable(self._answers, until - time.monotonic()):
+                self.close(wait=False)
+                raise EngineLost(f"{self._program}: no answer within {within_s:g} s")
             self._fill()
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
@@ -204,16 +278,19 @@ class Engine:
         return answer
 
     def _died(self) -> MachineRefuses:
-        os.close(self._requests)
-        os.close(self._answers)
+        if self._requests >= 0:
+            os.close(self._requests)
+            os.close(self._answers)
         self._requests = -1
+        if not self._ours:
+            return EngineLost(f"{self._program}: {self._why() or 'it ended in the middle of its work'}")
         try:
             _, status = os.waitpid(self.pid, 0)
             code = os.waitstatus_to_exitcode(status)
             how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
         except ChildProcessError:
             how = "ended"
-        return MachineRefuses(f"{self._program} (process {self.pid}) {how} in the middle of its work")
+        return EngineLost(f"{self._program} (process {self.pid}) {how} in the middle of its work")
 
 
 def _plain(launch: Launch) -> dict[str, Any]:
@@ -238,22 +315,44 @@ def reap(wait: bool = True) -> None:
             _ending.remove(pid)
 
 
-def _start(program: str) -> tuple[int, int, int]:
-    """Start `program serve` in a process group of its own, so that Ctrl-C reaches us alone."""
+def _readable(descriptor: int, within_s: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(max(0.0, within_s) * 1000))
+
+
+def _started(program: str) -> Transport:
+    try:
+        return Transport(*start([program, "serve"]), program)
+    except OSError as error:
+        raise MachineRefuses(f"{program}: cannot be run: {error.strerror}; reinstall Étude") from None
+
+
+def start(words: Sequence[str], errors: int = 2) -> tuple[int, int, int]:
+    """Start a command in a process group of its own, so that Ctrl-C reaches us alone; its process and the ends of the
+    pipes to its standard input and from its standard output. `errors` becomes its standard error.
+
+    Raises:
+        OSError: it cannot be run.
+    """
     request_out, request_in = os.pipe()
     answer_out, answer_in = os.pipe()
     try:
-        pid = os.posix_spawn(
-            program,
-            [program, "serve"],
+        pid = os.posix_spawnp(
+            words[0],
+            list(words),
             os.environ,
-            file_actions=[(os.POSIX_SPAWN_DUP2, request_out, 0), (os.POSIX_SPAWN_DUP2, answer_in, 1)],
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, request_out, 0),
+                (os.POSIX_SPAWN_DUP2, answer_in, 1),
+                (os.POSIX_SPAWN_DUP2, errors, 2),
+            ],
             setpgroup=0,
         )
-    except OSError as error:
+    except OSError:
         os.close(request_in)
         os.close(answer_out)
-        raise MachineRefuses(f"{program}: cannot be run: {error.strerror}; reinstall Étude") from None
+        raise
     finally:
         os.close(request_out)
         os.close(answer_in)

@@ -26,6 +26,9 @@ OUTSIDE = [
     "EVAL %A%",
 ]
 OUTSIDE += [
+    "HOSTS %A%.toml",
+    "COPY e @a,b:f",
+    "SYSTEM @a g",
     "THREADS=2",
     "THREADS %A%",
     "FASTFAIL",
@@ -37,6 +40,7 @@ OUTSIDE += [
     "QUIET off",
 ]
 INSIDE = [*OUTSIDE[:7], "PRESETUP a", "SETUP b \\\n c", "EXEC d", "CLEANUP e", "POSTCLEANUP f", "PURPOSE g"]
+INSIDE += ["TIMEOUT 30s", "EXEC @a,b c", "SETUP @%A% d", "COPY @a:b", "COPY c @%A%:d"]
 INSIDE += ["EXPECT h", "CACHE warm", "METRIC rate:B/s (\\d+)"]
 LOOPS = ["FOREACH A b 'c d'", "FOREACH A", "FOR A=1 TO 4 FACTOR 2", "FOR A=%B% TO 0", "WHILE A !< 3"]
 TESTS = ["TEST %A%-b 10", "TEST c 3 MAX=9 TIME=2m 1 getstats \\\n  --predicate '$delta < 1'", "TEST d %STOP%"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from etude.errors import CommandFailed, Restarting
+from etude.script.arguments import Copied
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program
@@ -56,6 +57,13 @@ class NotedWorld:
     def quiet(self, words: Sequence[str]) -> str | None:
         self._note(f"QUIET {' '.join(words) or 'off'}")
         return self.fails("QUIET", " ".join(words), None)
+
+    def hosts(self, path: str) -> None:
+        self._note(f"HOSTS {path}")
+
+    def copy(self, copied: Copied, test: Running | None) -> str | None:
+        self._note(f"COPY {copied.source} {'from' if copied.back else 'to'} {','.join(copied.hosts)}")
+        return self.fails("COPY", copied.source, test)
 
     def begin_test(self, test: Running) -> None:
         self.begun.append(test.name)

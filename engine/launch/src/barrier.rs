@@ -16,13 +16,25 @@ const LEAD_NS: u64 = 200_000;
 const LEAD_PER_WORKER_NS: u64 = 10_000;
 const LEAD_MOST_NS: u64 = 2_000_000;
 
+/// As much more where the instant is told from outside: time for the engine itself to be woken.
+const TOLD_LEAD_NS: u64 = 4_000_000;
+
 const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
 const BROKEN: u32 = 2;
 
 /// The instant at which `workers` that are released now all start (monotonic, ns).
 pub(crate) fn common_start_ns(workers: usize) -> u64 {
-    clock::monotonic_ns() + (LEAD_NS + LEAD_PER_WORKER_NS * workers as u64).min(LEAD_MOST_NS)
+    clock::monotonic_ns() + lead_ns(workers)
+}
+
+/// How long before an instant that was told `workers` are released, ns.
+pub(crate) fn told_lead_ns(workers: usize) -> u64 {
+    lead_ns(workers) + TOLD_LEAD_NS
+}
+
+fn lead_ns(workers: usize) -> u64 {
+    (LEAD_NS + LEAD_PER_WORKER_NS * workers as u64).min(LEAD_MOST_NS)
 }
 
 #[repr(C)]
@@ -63,12 +75,10 @@ impl Barrier {
         self.head().ready.load(Ordering::Acquire) as usize == self.workers
     }
 
-    /// Opens the barrier: all start at one instant, which is returned (monotonic, ns).
-    pub fn open(&self) -> u64 {
-        let start_at = common_start_ns(self.workers);
+    /// Opens the barrier: all start at the instant `start_at` (monotonic, ns).
+    pub fn open(&self, start_at: u64) {
         self.head().start_at_ns.store(start_at, Ordering::Relaxed);
         self.set_gate(OPEN);
-        start_at
     }
 
     /// Sends all that wait away.

@@ -1,7 +1,7 @@
 //! A barrier that is reached from inside the workers: by a command of each, any number of times.
 //!
 //! The engine makes it (`host.rs`); a command of a worker opens its address and waits (`member.rs`). Who
-//! comes last releases all, without the engine. When a worker ends, the engine breaks the barrier: from
+//! comes last releases all, without the engine; where the instant is told from outside, it rings the engine's bell. When a worker ends, the engine breaks the barrier: from
 //! then on it could never be full again. Those that were released before pass even if they have not woken
 //! yet.
 //!
@@ -52,6 +52,8 @@ struct Head {
     broken_by: AtomicU32,
     /// 1 once somebody was sent away.
     sent_away: AtomicU32,
+    /// 1 if the engine releases: who comes last rings its bell.
+    told: AtomicU32,
 }
 
 /// The barrier's state, in a file in memory.

@@ -32,6 +32,8 @@ pub struct Options {
     pub keep_leftovers: bool,
     /// Whether commands of the workers can meet at a barrier, see [`crate::inside`].
     pub inside: bool,
+    /// Whether the instant at which workers start is told by whoever asked for the launch.
+    pub told: bool,
 }
 
 /// A launch that is ready to run, any number of times.
@@ -67,8 +69,8 @@ pub(crate) struct Ready {
 impl Prepared {
     /// Makes ready what can be.
     pub(crate) fn new(workers: &[Worker], common: &Common, options: Options) -> Prepared {
-        let several = options.inside && workers.len() > 1;
-        let inside = several.then(|| Inside::new(workers.len())).transpose();
+        let several = options.inside && (workers.len() > 1 || options.told);
+        let inside = several.then(|| Inside::new(workers.len(), options.told)).transpose();
         let inside = inside.map_err(|error| format!("no barrier for the workers: {error}"));
         let ready = |(index, worker): (usize, &Worker)| {
             let inside = inside.as_ref().map_err(Clone::clone)?.as_ref();

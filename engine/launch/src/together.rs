@@ -1,8 +1,10 @@
-//! Two or more workers: each prepares itself and waits at the barrier; then all start at one instant.
+//! Several workers: each prepares itself and waits at the barrier; then all start at one instant.
+//!
+//! Where that instant is told from outside (workers of other machines start at it as well), one worker does so, too.
 
 use std::time::Duration;
 
-use crate::barrier::Barrier;
+use crate::barrier::{Barrier, common_start_ns, told_lead_ns};
 use crate::child;
 use crate::live::Live;
 use crate::outcome::WorkerOutcome;
@@ -11,9 +13,10 @@ use crate::spawn;
 use crate::watch::Watch;
 use crate::{clock, sys};
 
-/// Runs all of `workers` once.
+/// Runs all of `workers` once. `told`: whoever asked for it says when they start.
 pub(crate) fn run(
     workers: &mut [&mut Ready],
+    told: bool,
     timeout_ns: Option<u64>,
     watch: &mut Watch,
 ) -> Vec<WorkerOutcome> {
@@ -36,7 +39,19 @@ pub(crate) fn run(
         send_away(&barrier, &mut lives);
         return excuses(workers, &barrier);
     }
-    let start = barrier.open();
+    let start = match told.then(|| await_release(&lives, watch)) {
+        None => common_start_ns(workers.len()),
+        Some(Released::At(start)) => start,
+        Some(Released::Late(late_ns)) => {
+            send_away(&barrier, &mut lives);
+            return refuse(workers.len(), &late(late_ns));
+        }
+        Some(Released::Not) => {
+            send_away(&barrier, &mut lives);
+            return excuses(workers, &barrier);
+        }
+    };
+    barrier.open(start);
     watch.limit(timeout_ns.map(|timeout| start.saturating_add(timeout)));
     let reports: Vec<_> = (0..workers.len()).map(|index| &barrier.slot(index).report).collect();
     let mut streams: Vec<_> = workers.iter_mut().map(|worker| &mut worker.streams).collect();
@@ -86,6 +101,56 @@ fn gather(barrier: &Barrier, lives: &mut [Live], watch: &mut Watch) -> bool {
     }
 }
 
+enum Released {
+    /// At this instant, which is near.
+    At(u64),
+    /// At one that has passed, so long ago, ns.
+    Late(u64),
+    /// The launch shall end, or a worker has died.
+    Not,
+}
+
+/// Says that all are ready, and waits until shortly before the instant that is then told.
+fn await_release(lives: &[Live], watch: &mut Watch) -> Released {
+    let lead_ns = told_lead_ns(lives.len());
+    let mut start = None;
+    watch.say_ready(lives.len());
+    loop {
+        if watch.is_ending() {
+            return Released::Not;
+        }
+        let now = clock::monotonic_ns();
+        if start.is_none() {
+            start = watch.take_release();
+            if let Some(late_ns) = start.and_then(|start| now.checked_sub(start)) {
+                return Released::Late(late_ns);
+            }
+        }
+        // Whoever is woken late opens late: the workers' starts say so.
+        let left_ns = match start.map(|start: u64| (start, start.saturating_sub(lead_ns))) {
+            Some((start, open)) if now >= open => return Released::At(start),
+            opens => opens.map(|(_, open)| open - now),
+        };
+        let mut polled: Vec<_> = lives.iter().map(|live| sys::wanted(live.fd())).collect();
+        polled.extend(watch.news_fds().map(sys::wanted));
+        let _ = sys::poll(&mut polled, left_ns);
+        if polled[..lives.len()].iter().any(|worker| worker.revents != 0) {
+            return Released::Not;
+        }
+        if polled[lives.len()..].iter().any(|news| news.revents != 0) {
+            watch.look();
+        }
+    }
+}
+
+/// One line on an instant that was told too late.
+pub(crate) fn late(late_ns: u64) -> String {
+    format!(
+        "the instant to start at was told {:.1} ms after it had passed: the connection, or this machine, is too slow",
+        late_ns as f64 / 1e6
+    )
+}
+
 /// Ends and reaps all that wait at the barrier.
 fn send_away(barrier: &Barrier, lives: &mut [Live]) {
     barrier.break_up();
@@ -103,6 +168,12 @@ fn excuses(workers: &[&mut Ready], barrier: &Barrier) -> Vec<WorkerOutcome> {
         WorkerOutcome { cancelled: error.is_none(), error, ..WorkerOutcome::default() }
     };
     workers.iter().enumerate().map(outcome).collect()
+}
+
+/// None was started, all for one reason.
+fn refuse(workers: usize, error: &str) -> Vec<WorkerOutcome> {
+    let outcome = WorkerOutcome { error: Some(error.to_owned()), ..WorkerOutcome::default() };
+    vec![outcome; workers]
 }
 
 fn nobody(workers: usize, failed: usize, error: &str) -> Vec<WorkerOutcome> {

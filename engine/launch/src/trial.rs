@@ -66,14 +66,18 @@ impl Launcher {
         let inside = prepared.inside.as_ref().inspect(|inside| inside.reset());
         let mut watch = Watch::new(control, &mut self.kept, &mut self.buffer, &options, inside);
         let mut workers = match ready.as_mut_slice() {
-            [one] => vec![alone::run(one, options.inner, options.timeout_ns, &mut self.stack, &mut watch)],
-            many => together::run(many, options.timeout_ns, &mut watch),
+            [one] if !options.told => {
+                vec![alone::run(one, options.inner, options.timeout_ns, &mut self.stack, &mut watch)]
+            }
+            many => together::run(many, options.told, options.timeout_ns, &mut watch),
         };
         let grace_until_ns = watch.grace_until_ns();
+        let late = watch.late_ns().map(together::late);
         let mut outcome = self.settle(grace_until_ns, options.keep_leftovers);
         for (worker, ready) in workers.iter_mut().zip(&mut ready) {
             [worker.stdout, worker.stderr] = ready.captured(&mut self.buffer);
         }
+        outcome.notes.extend(late);
         outcome.notes.extend(inside.and_then(|inside| inside.reason(&workers)));
         outcome.workers = workers;
         outcome

@@ -2,6 +2,7 @@
 
 use std::os::fd::RawFd;
 
+use crate::barrier::{common_start_ns, told_lead_ns};
 use crate::capture::CHUNK_BYTES;
 use crate::child::Report;
 use crate::files::Streams;
@@ -26,6 +27,12 @@ pub trait Control {
     fn look(&mut self);
     /// Whether the launch under way shall end.
     fn cancelled(&self) -> bool;
+    /// Is told that so many workers stand at a barrier that is released from outside.
+    fn ready(&mut self, _workers: usize) {}
+    /// Takes the instant at which they shall start (monotonic, ns), once it is known.
+    fn take_release(&mut self) -> Option<u64> {
+        None
+    }
 }
 
 /// Nobody wants a launch to stop.
@@ -69,6 +76,9 @@ pub(crate) struct Watch<'a> {
     grace_ns: u64,
     phase: Phase,
     inside: Option<&'a Inside>,
+    /// When the workers' own barrier is opened, and the instant at which they then start.
+    release: Option<(u64, u64)>,
+    late_ns: Option<u64>,
     polled: Vec<libc::pollfd>,
 }
 
@@ -83,7 +93,18 @@ impl<'a> Watch<'a> {
     ) -> Self {
         debug_assert!(buffer.len() == CHUNK_BYTES);
         let (grace_ns, phase) = (options.grace_ns, Phase::Running);
-        Watch { control, kept, buffer, deadline_ns: None, grace_ns, phase, inside, polled: Vec::new() }
+        Watch {
+            control,
+            kept,
+            buffer,
+            deadline_ns: None,
+            grace_ns,
+            phase,
+            inside,
+            release: None,
+            late_ns: None,
+            polled: Vec::new(),
+        }
     }
 
     /// Sets the end of the workers' time, ns on the monotonic clock.
@@ -104,6 +125,21 @@ impl<'a> Watch<'a> {
     /// Takes that news.
     pub fn look(&mut self) {
         self.control.look();
+    }
+
+    /// Says that so many workers stand at a barrier that is released from outside.
+    pub fn say_ready(&mut self, workers: usize) {
+        self.control.ready(workers);
+    }
+
+    /// The instant at which they shall start, once it is known.
+    pub fn take_release(&mut self) -> Option<u64> {
+        self.control.take_release()
+    }
+
+    /// By how much an instant at which the workers' own barrier was to open had passed, if one had.
+    pub fn late_ns(&self) -> Option<u64> {
+        self.late_ns
     }
 
     /// Waits until all of `lives` have ended and are reaped.
@@ -131,6 +167,7 @@ impl<'a> Watch<'a> {
             if self.polled[0].revents != 0 || self.polled[1].revents != 0 {
                 self.control.look();
             }
+            self.release(lives);
             self.advance(lives, now);
         }
     }
@@ -165,6 +202,30 @@ impl<'a> Watch<'a> {
         }
         if inside.has_sent_away() {
             self.ask(lives, Why::Cancelled, now);
+        } else if inside.is_newly_full() {
+            self.control.ready(lives.len());
+        }
+    }
+
+    /// Opens the workers' own barrier shortly before the instant that was told for it.
+    fn release(&mut self, lives: &mut [Live]) {
+        let Some(inside) = self.inside.filter(|_| self.phase == Phase::Running) else {
+            return;
+        };
+        let now = clock::monotonic_ns();
+        if self.release.is_none() {
+            let Some(start) = self.control.take_release() else {
+                return;
+            };
+            if let Some(late_ns) = now.checked_sub(start) {
+                self.late_ns = Some(late_ns);
+                self.ask(lives, Why::Cancelled, now);
+                return;
+            }
+            self.release = Some((start.saturating_sub(told_lead_ns(lives.len())), start));
+        }
+        if let Some((_, start)) = self.release.take_if(|(open, _)| now >= *open) {
+            inside.release(if now < start { start } else { common_start_ns(lives.len()) });
         }
     }
 
@@ -188,7 +249,9 @@ impl<'a> Watch<'a> {
 
     fn next_ns(&self) -> Option<u64> {
         match self.phase {
-            Phase::Running => self.deadline_ns,
+            Phase::Running => {
+                [self.deadline_ns, self.release.map(|(open, _)| open)].into_iter().flatten().min()
+            }
             Phase::Asked(at) | Phase::Forced(at) => Some(at),
         }
     }

@@ -8,8 +8,10 @@ mod request;
 mod row;
 
 pub use metrics::{Metric, Metrics, Value};
-pub use reply::{CgroupFace, Hello, Reply, TlbFace};
-pub use request::{Accept, Barrier, Counting, Launch, Leftovers, Repeat, Request, Stdio, Worker, parse};
+pub use reply::{CgroupFace, Hello, Process, Reply, TlbFace};
+pub use request::{
+    Accept, Barrier, Counting, Launch, Leftovers, Release, Repeat, Request, Stdio, Worker, parse,
+};
 pub use row::{Captured, Line, Row};
 
 /// Version of the boundary: raised when an old reader would misunderstand a new line.

@@ -45,6 +45,27 @@ pub enum Reply {
         /// Processes that were ended.
         ended: usize,
     },
+    /// All workers of a launch that is released by the requester stand at its barrier.
+    Ready {
+        /// Of the request.
+        id: u64,
+        /// How many they are.
+        ready: usize,
+    },
+    /// The answer to `clock`.
+    Clock {
+        /// Of the request.
+        id: u64,
+        /// The monotonic clock, ns.
+        clock_ns: u64,
+    },
+    /// The answer to `processes`.
+    Processes {
+        /// Of the request.
+        id: u64,
+        /// Those that have one of the names, in the order of their numbers.
+        processes: Vec<Process>,
+    },
     /// The request itself is wrong.
     Error {
         /// Of the request, as far as it could be read.
@@ -74,6 +95,21 @@ pub struct Hello {
     /// The TLBs of its CPU; none where they are not known.
     #[serde(default)]
     pub tlb: Vec<TlbFace>,
+}
+
+/// A process, or a kernel thread, and the CPU time that it has had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// What it is called; the kernel keeps 15 bytes of a program's name.
+    pub name: String,
+    /// When it began, in ticks since boot: tells it from another that has had the number.
+    pub began: u64,
+    /// Of all its threads, also of those that have ended, ns: in whole ticks.
+    pub cpu_ns: u64,
+    /// Of each thread that lives, ns: exact; pairs with its number.
+    pub threads: Vec<(i32, u64)>,
 }
 
 /// One translation lookaside buffer, for pages of one size.

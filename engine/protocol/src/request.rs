@@ -18,6 +18,25 @@ pub enum Request {
     },
     /// End the launch under way.
     Cancel,
+    /// Open the barrier at which the workers of the launch under way stand.
+    Release {
+        /// Of that launch.
+        id: u64,
+        /// When they start: an instant of this machine's monotonic clock, ns.
+        at_ns: u64,
+    },
+    /// Tell the monotonic clock.
+    Clock {
+        /// Echoed in the answer.
+        id: u64,
+    },
+    /// Tell the CPU time of processes and kernel threads.
+    Processes {
+        /// Echoed in the answer.
+        id: u64,
+        /// What they are called.
+        names: Vec<String>,
+    },
 }
 
 /// One trial, or with `repeat` many of them.
@@ -54,6 +73,9 @@ pub struct Launch {
     /// Where several workers wait for each other.
     #[serde(default)]
     pub barrier: Barrier,
+    /// Who opens the barrier once all stand there.
+    #[serde(default)]
+    pub release: Release,
     /// Repetitions with nothing in between.
     #[serde(default)]
     pub repeat: Option<Repeat>,
@@ -157,6 +179,17 @@ pub enum Barrier {
     Inside,
 }
 
+/// Who opens a barrier.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Release {
+    /// The engine, at once.
+    #[default]
+    Own,
+    /// The requester: the engine answers `ready`, and waits for the request `release`.
+    Told,
+}
+
 /// Repetitions of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
@@ -188,15 +221,32 @@ pub fn parse(line: &[u8]) -> Result<Request, (Value, String)> {
         Some("launch") => member(value).map(|launch| Request::Launch(Box::new(launch))),
         Some("end") => member(value).map(|End { id }| Request::End { id }),
         Some("cancel") => Ok(Request::Cancel),
-        Some(other) => Err(format!("do: unknown request {other:?}; expected launch, end or cancel")),
-        None => Err("do: missing; expected launch, end or cancel".to_owned()),
+        Some("release") => member(value).map(|At { id, at_ns }| Request::Release { id, at_ns }),
+        Some("clock") => member(value).map(|End { id }| Request::Clock { id }),
+        Some("processes") => member(value).map(|Named { id, names }| Request::Processes { id, names }),
+        Some(other) => Err(format!("do: unknown request {other:?}; expected {KNOWN}")),
+        None => Err(format!("do: missing; expected {KNOWN}")),
     };
     parsed.map_err(|error| (id, format!("request: {error}")))
 }
 
+const KNOWN: &str = "launch, end, cancel, release, clock or processes";
+
 #[derive(Deserialize)]
 struct End {
     id: u64,
+}
+
+#[derive(Deserialize)]
+struct At {
+    id: u64,
+    at_ns: u64,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: u64,
+    names: Vec<String>,
 }
 
 fn member<T: DeserializeOwned>(value: Value) -> Result<T, String> {
@@ -214,11 +264,17 @@ impl Serialize for Request {
             Launch(&'a Launch),
             End { id: u64 },
             Cancel,
+            Release { id: u64, at_ns: u64 },
+            Clock { id: u64 },
+            Processes { id: u64, names: &'a [String] },
         }
         match self {
             Request::Launch(launch) => Tagged::Launch(launch),
             Request::End { id } => Tagged::End { id: *id },
             Request::Cancel => Tagged::Cancel,
+            Request::Release { id, at_ns } => Tagged::Release { id: *id, at_ns: *at_ns },
+            Request::Clock { id } => Tagged::Clock { id: *id },
+            Request::Processes { id, names } => Tagged::Processes { id: *id, names },
         }
         .serialize(serializer)
     }

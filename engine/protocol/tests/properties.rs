@@ -34,7 +34,7 @@ prop_compose! {
         workers in vec(worker(), 0..3),
         timeout_s in option::of(0.0..1e9),
         grace_s in 0.0..1e9,
-        (inner, counting, keep, any, inside) in any::<(u32, u8, bool, bool, bool)>(),
+        (inner, counting, keep, any, inside, told) in any::<(u32, u8, bool, bool, bool, bool)>(),
         cgroup in option::of(any::<String>()),
         capture_bytes in any::<u32>(),
         repeat in option::of((any::<u64>(), any::<String>(), any::<u64>(), any::<u64>())),
@@ -46,6 +46,7 @@ prop_compose! {
             leftovers: if keep { Leftovers::Keep } else { Leftovers::End },
             accept: if any { Accept::Any } else { Accept::Zero },
             barrier: if inside { Barrier::Inside } else { Barrier::Start },
+            release: if told { Release::Told } else { Release::Own },
             repeat: repeat.map(|(count, journal, trial, block)| {
                 Repeat { count, journal, trial, block, head: Default::default() }
             }),

@@ -46,6 +46,11 @@ impl Input {
         }
     }
 
+    /// Takes the instant at which the launch `id` shall be released, if that was told.
+    pub fn take_release(&mut self, id: u64) -> Option<u64> {
+        self.lines.take_release(id)
+    }
+
     fn read(&mut self) {
         let mut chunk = [0u8; 16 * 1024];
         // SAFETY: `chunk` is a valid place for its length.
@@ -119,6 +124,14 @@ impl Lines {
             let parsed = parse(&line);
             self.cancels += usize::from(parsed == Ok(Request::Cancel));
             self.waiting.push_back(parsed);
+        }
+    }
+
+    fn take_release(&mut self, launch: u64) -> Option<u64> {
+        let told = |parsed: &Parsed| matches!(parsed, Ok(Request::Release { id, .. }) if *id == launch);
+        match self.waiting.remove(self.waiting.iter().position(told)?) {
+            Some(Ok(Request::Release { at_ns, .. })) => Some(at_ns),
+            _ => None,
         }
     }
 

@@ -7,13 +7,15 @@ mod input;
 mod journal;
 mod meters;
 mod output;
+mod processes;
 mod rows;
 mod run;
 
 use std::io;
+use std::path::Path;
 
 use etude_cgroup::{Cgroups, Wanted};
-use etude_launch::Launcher;
+use etude_launch::{Launcher, clock};
 use etude_protocol::{Reply, Request};
 
 use input::Input;
@@ -44,7 +46,12 @@ fn answer_all(engine: &mut Engine, input: &mut Input, output: &mut Output) -> io
             Ok(Request::End { id }) => {
                 output.send(&Reply::Ended { id, ended: engine.launcher.end_kept() })?
             }
-            Ok(Request::Cancel) => {} // nothing is under way
+            Ok(Request::Cancel | Request::Release { .. }) => {} // nothing is under way
+            Ok(Request::Clock { id }) => {
+                output.send(&Reply::Clock { id, clock_ns: clock::monotonic_ns() })?
+            }
+            Ok(Request::Processes { id, names }) => output
+                .send(&Reply::Processes { id, processes: processes::named(&names, Path::new("/proc")) })?,
             Err((id, error)) => output.send(&Reply::Error { id, error })?,
         }
     }

@@ -1,10 +1,11 @@
 //! One launch request: one trial, or many.
 
 use std::io;
+use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use etude_launch::{Control, Launcher, Options, Prepared, clock};
-use etude_protocol::{Barrier, Launch, Leftovers, Line, Repeat, Reply, Row, Stdio};
+use etude_protocol::{Barrier, Launch, Leftovers, Line, Release, Repeat, Reply, Row, Stdio};
 
 use crate::input::Input;
 use crate::journal::Journal;
@@ -44,7 +45,7 @@ impl Engine {
                 output.send(&Reply::Done { id: launch.id, done, stopped })
             }
             _ => {
-                let rows = self.trial(&mut prepared, false, input);
+                let rows = self.trial(&mut prepared, false, &mut Requester { id: launch.id, input, output });
                 output.send(&Reply::Rows { id: launch.id, rows })
             }
         };
@@ -53,9 +54,9 @@ impl Engine {
     }
 
     /// One trial. All that measures it as a whole is read just before and just after.
-    fn trial(&mut self, prepared: &mut Prepared, follows: bool, input: &mut Input) -> Vec<Row> {
+    fn trial(&mut self, prepared: &mut Prepared, follows: bool, control: &mut dyn Control) -> Vec<Row> {
         self.meters.start(follows);
-        let outcome = self.launcher.run(prepared, input);
+        let outcome = self.launcher.run(prepared, control);
         let reading = self.meters.stop();
         rows::rows(outcome, &reading)
     }
@@ -104,6 +105,36 @@ impl Engine {
     }
 }
 
+/// Whoever asked for a launch, while it is under way.
+struct Requester<'a> {
+    id: u64,
+    input: &'a mut Input,
+    output: &'a mut Output,
+}
+
+impl Control for Requester<'_> {
+    fn fds(&self) -> [RawFd; 2] {
+        self.input.fds()
+    }
+
+    fn look(&mut self) {
+        self.input.look();
+    }
+
+    fn cancelled(&self) -> bool {
+        self.input.cancelled()
+    }
+
+    fn ready(&mut self, workers: usize) {
+        // Nobody reads any more: the end of the input will say so.
+        let _ = self.output.send(&Reply::Ready { id: self.id, ready: workers });
+    }
+
+    fn take_release(&mut self) -> Option<u64> {
+        self.input.take_release(self.id)
+    }
+}
+
 fn options(launch: &Launch) -> Options {
     Options {
         timeout_ns: launch.timeout_s.map(clock::from_seconds),
@@ -112,6 +143,7 @@ fn options(launch: &Launch) -> Options {
         capture_bytes: launch.capture_bytes,
         keep_leftovers: launch.leftovers == Leftovers::Keep,
         inside: launch.barrier == Barrier::Inside,
+        told: launch.release == Release::Told,
     }
 }
 
@@ -126,6 +158,9 @@ fn check(launch: &Launch) -> Result<(), String> {
     }
     if launch.inner > 1 && launch.workers.len() > 1 {
         return wrong("inner: more than 1 needs exactly one worker; use one worker, or inner 1");
+    }
+    if launch.release == Release::Told && (launch.inner > 1 || launch.repeat.is_some()) {
+        return wrong("release: told is for one launch of a trial; expected inner 1 and no repeat");
     }
     if launch.timeout_s.is_some_and(|timeout| timeout <= 0.0) {
         return wrong("timeout_s: not positive; expected seconds, or null for no limit");

@@ -27,6 +27,7 @@ VERBS = {
     "cool": "cool or warm the caches, and tell what of a data set is in memory",
     "quiet": "a quiet machine, put back exactly as it was: on | off | status",
     "doctor": "what makes numbers noisy on this machine (changes nothing)",
+    "hosts": "try the hosts of a file: reachable, kernel, CPUs, space, clock offset and round trip",
     "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
     "io sweep": "the I/O benchmark at one size after another: results, reading, figures",
     "io explain": "read a sweep again: where it bends and why, where a difference becomes small",

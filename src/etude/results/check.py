@@ -39,6 +39,8 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "rows": (_COUNT,),
     "kernel": (list, _NONE),
     "throttled": (_COUNT, _NONE),
+    "offset_ns": (_COUNT,),
+    "offset_error_ns": (_COUNT,),
 }
 _MOST = 2**63 - 1
 _NUMBERS = (float, int)

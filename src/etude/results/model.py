@@ -54,6 +54,7 @@ METRICS: Mapping[str, MetricKind] = {
     "tree_peak_memory": MetricKind("B", "cost", "first"),
     "tree_read": MetricKind("B", "cost", "first"),
     "tree_written": MetricKind("B", "cost", "first"),
+    "start_spread": MetricKind("s", "cost", "first"),
     "cycles": _count("first"),
     "instructions": _count("first"),
     "cache_misses": _count("first"),
@@ -104,6 +105,8 @@ class Measurement(NamedTuple):
     rows: int | None = None
     kernel: Sequence[Mapping[str, Any]] | None = None
     throttled: int | None = None
+    offset_ns: int | None = None
+    offset_error_ns: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -143,7 +146,17 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-_OPTIONAL = ("stdout", "stderr", "windows", "notes", "rows", "kernel", "throttled")
+_OPTIONAL = (
+    "stdout",
+    "stderr",
+    "windows",
+    "notes",
+    "rows",
+    "kernel",
+    "throttled",
+    "offset_ns",
+    "offset_error_ns",
+)
 
 
 def to_line(measurement: Measurement) -> dict[str, Any]:

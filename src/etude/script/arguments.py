@@ -22,10 +22,13 @@ from etude.script.wording import NAME, ArgumentError, Word, expected, shown, spl
 MOST_THREADS = 4096
 LOUD = "off"
 """Of QUIET: as it was."""
+NAME_OF_HOST = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
+HOST = re.compile(NAME_OF_HOST)
 
 _CONDITION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(!?(?:<=|>=|==|=|<|>))(?![<>=!])\s*")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
+_PLACE = re.compile(rf"@({NAME_OF_HOST}(?:,{NAME_OF_HOST})*):(.*)", re.DOTALL)
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)?")
 _SECONDS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -234,6 +237,74 @@ def parse_quiet(text: str) -> list[str]:
     except UsageError as error:
         raise ArgumentError(str(error), 0) from None
     return words
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A command and the hosts that it runs on; none: only here, as if nothing had been said."""
+
+    hosts: tuple[str, ...]
+    line: str
+
+
+@lru_cache(maxsize=256)
+def parse_placed(text: str) -> Placed:
+    """`[@HOST[,HOST…]] COMMAND`.
+
+    Raises:
+        ArgumentError: the hosts are none, one stands twice, or no command follows.
+    """
+    if not text.startswith("@"):
+        return Placed((), text)
+    first, _, line = text.partition(" ")
+    hosts = tuple(first[1:].split(","))
+    if not all(map(HOST.fullmatch, hosts)):
+        raise expected("@HOST[,HOST…] COMMAND", Word(first, 1))
+    if len(set(hosts)) < len(hosts):
+        raise expected("each host once", Word(first, 1))
+    if not line.strip():
+        raise ArgumentError(f"expected a command behind {first}", len(text) + 1)
+    return Placed(hosts, line.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What COPY does: from here to hosts, or back from them. `target` is empty where none is named."""
+
+    hosts: tuple[str, ...]
+    back: bool
+    source: str
+    target: str
+
+
+def parse_copy(text: str) -> Copied:
+    """`PATH @HOST[,HOST…]:[PATH]`, or `@HOST[,HOST…]:PATH [PATH]`.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
+    words = split_words(text)
+    end = len(text.rstrip()) + 1
+    there = [(number, _PLACE.fullmatch(word.text)) for number, word in enumerate(words)]
+    placed = [(number, match) for number, match in there if match]
+    if len(placed) != 1 or not 1 <= len(words) <= 2:
+        raise ArgumentError("expected PATH @HOST:PATH, or @HOST:PATH [PATH]", end)
+    number, match = placed[0]
+    hosts, path = tuple(match[1].split(",")), match[2]
+    if number == 1:
+        return Copied(hosts, False, words[0].text, path)
+    if not path:
+        raise ArgumentError("expected a path behind the host", end)
+    return Copied(hosts, True, path, words[1].text if len(words) == 2 else "")
+
+
+def parse_timeout(text: str) -> float:
+    """A duration, s.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    return _duration(Word(text.strip(), 1))
 
 
 def parse_threads(text: str) -> int:

@@ -7,10 +7,11 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etude.engine import Launch, Worker
+from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import EngineLike, Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
@@ -21,13 +22,16 @@ from etude.experiment.trial import group_name
 from etude.results.blocks import Block
 from etude.results.disk import DISK_BLOCKS, members_of
 from etude.results.model import Measurement, from_line
-from etude.results.windows import VARIABLE, Taken, WindowFile
+from etude.results.windows import Taken
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
+from etude.script.arguments import Copied, parse_placed
+from etude.script.crew import Crew, Shared
 from etude.script.library import search_path
 from etude.script.measuring import Measuring
-from etude.script.outputs import drop_outputs, keep_outputs, open_outputs
+from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
+from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import Running, Scope, State
@@ -35,6 +39,7 @@ from etude.script.words import command_words
 from etude.testbed.boot import record, unit
 from etude.testbed.boot.entries import booted_as
 from etude.testbed.cool.ways import REBOOTS
+from etude.testbed.remote.hosts import LOCAL
 
 if TYPE_CHECKING:
     from etude.script.quieting import Quieting
@@ -43,6 +48,7 @@ STATE_FILE = "state.json"
 SAFE_EVERY_S = 1.0
 """The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
 FIRST_RUN = "first run"
+UNDOING = ("CLEANUP", "POSTCLEANUP")
 
 
 class ScriptBench:
@@ -72,6 +78,7 @@ class ScriptBench:
         self._res_files = ResFiles(self._root)
         self._measuring = Measuring(desk.engine)
         self._quiet: Quieting | None = None
+        self._remote = Remote(desk)
         self._saved_at = -float("inf")
         self._survives = record.waits_for(self._root)
         """It goes on at the next boot, however this one ends."""
@@ -134,6 +141,7 @@ class ScriptBench:
         keeper = self._keepers.pop(test.name, None)
         if keeper is not None:
             keeper.close()
+        self._remote.end_test(test.name)
 
     def _variables(self, scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
         script = os.path.abspath(self._program.path)
@@ -159,9 +167,18 @@ class ScriptBench:
 
     # --- what is run --------------------------------------------------------------------------------
 
+    def hosts(self, path: str) -> None:
+        self._tell("hook", detail=f"HOSTS {path}")
+        self._remote.open(path)
+
+    def copy(self, copied: Copied, test: Running | None) -> str | None:
+        self._tell("hook", *([test] if test else []), detail="COPY")
+        logs = Path(self._directory(test)) if test else self._root
+        return self._remote.copy(copied, logs / "logs", test.trial if test else 0)
+
     def system(self, line: str, scope: Scope) -> str | None:
         self._tell("hook", detail=f"SYSTEM {line}")
-        return self._line("", "SYSTEM", line, self._variables(scope, "SYSTEM", None), "")
+        return self._placed("", "SYSTEM", line, None, scope, self._variables(scope, "SYSTEM", None))
 
     def quiet(self, words: Sequence[str]) -> str | None:
         self._tell("hook", detail=f"QUIET {' '.join(words) or 'off'}")
@@ -187,7 +204,7 @@ class ScriptBench:
         self._tell("hook", test, detail=point)
         log = f"{self._directory(test)}/aplog"
         around = self._variables(scope, point, test) | {"APLOG": log}
-        reason = self._line(test.name, point, line, around, "hooks.log")
+        reason = self._placed(test.name, point, line, test, scope, around)
         for block in read_log(log):
             name = f"{point.lower()}-measurement" if block.name == "measurement" else block.name
             test.blocks.append({"worker": None, "name": name, "lines": list(block.lines)})
@@ -200,57 +217,99 @@ class ScriptBench:
             entry = self._test_entry(test)
             entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
 
+    def _placed(
+        self, name: str, point: str, text: str, test: Running | None, scope: Scope, around: Mapping[str, str]
+    ) -> str | None:
+        """Run a line where it belongs, on one host after the other; why it failed. What undoes is run on all."""
+        placed = parse_placed(text)
+        why = None
+        for host in placed.hosts or (LOCAL,):
+            if why is not None and point not in UNDOING:
+                break
+            if host == LOCAL:
+                failed = self._line(name, point, placed.line, around, "hooks.log")
+            else:
+                failed = self._line_there(host, name, point, placed.line, test, scope)
+            why = why or failed
+        return why
+
+    def _line_there(
+        self, host: str, name: str, point: str, line: str, test: Running | None, scope: Scope
+    ) -> str | None:
+        variables = environment.elsewhere(scope, point, test)
+        log = self._log(name, "hooks.log")
+        failed = self._remote.line(host, name, line, variables, log, undoes=point in UNDOING)
+        of = f" of test {name!r}" if name else ""
+        return None if failed is None else f"{point}{of} failed: {line}: {failed}"
+
+    def _log(self, test: str, log: str) -> Path:
+        return self._desk.writer.path(test).parent / log if test else self._root / "system.log"
+
     def _line(self, test: str, point: str, line: str, around: Mapping[str, str], log: str) -> str | None:
         """Run a line by the keeper of its test; why it failed."""
         if test not in self._keepers:
             self._keepers[test] = self._desk.make_engine()
-        file = self._root / "system.log" if not test else self._desk.writer.path(test).parent / log
-        undoes = point in ("CLEANUP", "POSTCLEANUP")
-        ended = run_line(self._keepers[test], line, file, environment=around, undoes=undoes)
+        file = self._log(test, log)
+        ended = run_line(self._keepers[test], line, file, environment=around, undoes=point in UNDOING)
         if ended.why is None:
             return None
         of = f" of test {test!r}" if test else ""
         return f"{point}{of} failed ({ended.why}): {line}{ended.said}"
 
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
-        directory = self._directory(test)
-        words = command_words(line)
-        shared = self._variables(scope, "EXEC", test)
-        if not test.booted:  # else the boot's caches are to stay as they are
-            self._desk.machine.note(words, shared)
+        placed = parse_placed(line)
+        crew = Crew(placed.hosts or (LOCAL,), test.threads, self._directory(test))
+        crew.open()
+        words = command_words(placed.line)
+        shared = Shared(
+            words, test.timeout_s, group_name(test.name), self._counters, self._variables(scope, "EXEC", test)
+        )
+        if not test.booted and not placed.hosts:  # a boot's caches are to stay as they are
+            self._desk.machine.note(words, shared.variables)
         try:
             self._cool(test)
+            offsets = self._remote.prepare(crew.hosts)
+            launches = {host: self._launch(crew, host, shared, scope, test) for host in crew.hosts}
         except MachineRefuses as error:
             return f"test {test.name!r}, trial {test.trial}: {error}"
-        outputs = open_outputs(directory, test.threads)
-        aplogs = [f"{directory}/aplog-{worker}" for worker in range(test.threads)]
-        windows = [WindowFile(f"{directory}/windows-{worker}") for worker in range(test.threads)]
-        workers = tuple(
-            Worker(
-                words,
-                env=shared
-                | {"APTHREAD": str(worker + 1), "APLOG": aplogs[worker], VARIABLE: windows[worker].path},
-                stdout={"file": output},
-                stderr={"file": output},
-            )
-            for worker, output in enumerate(outputs)
-        )
-        launch = Launch(workers, cgroup=group_name(test.name), counters=self._counters, barrier="inside")
+        trial = Trial()
+
+        def run(launch: Launch) -> list[dict[str, Any]]:
+            if not placed.hosts and not self._remote.measures:
+                return self._desk.engine.launch(launch)
+            nonlocal trial
+            trial = self._remote.run(launches, offsets)
+            return trial.rows
+
         probes = scope.variables.get("PROBES", "")
+        here = launches.get(LOCAL) or crew.launch(LOCAL, shared)
         self._desk.kernel.begin()
-        rows, blocks, notes = self._measuring.launch(launch, probes, test.name, test.trial)
+        rows, blocks, notes = self._measuring.launch(here, probes, test.name, test.trial, run)
         said = self._desk.kernel.end()
-        kept = keep_outputs(outputs, test.trial)
+        notes += crew.take(rows, self._remote)
+        kept = keep_outputs(crew.outputs, test.trial)
         printed = [printed_metrics(test.metrics, output) for output in kept]
         self._warn_of_metrics(test, printed)
-        taken = [file.end() for file in windows]
+        taken = [file.end() for file in crew.windows]
         self._warn_of_windows(test, taken)
-        lines, others = rows_of(rows, list(map(read_log, aplogs)), printed, taken, list(words), notes)
+        logs = list(map(read_log, crew.logs))
+        lines, others = rows_of(rows, logs, printed, taken, list(words), notes)
+        if trial.places:
+            lines = [row | trial.places[row["worker"]] for row in lines]
+            lines[0]["metrics"] |= {"start_spread": start_spread(lines, len(crew.numbers))}
         lines[0] |= said
         test.rows += lines
         test.blocks += [*blocks, *others]
-        note_data(test.cache, test.data, Path(directory))
-        return why_failed(test, rows, kept)
+        note_data(test.cache, test.data, Path(crew.directory))
+        failed = f"test {test.name!r}, trial {test.trial}: {trial.why}" if trial.why else None
+        return failed or why_failed(test, rows, kept)
+
+    def _launch(self, crew: Crew, host: str, shared: Shared, scope: Scope, test: Running) -> Launch:
+        if host == LOCAL:
+            return crew.launch(host, shared)
+        there = self._remote[host]
+        variables = environment.elsewhere(scope, "EXEC", test) | there.variables()
+        return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
 
     def _cool(self, test: Running) -> None:
         """Before the first EXEC of a trial."""
@@ -299,15 +358,14 @@ class ScriptBench:
             "trial": test.trial,
             "block": test.block if test.group is not None else test.trial,
             "order": test.order,
-            "host": sitting.host,
             "sitting": sitting.number,
-            "boot_id": sitting.boot_id,
             "kept": why is None,
             "why": why,
             "cache": test.cooled or None,
             "rows": len(test.rows) if len(test.rows) != test.threads else None,
         }
-        return [from_line(row | place) for row in test.rows]
+        here = {"host": sitting.host, "boot_id": sitting.boot_id}
+        return [from_line(here | row | place) for row in test.rows]
 
     def _append_res(self, test: Running, measurements: Sequence[Measurement]) -> None:
         name = self._test_entry(test)["res"]
@@ -338,6 +396,7 @@ class ScriptBench:
                 self._quiet.off()
             except EtudeError as error:
                 self.warn(f"the machine is not as it was before QUIET: {error}; etude quiet off tries again")
+        self._remote.close()
         self._res_files.close()
 
     # --- the state ----------------------------------------------------------------------------------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 from etude.errors import CommandFailed, EtudeError
 from etude.script import stop
+from etude.script.arguments import Copied, parse_placed
 from etude.script.machine import Machine
 from etude.script.measuring import probe_names
 from etude.script.program import Program
@@ -96,6 +98,7 @@ class _Thought:
         self.environment = environment
         self.outline = Outline()
         self.at = 0
+        self._hosts: set[str] = set()
         self._planned: dict[str, Planned] = {}
 
     def echo(self, text: str) -> None:
@@ -103,7 +106,28 @@ class _Thought:
 
     warn = echo
 
+    def hosts(self, path: str) -> None:
+        from etude.testbed.remote.hosts import LOCAL, read_hosts
+
+        self._hosts = {LOCAL, *read_hosts(Path(path))}
+
+    def _known(self, hosts: Collection[str]) -> None:
+        for name in hosts:
+            if not self._hosts:
+                raise _WrongTest(f"@{name}: no hosts are known here; name their file by HOSTS first")
+            if name not in self._hosts:
+                raise _WrongTest(f"no host {name!r}; there are: {', '.join(sorted(self._hosts))}")
+
+    def copy(self, copied: Copied, test: Running | None) -> str | None:
+        from etude.testbed.remote.hosts import LOCAL
+
+        self._known(copied.hosts)
+        if LOCAL in copied.hosts:
+            raise _WrongTest(f"COPY copies between this machine and others; {LOCAL} is this machine")
+        return None
+
     def system(self, line: str, scope: Scope) -> str | None:
+        self._known(parse_placed(line).hosts)
         self.outline.lines.append(("SYSTEM", line))
         return None
 
@@ -135,6 +159,7 @@ class _Thought:
         self.outline.tests.append(planned)
 
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+        self._known(parse_placed(line).hosts)
         self._planned[test.name].lines.append((point, line))
         return None
 
@@ -142,6 +167,7 @@ class _Thought:
         probes = scope.variables.get("PROBES", "")
         if probes:
             _check_probes(probes)
+        self._known(parse_placed(line).hosts)
         self._planned[test.name].lines.append(("EXEC", line))
         return None
 

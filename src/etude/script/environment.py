@@ -40,6 +40,21 @@ def variables(
     return found
 
 
+def elsewhere(scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
+    """The same for a line that runs on another host: what the script says, but no places of this machine."""
+    found = {
+        name: text for name, text in scope.environment.items() if name not in ("PATH", "APLIB", "APTIMER")
+    }
+    found |= {
+        "APMODE": mode,
+        "APTHREAD": "1",
+        "THREADS": str(scope.threads if test is None else test.threads),
+    }
+    if test is not None:
+        found |= {"APTEST": test.name, "APEPOCH": str(test.trial - (mode == "POSTCLEANUP"))}
+    return found | {"APLOG": os.devnull}
+
+
 @cache
 def _programs() -> str:
     """Where aptime and getstats are: beside the engine."""

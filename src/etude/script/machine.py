@@ -6,6 +6,7 @@ section 3.1). Between any two steps the state may be saved, and a new machine go
 
 from __future__ import annotations
 
+import os
 import random
 
 from etude.errors import CommandFailed
@@ -18,6 +19,8 @@ from etude.script.world import World
 
 MOST_TRIALS = 1000
 """Trials of a test with a stop program that names no MAX."""
+HOSTS_FILE = "HOSTSFILE"
+"""The variable that HOSTS sets."""
 FAILURES_IN_A_ROW = 3
 """After so many failed trials a test is given up."""
 
@@ -28,6 +31,8 @@ class Machine(Flow):
     def __init__(self, program: Program, state: State, world: World) -> None:
         super().__init__(program, state, world)
         parties = [party.test for party in state.interleave.parties] if state.interleave else []
+        if HOSTS_FILE in state.here.variables:
+            world.hosts(state.here.variables[HOSTS_FILE])
         for test in [*parties, *([state.test] if state.test else [])]:
             world.begin_test(test)
 
@@ -54,6 +59,15 @@ class Machine(Flow):
             self.state.counter = at if test is None else self.state.counter
         elif reason is not None:
             self._failed("SYSTEM", reason)
+
+    def _hosts(self, _: Instruction, text: str) -> None:
+        self._assign(HOSTS_FILE, os.path.join(self._variables.get("SCRIPTDIR", ""), text))
+        self.world.hosts(self._variables[HOSTS_FILE])
+
+    def _copy(self, _: Instruction, text: str) -> None:
+        test, copied = self.state.running, arguments.parse_copy(text)
+        if test is None or not test.failed or copied.back:  # what a failed trial has left is wanted
+            self._failed("COPY", self.world.copy(copied, test))
 
     def _fastfail(self, _: Instruction, text: str) -> None:
         self.state.fastfail = text
@@ -137,6 +151,9 @@ class Machine(Flow):
             test.set_aside = True
             if test.made == 0 and test.trial == 1:
                 test.trial = 0
+
+    def _timeout(self, _: Instruction, text: str) -> None:
+        self._running().timeout_s = arguments.parse_timeout(text)
 
     def _boot(self, _: Instruction, text: str) -> None:
         self._running().boot = text

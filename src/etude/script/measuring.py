@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,24 @@ class Measuring:
         self._known: dict[tuple[str, str], Probing | None] = {}
 
     def launch(
-        self, launch: Launch, probes: str, test: str, trial: int
+        self,
+        launch: Launch,
+        probes: str,
+        test: str,
+        trial: int,
+        run: Callable[[Launch], list[dict[str, Any]]] | None = None,
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
-        """Rows, blocks and notes of one launch. `probes`: names, divided by commas or blanks.
+        """Rows, blocks and notes of one launch. `probes`: names, divided by commas or blanks. `run` launches (default:
+        the engine).
 
         Raises:
             UsageError: no probe has such a name; MachineRefuses: as the engine.
         """
+        run = run or self._engine.launch
         environment = {name: text or "" for name, text in launch.workers[0].env.items()}
         probing = self._probing(probes, environment.get("APLIB", ""))
         if probing is None:
-            return self._engine.launch(launch), [], []
+            return run(launch), [], []
 
         from etude.probes.probe import Context
 
@@ -45,7 +52,7 @@ class Measuring:
             environment=environment,
         )
         probing.start(context)
-        rows = self._engine.launch(launch)
+        rows = run(launch)
         metrics, blocks, notes = probing.end(replace(context, elapsed_s=_longest(rows)))
         rows[0]["metrics"] = dict(rows[0]["metrics"]) | metrics
         return rows, [{"worker": None, "name": b.name, "lines": list(b.lines)} for b in blocks], list(notes)

@@ -12,12 +12,15 @@ from etude.script.arguments import (
     parse_assignment,
     parse_cache,
     parse_condition,
+    parse_copy,
     parse_foreach,
     parse_metric,
     parse_metric_name,
+    parse_placed,
     parse_quiet,
     parse_test,
     parse_threads,
+    parse_timeout,
 )
 from etude.script.disk import parse_disk
 from etude.script.expand import compile_text
@@ -34,7 +37,7 @@ DIRECTIVES = (*(op.value for op in Op if op not in INTERNAL), *INCLUDES, "ELSE",
 _OF_A_TEST = frozenset(
     (
         *(Op.PRESETUP, Op.SETUP, Op.EXEC, Op.CLEANUP, Op.POSTCLEANUP),
-        *(Op.PURPOSE, Op.EXPECT, Op.CACHE, Op.BOOT, Op.METRIC),
+        *(Op.PURPOSE, Op.EXPECT, Op.CACHE, Op.BOOT, Op.METRIC, Op.TIMEOUT),
         *(Op.AGE, Op.FILL, Op.PRECONDITION),
     )
 )
@@ -44,6 +47,7 @@ _OUTSIDE_TESTS = {
     Op.FASTFAIL: "it is for the tests that follow it",
     Op.THREADS: "it is for the tests that follow it",
     Op.QUIET: "it is for the tests that follow it",
+    Op.HOSTS: "it is for the tests that follow it",
 }
 _LOOPS = frozenset((Op.WHILE, Op.FOREACH, Op.FOR))
 _NEEDS = {
@@ -59,6 +63,9 @@ _NEEDS = {
     Op.AGE: "a directory",
     Op.FILL: "a directory",
     Op.PRECONDITION: "a device or a file",
+    Op.HOSTS: "the name of a hosts file",
+    Op.COPY: "what to copy, and where to",
+    Op.TIMEOUT: "a duration",
     Op.PURPOSE: "a text",
     Op.EXPECT: "a text",
 }
@@ -348,4 +355,7 @@ _CHECKS: dict[Op, Callable[[str], object]] = {
     Op.WHILE: parse_condition,
     Op.FOREACH: parse_foreach,
     Op.FOR: parse_for,
+    Op.COPY: parse_copy,
+    Op.TIMEOUT: parse_timeout,
+    **dict.fromkeys((Op.SYSTEM, Op.PRESETUP, Op.SETUP, Op.EXEC, Op.CLEANUP, Op.POSTCLEANUP), parse_placed),
 }

@@ -53,6 +53,8 @@ class Running:
     """The machine was restarted for the trial in flight, …"""
     cooled: dict[str, Any] = field(default_factory=dict)
     """… and this was done about its caches: a row's `cache`."""
+    timeout_s: float | None = None
+    """Longest time of an EXEC."""
     metrics: list[list[str]] = field(default_factory=list)
     group: int | None = None
     """Tests of one INTERLEAVE share a number: their trials form blocks, and they are compared."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from etude.script.arguments import Copied
 from etude.script.state import Running, Scope, State
 
 
@@ -33,6 +34,16 @@ class World(Protocol):
 
     def quiet(self, words: Sequence[str]) -> str | None:
         """Make the machine quiet until the script ends; without words, put it back as it was."""
+
+    def hosts(self, path: str) -> None:
+        """From here on there are the hosts of this file.
+
+        Raises:
+            InputError: something in it is wrong; MachineRefuses: one of them cannot be had.
+        """
+
+    def copy(self, copied: Copied, test: Running | None) -> str | None:
+        """Copy files to hosts or back."""
 
     def begin_test(self, test: Running) -> None:
         """A test is about to begin, or to go on after its state was loaded."""

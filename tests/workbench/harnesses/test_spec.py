@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError, UsageError
+from etude.located import line_of
 from etude.workbench.goal import Criterion
-from etude.workbench.harnesses.located import line_of
 from etude.workbench.harnesses.spec import fill, read_harness
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "peak").glob("*.toml"))

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use etude_protocol::Worker;
 
+use super::member::mark;
 use super::{ABSENT, BROKEN, Board, VARIABLE};
 use crate::outcome::{Status, WorkerOutcome};
 use crate::{futex, sys};
@@ -18,15 +19,19 @@ pub(crate) struct Inside {
     bell: File,
     _ringing_end: OwnedFd,
     broken_by: Cell<Option<usize>>,
+    /// The last gate at which all were seen.
+    full_at: Cell<Option<u32>>,
 }
 
 impl Inside {
-    /// A barrier for `workers`.
-    pub fn new(workers: usize) -> io::Result<Inside> {
+    /// A barrier for `workers`; `told`: it is released by [`release`](Self::release) alone.
+    pub fn new(workers: usize, told: bool) -> io::Result<Inside> {
         let board = Board::new(workers)?;
         let (bell, ringing_end) = sys::pipe()?;
         board.head().bell.store(ringing_end.as_raw_fd() as u32, SeqCst);
-        Ok(Inside { board, bell, _ringing_end: ringing_end, broken_by: Cell::new(None) })
+        board.head().told.store(u32::from(told), SeqCst);
+        let (broken_by, full_at) = (Cell::new(None), Cell::new(None));
+        Ok(Inside { board, bell, _ringing_end: ringing_end, broken_by, full_at })
     }
 
     /// What worker `index` is told: where its place is, as long as this process keeps the barrier.
@@ -64,6 +69,30 @@ impl Inside {
     /// Whether somebody was sent away.
     pub fn has_sent_away(&self) -> bool {
         self.board.head().sent_away.load(SeqCst) != 0
+    }
+
+    /// Whether all have arrived, none has left, and that was not so when it was last asked. Of one that is told.
+    pub fn is_newly_full(&self) -> bool {
+        let head = self.board.head();
+        let gate = head.gate.load(SeqCst);
+        let stands = |worker| {
+            self.board.place(worker).load(SeqCst) == mark(gate)
+                && sys::is_byte_locked(&self.board.file, worker)
+        };
+        let is_full =
+            head.told.load(SeqCst) != 0 && gate & BROKEN == 0 && (0..self.board.workers).all(stands);
+        is_full && self.full_at.replace(Some(gate)) != Some(gate)
+    }
+
+    /// Lets all that have arrived start at an instant (monotonic, ns).
+    pub fn release(&self, start_at_ns: u64) {
+        let head = self.board.head();
+        let gate = head.gate.load(SeqCst);
+        if gate & BROKEN == 0 {
+            head.start_at_ns.store(start_at_ns, SeqCst);
+            head.gate.store(gate.wrapping_add(2), SeqCst);
+            futex::wake_all(&head.gate);
+        }
     }
 
     /// Silences the bell.

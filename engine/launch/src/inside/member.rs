@@ -98,6 +98,10 @@ impl Member {
             return;
         }
         let start_at = barrier::common_start_ns(self.board.workers);
+        if head.told.load(SeqCst) != 0 {
+            self.ring();
+            return;
+        }
         let is_ours = head.start_at_ns.compare_exchange(last, start_at, SeqCst, SeqCst).is_ok();
         if is_ours && head.gate.compare_exchange(gate, gate.wrapping_add(2), SeqCst, SeqCst).is_ok() {
             futex::wake_all(&head.gate);
@@ -114,21 +118,25 @@ impl Member {
     fn turn_away(&self) -> NotPassed {
         let head = self.board.head();
         head.sent_away.store(1, SeqCst);
-        if let Some(mut bell) = self.bell.as_ref() {
-            // A bell that cannot be rung (it is full, or the engine has gone) has been heard, or never will
-            // be.
-            let _ = bell.write(&[1]);
-        }
+        self.ring();
         let why = match head.broken_by.load(SeqCst) {
             0 => "the trial is being ended".to_owned(),
             number => format!("worker {} ended before all had reached it", number - 1),
         };
         NotPassed::Broken(format!("the barrier was broken: {why}"))
     }
+
+    /// Rings the engine's bell. One that cannot be rung (it is full, or the engine has gone) has been heard, or never
+    /// will be.
+    fn ring(&self) {
+        if let Some(mut bell) = self.bell.as_ref() {
+            let _ = bell.write(&[1]);
+        }
+    }
 }
 
 /// What a place holds of a worker that has arrived at `gate`.
-fn mark(gate: u32) -> u32 {
+pub(super) fn mark(gate: u32) -> u32 {
     gate | 1
 }
 

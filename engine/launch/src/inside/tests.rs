@@ -33,7 +33,7 @@ fn broken(text: &str) -> NotPassed {
 
 #[test]
 fn the_last_to_arrive_releases_all_at_one_instant_to_come() {
-    let inside = Inside::new(3).unwrap();
+    let inside = Inside::new(3, false).unwrap();
     let waiting: Vec<_> = (0..2).map(|worker| arrive(&inside, worker).unwrap()).collect();
     assert!(waiting.iter().all(|waiting| look(waiting).is_none()));
     let before = crate::clock::monotonic_ns();
@@ -44,7 +44,7 @@ fn the_last_to_arrive_releases_all_at_one_instant_to_come() {
 
 #[test]
 fn who_was_released_passes_even_if_another_has_ended_since() {
-    let inside = Inside::new(2).unwrap();
+    let inside = Inside::new(2, false).unwrap();
     let sleepy = arrive(&inside, 0).unwrap();
     drop(arrive(&inside, 1).unwrap());
     inside.break_up(Some(1));
@@ -54,7 +54,7 @@ fn who_was_released_passes_even_if_another_has_ended_since() {
 
 #[test]
 fn an_end_sends_those_away_who_wait_and_who_arrive_later() {
-    let inside = Inside::new(3).unwrap();
+    let inside = Inside::new(3, false).unwrap();
     let waiting = arrive(&inside, 0).unwrap();
     inside.break_up(Some(1));
     inside.break_up(Some(2));
@@ -70,7 +70,7 @@ fn the_bell_rings_for_those_sent_away_only() {
         let mut polled = [crate::sys::wanted(inside.bell())];
         crate::sys::poll(&mut polled, Some(0)).unwrap() == 1
     };
-    let inside = Inside::new(2).unwrap();
+    let inside = Inside::new(2, false).unwrap();
     drop((arrive(&inside, 0).unwrap(), arrive(&inside, 1).unwrap()));
     inside.break_up(Some(1));
     assert!(!rings(&inside));
@@ -82,7 +82,7 @@ fn the_bell_rings_for_those_sent_away_only() {
 
 #[test]
 fn a_waiter_that_dies_has_not_arrived() {
-    let inside = Inside::new(2).unwrap();
+    let inside = Inside::new(2, false).unwrap();
     drop(arrive(&inside, 0).unwrap());
     let waiting = arrive(&inside, 1).unwrap();
     assert_eq!(look(&waiting), None);
@@ -92,7 +92,7 @@ fn a_waiter_that_dies_has_not_arrived() {
 
 #[test]
 fn a_worker_counts_once_however_many_of_its_commands_arrive() {
-    let inside = Inside::new(2).unwrap();
+    let inside = Inside::new(2, false).unwrap();
     let first = arrive(&inside, 0).unwrap();
     assert!(matches!(arrive(&inside, 0), Err(NotPassed::Taken(_))));
     assert_eq!(look(&first), None);
@@ -100,7 +100,7 @@ fn a_worker_counts_once_however_many_of_its_commands_arrive() {
 
 #[test]
 fn a_new_trial_has_a_whole_barrier() {
-    let inside = Inside::new(2).unwrap();
+    let inside = Inside::new(2, false).unwrap();
     let late = arrive(&inside, 0).unwrap();
     inside.break_up(Some(1));
     assert!(look(&late).is_some_and(|passed| passed.is_err()));
@@ -115,7 +115,7 @@ fn a_new_trial_has_a_whole_barrier() {
 
 #[test]
 fn the_reason_names_the_worker_and_how_it_ended() {
-    let inside = Inside::new(3).unwrap();
+    let inside = Inside::new(3, false).unwrap();
     let ended = |status| WorkerOutcome { status: Some(status), ..WorkerOutcome::default() };
     let workers = [ended(Status::Exited(0)), ended(Status::Exited(3)), ended(Status::Signalled(9))];
     inside.break_up(Some(1));
@@ -136,7 +136,7 @@ fn the_reason_names_the_worker_and_how_it_ended() {
 
 #[test]
 fn an_address_without_a_barrier_is_refused_in_one_line() {
-    let inside = Inside::new(2).unwrap();
+    let inside = Inside::new(2, false).unwrap();
     let path = std::env::temp_dir().join(format!("etude-test-{}-no-barrier", std::process::id()));
     let mut nearly = [0; super::bytes(1)];
     nearly[std::mem::offset_of!(super::Head, workers)] = 1;
@@ -165,7 +165,7 @@ fn an_address_without_a_barrier_is_refused_in_one_line() {
 fn threads_never_overtake_each_other() {
     const WORKERS: usize = 5;
     const ROUNDS: usize = 40;
-    let inside = Inside::new(WORKERS).unwrap();
+    let inside = Inside::new(WORKERS, false).unwrap();
     let addresses: Vec<_> = (0..WORKERS).map(|worker| inside.address(worker)).collect();
     let begun = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -183,7 +183,7 @@ fn threads_never_overtake_each_other() {
 
 #[test]
 fn a_sleeping_waiter_is_woken_by_the_end_of_another() {
-    let inside = Inside::new(2).unwrap();
+    let inside = Inside::new(2, false).unwrap();
     let address = inside.address(0);
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| Member::open(&address).unwrap().pass(|_| ()));
@@ -218,7 +218,7 @@ proptest! {
     /// The barrier against what it should be: a set of those that wait, and who has broken it.
     #[test]
     fn nobody_passes_before_all_wait_and_nobody_waits_for_one_that_ended((workers, steps) in steps()) {
-        let inside = Inside::new(workers).unwrap();
+        let inside = Inside::new(workers, false).unwrap();
         let mut waiting: Vec<Option<(Member, u32)>> = (0..workers).map(|_| None).collect();
         let mut ended = None;
         for step in steps {

@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import NoReturn
 
 from etude.errors import CommandFailed
+from etude.located import line_of
 from etude.workbench.bench import Enough
 from etude.workbench.generator import Effort, Generator, limited, told
 from etude.workbench.harnesses import processes
-from etude.workbench.harnesses.located import line_of
 from etude.workbench.harnesses.processes import Command
 from etude.workbench.harnesses.readers import ReaderOf
 from etude.workbench.harnesses.reading import Run, Told, Unreadable

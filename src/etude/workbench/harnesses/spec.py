@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import UsageError
+from etude.located import Section, document
 from etude.results.units import ONE, PER_SECOND, SECOND, TIME, Unit
 from etude.workbench.bench import Bench
 from etude.workbench.generator import Generator
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.command import CommandBench, Commands
-from etude.workbench.harnesses.located import Section, document
 from etude.workbench.harnesses.readers import (
     FIGURES,
     TOOLS,

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from etude.errors import UsageError
+from etude.located import Section, document, finite, line_of
 from etude.results.model import METRICS
 from etude.testbed.resources.resource import Resource
 from etude.testbed.resources.table import check_levels, resource_of
-from etude.workbench.harnesses.located import Section, document, finite, line_of
 from etude.workbench.surfaces.factors import Cell, Factor, Scale, Space
 from etude.workbench.surfaces.mapping import Plan, Rules, contradiction
 

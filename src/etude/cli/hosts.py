@@ -1,0 +1,55 @@
+"""Try the hosts of a file: whether each can be reached and measured on, and how its clock stands to ours."""
+
+from __future__ import annotations
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from etude.testbed.remote.hosts import Entry
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude hosts`."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="the hosts file, in TOML (docs/remote.md)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a line for each host; 5 where one cannot be had."""
+    from etude.testbed.remote.hosts import read_hosts
+
+    entries = read_hosts(options.file)
+    with ThreadPoolExecutor(len(entries)) as pool:
+        found = list(pool.map(_tried, entries.values()))
+    width = max(map(len, entries))
+    for entry, (good, text) in zip(entries.values(), found, strict=True):
+        print(f"{entry.name:<{width}}  {'ok' if good else 'FAILED':<6}  {text}")
+    return 0 if all(good for good, _ in found) else 5
+
+
+def _tried(entry: Entry) -> tuple[bool, str]:
+    """Whether a host can be had, and what there is to say of it."""
+    from etude.errors import MachineRefuses
+    from etude.testbed.remote.host import Host
+
+    host = Host(entry)
+    try:
+        host.connect()
+        found = host.found()
+        measured = host.processes() if entry.measure else []
+    except MachineRefuses as error:
+        return False, str(error).removeprefix(f"{entry.shown}: ")
+    finally:
+        host.close()
+    facts, offset = found.facts, found.offset
+    free = "" if facts.free_bytes is None else f", {facts.free_bytes / 1e9:.1f} GB free in {entry.directory}"
+    stale = f", {facts.removed} left by killed runs removed" if facts.removed else ""
+    names = {name: sum(process.name == name[:15] for process in measured) for name in entry.measure}
+    seen = "".join(f", {count} x {name}" for name, count in names.items())
+    return True, (
+        f"{facts.nodename}, Linux {facts.release}, {facts.machine}, {found.cpus} CPUs{free}; "
+        f"clock {offset.offset_ns / 1e6:+.3f} ms \u00b1 {offset.error_ns / 1e6:.3f} ms, "
+        f"round trip {2 * offset.error_ns / 1e6:.3f} ms{seen}{stale}"
+    )
