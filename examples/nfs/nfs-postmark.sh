@@ -35,12 +35,11 @@ main() {
 # Optimised, and anew when a source is newer; a name that is there is a whole program.
 build() {
     ap_need cc gcc
-    ap_scratch
-    mkdir -p -m 700 -- "$NFSPLACE" || ap_fail "NFSPLACE: $NFSPLACE cannot be made"
+    nfs_place
     [[ ! $PROGRAM -nt $SOURCE/nfs-postmark.c || ! $PROGRAM -nt $SOURCE/windows.h ]] || return 0
     echo '#include <nfsc/libnfs.h>' | cc -E -include sys/time.h - >/dev/null 2>&1 ||
         ap_fail 'nfsc/libnfs.h is not installed; it is in the Debian package libnfs-dev'
-    cc -O2 -Wall -Wextra -o "$PROGRAM.new" "$SOURCE/nfs-postmark.c" -lnfs && mv -- "$PROGRAM.new" "$PROGRAM" ||
+    { cc -O2 -Wall -Wextra -o "$PROGRAM.new" "$SOURCE/nfs-postmark.c" -lnfs && mv -- "$PROGRAM.new" "$PROGRAM"; } ||
         ap_fail 'nfs-postmark.c could not be compiled; what cc said stands above'
 }
 
