@@ -57,8 +57,9 @@ measure() {
     ap_measure "$PROGRAM" "nfs://$NFSSERVER/$NFSEXPORT?version=$NFSVERSION&nfsport=$NFSPORT&mountport=20048" \
         "name=worker-$APTHREAD" "files=$NFSFILES" "transactions=$NFSTRANSACTIONS" "low=$NFSSIZELOW" \
         "high=$NFSSIZEHIGH" "chunk=$NFSCHUNK" "seed=$((NFSSEED + APTHREAD - 1))" "timeout=$NFSTIMEOUT" \
-        >"$KEPT.report" || status=$?
+        >"$KEPT.report" 2>"$KEPT.errors" || status=$?
     cat -- "$KEPT.report"
+    cat -- "$KEPT.errors" >&2
     ((status == 0)) || fail_with_the_server "nfs-postmark ended with $status"
     ap_check_counts "$(grep -v _rate "$KEPT.report")"
 }
@@ -71,7 +72,8 @@ report_fields() {
 fail_with_the_server() {
     local said
     said=$(nfs-server.sh status 2>&1) || ap_fail "$1; ${said#nfs-server.sh: }"
-    ap_fail "$1; what it said stands above"
+    said=$(grep '^nfs-postmark: ' "$KEPT.errors" | tail -n 1)
+    ap_fail "$1: ${said#nfs-postmark: }"
 }
 
 main "$@"
