@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -236,6 +237,25 @@ def test_what_is_written_by_one_version_and_client_is_read_by_another(place: Pla
     place.server("client", "1", "nfs-cp", str(text), f"nfs://10.78.0.1/{export}/text?version=4", **around)
     place.server("client", "2", "nfs-cp", f"nfs://10.78.0.1/{export}/text", f"{text}.back", **around)
     assert Path(f"{text}.back").read_text() == text.read_text()
+
+
+@pytest.mark.needs_program("nfs-cp", package="libnfs-utils")
+def test_the_page_runs_as_it_is_printed(place: Place) -> None:
+    page = (EXAMPLES.parent / "docs" / "nfs.md").read_text()
+    (text,) = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    commands = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    done = subprocess.run(
+        ["sh", "-e", "-c", "\n".join(commands).replace("/var/tmp/etude-nfs", f"{place.path}/scratch")],
+        cwd=EXAMPLES.parent,
+        env=place.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "readme" in done.stdout
+    assert place.left() == []
 
 
 def test_only_the_servers_own_processes_are_seen_where_it_is(place: Place) -> None:
