@@ -29,7 +29,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest lint format bench docs picture wheel constraints clean
+.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest nfs nfs-guest lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -47,6 +47,12 @@ guest: wheel ## build the test machine: a Debian with Étude in it, booted by QE
 
 test-guest: guest ## all tests that use the test machine; some minutes
 	$(BIN)/python -m pytest tests/guest
+
+nfs: $(SETUP_STAMP) ## NFS of versions 3 and 4, client and server CPU, by ganesha in namespaces (as root; docs/nfs.md)
+	$(BIN)/etude run examples/nfs/ganesha.ap
+
+nfs-guest: guest ## the same of the kernel's server and client, in the test machine; some minutes
+	$(BIN)/python tests/guest/run_example.py nfs/kernel.ap build/nfs-guest/$$(date -u +%Y%m%dT%H%M%S)
 
 # Of one profile with the tests: what both need (proc macros, build scripts, zstd in C) is compiled once.
 lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy

@@ -21,7 +21,7 @@ set_default POSTMARK_SEED 42
 main() {
     local status=0
     ap_need postmark postmark
-    kept_files
+    ap_kept postmark # the configuration, the last report and the first counts
     ap_workdir postmark
     configuration >"$KEPT.configuration" || ap_fail "$KEPT.configuration could not be written"
     ap_register end postmark_counts
@@ -30,19 +30,7 @@ main() {
     ((status == 0)) || ap_fail "postmark ended with $status"
     ! grep -q 'Error: ' "$KEPT.report" || ap_fail "postmark: $(grep -o 'Error: .*' "$KEPT.report")"
     [[ -n $(counts) ]] || ap_fail 'postmark reported nothing; what it said stands above'
-    check_counts
-}
-
-# The configuration, the last report and the first counts stay beside the results, for each test and worker.
-kept_files() {
-    local name=${APTEST:-test} directory=${APRESULTS:-}
-    if [[ -z $directory ]]; then
-        ap_scratch
-        directory=$APSCRATCH
-    fi
-    name=${name//%/%25}
-    KEPT=$directory/.postmark/${name//\//%2F}.$APTHREAD
-    mkdir -p -- "${KEPT%/*}" || ap_fail "${KEPT%/*} could not be made"
+    ap_check_counts "$(counts)"
 }
 
 # Without a location it works in the working directory, whose name may then hold blanks.
@@ -80,17 +68,6 @@ postmark_counts() {
             *) printf 'files_%s = %s\n' "$name" "$value" ;;
         esac
     done < <(counts)
-}
-
-check_counts() {
-    [[ -n ${APRESULTS:-} ]] || return 0
-    if [[ ! -e $KEPT.counts ]]; then
-        { counts >"$KEPT.counts.new" && mv -- "$KEPT.counts.new" "$KEPT.counts"; } ||
-            ap_fail "the counts could not be kept in $KEPT.counts"
-    elif ! cmp -s -- "$KEPT.counts" <(counts); then
-        ap_fail "not the work of the earlier trials: $(paste -sd ' ' "$KEPT.counts") before," \
-            "$(counts | paste -sd ' ') now"
-    fi
 }
 
 main

@@ -17,6 +17,10 @@ echo "$machine_id" >/etc/machine-id
 # Timers that would fire whenever they like; a test that needs one starts it.
 systemctl --quiet disable apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer \
     e2scrub_reap.service getty@tty1.service
+# Servers and helpers of NFS: what needs them starts its own, in a network of its own.
+systemctl --quiet disable nfs-server.service nfs-client.target nfs-blkmap.service rpcbind.service rpcbind.socket \
+    rpc-statd.service rpc-statd-notify.service nfs-idmapd.service rpc-gssd.service || true
+systemctl --quiet mask nfs-server.service nfs-blkmap.service rpcbind.service rpcbind.socket rpc-statd-notify.service
 # What takes seconds of an emulated processor and serves nothing here; and kexec-tools would make each restart a kexec.
 systemctl --quiet disable kexec.service kexec-load.service || true
 systemctl --quiet mask kexec.service kexec-load.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount \
