@@ -93,7 +93,9 @@ def burst(here: Path) -> Iterator[None]:
 def explanations(directory: Path) -> dict[int, str]:
     """By trial: what the verdict says of the outliers."""
     done = etude("stats", "--json", str(directory), cwd=directory)
-    found = [re.match(r"work: (trial (\d+) \(.*)", warning) for warning in json.loads(done.stdout)["warnings"]]
+    found = [
+        re.match(r"work: (trial (\d+) \(.*)", warning) for warning in json.loads(done.stdout)["warnings"]
+    ]
     return {int(match[2]): match[1] for match in found if match}
 
 
