@@ -109,7 +109,7 @@ def test_the_same_files_have_ten_times_the_fragments_on_an_aged_file_system(
         aged = answered("age", where, "--to", "70%", "--piece", "8K")
         assert (aged["complete"], aged["ended"]) == (True, "complete")
         assert aged["written_bytes"] >= aged["planned_bytes"]
-        assert abs(level(where) - 0.7) < (0.02 if kind == "ext4" else 0.03)
+        assert abs(level(where) - 0.7) < (0.05 if kind == "btrfs" else 0.02)
         assert abs(aged["level"] - level(where)) < 0.005
         old = answered("fragments", write_files(where))
     assert (fresh["files"], fresh["bytes"]) == (old["files"], old["bytes"]) == (24, 24 * MIB)
@@ -159,7 +159,7 @@ def test_what_was_aged_is_not_aged_again_but_removed(ext4: Path) -> None:
 def test_a_signal_ends_ageing_where_it_is_and_the_manifest_says_so(
     ext4: Path, ending: signal.Signals
 ) -> None:
-    words = [engine_path(), "age", ext4, "--times", "500", "--json"]
+    words = [engine_path(), "age", str(ext4), "--times", "500", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as aging:
         wait_for(lambda: (ext4 / "etude-aged/00003").exists())
         aging.send_signal(ending)
@@ -255,8 +255,7 @@ def test_fragments_are_counted_without_root(public: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["files"] == 1
-    if os.geteuid() == 0:
-        assert (found["free"], bool(found["why_free"])) == (None, True)
+    assert (found["free"] is None) == bool(found["why_free"])
     assert "expected more than" in refused("age", place, "--to", "0.001%", status=2)
 
 

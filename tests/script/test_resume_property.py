@@ -38,9 +38,8 @@ within = st.one_of(
         st.builds(f"{d} {{}}".format, words)
         for d in ("PRESETUP", "SETUP", "EXEC", "EXEC", "CLEANUP", "POSTCLEANUP")
     ),
-    st.sampled_from(
-        ["CACHE warm", "CACHE reboot", "CACHE drop data", "BOOT other", "AGE ONCE /mnt", "FILL /mnt to=1%"]
-    ),
+    st.sampled_from(["CACHE warm", "CACHE reboot", "CACHE drop data", "BOOT other"]),
+    st.sampled_from(["AGE ONCE /mnt", "AGE /mnt", "FILL /mnt to=1%"]),
     st.just("PURPOSE why"),
 )
 threads = st.sampled_from(["THREADS=1", "THREADS=3"])

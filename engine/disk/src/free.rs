@@ -1,4 +1,4 @@
-//! What of a file system is free, and in how large pieces (`FS_IOC_GETFSMAP`: ext4 and XFS, for root).
+//! What of a file system is free, and in how large pieces (`FS_IOC_GETFSMAP`: ext4, and XFS for root).
 
 use std::fs::File;
 use std::io;
