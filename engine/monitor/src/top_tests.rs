@@ -106,6 +106,16 @@ fn what_was_seen_of_a_child_is_remembered_until_it_is_waited_for() {
 }
 
 #[test]
+fn a_child_that_is_waited_for_later_than_another_hides_that_one_only_until_then() {
+    let (tree, mut top) = begun(&[One(5, 1, 0, 0, 1, 1), One(6, 5, 80, 0, 1, 1)], 5);
+    end(&tree, 6);
+    put(&tree, &One(5, 1, 1, 20, 1, 1));
+    assert_eq!(told(&top.list(Some(1), 11 * SECOND, Some(1.0))), [(5, 1, 0)]);
+    put(&tree, &One(5, 1, 2, 105, 1, 1));
+    assert_eq!(told(&top.list(Some(1), 12 * SECOND, Some(1.0))), [(5, 1, 25)]);
+}
+
+#[test]
 fn an_old_daemon_does_not_count_for_who_took_it_in() {
     let (tree, mut top) = begun(&[One(1, 0, 0, 0, 1, 1), One(5, 1, 0, 0, 1, 1), One(6, 5, 9000, 0, 1, 1)], 5);
     end(&tree, 5);
