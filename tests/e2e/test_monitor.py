@@ -20,8 +20,11 @@ from real import ETUDE, alive, etude, experiment, lines
 
 from etude.results.monitor import load
 
-TRIALS, HIT, LOOPS = 12, 6, 8
+TRIALS, HIT = 12, 6
+LOOPS = 2 * (os.cpu_count() or 1)
 INTRUDER = "intruder"
+NICE = -5
+"""Of the burst, where that is allowed: it is stronger than what else may run on this machine."""
 
 TRIAL = """\
 import sys, time
@@ -73,7 +76,9 @@ def burst(here: Path) -> Iterator[None]:
 
     def beset() -> None:
         if reached("wanted"):
-            running.extend(subprocess.Popen([str(name), "-c", "while :; do :; done"]) for _ in range(LOOPS))
+            nice = ["nice", "-n", str(NICE)] if os.geteuid() == 0 else []
+            loop = [*nice, str(name), "-c", "while :; do :; done"]
+            running.extend(subprocess.Popen(loop) for _ in range(LOOPS))
             (here / "there").touch()
             reached("over")
         for each in running:
@@ -108,10 +113,8 @@ def check_explained(directory: Path, hit: int) -> None:
     """In the verdict, the report and the figure the burst is named in its trial, and in no other."""
     assert named_in(directory) == [hit], explanations(directory)
     text = explanations(directory)[hit]
-    assert re.search(
-        r"other processes used \d+\.\d CPUs in these seconds \(usually \d\.\d\): intruder \d", text
-    ), text
-    assert re.search(rf"{INTRUDER} \d\.\d CPUs \(\d processes, such as pid \d+\)", text), text
+    assert re.search(r"other processes used \d+\.\d CPUs in these seconds \(usually \d+\.\d\): ", text), text
+    assert re.search(rf"{INTRUDER} \d+\.\d CPUs \(\d+ processes, such as pid \d+\)", text), text
     etude("report", str(directory), "-o", "page.html", cwd=directory)
     page = (directory / "page.html").read_text()
     assert "What ran beside the trials" in page
@@ -127,10 +130,22 @@ def test_an_outlier_that_a_foreign_burst_made_is_explained(tmp_path: Path, loops
     (tmp_path / "trial.py").write_text(TRIAL)
     command = f"{sys.executable} trial.py . {loops_a_second} {HIT + 1}"
     with burst(tmp_path):
-        etude("bench", "-o", "r", "--trials", str(TRIALS), "-n", "work", command, cwd=tmp_path)
+        etude(
+            "bench",
+            "-o",
+            "r",
+            "--trials",
+            str(TRIALS),
+            "--monitor-top",
+            "20",
+            "-n",
+            "work",
+            command,
+            cwd=tmp_path,
+        )
     check_explained(tmp_path / "r", HIT)
     noted = experiment(tmp_path / "r")["sittings"][0]["monitor"]
-    assert noted == {"file": "monitor-1.jsonl", "every_s": 1.0, "top": 5, "reason": None}
+    assert noted == {"file": "monitor-1.jsonl", "every_s": 1.0, "top": 20, "reason": None}
 
 
 @pytest.mark.serial
@@ -140,10 +155,10 @@ def test_so_it_is_in_a_script(tmp_path: Path, loops_a_second: int) -> None:
         f"TEST work {TRIALS}\nEXEC {sys.executable} trial.py . {loops_a_second} {HIT}\nDONE\n"
     )
     with burst(tmp_path):
-        etude("run", "-o", "r", "--monitor", "500ms", "--monitor-top", "10", "x.ap", cwd=tmp_path)
+        etude("run", "-o", "r", "--monitor", "500ms", "--monitor-top", "20", "x.ap", cwd=tmp_path)
     check_explained(tmp_path / "r", HIT)
     noted = experiment(tmp_path / "r")["sittings"][0]["monitor"]
-    assert noted == {"file": "monitor-1.jsonl", "every_s": 0.5, "top": 10, "reason": None}
+    assert noted == {"file": "monitor-1.jsonl", "every_s": 0.5, "top": 20, "reason": None}
 
 
 def test_readings_and_trials_are_of_one_clock(tmp_path: Path) -> None:

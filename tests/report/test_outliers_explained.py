@@ -87,6 +87,24 @@ def test_what_is_in_the_trial_s_cgroup_is_its_own(tmp_path: Path) -> None:
     assert "helper 0.4 CPUs (pid 51)" in explained(tmp_path / "foreign", readings)
 
 
+def test_on_a_machine_without_a_cpu_to_spare_who_comes_is_named(tmp_path: Path) -> None:
+    """The sum of what others use cannot rise: it was all there is."""
+    usual = process(70, "rustc", 1.0, cgroup="/")
+    readings = [busy_second(n, 0.97, 0.0) for n in range(1, 19)]
+    for number, reading in enumerate(readings, 1):
+        came = number in HIT
+        reading["v"][0] = 2.0
+        own, steady = (0.33, 0.9) if came else (0.97, 1.0)
+        reading["top"] = [process(50, "program", own, cgroup="/etude-7-1"), usual | {"cpu": steady}]
+        reading["top"] += [process(4242, "intruder", 0.7, cgroup="/")] if came else []
+    for reading in readings:  # of its trials the others vary by as much as they rise
+        reading["v"][0] -= 0.4 * (reading["ns"] % 2e9 == 0)
+    text = explained(tmp_path / "r", readings)
+    assert (
+        text == "other processes used 1.5 CPUs in these seconds (usually 0.6): intruder 0.7 CPUs (pid 4242)"
+    )
+
+
 def test_what_measures_is_never_named(tmp_path: Path) -> None:
     readings = seconds(foreign=1.5, name="etude-engine")
     assert explained(tmp_path / "r", readings).endswith("none of the processes that were listed")

@@ -63,6 +63,7 @@ _PLAIN: Mapping[str, Quantity] = {
     "cpu.steal": Quantity("stolen by the hypervisor", 0.05, cpus),
     "cpu.iowait": Quantity("waiting for I/O", 0.2, cpus),
     "pressure.cpu.some": Quantity("CPU pressure", 0.1, _share),
+    "tasks.runnable": Quantity("runnable tasks", 2.0, lambda count: f"{count:.0f}"),
     "pressure.memory.some": Quantity("memory pressure", 0.02, _share),
     "pressure.io.some": Quantity("I/O pressure", 0.1, _share),
     "paging.swapped_in": Quantity("pages swapped in", 10.0, _per_second),

@@ -84,7 +84,10 @@ def _why(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str]:
     interval = every(monitor.every_s)
     coarse = known.is_coarse(place)
     named = culprits(known, place, usual)
-    told = [_words(what, known, place, usual, named) for what in _unusual(known, place, usual)]
+    unusual = list(_unusual(known, place, usual))
+    if OTHERS not in unusual and sum(each.cpus for each in named) >= OTHERS.matters:
+        unusual.insert(0, OTHERS)  # where all CPUs are busy anyway, who comes takes from the others
+    told = [_words(what, known, place, usual, named) for what in unusual]
     if not told:
         if coarse:
             text = (
