@@ -76,3 +76,16 @@ def test_a_directory_that_is_not_there_is_its_reason(tmp_path: Path) -> None:
 def test_whatever_answers_is_understood_or_refused(lines: list[str]) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         understood([line for line in lines if not line.startswith("directory")])
+
+
+def test_a_process_of_another_boot_owns_nothing(tmp_path: Path) -> None:
+    stat = Path("/proc/self/stat").read_text()
+    pid, began = stat.split()[0], stat.rsplit(")", 1)[1].split()[19]
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    for name, of in {"etude-remote-1": "another-boot", "etude-remote-2": boot}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "keeper").write_text(f"{pid} {began} {of}\n")
+    process, said = keeper(tmp_path)
+    ended(process)
+    assert understood(said).removed == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["etude-remote-2"]
