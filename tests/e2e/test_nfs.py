@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -103,9 +104,14 @@ class Place:
         return found[0]
 
     def left(self) -> list[str]:
-        """Networks and processes that are there."""
+        """Networks and processes that are there: a server's are known by what is mounted for them."""
         networks = [path.name for path in Path("/run/netns").glob(f"{self.name}-*")]
-        return networks + [str(pid) for pid in processes_with(f"{self.path}/scratch")]
+        servers = []
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if f"{self.path}/scratch" in Path(f"/proc/{entry}/mountinfo").read_text():
+                    servers.append(entry)
+        return networks + servers + [str(pid) for pid in processes_with(f"{self.path}/scratch")]
 
 
 @pytest.fixture
