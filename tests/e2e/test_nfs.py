@@ -180,7 +180,7 @@ def test_versions_do_the_same_work_and_the_server_is_measured_beside(place: Plac
 def test_a_server_that_dies_in_mid_trial_fails_it_with_the_reason(
     place: Place, ending: signal.Signals, reason: str
 ) -> None:
-    process = place.start(place.one_trial(), NFSTRANSACTIONS="100000000", NFSTIMEOUT="1")
+    process = place.start(place.one_trial(), NFSTRANSACTIONS="100000000", NFSTIMEOUT="1", NFSWAIT="10")
     until(lambda: clients(place) and place.noted("process"))
     os.kill(place.ganesha(), ending)
     said, _ = process.communicate(timeout=100)
