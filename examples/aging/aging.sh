@@ -1,6 +1,6 @@
 #!/bin/bash
-# aging.sh make|write|read|remove: AGING_FILES files of 1 MiB are made once, beside the file system under test; written to
-# it; read, measured; and removed. The same bytes each time. Each row has the fragments of these files.
+# aging.sh make|write|read|remove: AGING_FILES files of 1 MiB are made once, beside the file system under test;
+# written to it; read, measured; and removed. The same bytes each time. Each row has the fragments of these files.
 set -u
 # shellcheck source=examples/lib/commonsettings
 . commonsettings

@@ -69,7 +69,7 @@ class Laboratory:
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     monkeypatch.setattr("etude.io.curves.beside_engine", lambda name: name)
     monkeypatch.setattr("etude.io.curves.engine_path", lambda: "engine")
-    monkeypatch.setattr("etude.testbed.snapshot.take", lambda: MACHINE)
+    monkeypatch.setattr("etude.testbed.snapshot.take", lambda **_: MACHINE)
     monkeypatch.setattr("os.fdatasync", lambda file: None)
     return Laboratory(tmp_path)
 
