@@ -56,6 +56,8 @@ measurements = st.builds(
         max_size=2,
     ),
     throttled=st.none() | st.integers(1, 2**31),
+    offset_ns=st.none() | st.integers(-(2**62), 2**62),
+    offset_error_ns=st.none() | count,
 )
 
 

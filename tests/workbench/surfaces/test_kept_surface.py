@@ -131,7 +131,7 @@ def test_results_of_another_kind_are_refused_and_left_as_they_are(tmp_path: Path
     from etude.results.writer import replace_json
 
     (tmp_path / "a").mkdir()
-    replace_json(tmp_path / "experiment.json", _new_document(make_plan(["a"]), "bench", ()))
+    replace_json(tmp_path / "experiment.json", _new_document(make_plan(["a"]), "bench", (), None))
     (tmp_path / "a" / "results.jsonl").write_text('{"torn')
     with pytest.raises(InputError, match="holds results of etude bench, and no surface"):
         mapped(tmp_path, Made())
