@@ -25,6 +25,9 @@ const PROBES: (u64, u64) = (8, 256);
 const PROBE_BYTES: u64 = 1 << 20;
 /// The level is mended by this part of the capacity at a time, so that a few blocks more or less do not decide who lives.
 const STEPS: u64 = 100;
+/// The last ebb goes this part of the capacity (one of so many) below the level. The ballast then takes that, and with it the
+/// largest holes, which neighbours that were deleted together have left: XFS gives them to new files first.
+const BELOW: u64 = 16;
 /// So often in a row nothing could be written: somebody else has filled the file system.
 const MOST_REFUSED: u32 = 20;
 
@@ -289,10 +292,9 @@ impl Aging {
 
     /// How much could be taken decides how much has to live: file systems keep space for themselves, Btrfs much.
     fn settle(&mut self) -> Result<(), Wrong> {
-        sync(&self.file).map_err(|error| machine(self.place.display(), &error))?;
-        let space = Space::of(&self.place)?;
+        let space = Space::settled(&self.place, &self.file)?;
         let too_much = space.used.saturating_sub((self.wish.to * self.capacity as f64) as u64);
-        let low = self.history.lives().saturating_sub(too_much);
+        let low = self.history.lives().saturating_sub(too_much + self.capacity / BELOW);
         let step = (self.capacity / STEPS).max(1) as f64;
         let steps = ((low as f64 - self.plan.low as f64) / step).round();
         self.history.settle((self.plan.low as f64 + steps * step).max(0.0) as u64);
@@ -300,11 +302,10 @@ impl Aging {
     }
 
     /// What deleting has freed is not what was counted (metadata, space that is freed late): go further down, or take some
-    /// space again. Whether there is more to delete.
+    /// space again. Whether it has to be looked at again.
     fn mend(&mut self) -> Result<bool, Wrong> {
         self.mended += 1;
-        sync(&self.file).map_err(|error| machine(self.place.display(), &error))?;
-        let space = Space::of(&self.place)?;
+        let space = Space::settled(&self.place, &self.file)?;
         let step = (self.capacity / STEPS).max(1);
         let off = (self.wish.to * self.capacity as f64 - space.used as f64) / step as f64;
         let steps = off.abs().round() as u64 * step;
@@ -325,7 +326,7 @@ impl Aging {
                 allocate_most(&to, self.ballast, steps).map_err(|error| machine(path.display(), &error))?;
             self.ballast += taken;
         }
-        Ok(false)
+        Ok(true)
     }
 
     fn write_most(&self, to: &File, most: u64) -> io::Result<u64> {
@@ -371,7 +372,8 @@ impl Aging {
 
     fn describe(&self, manifest: &mut Manifest) -> Result<(), Wrong> {
         sync(&self.file).map_err(|error| machine(self.place.display(), &error))?;
-        let space = Space::of(&self.place)?;
+        let new_file_fragments = self.probe()?;
+        let space = Space::settled(&self.place, &self.file)?; // the probe is gone again
         let (born, died) = self.history.counts();
         let mut fragments = fragments::Summary::default();
         for (number, _) in self.history.living() {
@@ -393,7 +395,7 @@ impl Aging {
             "by": self.taken,
             "fragments": fragments.members(),
             "free": free::of(&self.file).ok(),
-            "new_file_fragments_per_mib": self.probe()?,
+            "new_file_fragments_per_mib": new_file_fragments,
             "digest": format!("{:016x}", self.history.digest()),
             "seconds": (monotonic_ns() - self.began_ns) as f64 / 1e9,
         });

@@ -7,8 +7,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::{Wrong, machine};
+
+/// XFS frees what is deleted behind one's back, some 10 ms later.
+const AGAIN: Duration = Duration::from_millis(30);
+const MOST_AGAIN: u32 = 50;
 
 /// Bytes of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +52,24 @@ impl Space {
             return Err((format!("{}: its file system has no size, it cannot be filled", path.display()), 5));
         }
         Ok(space)
+    }
+
+    /// When all is written and what was deleted is free: as `of`, once two looks in a row agree.
+    ///
+    /// # Errors
+    /// As `of`, or what could not be written.
+    pub fn settled(path: &Path, file: &File) -> Result<Space, Wrong> {
+        sync(file).map_err(|error| machine(path.display(), &error))?;
+        let mut before = Space::of(path)?;
+        for _ in 0..MOST_AGAIN {
+            sleep(AGAIN);
+            let now = Space::of(path)?;
+            if now == before {
+                break;
+            }
+            before = now;
+        }
+        Ok(before)
     }
 
     /// What can be used by everybody: of this a level is a share.
