@@ -141,6 +141,25 @@ def test_of_a_script_s_text_the_first_line_that_is_another_is_named() -> None:
     ]
 
 
+def test_what_a_script_made_quiet_is_a_difference_whichever_processes_it_stopped() -> None:
+    def quiet(pid: int) -> dict[str, Any]:
+        operations = {
+            "aslr": {"proc/sys/kernel/randomize_va_space": ["2", "0"]},
+            "services": {f"process:cron:{pid}:77": ["running", "stopped"]},
+        }
+        return {
+            "machine": {"before": MACHINE},
+            "quiet": [{"sitting": 1, "by": "script", "operations": operations}],
+        }
+
+    loud = {"machine": {"before": MACHINE}}
+    assert list(map(str, compare(loud, quiet(5)).differs)) == [
+        "quiet.aslr: not there → 0",
+        "quiet.services: not there → stopped",
+    ]
+    assert compare(quiet(5), quiet(6)).differs == ()
+
+
 def test_the_line_before_a_comparison_names_three_and_counts_the_others() -> None:
     now = changed(system={"kernel_release": "6.2"}, sysctl={f"vm.new{n}": str(n) for n in range(2)})
     assert first_line("a", "b", compare_states(MACHINE, MACHINE)) is None

@@ -103,7 +103,7 @@ def sit(
         )
         _note_quiet(document, sitting.number)
         desk.save()
-        asked = monitoring.from_document(document) if make_engine is Engine else None
+        asked = monitoring.from_document(document) if isinstance(engine, Engine) else None
         try:
             with monitoring.monitored(path, document["sittings"][-1], asked):
                 decisions = work(desk)

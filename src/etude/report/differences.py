@@ -15,6 +15,7 @@ COLLECTIONS = (
     "environment.variables.",
     "programs.",
     "toolchain.",
+    "quiet.",
 )
 """What stands in one of two of these and not in the other is there only once; elsewhere it was not recorded."""
 NOT_THERE = "not there"
@@ -62,10 +63,23 @@ def compare(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
 
 
 def state_of(document: Mapping[str, Any], when: str = "before") -> dict[str, Any]:
-    """A snapshot of an experiment.json (`before` or `after` its trials), and the versions of what measured."""
+    """A snapshot of an experiment.json (`before` or `after` its trials), the versions of what measured, what was quiet."""
     machine = _map(document.get("machine"))
     known = dict(_map(machine.get(when)))
-    return known | {"version": dict(_map(document.get("versions")))}
+    return known | {"version": dict(_map(document.get("versions"))), "quiet": _quiet(document)}
+
+
+def _quiet(document: Mapping[str, Any]) -> dict[str, str]:
+    """What scripts made quiet while they ran, which no snapshot shows; processes are not told apart."""
+    entries = document.get("quiet")
+    found: dict[str, str] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        for name, items in _map(_map(entry).get("operations")).items():
+            values = {
+                str(pair[1]) for pair in _map(items).values() if isinstance(pair, list) and len(pair) == 2
+            }
+            found[name] = ", ".join(sorted(values))
+    return found
 
 
 def compare_states(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
-from etude.experiment.bench import EngineLike, Event
+from etude.experiment.bench import Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
-from etude.experiment.hooks import run_line
 from etude.experiment.ledger import Ledger
 from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
@@ -28,6 +27,7 @@ from etude.script import checkpoint, environment, stop
 from etude.script.arguments import Copied, parse_placed
 from etude.script.crew import Crew, Shared
 from etude.script.library import search_path
+from etude.script.lines import Lines
 from etude.script.measuring import Measuring
 from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
@@ -48,7 +48,6 @@ STATE_FILE = "state.json"
 SAFE_EVERY_S = 1.0
 """The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
 FIRST_RUN = "first run"
-UNDOING = ("CLEANUP", "POSTCLEANUP")
 
 
 class ScriptBench:
@@ -73,12 +72,12 @@ class ScriptBench:
         self._res = res
         self._counters = counters
         self._root = desk.path.resolve()
-        self._keepers: dict[str, EngineLike] = {}
         self._entries: dict[str, dict[str, Any]] = {}
         self._res_files = ResFiles(self._root)
         self._measuring = Measuring(desk.engine)
         self._quiet: Quieting | None = None
         self._remote = Remote(desk)
+        self._lines = Lines(desk, self._remote)
         self._saved_at = -float("inf")
         self._survives = record.waits_for(self._root)
         """It goes on at the next boot, however this one ends."""
@@ -138,9 +137,7 @@ class ScriptBench:
         self._tell("ended", test, detail=test.why)
         drop_outputs(self._directory(test))
         self._res_files.end(entry["res"])
-        keeper = self._keepers.pop(test.name, None)
-        if keeper is not None:
-            keeper.close()
+        self._lines.end_test(test.name)
         self._remote.end_test(test.name)
 
     def _variables(self, scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
@@ -156,7 +153,7 @@ class ScriptBench:
     def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
         def run(program: Sequence[str]) -> str | None:
             line = shlex.join([*program, str(self._root / str(self._test_entry(test)["res"]))])
-            why = self._line(test.name, "STOP", line, self._variables(scope, "STOP", test), "hooks.log")
+            why = self._lines.here(test.name, "STOP", line, self._variables(scope, "STOP", test))
             if why is not None and any(f"(exit status {status})" in why for status in (126, 127)):
                 raise CommandFailed(f"the stop program cannot be run: {why}")
             return why
@@ -178,7 +175,7 @@ class ScriptBench:
 
     def system(self, line: str, scope: Scope) -> str | None:
         self._tell("hook", detail=f"SYSTEM {line}")
-        return self._placed("", "SYSTEM", line, None, scope, self._variables(scope, "SYSTEM", None))
+        return self._lines.run("SYSTEM", line, None, scope, self._variables(scope, "SYSTEM", None))
 
     def quiet(self, words: Sequence[str]) -> str | None:
         self._tell("hook", detail=f"QUIET {' '.join(words) or 'off'}")
@@ -204,7 +201,7 @@ class ScriptBench:
         self._tell("hook", test, detail=point)
         log = f"{self._directory(test)}/aplog"
         around = self._variables(scope, point, test) | {"APLOG": log}
-        reason = self._placed(test.name, point, line, test, scope, around)
+        reason = self._lines.run(point, line, test, scope, around)
         for block in read_log(log):
             name = f"{point.lower()}-measurement" if block.name == "measurement" else block.name
             test.blocks.append({"worker": None, "name": name, "lines": list(block.lines)})
@@ -216,45 +213,6 @@ class ScriptBench:
         if block.name in DISK_BLOCKS:
             entry = self._test_entry(test)
             entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
-
-    def _placed(
-        self, name: str, point: str, text: str, test: Running | None, scope: Scope, around: Mapping[str, str]
-    ) -> str | None:
-        """Run a line where it belongs, on one host after the other; why it failed. What undoes is run on all."""
-        placed = parse_placed(text)
-        why = None
-        for host in placed.hosts or (LOCAL,):
-            if why is not None and point not in UNDOING:
-                break
-            if host == LOCAL:
-                failed = self._line(name, point, placed.line, around, "hooks.log")
-            else:
-                failed = self._line_there(host, name, point, placed.line, test, scope)
-            why = why or failed
-        return why
-
-    def _line_there(
-        self, host: str, name: str, point: str, line: str, test: Running | None, scope: Scope
-    ) -> str | None:
-        variables = environment.elsewhere(scope, point, test)
-        log = self._log(name, "hooks.log")
-        failed = self._remote.line(host, name, line, variables, log, undoes=point in UNDOING)
-        of = f" of test {name!r}" if name else ""
-        return None if failed is None else f"{point}{of} failed: {line}: {failed}"
-
-    def _log(self, test: str, log: str) -> Path:
-        return self._desk.writer.path(test).parent / log if test else self._root / "system.log"
-
-    def _line(self, test: str, point: str, line: str, around: Mapping[str, str], log: str) -> str | None:
-        """Run a line by the keeper of its test; why it failed."""
-        if test not in self._keepers:
-            self._keepers[test] = self._desk.make_engine()
-        file = self._log(test, log)
-        ended = run_line(self._keepers[test], line, file, environment=around, undoes=point in UNDOING)
-        if ended.why is None:
-            return None
-        of = f" of test {test!r}" if test else ""
-        return f"{point}{of} failed ({ended.why}): {line}{ended.said}"
 
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
         placed = parse_placed(line)
@@ -382,15 +340,13 @@ class ScriptBench:
         if script:
             around = self._variables(scope, "FASTFAIL", test)
             around |= {"APEVENT": "failure", "APREASON": reason}
-            problem = self._line("", "FASTFAIL", script, around, "")
+            problem = self._lines.here("", "FASTFAIL", script, around)
             if problem is not None:
                 self.warn(problem)
 
     def close(self) -> None:
         """End what hooks have started and left, and put a quiet machine back as it was."""
-        for keeper in self._keepers.values():
-            keeper.close()
-        self._keepers.clear()
+        self._lines.close()
         if self._quiet is not None:
             try:
                 self._quiet.off()
