@@ -191,7 +191,9 @@ def test_a_busy_program_stands_in_the_top_list_with_its_cpu_time(file: Path) -> 
     assert entries[0]["parent"] == os.getpid()
     assert entries[0]["rss"] > 1_000_000
     assert len({one["start"] for one in entries}) == 1
-    assert monitor.sum("cpu.user") + monitor.sum("cpu.system") >= 0.8 * BUSY_S  # it mostly asks the kernel for the time
+    assert (
+        monitor.sum("cpu.user") + monitor.sum("cpu.system") >= 0.8 * BUSY_S
+    )  # it mostly asks the kernel for the time
 
 
 def test_programs_that_ended_between_samples_stand_with_their_parent(file: Path, tmp_path: Path) -> None:
@@ -234,7 +236,9 @@ def test_what_is_written_to_a_loop_device_stands_in_its_columns(file: Path, tmp_
             known = len(monitor.samples())
             monitor.await_samples(known + 2)
             name, rounds = f"disk.{Path(device).name}", 0
-            while rounds == 0 or monitor.sum(f"{name}.busy") == 0:  # the kernel counts busy ticks, and may meet none
+            while (
+                rounds == 0 or monitor.sum(f"{name}.busy") == 0
+            ):  # the kernel counts busy ticks, and may meet none
                 subprocess.run([*dd, "count=16"], check=True)
                 rounds += 1
                 known = len(monitor.samples())

@@ -63,7 +63,7 @@ def compare(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
 
 
 def state_of(document: Mapping[str, Any], when: str = "before") -> dict[str, Any]:
-    """A snapshot of an experiment.json (`before` or `after` its trials), the versions of what measured, what was quiet."""
+    """A snapshot of an experiment.json (`before` or `after` its trials), versions of what measured, what was quiet."""
     machine = _map(document.get("machine"))
     known = dict(_map(machine.get(when)))
     return known | {"version": dict(_map(document.get("versions"))), "quiet": _quiet(document)}
