@@ -27,6 +27,8 @@ def clock(about: About, resolution: float | None) -> tuple[list[Warning], Ticks 
     quantities are their nature.
     """
     step = None if resolution is None else resolution / about.scale
+    if step == math.inf:  # values so small that no clock of ours has counted them
+        return [], None
     found = ticks(about.values, resolution=step)
     if found is None:
         return [], None
