@@ -15,13 +15,19 @@ def run_program(name: str, main: Callable[[], int]) -> None:
         code = main()
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         code = 128 + 13
     except OSError as error:
+        _drop_output()
         code = complain(name, f"standard output cannot be written: {error.strerror}", 5)
     except KeyboardInterrupt:
         code = complain(name, "ended by SIGINT", 130)
     sys.exit(code)
+
+
+def _drop_output() -> None:
+    """What could not be written must not be tried again at the very end: the code would be Python's own, 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(name: str, line: str, code: int) -> int:
