@@ -11,6 +11,7 @@ STATES = (
     "systemctl list-units --all --plain --no-legend --type=service,socket,timer,path | awk '{print $1, $3}'"
 )
 MOVES = (
+    "systemd-fsckd.",
     "systemd-hostnamed",
     "user@",
     "user-runtime",
