@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from etude.testbed import tree
 from etude.testbed.quiet.machine import Machine
 from etude.testbed.quiet.operation import Asked, Change, Operation, Unavailable
+from etude.testbed.resources.mounts import unescaped
 
 SPARE_SHARE = 0.05
 """Of all memory that has to be left when what is swapped out is back."""
@@ -28,13 +28,8 @@ def areas(machine: Machine) -> list[Area]:
     for line in (machine.read("proc/swaps") or "").splitlines()[1:]:
         fields = line.split()
         if len(fields) == 5:
-            found.append(Area(unescape(fields[0]), int(fields[3]) * 1024, int(fields[4])))
+            found.append(Area(unescaped(fields[0]), int(fields[3]) * 1024, int(fields[4])))
     return found
-
-
-def unescape(path: str) -> str:
-    """Blanks and backslashes stand in /proc as three octal digits."""
-    return re.sub(r"\\([0-7]{3})", lambda digits: chr(int(digits[1], 8)), path)
 
 
 class Swap(Operation):
@@ -88,6 +83,6 @@ class Swap(Operation):
         """The kernel does not tell whether freed pages are discarded; /etc/fstab may."""
         for line in tree.read_lines(machine.root, "etc/fstab"):
             fields = line.split()
-            if len(fields) > 3 and unescape(fields[0]) == item:
+            if len(fields) > 3 and unescaped(fields[0]) == item:
                 return [f"--{option}" for option in fields[3].split(",") if option.startswith("discard")]
         return []

@@ -15,7 +15,7 @@ from typing import Any
 from etude.testbed.snapshot.activity import cpu_ticks, load, pressure
 from etude.testbed.snapshot.disks import block_devices
 from etude.testbed.snapshot.environment import variables
-from etude.testbed.snapshot.mounts import file_system, mounted, unescape
+from etude.testbed.snapshot.mounts import file_system, mounted
 from etude.testbed.snapshot.processor import allowed_cpus, cpu, frequency, turbo
 from etude.testbed.snapshot.programs import Command, programs, toolchain
 from etude.testbed.snapshot.ram import memory
@@ -98,7 +98,6 @@ __all__ = [
     "take",
     "toolchain",
     "turbo",
-    "unescape",
     "variables",
     "virtualisation",
 ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from etude.testbed import tree
+from etude.testbed.resources.mounts import unescaped
 
 Part = dict[str, Any]
 
@@ -71,7 +72,7 @@ def mounts_of(root: Path) -> Iterator[Mount]:
         device, shared = (*more, "", "")[:2]
         options = dict.fromkeys([*fields[5].split(","), *(shared.split(",") if shared else [])])
         shown = ",".join(SECRET_OPTION.sub(r"\1(masked)", option) for option in options)
-        yield Mount(fields[2], unescape(fields[4]), kind, unescape(device), shown[:LONGEST])
+        yield Mount(fields[2], unescaped(fields[4]), kind, unescaped(device), shown[:LONGEST])
 
 
 def file_system(root: Path, directory: str) -> Part:
@@ -164,10 +165,3 @@ def scheduler(root: Path, number: str) -> str | None:
     return tree.read_chosen(root, f"{base}/queue/scheduler") or tree.read_chosen(
         root, f"{base}/../queue/scheduler"
     )
-
-
-def unescape(path: str) -> str:
-    """Blanks and backslashes stand in mountinfo as three octal digits."""
-    for escaped, plain in ((r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", "\\")):
-        path = path.replace(escaped, plain)
-    return path
