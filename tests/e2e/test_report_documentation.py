@@ -24,7 +24,7 @@ def test_the_commands_of_the_document_run_as_they_are_printed(tmp_path: Path) ->
             ["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, (command, done.stderr)
-    assert (tmp_path / "sorting" / "report.html").stat().st_size < 1_600_000
+    assert (tmp_path / "sorting" / "report.html").stat().st_size < 1_700_000
     assert (tmp_path / "sorting.tex").read_text().count(r"\end{table}") == 2
 
 

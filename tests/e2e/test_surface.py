@@ -103,11 +103,11 @@ def test_a_surface_of_a_command(tmp_path: Path) -> None:
 
 
 def test_a_command_that_is_killed_goes_on_within_its_cell(tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(
+    (tmp_path / "killed.toml").write_text(
         '[response]\ncommand = "echo {n} >> runs; sleep 0.0{n}"\nprecision = "40 %"\n'
         "[factor.n]\nlevels = [1, 2, 3]\n"
     )
-    words = ["surface", "s.toml", "-o", "r", "-q"]
+    words = ["surface", "killed.toml", "-o", "r", "-q"]
     numbers = [signal.SIGKILL, signal.SIGTERM]
     ended_again_and_again(words, tmp_path / "r", random.Random(3), numbers, tmp_path, 0.4)
     found = cells(tmp_path / "r")
@@ -119,7 +119,7 @@ def test_a_command_that_is_killed_goes_on_within_its_cell(tmp_path: Path) -> Non
         trials = [row["trial"] for row in rows]
         assert len(set(trials)) == len(trials)
         assert cell["trials"] == sum(row["kept"] for row in rows)
-    assert processes_with("s.toml") == []
+    assert processes_with("killed.toml") == []
 
 
 def test_a_surface_of_a_script(tmp_path: Path) -> None:
