@@ -103,6 +103,7 @@ pub struct Operation {
     pub bytes: u32,
     /// A write that must be durable when it is answered.
     pub stable: bool,
-    /// It changes whether its object is there: operations on that object before and after must not overtake it.
+    /// It changes whether its object is there, or empties it (a setattr that is ordered cuts the file to 0 bytes; others change mode or times alone):
+    /// operations on that object before and after must not overtake it.
     pub ordered: bool,
 }

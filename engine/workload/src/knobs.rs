@@ -170,7 +170,7 @@ knobs! {
     runs: u64 = 16, "runs", 1.0..=4096.0,
         "So many runs of reads, and so many of writes, are under way at once; which of them goes on, is drawn.";
     append_limit: u64 = 1 << 20, "bytes", 1.0..=LARGEST as f64,
-        "No file grows beyond it by appends: what would, is written from the beginning of the file on, as in a log that goes round.";
+        "No file grows beyond it by appends. One that would is emptied by the next setattr of the mix; until then, and if the mix has none, appends are written from its beginning on, as in a log that goes round.";
     stable: f64 = 0.0, "share of writes", SHARE, "This share of writes must be durable when it is answered.";
     commit_every: u64 = 0, "writes", BYTES,
         "After so many writes that need not be durable a commit follows, of the file last written; 0: never.";

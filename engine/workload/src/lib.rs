@@ -8,16 +8,21 @@
 mod check;
 mod choice;
 mod fileset;
+#[cfg(test)]
+mod fileset_tests;
 mod iosize;
 mod kind;
 mod knobs;
 mod law;
 mod mix;
+#[cfg(test)]
+mod model_tests;
 mod permutation;
 mod presets;
 mod random;
 mod runs;
 mod slots;
+mod state;
 mod stream;
 #[cfg(test)]
 mod stream_tests;

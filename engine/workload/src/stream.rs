@@ -1,6 +1,8 @@
 //! The operations of a workload, one after another, without an end.
 
-use std::collections::{HashMap, VecDeque};
+mod coming;
+
+use std::collections::VecDeque;
 
 use crate::choice::{Chooser, DirectoryPopularity, Popularity};
 use crate::fileset::FileSet;
@@ -11,6 +13,7 @@ use crate::mix::Kinds;
 use crate::random::{Purpose, Random};
 use crate::runs::{Run, Runs};
 use crate::slots::Slots;
+use crate::state::State;
 
 /// How many files that wait for a commit are remembered.
 const DIRTY: usize = 64;
@@ -52,42 +55,6 @@ pub struct Stream {
     logs: Vec<u64>,
     next_log: usize,
     after_batch: bool,
-}
-
-/// Which files are there, and how long.
-#[derive(Debug, Clone)]
-struct State {
-    absent: Vec<u64>,
-    lengths: Vec<u64>,
-    /// Where the next append goes, of files that have reached the limit.
-    around: HashMap<usize, u64>,
-}
-
-impl State {
-    fn new(set: &FileSet) -> State {
-        let mut state = State {
-            absent: vec![0; set.files().div_ceil(64)],
-            lengths: set.sizes().to_vec(),
-            around: HashMap::new(),
-        };
-        (0..set.files()).filter(|file| !set.present(*file)).for_each(|file| state.leave(file));
-        state
-    }
-
-    fn there(&self, file: usize) -> bool {
-        self.absent[file / 64] >> (file % 64) & 1 == 0
-    }
-
-    fn leave(&mut self, file: usize) {
-        self.absent[file / 64] |= 1 << (file % 64);
-        self.lengths[file] = 0;
-        self.around.remove(&file);
-    }
-
-    fn come(&mut self, file: usize, length: u64) {
-        self.absent[file / 64] &= !(1 << (file % 64));
-        self.lengths[file] = length;
-    }
 }
 
 fn operation(kind: Kind, object: Object) -> Operation {
@@ -185,7 +152,8 @@ impl Stream {
             Kind::Fsstat => operation(Kind::Fsstat, Object::Directory(0)),
             Kind::Readlink => self.readlink(),
             kind @ (Kind::Readdir | Kind::Readdirplus) => self.list(kind),
-            kind @ (Kind::Getattr | Kind::Setattr | Kind::Lookup | Kind::Access) => {
+            Kind::Setattr => self.setattr(),
+            kind @ (Kind::Getattr | Kind::Lookup | Kind::Access) => {
                 operation(kind, Object::File(self.file()))
             }
         }
@@ -295,7 +263,11 @@ impl Stream {
         if length.saturating_add(bytes) <= limit {
             return (length, bytes as u32);
         }
-        let next = self.state.around.entry(file).or_insert(0);
+        let state = &mut self.state;
+        let next = state.around.entry(file).or_insert_with(|| {
+            state.grown.push_back(file);
+            0
+        });
         let offset = if *next + bytes > limit { 0 } else { *next };
         *next = offset + bytes;
         (offset, bytes as u32)
@@ -362,6 +334,20 @@ impl Stream {
         self.pending.push_back(operation(Kind::Commit, Object::File(log)));
     }
 
+    /// Empties the file that has waited longest for it; if none does, mode or times of any are meant.
+    fn setattr(&mut self) -> Operation {
+        while let Some(file) = self.state.grown.pop_front() {
+            // It may have gone since, and come again.
+            if self.state.around.remove(&file).is_some() {
+                self.state.lengths[file] = 0;
+                self.reads.abandon(file);
+                self.writes.abandon(file);
+                return ordered(Kind::Setattr, Object::File(file));
+            }
+        }
+        operation(Kind::Setattr, Object::File(self.file()))
+    }
+
     fn readlink(&mut self) -> Operation {
         match self.links.choose(|_| true) {
             Some(link) => operation(Kind::Readlink, Object::Link(link)),
@@ -381,78 +367,5 @@ impl Stream {
             bytes: self.knobs.directory_bytes as u32,
             ..operation(kind, Object::Directory(directory))
         }
-    }
-
-    /// A file or a link is made or removed, whichever keeps the population what it is.
-    fn come_or_go(&mut self) -> Operation {
-        if self.links_share > 0.0 && !self.spare_links.is_empty() && self.slots.happens(self.links_share) {
-            return match half(&mut self.spare_links, &mut self.slots) {
-                (true, link) => ordered(Kind::Symlink, Object::Link(link)),
-                (false, link) => ordered(Kind::Remove, Object::Link(link)),
-            };
-        }
-        if self.churn.is_empty() {
-            // So few files that their share of those that come and go is none.
-            return operation(Kind::Getattr, Object::File(self.file()));
-        }
-        if self.churn.comes(self.knobs.present, &mut self.slots) { self.create() } else { self.remove() }
-    }
-
-    fn create(&mut self) -> Operation {
-        let file = self.churn.take(&mut self.slots).unwrap_or_default();
-        self.state.come(file, 0);
-        if self.knobs.fill && self.fills.len() < MOST_FILLS {
-            self.fills.push_back(Run::over(file, self.set.sizes()[file]));
-        }
-        ordered(Kind::Create, Object::File(file))
-    }
-
-    /// A file goes; rather one that no run is on.
-    fn remove(&mut self) -> Operation {
-        let busy = |file: usize| {
-            self.reads.holds(file)
-                || self.writes.holds(file)
-                || self.fills.iter().take(DIRTY).any(|run| run.file == file)
-        };
-        let file = self.churn.leave(&mut self.slots, |file| !busy(file)).unwrap_or_default();
-        self.gone(file);
-        ordered(Kind::Remove, Object::File(file))
-    }
-
-    fn gone(&mut self, file: usize) {
-        self.state.leave(file);
-        self.reads.abandon(file);
-        self.writes.abandon(file);
-        self.fills.retain(|run| run.file != file);
-    }
-
-    fn make_or_unmake(&mut self) -> Operation {
-        if self.spare_directories.is_empty() {
-            return operation(Kind::Getattr, Object::File(self.file()));
-        }
-        match half(&mut self.spare_directories, &mut self.slots) {
-            (true, directory) => ordered(Kind::Mkdir, Object::Directory(directory)),
-            (false, directory) => ordered(Kind::Rmdir, Object::Directory(directory)),
-        }
-    }
-
-    /// A file that comes and goes gets the name of one that is not there.
-    fn rename(&mut self) -> Operation {
-        let Some((from, to)) = self.churn.exchange(&mut self.slots) else {
-            return operation(Kind::Getattr, Object::File(self.file()));
-        };
-        let length = self.state.lengths[from];
-        self.gone(from);
-        self.state.come(to, length);
-        Operation { offset: to as u64, ..ordered(Kind::Rename, Object::File(from)) }
-    }
-}
-
-/// Of things of which half is there on average: whether one comes, and which it is that comes or goes.
-fn half(slots: &mut Slots, random: &mut Random) -> (bool, usize) {
-    if slots.comes(0.5, random) {
-        (true, slots.take(random).unwrap_or_default())
-    } else {
-        (false, slots.leave(random, |_| true).unwrap_or_default())
     }
 }
