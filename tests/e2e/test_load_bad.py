@@ -1,4 +1,4 @@
-"""`etude load` and servers that are away, die, answer garbage, errors or nothing: bounded, counted, said in the windows."""
+"""`etude load` and servers that are away, die, answer garbage, errors or nothing: bounded, counted, said in windows."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ OFFERED = RATE * SECONDS
 
 @contextmanager
 def answering(answer: Callable[[socket.socket, int], bool]) -> Iterator[str]:
-    """A server on a port of its own: `answer` is called with each connection and the number of the request that has come
-    on any of them, and says whether to go on with it."""
+    """A server on a port of its own: `answer` is called with a connection and the number of the request that has come,
+    counted over all of them, and says whether to go on with it."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=1000)
     count, lock = [0], threading.Lock()
 
@@ -141,7 +141,7 @@ def test_a_server_that_dies_in_mid_run_is_told_in_the_windows_and_the_rate_is_of
         url = f"http://127.0.0.1:{json.loads(server.stdout.readline())['port']}/"
         command = [engine_path(), "load", "--url", url, "--rate", "200", "--arrivals", "constant"]
         client = subprocess.Popen(
-            [*command, "--seconds", "2", "--window", "0.25"], stdout=subprocess.PIPE, text=True
+            [*command, "--seconds", "3", "--window", "0.25"], stdout=subprocess.PIPE, text=True
         )
         assert client.stdout is not None
         first = client.stdout.readline()
@@ -156,7 +156,7 @@ def test_a_server_that_dies_in_mid_run_is_told_in_the_windows_and_the_rate_is_of
     assert client.returncode == 0
     summary = accounted(windows, end)
     assert windows[0]["completed"] > 0
-    assert [window["offered"] for window in windows] == [50] * 8
+    assert [window["offered"] for window in windows] == [50] * 12
     assert windows[-1]["failures"]["connect"] == windows[-1]["failed"] == 50
     assert summary["failures"]["connect"] > 0
     assert summary["ended"] == "whole"
