@@ -1,0 +1,37 @@
+//! What is to be offered, and for how long.
+
+use crate::law::Process;
+
+/// How requests come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Load {
+    /// So many a second, whatever the answers (open loop).
+    Open { rate: f64, process: Process },
+    /// So many clients, each of which waits for its answer, and then thinks: ns, on average; exponential or constant (closed loop).
+    Closed { clients: usize, think_ns: u64, exponential: bool },
+}
+
+/// How the generator waits for the instant of the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Asleep until then: least CPU, late by what a wake-up takes.
+    Sleep,
+    /// Asleep until shortly before, then spinning.
+    Hybrid,
+    /// Spinning always: a whole CPU.
+    Spin,
+}
+
+/// Times in ns.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub load: Load,
+    pub wait: Wait,
+    pub seed: u64,
+    pub warm_up_ns: u64,
+    pub duration_ns: u64,
+    pub window_ns: u64,
+    pub outstanding: usize,
+    pub timeout_ns: u64,
+    pub drain_ns: u64,
+}
