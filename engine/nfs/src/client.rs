@@ -8,12 +8,12 @@ use nfs3_types::portmap::{IPPROTO_TCP, PMAP_PORT};
 
 use crate::call::Call;
 use crate::connection::first_xid;
+use crate::export::Export;
 use crate::failure::{Failure, mount_name};
 use crate::handle::Handle;
 use crate::record::Records;
 use crate::rpc::{Credentials, MOUNT, NFS, PORTMAP, Program, put_call, result_of, xid_of};
 use crate::socket;
-use crate::url::Url;
 use crate::xdr::{Words, put_opaque, put_u32};
 
 const READ_BYTES: usize = 64 << 10;
@@ -104,13 +104,16 @@ fn why(error: std::io::Error) -> Failure {
     }
 }
 
+/// The port of NFS, unless the port mapper knows another (IANA).
+const PORT: u16 = 2049;
+
 /// An export that was mounted: where its server is, and its directory.
 pub struct Mounted {
     pub address: SocketAddr,
     pub root: Handle,
     pub client: Client,
     mount: SocketAddr,
-    export: String,
+    path: String,
     who: Credentials,
     patience: Duration,
 }
@@ -120,38 +123,37 @@ impl Mounted {
     ///
     /// # Errors
     /// One line: what was asked of whom, what came instead, and what can be done.
-    pub fn new(url: &Url, who: &Credentials, patience: Duration) -> Result<Mounted, String> {
-        let unknown = |error| format!("{}: {error}", url.text);
-        let mapper = url.at(PMAP_PORT).map_err(unknown)?;
-        let mount_port = match url.mount_port {
-            Some(port) => port,
-            None => port_of(mapper, MOUNT, who, patience).map_err(|failure| {
-                let what = format!("where is its mount service? The port mapper ({mapper}): {failure}");
-                format!("{}: {what}; start rpcbind there, or name the port: ?mountport=N", url.text)
-            })?,
+    pub fn new(export: &Export, who: &Credentials, patience: Duration) -> Result<Mounted, String> {
+        let Export { text, path, .. } = export;
+        let unknown = |error| format!("{text}: {error}");
+        let mut address = export.at(export.port).map_err(unknown)?;
+        let mount = match export.mount_port {
+            Some(port) => export.at(port).map_err(unknown)?,
+            None => {
+                let mapper = export.at(PMAP_PORT).map_err(unknown)?;
+                let port = port_of(mapper, MOUNT, who, patience).map_err(|failure| {
+                    let what =
+                        format!("its mount service is unknown: the port mapper at {mapper}: {failure}");
+                    format!("{text}: {what}; start the server, or name the port: ?mountport=N")
+                })?;
+                if export.port == PORT
+                    && let Ok(port) = port_of(mapper, NFS, who, patience)
+                {
+                    address.set_port(port);
+                }
+                SocketAddr::new(mapper.ip(), port)
+            }
         };
-        let mut address = url.address().map_err(unknown)?;
-        // Where the mapper does not know better, servers have kept to 2049.
-        if !url.names_port()
-            && url.mount_port.is_none()
-            && let Ok(port) = port_of(mapper, NFS, who, patience)
-        {
-            address.set_port(port);
-        }
-        let mount = SocketAddr::new(address.ip(), mount_port);
-        let root = mounted(mount, &url.export, who, patience).map_err(|failure| {
-            format!(
-                "{}: mounting {} by {mount}: {failure}; does it export that to this host?",
-                url.text, url.export
-            )
+        let root = mounted(mount, path, who, patience).map_err(|failure| {
+            format!("{text}: mounting {path} by {mount}: {failure}; is it exported to this host?")
         })?;
         let client = Client::connect(address, who, patience)
-            .map_err(|error| format!("{}: {address}: {error}; start the server first", url.text))?;
-        let (export, who) = (url.export.clone(), who.clone());
-        let mut made = Mounted { address, root, client, mount, export, who, patience };
+            .map_err(|error| format!("{text}: {address}: {error}; start the server first"))?;
+        let (path, who) = (path.clone(), who.clone());
+        let mut made = Mounted { address, root, client, mount, path, who, patience };
         made.client
             .call(&Call::Null, |_| Ok(()))
-            .map_err(|failure| format!("{}: {address}: {failure}; is it a server of NFS 3?", url.text))?;
+            .map_err(|failure| format!("{text}: {address}: {failure}; is it a server of NFS 3?"))?;
         Ok(made)
     }
 }
@@ -161,7 +163,7 @@ impl Drop for Mounted {
     fn drop(&mut self) {
         let patience = self.patience.min(Duration::from_secs(1));
         if let Ok(mut client) = Client::connect(self.mount, &self.who, patience) {
-            let _ = client.ask((MOUNT, UMNT), |out| put_opaque(out, self.export.as_bytes()));
+            let _ = client.ask((MOUNT, UMNT), |out| put_opaque(out, self.path.as_bytes()));
         }
     }
 }

@@ -82,11 +82,15 @@ fn a_server_that_answers_nothing_is_not_waited_for_beyond_the_bound() {
 #[test]
 fn what_cannot_be_mounted_is_one_line_that_says_what_to_do() {
     let refused = says(vec![with(&[13])]);
-    for (url, part) in [
-        (format!("nfs://127.0.0.1:1/mem?mountport={}", refused.port()), "MNT3ERR_ACCES"),
-        ("nfs://127.0.0.1:1/mem?mountport=1".to_owned(), "no connection"),
-    ] {
-        let line = Mounted::new(&url.parse().unwrap(), &who(), PATIENCE).map(|_| ()).unwrap_err();
+    let export = |mount_port| Export {
+        text: "nfs://127.0.0.1:1/mem".to_owned(),
+        host: "127.0.0.1".to_owned(),
+        port: 1,
+        mount_port: Some(mount_port),
+        path: "/mem".to_owned(),
+    };
+    for (export, part) in [(export(refused.port()), "MNT3ERR_ACCES"), (export(1), "no connection")] {
+        let line = Mounted::new(&export, &who(), PATIENCE).map(|_| ()).unwrap_err();
         assert!(line.contains(part) && !line.contains('\n'), "{line}");
     }
 }

@@ -7,24 +7,24 @@
 mod call;
 mod client;
 mod connection;
+mod export;
 mod failure;
 mod handle;
 mod record;
 mod reply;
 mod rpc;
 mod socket;
-mod url;
 mod xdr;
 
 pub use call::Call;
 pub use client::{Client, Mounted};
 pub use connection::Connection;
+pub use export::Export;
 pub use failure::Failure;
 pub use handle::Handle;
 pub use record::{MOST_BYTES, Records};
 pub use reply::{Attributes, Entries, Entry, Form, Info, Space};
 pub use rpc::Credentials;
-pub use url::Url;
 
 /// Readers of answers' bodies.
 pub mod answers {

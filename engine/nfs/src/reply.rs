@@ -48,9 +48,10 @@ pub struct Entries {
     pub last: bool,
 }
 
-/// FSSTAT: bytes and files that are free for this user. A server that does not count files says 0 of all.
+/// FSSTAT: bytes and files, and those that are free for this user. A server that does not count them says 0 of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
+    pub all_bytes: u64,
     pub free_bytes: u64,
     pub all_files: u64,
     pub free_files: u64,
@@ -264,13 +265,14 @@ pub fn entries(body: &[u8], plus: bool, mut tell: impl FnMut(Entry<'_>)) -> Read
 pub fn space(body: &[u8]) -> Read<Space> {
     let mut words = good(body)?;
     perhaps_these(&mut words)?;
-    words.skip(16)?;
+    let all_bytes = words.u64()?;
+    words.skip(8)?;
     let (free_bytes, all_files) = (words.u64()?, words.u64()?);
     words.skip(8)?;
     let free_files = words.u64()?;
     words.skip(4)?;
     words.end()?;
-    Ok(Space { free_bytes, all_files, free_files })
+    Ok(Space { all_bytes, free_bytes, all_files, free_files })
 }
 
 /// Of FSINFO.

@@ -161,7 +161,7 @@ fn answers_are_read_as_they_were_meant() {
     assert_eq!(page, Ok(Entries { verifier: *b"verifier", cookie: 9, count: 2, last: true }));
     assert_eq!(names, [(b"a".to_vec(), Some(here), handle), (b"bcdef".to_vec(), Some(here), handle)]);
     assert_eq!(entries(&all[10], false, |_| ()).map(|page| (page.cookie, page.last)), Ok((9, false)));
-    assert_eq!(space(&all[12]), Ok(Space { free_bytes: 3, all_files: 4, free_files: 6 }));
+    assert_eq!(space(&all[12]), Ok(Space { all_bytes: 1, free_bytes: 3, all_files: 4, free_files: 6 }));
     assert_eq!(info(&all[13]), Ok(Info { most_read_bytes: 11, most_write_bytes: 14 }));
 }
 

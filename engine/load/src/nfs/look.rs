@@ -52,7 +52,13 @@ impl<'a> Look<'a> {
         self.objects.handle(Object::Directory(0)).map(|root| list(0, root)).into_iter().collect()
     }
 
-    fn page(&mut self, directory: usize, handle: Handle, body: &[u8], jobs: &mut VecDeque<Job>) -> Result<(), Failure> {
+    fn page(
+        &mut self,
+        directory: usize,
+        handle: Handle,
+        body: &[u8],
+        jobs: &mut VecDeque<Job>,
+    ) -> Result<(), Failure> {
         let (objects, children) = (&*self.objects, &self.children);
         let names = self.reading.entry(directory).or_insert_with(|| {
             let there = children[directory].iter();

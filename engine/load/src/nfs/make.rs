@@ -13,16 +13,34 @@ use crate::nfs::work::Worker;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Job {
-    Make { object: Object, directory: Handle },
+    Make {
+        object: Object,
+        directory: Handle,
+    },
     /// The server made it without telling its handle.
-    Find { object: Object, directory: Handle },
+    Find {
+        object: Object,
+        directory: Handle,
+    },
     /// From there on.
-    Fill { file: usize, handle: Handle, from: u64 },
-    Cut { file: usize, handle: Handle },
+    Fill {
+        file: usize,
+        handle: Handle,
+        from: u64,
+    },
+    Cut {
+        file: usize,
+        handle: Handle,
+    },
     /// Whether it leads where it should.
-    Follow { link: usize, handle: Handle },
+    Follow {
+        link: usize,
+        handle: Handle,
+    },
     /// A link that leads elsewhere is made anew.
-    Remove { link: usize },
+    Remove {
+        link: usize,
+    },
 }
 
 pub(crate) struct Make<'a> {

@@ -88,11 +88,12 @@ impl Pool {
         let now = monotonic_ns();
         let told = self.send(tell);
         self.connect(now);
-        let again = self.lanes.iter().filter(|lane| lane.connection.is_none()).map(|lane| lane.again_ns).min();
+        let again =
+            self.lanes.iter().filter(|lane| lane.connection.is_none()).map(|lane| lane.again_ns).min();
         // What failed while it was sent is not to wait.
         let until_ns = if told { now } else { until_ns.min(again.unwrap_or(u64::MAX)) };
-        for lane in self.poller.wait(Some(until_ns))? {
-            self.hear(lane as usize, tell);
+        for at in 0..self.poller.wait(Some(until_ns))? {
+            self.hear(self.poller.token(at) as usize, tell);
         }
         Ok(())
     }

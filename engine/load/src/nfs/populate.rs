@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use etude_nfs::{Call, Client, Credentials, Failure, Form, Handle, Info, Mounted, Space, Url, answers};
+use etude_nfs::{Call, Client, Credentials, Export, Failure, Form, Handle, Info, Mounted, Space, answers};
 use etude_workload::{FileSet, Object};
 
+use crate::nfs::asking::Limits;
 use crate::nfs::data::{Data, MOST_BYTES};
 use crate::nfs::look::{Look, Surplus};
 use crate::nfs::make::Make;
@@ -22,7 +23,7 @@ const PAGE_BYTES: u32 = 65536;
 /// Where the load goes.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    pub url: Url,
+    pub export: Export,
     pub connections: usize,
     /// So long one answer is waited for, before the load.
     pub patience: Duration,
@@ -33,11 +34,9 @@ pub(crate) struct Prepared {
     pub objects: Objects,
     pub pool: Pool,
     pub data: Data,
-    /// The longest read and write, bytes.
-    pub most_read_bytes: u32,
-    pub most_write_bytes: u32,
+    pub limits: Limits,
     /// It is unmounted with this.
-    _mounted: Mounted,
+    pub mounted: Mounted,
 }
 
 /// Mounts, looks what is there, and makes and puts right the rest; `progress` hears how many of how many are as they should be.
@@ -51,14 +50,14 @@ pub(crate) fn prepare(
     seed: u64,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Prepared, String> {
-    let Settings { url, connections, patience } = settings;
+    let Settings { export, connections, patience } = settings;
     let who = Credentials::own();
-    let mut mounted = Mounted::new(url, &who, *patience)?;
+    let mut mounted = Mounted::new(export, &who, *patience)?;
     let directory = directory_name(name, seed);
-    let says = |line: String| format!("{}/{directory}: {line}", url.text);
+    let says = |line: String| format!("{}/{directory}: {line}", export.text);
     let failed = |failure: Failure| says(failure.to_string());
-    let export = mounted.root;
-    let root = own_directory(&mut mounted.client, export, directory.as_bytes()).map_err(failed)?;
+    let above = mounted.root;
+    let root = own_directory(&mut mounted.client, above, directory.as_bytes()).map_err(failed)?;
     let info = mounted.client.call(&Call::Fsinfo { root: &root }, answers::info).map_err(failed)?;
     let mut pool = Pool::new(mounted.address, who, *connections)
         .map_err(|error| format!("the machine does not allow it: {error}"))?;
@@ -75,12 +74,12 @@ pub(crate) fn prepare(
     }
     let space = mounted.client.call(&Call::Fsstat { root: &root }, answers::space).map_err(failed)?;
     enough(&objects, &sizes, &space).map_err(says)?;
-    let (most_read_bytes, most_write_bytes) = most(&info);
-    let mut make = Make::new(&mut objects, Data::new(seed), most_write_bytes as usize, progress);
+    let limits = most(&info);
+    let mut make = Make::new(&mut objects, Data::new(seed), limits.write as usize, progress);
     let first = make.first(&sizes);
     work(&mut pool, &mut make, first, *patience).map_err(says)?;
     let data = Data::new(seed);
-    Ok(Prepared { objects, pool, data, most_read_bytes, most_write_bytes, _mounted: mounted })
+    Ok(Prepared { objects, pool, data, limits, mounted })
 }
 
 /// Nothing of the user's has such a name.
@@ -91,18 +90,16 @@ pub(crate) fn directory_name(workload: &str, seed: u64) -> String {
 }
 
 /// As the server allows, and we have data for.
-fn most(info: &Info) -> (u32, u32) {
+fn most(info: &Info) -> Limits {
     let most = |found: u32| if found == 0 { 8192 } else { found.min(MOST_BYTES as u32) };
-    (most(info.most_read_bytes), most(info.most_write_bytes))
+    Limits { read: most(info.most_read_bytes), write: most(info.most_write_bytes) }
 }
 
 fn own_directory(client: &mut Client, export: Handle, name: &[u8]) -> Result<Handle, Failure> {
     let look = Call::Lookup { directory: &export, name };
     let found = match client.call(&look, answers::looked_up) {
         Err(Failure::Status("NFS3ERR_NOENT")) => {
-            if let Some(made) =
-                client.call(&Call::Mkdir { directory: &export, name }, answers::created)?
-            {
+            if let Some(made) = client.call(&Call::Mkdir { directory: &export, name }, answers::created)? {
                 return Ok(made);
             }
             client.call(&look, answers::looked_up)?
@@ -110,9 +107,7 @@ fn own_directory(client: &mut Client, export: Handle, name: &[u8]) -> Result<Han
         found => found?,
     };
     match found {
-        (_, Some(attributes)) if attributes.form != Form::Directory => {
-            Err(Failure::Status("NFS3ERR_NOTDIR"))
-        }
+        (_, Some(attributes)) if attributes.form != Form::Directory => Err(Failure::Status("NFS3ERR_NOTDIR")),
         (handle, _) => Ok(handle),
     }
 }
@@ -133,7 +128,7 @@ fn enough(objects: &Objects, sizes: &HashMap<usize, u64>, space: &Space) -> Resu
         };
     }
     let advice = "choose a smaller one (--set, a lower rate) or make room";
-    if bytes > space.free_bytes {
+    if space.all_bytes > 0 && bytes > space.free_bytes {
         let free = space.free_bytes;
         return Err(format!("the file set needs {bytes} bytes more, and {free} are free there; {advice}"));
     }
@@ -200,8 +195,8 @@ mod tests {
         let mut workload = Workload::preset("web").unwrap();
         workload.set("files=50").unwrap_or(());
         let mut objects = Objects::new(FileSet::new(&workload, 10.0, 1).unwrap());
-        let none = Space { free_bytes: 0, all_files: 0, free_files: 0 };
-        let files = Space { free_bytes: u64::MAX, all_files: 9, free_files: 3 };
+        let none = Space { all_bytes: 1, free_bytes: 0, all_files: 0, free_files: 0 };
+        let files = Space { all_bytes: u64::MAX, free_bytes: u64::MAX, all_files: 9, free_files: 3 };
         let line = enough(&objects, &HashMap::new(), &none).unwrap_err();
         assert!(line.contains("bytes more, and 0 are free") && !line.contains('\n'), "{line}");
         let line = enough(&objects, &HashMap::new(), &files).unwrap_err();

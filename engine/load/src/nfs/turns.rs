@@ -97,8 +97,9 @@ impl Turns {
                 return;
             };
             let Some(&claim) = self.waiting.get(&first) else { return };
-            let foremost =
-                |at: usize| self.queues.get(&at).and_then(VecDeque::front).is_some_and(|front| *front == first);
+            let foremost = |at: usize| {
+                self.queues.get(&at).and_then(VecDeque::front).is_some_and(|front| *front == first)
+            };
             if !claim.objects().all(|at| foremost(at) && self.free(at, claim.alone)) {
                 return;
             }
@@ -135,7 +136,7 @@ mod tests {
         assert!(!turns.begin(4, claim(0, false)), "it would overtake");
         assert!(!turns.begin(5, claim(0, false)));
         turns.end(claim(0, false), &mut begun);
-        assert_eq!(begun, []);
+        assert!(begun.is_empty());
         turns.end(claim(0, false), &mut begun);
         assert_eq!(begun, [3]);
         turns.end(claim(0, true), &mut begun);
