@@ -13,12 +13,12 @@ mod http_target;
 mod known;
 mod known_command;
 mod law;
-#[allow(dead_code, unused_imports, reason = "not reached from the command line yet")]
 mod nfs;
 mod nfs_url;
 mod options;
 mod plan;
 mod poller;
+mod progress;
 mod schedule;
 mod stalls;
 mod station;
