@@ -28,6 +28,9 @@ pub(crate) enum Job {
     Find { object: Object, directory: Handle },
 }
 
+/// A name, what of the set it is, and what the server told of it.
+type Listed = (Vec<u8>, Option<Object>, Option<Attributes>, Option<Handle>);
+
 /// A directory that is being read: which names it should have.
 type Names = HashMap<Vec<u8>, Object>;
 
@@ -64,7 +67,7 @@ impl<'a> Look<'a> {
             let there = children[directory].iter();
             there.map(|object| (objects.place(*object).1.into_bytes(), *object)).collect()
         });
-        let mut found: Vec<(Vec<u8>, Option<Object>, Option<Attributes>, Option<Handle>)> = Vec::new();
+        let mut found: Vec<Listed> = Vec::new();
         let page = answers::entries(body, true, |entry| {
             if entry.name != b"." && entry.name != b".." {
                 let object = names.get(entry.name).copied().filter(|object| objects.at_first(*object));
