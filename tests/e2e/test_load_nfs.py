@@ -42,7 +42,7 @@ class Place:
 
     def begin(self, *words: str, export: str = "vfs") -> subprocess.Popen[str]:
         url = f"nfs://{NET}.1/{export}"
-        command = [SERVER, "client", "1", engine_path(), "load", "--nfs", url, *words]
+        command = [str(SERVER), "client", "1", engine_path(), "load", "--nfs", url, *words]
         return subprocess.Popen(
             command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -141,7 +141,7 @@ def test_a_file_set_larger_than_the_space_is_refused_in_one_line(place: Place) -
     ids=["export", "mount", "port"],
 )
 def test_a_server_that_is_not_there_is_said_in_one_line(place: Place, url: str, expected: str) -> None:
-    command = [SERVER, "client", "1", engine_path(), "load", "--nfs", url, "--preset", "web"]
+    command = [str(SERVER), "client", "1", engine_path(), "load", "--nfs", url, "--preset", "web"]
     done = subprocess.run(
         [*command, "--rate", "1", "--seconds", "1"],
         env=place.environment,

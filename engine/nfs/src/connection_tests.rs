@@ -17,6 +17,7 @@ fn pair() -> (Connection, Server) {
     let who = Credentials::new(b"piano", 1, 2);
     let connection = Connection::begin(listener.local_addr().unwrap(), &who).unwrap();
     let (stream, _) = listener.accept().unwrap();
+    stream.set_nodelay(true).unwrap();
     (connection, Server { stream, records: Records::default() })
 }
 
