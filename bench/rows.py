@@ -99,8 +99,8 @@ def wall_s(command: Sequence[str], **options: object) -> float:
     return time.perf_counter() - start
 
 
-def peer(name: str, *flags: str) -> str:
-    """A peer program in C, or in Fortran, compiled, with these flags of the compiler besides -O2."""
+def peer(name: str, *flags: str, libraries: Sequence[str] = ()) -> str:
+    """A peer program in C, or in Fortran, compiled, with these flags of the compiler besides -O2, and libraries."""
     BUILD.mkdir(parents=True, exist_ok=True)
     program = BUILD / "".join([name, *flags])
     sources = ROOT / "bench" / "peers"
@@ -109,7 +109,7 @@ def peer(name: str, *flags: str) -> str:
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         # Under another name first: a second process may compile it at this moment, or run it.
         made = program.with_name(f"{program.name}.{os.getpid()}")
-        subprocess.run([compiler, "-O2", *flags, "-o", str(made), str(source)], check=True)
+        subprocess.run([compiler, "-O2", *flags, "-o", str(made), str(source), *libraries], check=True)
         made.replace(program)
     return str(program)
 

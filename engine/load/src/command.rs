@@ -10,14 +10,19 @@ use std::time::Duration;
 
 use etude_clock::SECOND;
 use etude_launch::sys;
+use etude_nfs::Export;
+use etude_workload::{FileSet, Stream, Workload};
 
 use crate::driver::Client;
 use crate::http_target::Http;
+use crate::nfs::{self, NfsTarget, Prepared};
+use crate::nfs_url::NfsUrl;
 use crate::options::{
     Aim, Asked, FilesAsked, NfsAsked, Offer, Place, Populate, RollAsked, Source, Way, WorkloadAsked, options,
 };
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
+use crate::progress::Progress;
 use crate::summary::About;
 use crate::target::Target;
 use crate::telling;
@@ -148,9 +153,53 @@ fn offer(plan: &Plan, about: About, signals: OwnedFd, target: impl Target) -> Re
     }
 }
 
-fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, _plan: &Plan) -> Result<(), Wrong> {
-    let NfsAsked { url, connections } = asked;
-    Err(not_built(&format!("--nfs {} over {connections}, {}", url.text, named(workload))))
+fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan) -> Result<(), Wrong> {
+    let workload = Knobs::new(workload, plan.seed)?;
+    let stream = Stream::new(&workload.workload, &workload.set, plan.seed);
+    let about = About { target: "nfs", workload: Some(workload.workload.name().to_owned()), roll: None };
+    let prepared = prepare_nfs(asked, workload, plan.seed, plan.timeout_ns)?;
+    offer(plan, about, signals()?, NfsTarget::new(prepared, stream))
+}
+
+fn prepare_nfs(asked: &NfsAsked, knobs: Knobs, seed: u64, timeout_ns: u64) -> Result<Prepared, Wrong> {
+    let NfsUrl { text, host, port, export, mount_port } = asked.url.clone();
+    let settings = nfs::Settings {
+        export: Export { text, host, port, mount_port, path: export },
+        connections: asked.connections,
+        patience: Duration::from_nanos(timeout_ns.clamp(SECOND, 10 * SECOND)),
+    };
+    let name = knobs.workload.name().to_owned();
+    let mut progress = Progress::new();
+    let prepared = nfs::prepare(&settings, &name, knobs.set, seed, &mut |done, all| progress.tell(done, all));
+    progress.end();
+    prepared.map_err(|line| (line, 5))
+}
+
+/// A workload and its files.
+struct Knobs {
+    workload: Workload,
+    set: FileSet,
+}
+
+impl Knobs {
+    fn new(asked: &WorkloadAsked, seed: u64) -> Result<Knobs, Wrong> {
+        let mut workload = match &asked.source {
+            Source::Preset(name) => Workload::preset(name).ok_or_else(|| {
+                usage("load", &format!("--preset {name:?}: expected one of {}", Workload::names().join(", ")))
+            })?,
+            Source::File(file) => {
+                let text = std::fs::read_to_string(file)
+                    .map_err(|error| (format!("{}: {error}", file.display()), 3))?;
+                Workload::read(&text, &file.display().to_string()).map_err(|line| (line, 3))?
+            }
+        };
+        for assignment in &asked.set {
+            workload.set(assignment).map_err(|why| usage("load", &format!("--set {why}")))?;
+        }
+        workload.check().map_err(|why| usage("load", &why))?;
+        let set = FileSet::new(&workload, asked.sized_for, seed).map_err(|why| usage("load", &why))?;
+        Ok(Knobs { workload, set })
+    }
 }
 
 fn offer_files(asked: &FilesAsked, workload: &WorkloadAsked, _plan: &Plan) -> Result<(), Wrong> {
@@ -162,19 +211,19 @@ fn offer_roll(asked: &RollAsked, _plan: &Plan) -> Result<(), Wrong> {
     Err(not_built(&format!("--roll {:?} in {:?}", asked.roll, asked.directory)))
 }
 
-fn show(workload: &WorkloadAsked) -> Result<(), Wrong> {
-    Err(not_built(&format!("--show, {}", named(workload))))
+fn show(asked: &WorkloadAsked) -> Result<(), Wrong> {
+    print!("{}", Knobs::new(asked, 0)?.workload.show());
+    Ok(())
 }
 
 fn populate(asked: &Populate) -> Result<(), Wrong> {
-    let place = match &asked.place {
-        Place::Nfs(asked) => format!(
-            "{} at {}:{} {:?}",
-            asked.url.export, asked.url.host, asked.url.port, asked.url.mount_port
-        ),
-        Place::Files(asked) => format!("{:?}", asked.directory),
-    };
-    Err(not_built(&format!("--populate {place} of seed {}, {}", asked.seed, named(&asked.workload))))
+    match &asked.place {
+        Place::Nfs(place) => {
+            let knobs = Knobs::new(&asked.workload, asked.seed)?;
+            prepare_nfs(place, knobs, asked.seed, 10 * SECOND).map(drop)
+        }
+        Place::Files(place) => Err(not_built(&format!("--populate {:?}", place.directory))),
+    }
 }
 
 fn named(workload: &WorkloadAsked) -> String {

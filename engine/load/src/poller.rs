@@ -50,11 +50,30 @@ impl Poller {
         self.add(fd, token, libc::EPOLLIN)
     }
 
+    /// Changes what [`Poller::watch`] tells of: `room`, also as long as there is room to write.
+    ///
+    /// # Errors
+    /// It is not watched.
+    pub fn watch_room(&self, fd: &impl AsFd, token: Token, room: bool) -> io::Result<()> {
+        let events = if room { libc::EPOLLIN | libc::EPOLLOUT } else { libc::EPOLLIN };
+        self.control(libc::EPOLL_CTL_MOD, fd, token, events)
+    }
+
     fn add(&self, fd: &impl AsFd, token: Token, events: libc::c_int) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, token, events)
+    }
+
+    fn control(
+        &self,
+        what: libc::c_int,
+        fd: &impl AsFd,
+        token: Token,
+        events: libc::c_int,
+    ) -> io::Result<()> {
         let mut event = libc::epoll_event { events: events as u32, u64: token };
         let (epoll, fd) = (self.epoll.as_raw_fd(), fd.as_fd().as_raw_fd());
         // SAFETY: both descriptors are open, and `event` lives through the call.
-        match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) } {
+        match unsafe { libc::epoll_ctl(epoll, what, fd, &mut event) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }

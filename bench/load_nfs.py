@@ -1,0 +1,136 @@
+"""NFS spoken directly: GETATTR of one file by `etude load`, beside a loop over libnfs's synchronous interface.
+
+Ganesha serves a file system in its memory, in a network of its own on this machine
+(examples/lib/nfs-server.sh, needs root).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from etude.program import engine_path
+from etude.results.histograms import decode
+from rows import ROOT, Row, interleave, peer, ratios, spread
+
+SERVER = ROOT / "examples" / "lib" / "nfs-server.sh"
+SECONDS = 3
+QUICK_SECONDS = 0.5
+UNDER_WAY = 256
+"""Calls at a time where they are pipelined."""
+REACH_PIPELINED = 2.0
+REACH_DEPTH_1 = 1.1
+NET = "10.79.97"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server that runs, for programs in its client's network."""
+
+    environment: dict[str, str]
+    seconds: float
+
+    def server(self, *words: str) -> str:
+        """Run nfs-server.sh; what it printed."""
+        done = subprocess.run([SERVER, *words], env=self.environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"bench: {' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout
+
+
+def load_nfs(rounds: int) -> list[Row]:
+    """Two rows: the rate of many calls under way, and the median latency of one at a time; both against libnfs."""
+    if os.geteuid() != 0:
+        return [missing("it needs root, for a server in a network of its own")]
+    if not Path("/usr/include/nfsc/libnfs.h").exists():
+        return [missing("no libnfs.h: apt-get install libnfs-dev")]
+    with serving(SECONDS if rounds > 3 else QUICK_SECONDS) as place:
+        pipelined: list[tuple[float, float]] = []
+        alone: list[tuple[float, float]] = []
+        loop: list[tuple[float, float]] = []
+        parties = {
+            "pipelined": lambda: kept(pipelined, offered(place, UNDER_WAY)),
+            "alone": lambda: kept(alone, offered(place, 1)),
+            "libnfs": lambda: kept(loop, looped(place)),
+        }
+        interleave(parties, max(rounds, 2))
+    faster = ratios([rate for rate, _ in pipelined], [rate for rate, _ in loop])
+    slower = ratios([median for _, median in alone], [median for _, median in loop])
+    rate, median = spread([rate for rate, _ in loop]), spread([median for _, median in loop])
+    return [
+        Row(
+            f"NFS GETATTR, one connection, {UNDER_WAY} calls under way: rate, etude load / libnfs",
+            f"libnfs, one call after the other, {rate.median:,.0f}/s",
+            str(faster),
+            f"≥ {REACH_PIPELINED:g}",
+            faster.median >= REACH_PIPELINED,
+        ),
+        Row(
+            "NFS GETATTR, one call at a time: median latency, etude load / libnfs",
+            f"libnfs, {1e6 * median.median:.1f} µs",
+            str(slower),
+            f"≤ {REACH_DEPTH_1:g}",
+            slower.median <= REACH_DEPTH_1,
+        ),
+    ]
+
+
+def missing(why: str) -> Row:
+    """A row that says why nothing was measured."""
+    return Row("NFS GETATTR, etude load / libnfs", "libnfs", f"not measured: {why}", "–", None)
+
+
+@contextmanager
+def serving(seconds: float) -> Iterator[Place]:
+    """A server in a network that is gone afterwards, with the file that is asked about."""
+    with tempfile.TemporaryDirectory(prefix="etude-bench-nfs-") as scratch:
+        own = {"APSCRATCH": scratch, "NFSNAME": "etude-bench-nfs", "NFSNET": NET, "APRESULTS": ""}
+        place = Place(os.environ | own, seconds)
+        try:
+            place.server("restart")
+            yield place
+        finally:
+            place.server("stop")
+
+
+def kept(found: list[tuple[float, float]], one: tuple[float, float]) -> float:
+    """Keep a rate and a median latency; gives the rate."""
+    found.append(one)
+    return one[0]
+
+
+def offered(place: Place, clients: int) -> tuple[float, float]:
+    """A closed loop of GETATTRs: calls per second, and the median of their response times in s."""
+    url, knobs = f"nfs://{NET}.1/mem", str(ROOT / "bench" / "getattr.toml")
+    words = ["--workload", knobs, "--clients", str(clients), "--seconds", str(place.seconds)]
+    warm = ["--warm-up", "0.2", "--window", str(place.seconds)]
+    said = place.server("client", "1", engine_path(), "load", "--nfs", url, *words, *warm)
+    window, end = (json.loads(line) for line in said.splitlines())
+    if end["summary"]["failed"]:
+        raise SystemExit(f"bench: etude load: {end['summary']['failures']}")
+    latency = decode(window["latency"])
+    middle = int(np.searchsorted(latency.counts.cumsum(), latency.counts.sum() / 2))
+    return window["completed"] / window["duration_s"], float(latency.values[middle]) / 1e9
+
+
+def looped(place: Place) -> tuple[float, float]:
+    """libnfs's loop: the same two."""
+    program = peer("libnfs_getattr", libraries=("-lnfs",))
+    said = place.server("client", "1", program, f"nfs://{NET}.1/mem/one", str(place.seconds))
+    calls, seconds, median_s, _ = map(float, said.split())
+    return calls / seconds, median_s
+
+
+if __name__ == "__main__":
+    from rows import HEADING, line
+
+    print(*HEADING, *map(line, load_nfs(int(sys.argv[1]) if len(sys.argv) > 1 else 9)), sep="\n")

@@ -1,0 +1,35 @@
+//! How far a file set is, on a terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+use etude_clock::{SECOND, monotonic_ns};
+
+const EVERY_NS: u64 = SECOND / 10;
+
+/// Silent where standard error is no terminal.
+pub(crate) struct Progress {
+    terminal: bool,
+    told_ns: u64,
+}
+
+impl Progress {
+    pub fn new() -> Progress {
+        Progress { terminal: io::stderr().is_terminal(), told_ns: 0 }
+    }
+
+    /// So many of so many files, directories and links are as they should be.
+    pub fn tell(&mut self, done: usize, all: usize) {
+        let now = monotonic_ns();
+        if self.terminal && now >= self.told_ns + EVERY_NS {
+            self.told_ns = now;
+            let _ = write!(io::stderr(), "\r\x1b[Kfile set: {done} of {all}");
+        }
+    }
+
+    /// Nothing of it stays.
+    pub fn end(&mut self) {
+        if self.terminal && self.told_ns > 0 {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
