@@ -106,9 +106,9 @@ test-rust: $(SETUP_STAMP)
 # them, more at once. Then the rest, one after the other: what measures, and what is `serial`. The parts, and what they
 # took, stand above pytest's own closing lines.
 test-python: $(SETUP_STAMP)
-	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m beside --ignore=tests/e2e
-	$(BIN)/python -m pytest -n $(WAITING) --dist worksteal -m 'beside and not serial' tests/e2e
-	$(BIN)/python -m pytest -m 'not beside or serial' --ignore=tests/guest
+	@packaging/tests.sh $(BIN)/python -n $(PROCESSES) --dist worksteal -m beside --ignore=tests/e2e
+	@packaging/tests.sh $(BIN)/python -n $(WAITING) --dist worksteal -m 'beside and not serial' tests/e2e
+	@packaging/tests.sh $(BIN)/python -m 'not beside or serial' --ignore=tests/guest
 
 # Python compiles what it imports when it does, which is a small part of all that is installed.
 # Requirements first and alone: then an edit of Rust costs cargo and a second of pip.
