@@ -18,6 +18,11 @@ pub fn own_cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// CPU time of this thread, user and system, ns.
+pub fn thread_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Waits for an instant of the monotonic clock without sleeping; the first reading at or after it, ns.
 pub fn spin_until(instant_ns: u64) -> u64 {
     loop {

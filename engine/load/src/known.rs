@@ -16,6 +16,7 @@ use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use crate::http::{self, Request};
 use crate::law::Services;
 use crate::poller::{Poller, Token};
+use crate::stalls::Stalls;
 use crate::station::{Service, Station};
 use crate::wire::Wire;
 
@@ -30,8 +31,8 @@ const MOST_INPUT_BYTES: usize = 2 << 20;
 /// Somebody who asks.
 struct Peer {
     wire: Wire,
-    /// What it waits for, with or without a worker.
-    asked: Option<Request>,
+    /// What it waits for, with or without a worker, and since when.
+    asked: Option<(Request, u64)>,
 }
 
 /// What was done since the start.
@@ -50,8 +51,10 @@ pub(crate) struct Server {
     listener: TcpListener,
     signals: OwnedFd,
     peers: SlotMap<DefaultKey, Peer>,
+    /// Its instants are of working time.
     station: Station<DefaultKey>,
     services: Services,
+    stalls: Stalls,
     sums: Sums,
 }
 
@@ -63,13 +66,14 @@ impl Server {
         signals: OwnedFd,
         station: Station<DefaultKey>,
         services: Services,
+        stalls: Stalls,
     ) -> io::Result<Server> {
         listener.set_nonblocking(true)?;
         let poller = Poller::new()?;
         poller.watch(&listener, LISTENER)?;
         poller.watch(&signals, SIGNALS)?;
         let (peers, sums) = (SlotMap::new(), Sums::default());
-        Ok(Server { poller, listener, signals, peers, station, services, sums })
+        Ok(Server { poller, listener, signals, peers, station, services, stalls, sums })
     }
 
     /// The end of this input is the end of the server, too.
@@ -86,9 +90,10 @@ impl Server {
     /// No descriptor for a connection.
     pub fn serve(&mut self) -> io::Result<()> {
         loop {
-            for token in self.poller.wait(self.station.due_ns())? {
+            let due_ns = self.station.due_ns().map(|due| self.stalls.clock_ns(due));
+            for at in 0..self.poller.wait(due_ns)? {
                 self.finish();
-                match token {
+                match self.poller.token(at) {
                     LISTENER => self.accept()?,
                     SIGNALS if sys::take_signal(&self.signals).is_some() => return Ok(()),
                     SIGNALS => {}
@@ -150,8 +155,9 @@ impl Server {
             return self.tell(key, "200 OK", &state, &asked);
         }
         let service_ns = self.services.draw();
-        if self.station.arrive(monotonic_ns(), key, service_ns) {
-            self.peers[key].asked = Some(asked);
+        let now = monotonic_ns();
+        if self.station.arrive(self.stalls.worked_ns(now), key, service_ns) {
+            self.peers[key].asked = Some((asked, now));
         } else {
             self.sums.refused += 1;
             self.tell(key, "503 Service Unavailable", "the queue is full\n", &asked);
@@ -160,13 +166,14 @@ impl Server {
 
     /// Answers all whose service is over.
     fn finish(&mut self) {
-        while let Some(done) = self.station.finish(monotonic_ns()) {
-            let Service { due_ns, arrived_ns, id, .. } = done;
-            if let Some(asked) = self.peers.get_mut(id).and_then(|peer| peer.asked.take()) {
+        while let Some(done) = self.station.finish(self.stalls.worked_ns(monotonic_ns())) {
+            let Service { due_ns, id, .. } = done;
+            let due_ns = self.stalls.clock_ns(due_ns);
+            if let Some((asked, arrived_ns)) = self.peers.get_mut(id).and_then(|peer| peer.asked.take()) {
                 self.tell(id, "200 OK", "served\n", &asked);
                 self.sums.served += 1;
                 self.sums.response_s += (due_ns - arrived_ns) as f64 / 1e9;
-                self.sums.late_s += (monotonic_ns() - due_ns) as f64 / 1e9;
+                self.sums.late_s += monotonic_ns().saturating_sub(due_ns) as f64 / 1e9;
                 self.understand(id);
             }
         }

@@ -1,18 +1,33 @@
-//! Load: a server whose capacity is known, and an open-loop client that reports windows (docs/load.md).
+//! Load: a driver that offers requests by a schedule and reports windows, targets that it asks, and a server whose capacity
+//! is known (docs/load.md).
 //!
-//! Read `station.rs` for what the server is, `client.rs` for one run of the client; `law.rs` draws, `http.rs` reads what is
-//! on the wire, `tally.rs` says what happened in a window.
+//! Read `target.rs` and `plan.rs` for what is asked and how, `driver.rs` for one run, `options.rs` for what can be asked for;
+//! `station.rs` for what the server is. `law.rs` and `schedule.rs` draw, `http.rs` reads what is on the wire, `tally.rs` and
+//! `summary.rs` say what happened.
 
-mod client;
+mod argument;
 mod command;
+mod driver;
 mod http;
+mod http_target;
 mod known;
+mod known_command;
 mod law;
+mod nfs_url;
+mod options;
+mod plan;
 mod poller;
+mod schedule;
+mod stalls;
 mod station;
+mod summary;
 mod tally;
+mod target;
+mod telling;
+mod under_way;
 mod url;
 mod window;
 mod wire;
 
-pub use command::{known_server_main, load_main};
+pub use command::load_main;
+pub use known_command::known_server_main;

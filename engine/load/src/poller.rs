@@ -60,11 +60,11 @@ impl Poller {
         }
     }
 
-    /// Waits until something is ready or that instant of the monotonic clock; whose descriptors are.
+    /// Waits until something is ready or that instant of the monotonic clock; how many descriptors are ([`Poller::token`]).
     ///
     /// # Errors
     /// The kernel is too old.
-    pub fn wait(&mut self, until_ns: Option<u64>) -> io::Result<impl Iterator<Item = Token> + use<>> {
+    pub fn wait(&mut self, until_ns: Option<u64>) -> io::Result<usize> {
         let rest = until_ns.map(|until| until.saturating_sub(monotonic_ns()));
         let time = rest.map(|ns| libc::timespec {
             tv_sec: (ns / SECOND).min(i32::MAX as u64) as libc::time_t,
@@ -86,9 +86,12 @@ impl Poller {
         if ready < 0 && error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
-        // Copied: handling one may close another.
-        let tokens: Vec<Token> = self.events.iter().map(|event| event.u64).collect();
-        Ok(tokens.into_iter())
+        Ok(self.events.len())
+    }
+
+    /// Whose descriptor was the `at`-th that became ready in the last wait.
+    pub fn token(&self, at: usize) -> Token {
+        self.events[at].u64
     }
 }
 

@@ -9,7 +9,6 @@ pub(crate) struct Service<Id> {
     /// When its service is over, ns.
     pub due_ns: u64,
     number: u64,
-    pub arrived_ns: u64,
     pub id: Id,
 }
 
@@ -79,11 +78,10 @@ impl<Id: Copy + Ord> Station<Id> {
 
     fn begin(&mut self, at_ns: u64, next: Waiting<Id>) {
         self.number += 1;
-        let Waiting { arrived_ns, service_ns, id } = next;
+        let Waiting { service_ns, id, .. } = next;
         self.served.push(Reverse(Service {
             due_ns: at_ns + service_ns,
             number: self.number,
-            arrived_ns,
             id,
         }));
     }

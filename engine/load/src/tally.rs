@@ -1,52 +1,53 @@
-//! What happened in a window, and how it is told: one JSON object a line (docs/formats.md, "Windows"; docs/load.md).
+//! What happened in a window: counts, and how long answers took.
 
-use std::io::{self, Write};
-use std::sync::mpsc::Receiver;
+use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::Serialize;
+
+use crate::summary::Summary;
+use crate::target::Failure;
 
 /// Of response times.
 const DIGITS: u8 = 3;
 /// Longer ones count as this, an hour.
 const HIGHEST_NS: u64 = 3600 * etude_clock::SECOND;
 
-/// Why a request has no good answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// No connection.
-    Connect,
-    /// The connection ended before the answer did.
-    Closed,
-    /// An answer with another status than 2xx or 3xx.
-    Status,
-    /// No answer of HTTP.
-    Malformed,
-    /// Not within its time.
-    Timeout,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Failures {
     pub connect: u64,
     pub closed: u64,
+    /// Answers that say that they failed.
     pub status: u64,
     pub malformed: u64,
     pub timeout: u64,
+    /// Those of `status`, by what they say.
+    pub errors: BTreeMap<&'static str, u64>,
 }
 
 impl Failures {
-    pub fn count(&mut self, why: Failure) {
+    fn count(&mut self, why: &Failure) {
         *match why {
             Failure::Connect => &mut self.connect,
             Failure::Closed => &mut self.closed,
-            Failure::Status => &mut self.status,
+            Failure::Status(name) => {
+                *self.errors.entry(name).or_default() += 1;
+                &mut self.status
+            }
             Failure::Malformed => &mut self.malformed,
             Failure::Timeout => &mut self.timeout,
         } += 1;
+    }
+
+    pub fn add(&mut self, other: &Failures) {
+        self.connect += other.connect;
+        self.closed += other.closed;
+        self.status += other.status;
+        self.malformed += other.malformed;
+        self.timeout += other.timeout;
+        for (name, count) in &other.errors {
+            *self.errors.entry(name).or_default() += count;
+        }
     }
 }
 
@@ -56,29 +57,67 @@ pub(crate) struct Tally {
     pub started: u64,
     pub completed: u64,
     pub failed: u64,
-    latency: Histogram<u64>,
-    latency_s: f64,
+    pub failures: Failures,
+    pub kinds: Vec<Kind>,
     lateness: Histogram<u64>,
 }
 
+/// Of the requests of one kind.
+#[derive(Clone, Default)]
+pub(crate) struct Kind {
+    pub completed: u64,
+    pub failed: u64,
+    latency_s: f64,
+    /// From the first answer on: most windows of most kinds would be a large table of nothing.
+    pub latency: Option<Histogram<u64>>,
+}
+
+impl Kind {
+    fn add(&mut self, other: &Kind) {
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.latency_s += other.latency_s;
+        match (&mut self.latency, &other.latency) {
+            (Some(own), Some(more)) => own.add(more).expect("of the same bounds"),
+            (None, Some(more)) => self.latency = Some(more.clone()),
+            (_, None) => {}
+        }
+    }
+
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.completed > 0).then(|| self.latency_s / self.completed as f64)
+    }
+}
+
 impl Tally {
-    pub fn new() -> Tally {
-        let empty = |digits| Histogram::new_with_bounds(1, HIGHEST_NS, digits).expect("good bounds");
+    /// Of a target with so many kinds of request.
+    pub fn new(kinds: usize) -> Tally {
         Tally {
             offered: 0,
             started: 0,
             completed: 0,
             failed: 0,
-            latency: empty(DIGITS),
-            latency_s: 0.0,
+            failures: Failures::default(),
+            kinds: vec![Kind::default(); kinds],
             lateness: empty(2),
         }
     }
 
-    pub fn answered(&mut self, ns: u64) {
+    pub fn answered(&mut self, kind: usize, ns: u64) {
         self.completed += 1;
-        self.latency.saturating_record(ns);
-        self.latency_s += ns as f64 / 1e9;
+        let kind = &mut self.kinds[kind];
+        kind.completed += 1;
+        kind.latency.get_or_insert_with(|| empty(DIGITS)).saturating_record(ns);
+        kind.latency_s += ns as f64 / 1e9;
+    }
+
+    /// `kind`: None where nobody can say what the request would have been.
+    pub fn failed(&mut self, kind: Option<usize>, why: &Failure) {
+        self.failed += 1;
+        self.failures.count(why);
+        if let Some(kind) = kind {
+            self.kinds[kind].failed += 1;
+        }
     }
 
     /// A request that could go at its time went so much later.
@@ -86,46 +125,41 @@ impl Tally {
         self.lateness.saturating_record(ns);
     }
 
-    #[cfg(test)]
     pub fn add(&mut self, other: &Tally) {
+        self.offered += other.offered;
+        self.started += other.started;
         self.completed += other.completed;
-        self.latency.add(&other.latency).expect("of the same bounds");
+        self.failed += other.failed;
+        self.failures.add(&other.failures);
+        self.kinds.iter_mut().zip(&other.kinds).for_each(|(own, more)| own.add(more));
+        self.lateness.add(&other.lateness).expect("of the same bounds");
     }
 
     /// How many took longer.
     #[cfg(test)]
     pub fn slower_than(&self, ns: u64) -> u64 {
-        self.latency.len() - self.latency.count_between(0, ns)
+        let all = self.all();
+        all.latency.map_or(0, |latency| latency.len() - latency.count_between(0, ns))
     }
 
-    fn shown(&self, serializer: &mut V2DeflateSerializer, duration_s: f64) -> Shown {
-        let some = self.completed > 0;
-        Shown {
-            duration_s,
-            offered: self.offered,
-            started: self.started,
-            completed: self.completed,
-            failed: self.failed,
-            mean_s: some.then(|| self.latency_s / self.completed as f64),
-            latency: some.then(|| {
-                let mut bytes = Vec::new();
-                serializer.serialize(&self.latency, &mut bytes).expect("memory takes it");
-                STANDARD.encode(bytes)
-            }),
-        }
+    /// All kinds together.
+    pub fn all(&self) -> Kind {
+        let mut all = Kind::default();
+        self.kinds.iter().for_each(|kind| all.add(kind));
+        all
+    }
+
+    pub fn lateness_p99_s(&self) -> Option<f64> {
+        (!self.lateness.is_empty()).then(|| self.lateness.value_at_quantile(0.99) as f64 / 1e9)
+    }
+
+    pub fn median_s(&self) -> Option<f64> {
+        self.all().latency.map(|latency| latency.value_at_quantile(0.5) as f64 / 1e9)
     }
 }
 
-/// The members of every workload's windows.
-#[derive(Serialize)]
-struct Shown {
-    duration_s: f64,
-    offered: u64,
-    started: u64,
-    completed: u64,
-    failed: u64,
-    mean_s: Option<f64>,
-    latency: Option<String>,
+fn empty(digits: u8) -> Histogram<u64> {
+    Histogram::new_with_bounds(1, HIGHEST_NS, digits).expect("good bounds")
 }
 
 /// The generator's own figures.
@@ -142,108 +176,5 @@ pub(crate) struct Own {
 /// What is told.
 pub(crate) enum Line {
     Window { duration_s: f64, tally: Box<Tally>, own: Own },
-    Summary { summary: Summary, drained: Option<(f64, Box<Tally>)> },
-}
-
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Summary {
-    /// `whole` or `early`.
-    pub ended: &'static str,
-    pub asked_rate: f64,
-    pub duration_s: f64,
-    pub offered: u64,
-    pub started: u64,
-    pub completed: u64,
-    pub failed: u64,
-    /// Without an answer when draining ended.
-    pub abandoned: u64,
-    pub failures: Failures,
-    pub cpu: f64,
-    pub drained_s: f64,
-}
-
-#[derive(Serialize)]
-struct ShownWindow {
-    #[serde(flatten)]
-    of_all: Shown,
-    lateness_p99_s: Option<f64>,
-    #[serde(flatten)]
-    own: Own,
-}
-
-#[derive(Serialize)]
-struct ShownSummary {
-    summary: Summary,
-    lateness_p99_s: Option<f64>,
-    drained: Option<Shown>,
-}
-
-/// Writes lines as they come, each at once; a thread of its own, so that whoever reads slowly delays no request.
-///
-/// # Errors
-/// Nobody reads.
-pub(crate) fn write(lines: &Receiver<Line>, mut out: impl Write) -> io::Result<()> {
-    let mut serializer = V2DeflateSerializer::new();
-    let mut lateness = Tally::new().lateness;
-    for line in lines {
-        let mut text = match line {
-            Line::Window { duration_s, tally, own } => {
-                lateness.add(&tally.lateness).expect("of the same bounds");
-                let of_all = tally.shown(&mut serializer, duration_s);
-                serde_json::to_string(&ShownWindow { of_all, lateness_p99_s: p99_s(&tally.lateness), own })?
-            }
-            Line::Summary { summary, drained } => {
-                let drained = drained.map(|(duration_s, tally)| tally.shown(&mut serializer, duration_s));
-                let lateness_p99_s = p99_s(&lateness);
-                serde_json::to_string(&ShownSummary { summary, lateness_p99_s, drained })?
-            }
-        };
-        text.push('\n');
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
-    }
-    Ok(())
-}
-
-fn p99_s(of: &Histogram<u64>) -> Option<f64> {
-    (!of.is_empty()).then(|| of.value_at_quantile(0.99) as f64 / 1e9)
-}
-
-#[cfg(test)]
-mod tests {
-    use hdrhistogram::serialization::Deserializer;
-    use serde_json::Value;
-
-    use super::*;
-
-    #[test]
-    fn a_window_is_told_with_its_histogram_and_the_exact_mean() {
-        let mut tally = Tally::new();
-        for ns in [1_000_000, 3_000_001] {
-            tally.answered(ns);
-        }
-        (0..98).for_each(|_| tally.late(10_000));
-        (0..2).for_each(|_| tally.late(50_000));
-        (tally.offered, tally.started, tally.failed) = (4, 3, 1);
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let own = Own { cpu: 0.125, outstanding: 1, waiting: 0 };
-        sender.send(Line::Window { duration_s: 1.0, tally: Box::new(tally), own }).unwrap();
-        let own = Own { cpu: 0.0, outstanding: 0, waiting: 0 };
-        sender.send(Line::Window { duration_s: 0.5, tally: Box::new(Tally::new()), own }).unwrap();
-        drop(sender);
-        let mut out = Vec::new();
-        write(&receiver, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let histogram: Histogram<u64> = {
-            let bytes = STANDARD.decode(lines[0]["latency"].as_str().unwrap()).unwrap();
-            Deserializer::new().deserialize(&mut &bytes[..]).unwrap()
-        };
-        assert_eq!((histogram.len(), histogram.equivalent(histogram.max(), 3_000_001)), (2, true));
-        assert!((lines[0]["mean_s"].as_f64().unwrap() - 0.002_000_000_5).abs() < 1e-12);
-        assert!((lines[0]["lateness_p99_s"].as_f64().unwrap() / 50e-6 - 1.0).abs() < 0.01);
-        assert_eq!((&lines[0]["offered"], &lines[0]["failed"]), (&4.into(), &1.into()));
-        assert_eq!((&lines[0]["cpu"], &lines[0]["outstanding"]), (&0.125.into(), &1.into()));
-        assert_eq!((&lines[1]["mean_s"], &lines[1]["latency"]), (&Value::Null, &Value::Null));
-    }
+    Summary { summary: Box<Summary>, drained: Option<(f64, Box<Tally>)> },
 }

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 /// Where requests go.
+#[derive(Debug)]
 pub(crate) struct Url {
     pub text: String,
     /// As in the URL.

@@ -1,19 +1,20 @@
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 use super::*;
+use crate::http_target::Http;
+use crate::law::Process;
+use crate::plan::Load;
 
 const MILLI: u64 = 1_000_000;
 
-fn plan(address: SocketAddr) -> Plan {
+fn plan() -> Plan {
     Plan {
-        address,
-        request: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
-        process: Process::Constant,
-        rate: 200.0,
+        load: constant(200.0),
+        wait: Wait::Sleep,
         seed: 1,
         warm_up_ns: 0,
         duration_ns: 400 * MILLI,
@@ -22,6 +23,10 @@ fn plan(address: SocketAddr) -> Plan {
         timeout_ns: 10_000 * MILLI,
         drain_ns: 10_000 * MILLI,
     }
+}
+
+fn constant(rate: f64) -> Load {
+    Load::Open { rate, process: Process::Constant }
 }
 
 /// Answers one connection after the other, each request as `answer` says after it was counted; "" closes.
@@ -55,14 +60,25 @@ const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 struct Run {
     windows: Vec<(f64, Box<Tally>, Own)>,
-    summary: Summary,
+    summary: Box<Summary>,
     drained: Option<(f64, Box<Tally>)>,
 }
 
-fn run(plan: &Plan) -> Run {
+fn run(plan: &Plan, address: SocketAddr) -> Run {
+    let request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
+    run_on(plan, Http::new(address, request).unwrap(), None)
+}
+
+fn run_on(plan: &Plan, target: impl Target, instants: Option<Vec<u64>>) -> Run {
     let (sender, receiver) = channel();
     let signals = sys::signalfd(&[libc::SIGUSR2]).unwrap();
-    Client::new(plan, &sender, signals).unwrap().run().unwrap();
+    let about = About { target: "http", workload: None, roll: None };
+    let client = Client::new(plan, about, &sender, signals, target);
+    let client = match instants {
+        Some(instants) => client.with_arrivals(instants.into_iter()),
+        None => client,
+    };
+    client.run().unwrap();
     drop(sender);
     let (mut windows, mut end) = (Vec::new(), None);
     for line in receiver {
@@ -86,8 +102,8 @@ fn windows_and_what_was_drained_sum_to_the_totals() {
         thread::sleep(Duration::from_millis(30));
         if number % 7 == 3 { "" } else { GOOD }
     });
-    let done = run(&Plan { process: Process::Poisson, ..plan(address) });
-    let Summary { offered, started, completed, failed, abandoned, .. } = done.summary;
+    let done = run(&Plan { load: Load::Open { rate: 200.0, process: Process::Poisson }, ..plan() }, address);
+    let Summary { offered, started, completed, failed, abandoned, .. } = *done.summary;
     let sums = (
         sum(&done, |t| t.offered),
         sum(&done, |t| t.started),
@@ -107,7 +123,7 @@ fn as_many_are_offered_as_asked_for_whatever_the_server_does() {
         thread::sleep(Duration::from_millis(100));
         GOOD
     });
-    let done = run(&Plan { outstanding: 2, ..plan(address) });
+    let done = run(&Plan { outstanding: 2, ..plan() }, address);
     assert_eq!(done.windows.iter().map(|(_, tally, _)| tally.offered).collect::<Vec<_>>(), [20; 4]);
     let (_, last, own) = &done.windows[3];
     assert!(last.started < 20 && own.outstanding == 2 && own.waiting > 40, "{own:?}");
@@ -122,8 +138,8 @@ fn what_was_due_while_the_server_stalled_counts_from_when_it_was_due() {
         GOOD
     });
     // One request at a time: a client that measures from its sends would see one slow answer.
-    let mut done = run(&Plan { outstanding: 1, rate: 100.0, ..plan(address) });
-    let mut all = Tally::new();
+    let mut done = run(&Plan { outstanding: 1, load: constant(100.0), ..plan() }, address);
+    let mut all = Tally::new(1);
     done.windows.iter().for_each(|(_, tally, _)| all.add(tally));
     if let Some((_, tally)) = done.drained.take() {
         all.add(&tally);
@@ -140,20 +156,20 @@ fn no_answer_within_the_time_is_a_failure_and_draining_has_a_bound() {
         thread::sleep(Duration::from_millis(if number < 10 { 1 } else { 5000 }));
         GOOD
     });
-    let done = run(&Plan { timeout_ns: 150 * MILLI, drain_ns: 10 * MILLI, ..plan(address) });
-    let Summary { offered, completed, failed, abandoned, failures, .. } = done.summary;
+    let done = run(&Plan { timeout_ns: 150 * MILLI, drain_ns: 10 * MILLI, ..plan() }, address);
+    let Summary { offered, completed, failed, abandoned, ref failures, .. } = *done.summary;
     assert_eq!((offered, failed), (completed + failed + abandoned, failures.timeout));
     assert!(completed <= 10 && failed > 0 && abandoned > 0, "{:?}", done.summary);
 }
 
 #[test]
 fn wrong_answers_are_failures_of_their_kind() {
-    let busy = run(&plan(served(|_| "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")));
+    let busy = run(&plan(), served(|_| "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"));
     assert_eq!((busy.summary.failures.status, busy.summary.completed), (80, 0));
-    let noise = run(&plan(served(|_| "hello\r\n\r\n")));
+    let noise = run(&plan(), served(|_| "hello\r\n\r\n"));
     assert_eq!(noise.summary.failures.malformed, 80);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let refused = run(&plan(closed));
+    let refused = run(&plan(), closed);
     assert_eq!(refused.summary.failures.connect, 80, "{:?}", refused.summary);
 }
 
@@ -168,8 +184,8 @@ fn what_waits_is_not_forgotten_when_connections_fail() {
         let _ = stream.read(&mut [0; 1024]);
         thread::sleep(Duration::from_millis(100));
     });
-    let done = run(&Plan { outstanding: 1, ..plan(address) });
-    let Summary { offered, failed, abandoned, failures, .. } = done.summary;
+    let done = run(&Plan { outstanding: 1, ..plan() }, address);
+    let Summary { offered, failed, abandoned, ref failures, .. } = *done.summary;
     assert_eq!((offered, failed, abandoned), (80, 80, 0), "{failures:?}");
     assert!(failures.closed >= 1 && failures.connect > 50, "{failures:?}");
     assert!(done.windows.last().is_some_and(|(_, _, own)| own.waiting == 0));
@@ -177,12 +193,12 @@ fn what_waits_is_not_forgotten_when_connections_fail() {
 
 #[test]
 fn warm_up_counts_nowhere() {
-    let done = run(&Plan { warm_up_ns: 100 * MILLI, ..plan(served(|_| GOOD)) });
+    let done = run(&Plan { warm_up_ns: 100 * MILLI, ..plan() }, served(|_| GOOD));
     assert_eq!((done.summary.offered, done.summary.completed, done.windows.len()), (80, 80, 4));
 }
 
 #[test]
 fn an_answer_that_closes_its_connection_is_good() {
-    let done = run(&plan(served(|_| "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")));
+    let done = run(&plan(), served(|_| "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
     assert_eq!((done.summary.completed, done.summary.failed), (80, 0));
 }
