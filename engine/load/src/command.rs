@@ -12,9 +12,10 @@ use etude_clock::SECOND;
 use etude_launch::sys;
 
 use crate::driver::Client;
+use crate::files;
 use crate::http_target::Http;
 use crate::options::{
-    Aim, Asked, FilesAsked, NfsAsked, Offer, Place, Populate, RollAsked, Source, Way, WorkloadAsked, options,
+    Aim, Asked, FilesAsked, NfsAsked, Offer, Place, Populate, RollAsked, Source, WorkloadAsked, options,
 };
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
@@ -60,7 +61,7 @@ how
       --wait WAY       for the instant of the next request: sleep (default), hybrid (asleep until shortly before) or spin
       --window S       length of a window, s (default 1)
       --warm-up S      so long before the first window the same load is offered, and counts nowhere (default 0)
-      --outstanding N  at most N requests under way; what is due beyond waits (default 1000)
+      --outstanding N  at most N requests under way; what is due beyond waits (default 1000; 64 by --way calls)
       --timeout S      a request without an answer so long after it was due has failed (default 30)
       --drain S        wait so long for outstanding answers at the end (default 5)
   -h, --help
@@ -131,7 +132,7 @@ fn offer_http(url: &Url, plan: &Plan) -> Result<(), Wrong> {
 }
 
 /// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
-fn offer(plan: &Plan, about: About, signals: OwnedFd, target: impl Target) -> Result<(), Wrong> {
+pub(crate) fn offer(plan: &Plan, about: About, signals: OwnedFd, target: impl Target) -> Result<(), Wrong> {
     let (sender, receiver) = channel();
     let kinds = target.kinds().to_vec();
     let writer = thread::spawn(move || {
@@ -152,9 +153,8 @@ fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, _plan: &Plan) -> Result
     Err(not_built(&format!("--nfs {} over {connections}, {}", url.text, named(workload))))
 }
 
-fn offer_files(asked: &FilesAsked, workload: &WorkloadAsked, _plan: &Plan) -> Result<(), Wrong> {
-    let way = if asked.way == Way::Calls { "calls" } else { "io_uring" };
-    Err(not_built(&format!("--directory {:?} by {way}, {}", asked.directory, named(workload))))
+fn offer_files(asked: &FilesAsked, workload: &WorkloadAsked, plan: &Plan) -> Result<(), Wrong> {
+    files::offer(asked, workload, plan)
 }
 
 fn offer_roll(asked: &RollAsked, _plan: &Plan) -> Result<(), Wrong> {
@@ -171,7 +171,7 @@ fn populate(asked: &Populate) -> Result<(), Wrong> {
             "{} at {}:{} {:?}",
             asked.url.export, asked.url.host, asked.url.port, asked.url.mount_port
         ),
-        Place::Files(asked) => format!("{:?}", asked.directory),
+        Place::Files(place) => return files::only_populate(place, &asked.workload, asked.seed),
     };
     Err(not_built(&format!("--populate {place} of seed {}, {}", asked.seed, named(&asked.workload))))
 }

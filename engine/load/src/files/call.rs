@@ -177,6 +177,13 @@ impl Place {
         Ok(handle)
     }
 
+    /// Takes a descriptor that was opened for this file.
+    pub fn keep(&self, file: usize, fd: RawFd) {
+        // SAFETY: the kernel has just made it, and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        self.handles.put(file, &Arc::new(Handle { fd, writable: true }));
+    }
+
     fn create(&self, file: usize) -> Result<(), Errno> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let fd = self.open_at(self.paths.get(Object::File(file)), flags)?;

@@ -179,7 +179,7 @@ impl<'a> Calls<'a> {
         self.summary.cpu_per_request_s = (sent > 0).then(|| seconds(self.cpu_ns) / sent as f64);
         self.summary.duration_s = seconds(ended_ns.saturating_sub(began_ns));
         let drained = self.drain(ended_ns);
-        let _ = self.lines.send(Line::Summary { summary: Box::new(self.summary), drained });
+        let _ = self.lines.send(Line::Summary { summary: Box::new(self.summary.clone()), drained });
         Ok(())
     }
 
@@ -201,9 +201,10 @@ impl<'a> Calls<'a> {
     /// Until all is offered, or a signal, or nobody reads; when that was.
     fn offer(&mut self, began_ns: u64) -> u64 {
         let mut warm = true;
+        let shared = self.shared.clone();
         loop {
             let now = monotonic_ns();
-            let mut state = self.shared.lock();
+            let mut state = shared.lock();
             if warm && now >= began_ns {
                 state.begin_counting();
                 warm = false;
@@ -211,7 +212,7 @@ impl<'a> Calls<'a> {
             state.turn_window(now);
             let until_ns = self.look(state, now);
             let heard = self.tell();
-            let state = self.shared.lock();
+            let state = shared.lock();
             if !state.offering {
                 return state.window_ends_ns();
             }
@@ -267,10 +268,11 @@ impl<'a> Calls<'a> {
     fn drain(&mut self, from_ns: u64) -> Option<(f64, Box<Tally>)> {
         let until_ns = from_ns + self.plan.drain_ns;
         let enough = if self.told > 0 { 2 } else { 1 };
-        let owed = self.shared.lock().owed() > 0;
+        let shared = self.shared.clone();
+        let owed = shared.lock().owed() > 0;
         loop {
             let now = monotonic_ns();
-            let state = self.shared.lock();
+            let state = shared.lock();
             if state.owed() == 0 || now >= until_ns || self.told >= enough {
                 break;
             }

@@ -105,14 +105,12 @@ impl World {
                 soonest.into_iter().filter(|(at, _)| *at == now).map(|(_, who)| who).collect();
             match now_all[self.random.random_range(0..now_all.len())] {
                 Some(thread) => self.act(thread, now, &mut call_ns),
+                None if self.next == self.due.len() => return,
                 None => {
                     look = now + LOOK_NS;
                     let ahead = self.ahead(now);
                     let woken = self.turn.watch(ahead);
                     self.wake(woken, now);
-                    if self.next == self.due.len() {
-                        return;
-                    }
                 }
             }
             if now > 0 {
@@ -131,7 +129,7 @@ fn spaced(gaps: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn every_request_is_served_whatever_calls_and_wake_ups_take(
@@ -150,9 +148,9 @@ proptest! {
     #[test]
     fn a_stall_makes_requests_late_by_a_millisecond_at_most_while_threads_are_idle(seed: u64) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let due = spaced((0..2_000).map(|_| random.random_range(60_000..500_000)));
+        let due = spaced((0..1_000).map(|_| random.random_range(60_000..500_000)));
         let wake_ns = 50_000;
-        let mut world = World::new(400, due, wake_ns, seed);
+        let mut world = World::new(350, due, wake_ns, seed);
         // 20 ms of each 200 the target does not answer.
         world.run(|_, now| if now % 200_000_000 < 20_000_000 { 20_000_000 - now % 20_000_000 } else { 2_000 });
         let latest = world.late.iter().skip(1).max().unwrap();
