@@ -394,3 +394,7 @@ fn key(object: Object) -> u64 {
         Object::Link(index) => index as u64 * 3 + 2,
     }
 }
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;
