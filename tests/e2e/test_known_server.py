@@ -64,7 +64,8 @@ def refused(code: int, verb: str, *words: str) -> str:
     command = [engine_path(), verb, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (code, ""), done
-    assert re.fullmatch(rf"etude-engine {verb}: [^\n]+\n", done.stderr), done.stderr
+    program = "etude" if verb == "load" else "etude-engine"
+    assert re.fullmatch(rf"{program} {verb}: [^\n]+\n", done.stderr), done.stderr
     return done.stderr.strip()
 
 

@@ -1,4 +1,4 @@
-//! `etude-engine load`: from what was asked to a client that runs.
+//! `etude load`: from what was asked to a client that runs.
 
 use std::ffi::OsString;
 use std::io;
@@ -78,27 +78,28 @@ const OTHERS: usize = 16;
 /// A line for the user, and the exit status.
 pub(crate) type Wrong = (String, u8);
 
+/// `verb`: with the program's name.
 pub(crate) fn usage(verb: &str, error: &dyn std::fmt::Display) -> Wrong {
-    (format!("{error}; see etude-engine {verb} --help"), 2)
+    (format!("{error}; see {verb} --help"), 2)
 }
 
 pub(crate) fn answer(verb: &str, done: Result<(), Wrong>) -> u8 {
     done.map_or_else(
         |(line, code)| {
-            eprintln!("etude-engine {verb}: {line}");
+            eprintln!("{verb}: {line}");
             code
         },
         |()| 0,
     )
 }
 
-/// `etude-engine load`; the exit status.
+/// `etude load`; the exit status.
 pub fn load_main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    answer("load", load(arguments))
+    answer("etude load", load(arguments))
 }
 
 fn load(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong> {
-    match options(arguments).map_err(|why| usage("load", &why))? {
+    match options(arguments).map_err(|why| usage("etude load", &why))? {
         Asked::Help => {
             print!("{LOAD}");
             Ok(())

@@ -1,5 +1,7 @@
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -201,4 +203,125 @@ fn warm_up_counts_nowhere() {
 fn an_answer_that_closes_its_connection_is_good() {
     let done = run(&plan(), served(|_| "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
     assert_eq!((done.summary.completed, done.summary.failed), (80, 0));
+}
+
+/// What a target was asked.
+#[derive(Default)]
+struct Log {
+    sent: u64,
+    most_under_way: usize,
+    given_up: Vec<u64>,
+    /// Calls of `listen` for an instant that was past, and to come.
+    looks: u64,
+    sleeps: u64,
+}
+
+/// Answers each request so long after it was sent; None: never. Every third answer of kind 1, an error.
+struct Fake {
+    service_ns: Option<u64>,
+    under_way: VecDeque<(u64, u64)>,
+    log: Rc<RefCell<Log>>,
+}
+
+impl Fake {
+    fn new(service_ns: Option<u64>) -> (Fake, Rc<RefCell<Log>>) {
+        let log = Rc::new(RefCell::new(Log::default()));
+        (Fake { service_ns, under_way: VecDeque::new(), log: log.clone() }, log)
+    }
+}
+
+impl Target for Fake {
+    fn kinds(&self) -> &[&'static str] {
+        &["read", "write"]
+    }
+
+    fn send(&mut self, ticket: u64) -> io::Result<()> {
+        let mut log = self.log.borrow_mut();
+        log.sent += 1;
+        assert_eq!(ticket, log.sent);
+        self.under_way.push_back((ticket, self.service_ns.map_or(u64::MAX, |ns| monotonic_ns() + ns)));
+        log.most_under_way = log.most_under_way.max(self.under_way.len());
+        Ok(())
+    }
+
+    fn listen(&mut self, until_ns: u64, ended: &mut Vec<Ended>) -> io::Result<()> {
+        let now = monotonic_ns();
+        let past = until_ns <= now;
+        self.log.borrow_mut().looks += u64::from(past);
+        self.log.borrow_mut().sleeps += u64::from(!past);
+        let first_ns = self.under_way.front().map_or(u64::MAX, |(_, at_ns)| *at_ns);
+        thread::sleep(Duration::from_nanos(until_ns.min(first_ns).saturating_sub(now)));
+        while let Some(&(ticket, at_ns)) = self.under_way.front().filter(|each| each.1 <= monotonic_ns()) {
+            self.under_way.pop_front();
+            let result = if ticket.is_multiple_of(3) { Err(Failure::Status("ENOSPC")) } else { Ok(()) };
+            ended.push(Ended { ticket, at_ns, kind: usize::from(result.is_err()), result });
+        }
+        if !ended.is_empty() {
+            // Of a request that nobody knows: no answer to anything.
+            ended.push(Ended { ticket: 1 << 60, at_ns: now, kind: 0, result: Ok(()) });
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, ticket: u64) {
+        self.under_way.retain(|each| each.0 != ticket);
+        self.log.borrow_mut().given_up.push(ticket);
+    }
+}
+
+#[test]
+fn clients_wait_for_their_answers_before_they_send_again() {
+    let (fake, log) = Fake::new(Some(10 * MILLI));
+    let load = Load::Closed { clients: 3, think_ns: 5 * MILLI, exponential: false };
+    let done = run_on(&Plan { load, outstanding: 3, ..plan() }, fake, None);
+    let Summary { offered, started, completed, failed, asked_rate, asked_clients, .. } = *done.summary;
+    assert_eq!((asked_rate, asked_clients), (None, Some(3)));
+    // A turn takes 15 ms or more, of which there are at most 27 in 400 ms.
+    assert!((3..=3 * 27).contains(&offered), "{offered}");
+    assert_eq!((started, completed + failed), (offered, offered));
+    assert!(log.borrow().most_under_way <= 3);
+    assert_eq!(done.summary.failures.errors["ENOSPC"], failed);
+    assert!(failed == offered / 3 && done.windows.iter().all(|(_, _, own)| own.waiting == 0));
+    let mut all = Tally::new(2);
+    done.windows.iter().for_each(|(_, tally, _)| all.add(tally));
+    // From when the client would have sent, which is no earlier than its answer's end.
+    assert_eq!(all.slower_than(9 * MILLI), all.completed);
+}
+
+#[test]
+fn clients_whose_requests_are_given_up_go_on() {
+    let (fake, log) = Fake::new(None);
+    let load = Load::Closed { clients: 2, think_ns: 0, exponential: true };
+    let plan = Plan { load, outstanding: 2, timeout_ns: 20 * MILLI, drain_ns: 0, ..plan() };
+    let done = run_on(&plan, fake, None);
+    let Summary { offered, failed, abandoned, ref failures, .. } = *done.summary;
+    assert!((4..=42).contains(&offered) && failed == failures.timeout, "{offered}");
+    assert_eq!((offered, abandoned), (failed + 2, 2));
+    assert_eq!(log.borrow().given_up, (1..=failed).collect::<Vec<u64>>());
+}
+
+#[test]
+fn it_waits_as_it_is_told() {
+    for (wait, sleeps, looks) in
+        [(Wait::Sleep, true, false), (Wait::Hybrid, true, true), (Wait::Spin, false, true)]
+    {
+        let (fake, log) = Fake::new(Some(MILLI / 2));
+        let done = run_on(&Plan { wait, ..plan() }, fake, None);
+        assert_eq!((done.summary.offered, done.summary.failed), (80, 26));
+        let log = log.borrow();
+        // Some look for each that it was awake for in time, or a few that came too late to sleep.
+        let (many, few) = (8, 40);
+        assert!(if sleeps { log.sleeps >= many } else { log.sleeps == 0 }, "{wait:?}: {} sleeps", log.sleeps);
+        assert!(if looks { log.looks >= many } else { log.looks <= few }, "{wait:?}: {} looks", log.looks);
+    }
+}
+
+#[test]
+fn a_schedule_that_was_given_is_kept_and_ends_the_run() {
+    let (fake, log) = Fake::new(Some(MILLI));
+    let done = run_on(&plan(), fake, Some(vec![0, 0, 50 * MILLI, 150 * MILLI]));
+    assert_eq!((done.summary.offered, done.summary.ended, log.borrow().sent), (4, "whole", 4));
+    assert_eq!(done.windows.iter().map(|(_, tally, _)| tally.offered).collect::<Vec<_>>(), [3, 1]);
+    assert!((0.15..0.2).contains(&done.summary.duration_s) || done.windows.len() == 2);
+    assert!(done.summary.cpu_per_request_s.is_some());
 }

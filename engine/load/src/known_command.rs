@@ -44,7 +44,7 @@ const LEAST_MEAN_MS: f64 = 5.0;
 
 /// `etude-engine known-server`; the exit status.
 pub fn known_server_main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    answer("known-server", known_server(arguments))
+    answer("etude-engine known-server", known_server(arguments))
 }
 
 /// What it was asked.
@@ -61,7 +61,7 @@ struct Asked {
 }
 
 fn known_server(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong> {
-    let Some(asked) = options(arguments).map_err(|why| usage("known-server", &why))? else {
+    let Some(asked) = options(arguments).map_err(|why| usage("etude-engine known-server", &why))? else {
         print!("{KNOWN}");
         return Ok(());
     };

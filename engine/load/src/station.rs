@@ -79,11 +79,7 @@ impl<Id: Copy + Ord> Station<Id> {
     fn begin(&mut self, at_ns: u64, next: Waiting<Id>) {
         self.number += 1;
         let Waiting { service_ns, id, .. } = next;
-        self.served.push(Reverse(Service {
-            due_ns: at_ns + service_ns,
-            number: self.number,
-            id,
-        }));
+        self.served.push(Reverse(Service { due_ns: at_ns + service_ns, number: self.number, id }));
     }
 }
 

@@ -67,7 +67,7 @@ fn command() -> Command {
         .subcommand(Command::new("trace").about("What stands in such a record; trace --help"))
         .subcommand(Command::new("compile").about("Compile a script of I/O into a roll; compile --help"))
         .subcommand(Command::new("replay").about("Play a roll; replay --help"))
-        .subcommand(Command::new("load").about("Offer HTTP requests at a rate; load --help"))
+        .subcommand(Command::new("load").about("Offer requests at a rate; load --help"))
         .subcommand(Command::new("known-server").about("A server of known capacity; known-server --help"))
         .subcommand(Command::new("chill").about("Take memory until caches are evicted; chill --help"))
         .subcommand(Command::new("residency").about("What of a data set is cached; residency --help"))

@@ -42,6 +42,7 @@ ENGINE_VERBS = {
     "prepare": "build the files that a script needs, in an empty directory (docs/prepare.md)",
     "compile": "compile a script of I/O into a roll, which can be replayed (docs/replay.md)",
     "replay": "replay a roll in time, within a directory that etude prepare made (docs/replay.md)",
+    "load": "offer requests at a rate, or by clients, and report windows as they end (docs/load.md)",
 }
 """What `etude-engine` does itself, with its own options and sysexits."""
 
