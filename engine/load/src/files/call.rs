@@ -106,8 +106,9 @@ impl Caller {
         }
         let into = self.buffer.as_mut_ptr();
         // SAFETY: the buffer has so many bytes, of which the kernel fills as many as it says.
-        let filled =
-            checked(unsafe { libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), into, room) } as isize)?;
+        let filled = checked(
+            unsafe { libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), into, room) } as isize,
+        )?;
         if plus {
             for name in entries(&self.buffer[..filled]) {
                 match stat_at(directory.as_raw_fd(), name) {

@@ -287,7 +287,9 @@ impl<'a> Calls<'a> {
         let tally = state.next_tally();
         drop(state);
         self.summary.add(&tally);
-        owed.then_some((self.summary.drained_s, tally))
+        // What ended between the last window's end and the look at what is owed belongs here, too.
+        let some = owed || tally.completed + tally.failed > 0;
+        some.then_some((self.summary.drained_s, tally))
     }
 
     /// Until that instant, a signal, or the bell.
@@ -297,8 +299,11 @@ impl<'a> Calls<'a> {
             tv_sec: (rest / SECOND) as libc::time_t,
             tv_nsec: (rest % SECOND) as libc::c_long,
         };
-        let mut watched = [self.signals.as_raw_fd(), self.shared.bell.as_raw_fd()]
-            .map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        let mut watched = [self.signals.as_raw_fd(), self.shared.bell.as_raw_fd()].map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        });
         // SAFETY: descriptors and time live through the call; a null mask leaves the mask alone.
         unsafe { libc::ppoll(watched.as_mut_ptr(), 2, &time, std::ptr::null()) };
         if watched[0].revents != 0 {

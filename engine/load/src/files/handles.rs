@@ -37,8 +37,7 @@ impl Handles {
     /// For so many files, of which `most` (1 or more) are kept open.
     pub fn new(files: usize, most: usize) -> Handles {
         let most = most.clamp(1, NONE as usize);
-        let kept =
-            Kept { slot_of: vec![NONE; files], slots: Vec::new(), newest: NONE, oldest: NONE, most };
+        let kept = Kept { slot_of: vec![NONE; files], slots: Vec::new(), newest: NONE, oldest: NONE, most };
         Handles { kept: Mutex::new(kept) }
     }
 

@@ -54,7 +54,11 @@ impl<J> Order<J> {
     /// A new request. It is returned where it may go, and is under way then; else it is held back.
     pub fn admit(&mut self, claim: Claim, job: J) -> Option<J> {
         let blocked = (claim.ordered || self.ordered > 0)
-            && self.under_way.iter().chain(self.held.iter().map(|(claim, _)| claim)).any(|by| by.meets(&claim));
+            && self
+                .under_way
+                .iter()
+                .chain(self.held.iter().map(|(claim, _)| claim))
+                .any(|by| by.meets(&claim));
         self.ordered += usize::from(claim.ordered);
         if blocked {
             self.held.push((claim, job));

@@ -76,7 +76,9 @@ fn refusal(directory: &Path, error: &io::Error) -> String {
             format!("--directory {place}: {error}; name one that may be written")
         }
         Some(libc::ENOSPC | libc::EDQUOT) => {
-            format!("--directory {place}: {error} while the file set was made; make room, or name a lower --rate or --sized-for")
+            format!(
+                "--directory {place}: {error} while the file set was made; make room, or name a lower --rate or --sized-for"
+            )
         }
         _ => format!("--directory {place}: {error}"),
     }
@@ -109,7 +111,13 @@ fn all(set: &FileSet, missing: &mut Missing) {
 }
 
 /// Looks at a directory that is there, and at all below it; what is there too much is removed.
-fn compare(path: &Path, set: &FileSet, wanted: &[Wanted], index: usize, missing: &mut Missing) -> io::Result<()> {
+fn compare(
+    path: &Path,
+    set: &FileSet,
+    wanted: &[Wanted],
+    index: usize,
+    missing: &mut Missing,
+) -> io::Result<()> {
     // A link in a directory's place leads out of what is ours.
     if !path.symlink_metadata()?.is_dir() {
         return Err(io::Error::other(format!("{} is no directory; remove it", path.display())));
@@ -123,7 +131,8 @@ fn compare(path: &Path, set: &FileSet, wanted: &[Wanted], index: usize, missing:
             Some(Entry::Directory(_)) => kind.is_dir(),
             Some(Entry::File(file)) => kind.is_file() && found.metadata()?.size() == set.file(file).bytes,
             Some(Entry::Link(link)) => {
-                kind.is_symlink() && fs::read_link(found.path())?.as_os_str().as_bytes() == set.link(link).to.as_bytes()
+                kind.is_symlink()
+                    && fs::read_link(found.path())?.as_os_str().as_bytes() == set.link(link).to.as_bytes()
             }
             None => false,
         };

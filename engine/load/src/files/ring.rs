@@ -111,7 +111,13 @@ impl Ring {
                 None
             }
             (
-                Kind::Getattr | Kind::Lookup | Kind::Create | Kind::Remove | Kind::Mkdir | Kind::Rmdir | Kind::Symlink,
+                Kind::Getattr
+                | Kind::Lookup
+                | Kind::Create
+                | Kind::Remove
+                | Kind::Mkdir
+                | Kind::Rmdir
+                | Kind::Symlink,
                 _,
             ) => None,
             _ => return Ok(None),
@@ -192,7 +198,12 @@ impl Ring {
         match done {
             Ok(_) => Ok(()),
             // Time is over, a signal came, or completions have to be taken first.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {
+            Err(error)
+                if matches!(
+                    error.raw_os_error(),
+                    Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)
+                ) =>
+            {
                 Ok(())
             }
             Err(error) => Err(error),

@@ -45,13 +45,22 @@ impl Need {
     /// There is not enough, in one line.
     pub fn check(&self, space: &Space, directory: &Path) -> Result<(), String> {
         let short = if self.bytes > space.bytes {
-            format!("{} are missing for the file set, and {} are free", mebibytes(self.bytes), mebibytes(space.bytes))
+            format!(
+                "{} are missing for the file set, and {} are free",
+                mebibytes(self.bytes),
+                mebibytes(space.bytes)
+            )
         } else if space.nodes.is_some_and(|free| self.nodes > free) {
-            format!("{} inodes are missing for the file set, and {} are free", self.nodes, space.nodes.unwrap_or(0))
+            format!(
+                "{} inodes are missing for the file set, and {} are free",
+                self.nodes,
+                space.nodes.unwrap_or(0)
+            )
         } else {
             return Ok(());
         };
-        let help = "name a directory with more room, a lower --rate or --sized-for, or a smaller set by --set";
+        let help =
+            "name a directory with more room, a lower --rate or --sized-for, or a smaller set by --set";
         Err(format!("--directory {}: {short}; {help}", directory.display()))
     }
 }

@@ -30,7 +30,11 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) enum Step {
     /// This request, after it has woken those threads, and the watcher if `ring`.
-    Call { job: Job, wake: [Option<Thread>; 2], ring: bool },
+    Call {
+        job: Job,
+        wake: [Option<Thread>; 2],
+        ring: bool,
+    },
     /// It leads: it waits for that instant and asks again.
     Await(u64),
     /// Until it is woken.
@@ -361,7 +365,8 @@ impl State {
 
     /// Requests that count and have no answer.
     pub fn abandoned(&self) -> u64 {
-        let running = self.running.iter().flatten().filter(|running| !running.lost).map(|running| running.job);
+        let running =
+            self.running.iter().flatten().filter(|running| !running.lost).map(|running| running.job);
         let drawn = running.chain(self.ready.iter().copied()).chain(self.order.all_held().copied());
         let due = drawn.map(|job| job.due_ns).chain(self.waiting.iter().copied());
         due.filter(|due| *due >= self.began_ns).count() as u64

@@ -50,7 +50,12 @@ impl World {
         Ahead { now_ns, next_due_ns: self.due.get(self.next).copied().unwrap_or(u64::MAX) }
     }
 
-    fn act(&mut self, thread: Thread, now: u64, call_ns: &mut dyn FnMut(&mut Xoshiro256PlusPlus, u64) -> u64) {
+    fn act(
+        &mut self,
+        thread: Thread,
+        now: u64,
+        call_ns: &mut dyn FnMut(&mut Xoshiro256PlusPlus, u64) -> u64,
+    ) {
         if let Doing::Calls(since, until) = self.threads[thread] {
             self.turn.back(thread, 0, until - since);
         }
@@ -84,7 +89,11 @@ impl World {
         match self.turn.leader {
             Some(leader) => {
                 assert_ne!(self.threads[leader], Doing::Idle, "nobody sleeps on the turn");
-                assert_eq!(self.turn.kept_ns.is_some(), calling(leader), "a turn that is kept is known as such");
+                assert_eq!(
+                    self.turn.kept_ns.is_some(),
+                    calling(leader),
+                    "a turn that is kept is known as such"
+                );
             }
             None => assert!(self.next == self.due.len() || idle.is_empty(), "somebody could lead"),
         }

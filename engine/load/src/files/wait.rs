@@ -11,11 +11,11 @@ use crate::plan::Wait;
 /// A sleep is not worth its call where less is left.
 const LEAST_SLEEP_NS: u64 = 2_000;
 
-/// Before the first wake-up was seen: as late as one is on a virtual machine.
-const FIRST_NS: f64 = 30_000.0;
+/// Before the first wake-up was seen: as late as one is on an idle machine.
+const FIRST_NS: f64 = 15_000.0;
 
-/// The longest spin of a hybrid wait: a machine whose wake-ups are later has not enough processors, and spinning does not help.
-const MOST_SPIN_NS: u64 = 100_000;
+/// The longest spin of a hybrid wait after a sleep: at thousands of requests per second a longer one would be most of the CPU time.
+const MOST_SPIN_NS: u64 = 25_000;
 
 /// One thread's.
 pub(crate) struct Waiter {
