@@ -6,10 +6,7 @@ use std::str::FromStr;
 use lexopt::Parser;
 
 pub(crate) fn text(name: &str, parser: &mut Parser) -> Result<String, String> {
-    parser
-        .value()
-        .and_then(|value| lexopt::ValueExt::string(value))
-        .map_err(|error| format!("--{name}: {error}"))
+    parser.value().and_then(lexopt::ValueExt::string).map_err(|error| format!("--{name}: {error}"))
 }
 
 pub(crate) fn path(name: &str, parser: &mut Parser) -> Result<PathBuf, String> {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::Sender;
 
-use etude_clock::{monotonic_ns, own_cpu_ns, thread_cpu_ns};
+use etude_clock::{monotonic_ns, own_cpu_ns};
 use etude_launch::sys;
 
 use crate::plan::{Plan, Wait};
@@ -17,6 +17,7 @@ use crate::summary::{About, Summary};
 use crate::tally::{Line, Own, Tally};
 use crate::target::{Ended, Failure, Target};
 use crate::under_way::UnderWay;
+use crate::wanted::wanted_ns;
 use crate::window::Window;
 
 /// Before an instant a hybrid wait stops sleeping: more than a wake-up takes on an idle machine.
@@ -29,7 +30,7 @@ pub(crate) struct Client<'a, T> {
     lines: &'a Sender<Line>,
     signals: OwnedFd,
     target: T,
-    /// Beginning at 0 until the run begins.
+    /// From the beginning of the run on.
     given: Option<Box<dyn Iterator<Item = u64> + Send>>,
     schedule: Schedule,
     /// Due and not sent.
@@ -76,6 +77,7 @@ impl<'a, T: Target> Client<'a, T> {
     #[cfg_attr(not(test), allow(dead_code, reason = "of targets with instants of their own"))]
     pub fn with_arrivals(mut self, instants: impl Iterator<Item = u64> + Send + 'static) -> Self {
         self.given = Some(Box::new(instants));
+        self.summary.arrivals = "given";
         self
     }
 
@@ -85,7 +87,7 @@ impl<'a, T: Target> Client<'a, T> {
     /// The target's.
     pub fn run(mut self) -> io::Result<()> {
         wake_in_time();
-        let (start_ns, cpu_ns, own_ns) = (monotonic_ns(), own_cpu_ns(), thread_cpu_ns());
+        let (start_ns, cpu_ns, before_ns) = (monotonic_ns(), own_cpu_ns(), wanted_ns());
         self.began_ns = start_ns + self.plan.warm_up_ns;
         self.schedule = match self.given.take() {
             Some(instants) => Schedule::at(instants, start_ns),
@@ -94,7 +96,7 @@ impl<'a, T: Target> Client<'a, T> {
         let ended_ns = self.offer()?;
         let span_ns = (monotonic_ns() - start_ns).max(1) as f64;
         self.summary.cpu = (own_cpu_ns() - cpu_ns) as f64 / span_ns;
-        self.summary.busy = (thread_cpu_ns() - own_ns).saturating_sub(self.vain_ns) as f64 / span_ns;
+        self.summary.busy = (wanted_ns() - before_ns).saturating_sub(self.vain_ns) as f64 / span_ns;
         let sent = self.summary.started;
         self.summary.cpu_per_request_s = (sent > 0).then(|| seconds(self.cpu_ns) / sent as f64);
         self.summary.duration_s = seconds(ended_ns.saturating_sub(self.began_ns));

@@ -27,6 +27,7 @@ mod target;
 mod telling;
 mod under_way;
 mod url;
+mod wanted;
 mod window;
 mod wire;
 

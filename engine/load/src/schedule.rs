@@ -32,7 +32,7 @@ pub(crate) struct Think {
 
 impl Think {
     fn draw(&mut self) -> u64 {
-        if !self.exponential {
+        if !self.exponential || self.mean_ns == 0 {
             return self.mean_ns;
         }
         let unit: f64 = Exp1.sample(&mut self.random);

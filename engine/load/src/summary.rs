@@ -61,7 +61,7 @@ pub(crate) struct Summary {
     pub failures: Failures,
     /// Of one CPU, all threads.
     pub cpu: f64,
-    /// Of one CPU, the thread that sends and listens, without looks that found nothing.
+    /// Of one CPU, what the thread that sends and listens wanted, without looks that found nothing.
     pub busy: f64,
     /// CPU time of the windows over the requests that were sent in them.
     pub cpu_per_request_s: Option<f64>,
