@@ -8,6 +8,7 @@ mod calls;
 mod data;
 mod errno;
 mod handles;
+mod job;
 mod order;
 mod paths;
 mod populate;

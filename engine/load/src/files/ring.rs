@@ -14,8 +14,8 @@ use crate::files::call::{Caller, Place};
 use crate::files::data::MOST;
 use crate::files::errno;
 use crate::files::handles::Handle;
+use crate::files::job::{Job, claim};
 use crate::files::order::Order;
-use crate::files::state::{Job, claim};
 use crate::target::{Ended, Failure, Target, Ticket};
 
 /// Entries of the ring at most: more requests are under way than are handed over at once.
@@ -46,7 +46,6 @@ pub(crate) struct Ring {
     /// Buffers that are not in use.
     buffers: Vec<Vec<u8>>,
     ended: Vec<Ended>,
-    /// Tickets that are held back and of which nobody wants to know any more.
     kinds: Vec<&'static str>,
     writes: u64,
 }

@@ -6,25 +6,18 @@
 use std::collections::VecDeque;
 
 use etude_clock::own_cpu_ns;
-use etude_workload::{Kind, Object, Operation, Stream};
+use etude_workload::{Kind, Stream};
 
 use crate::files::call::Errno;
 use crate::files::errno;
-use crate::files::order::{Claim, Order};
+use crate::files::job::{Job, claim};
+use crate::files::order::Order;
 use crate::files::turn::{Ahead, Thread, Turn};
 use crate::plan::{Load, Plan};
 use crate::schedule::Schedule;
 use crate::tally::{Own, Tally};
 use crate::target::Failure;
 use crate::window::Window;
-
-/// A request that was drawn.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Job {
-    pub ticket: u64,
-    pub due_ns: u64,
-    pub operation: Operation,
-}
 
 /// What a thread does next.
 #[derive(Debug)]
@@ -378,25 +371,6 @@ impl State {
             outstanding: closed.outstanding,
             waiting: closed.waiting,
         }
-    }
-}
-
-/// What a request must not meet.
-pub(crate) fn claim(job: &Job) -> Claim {
-    let operation = &job.operation;
-    let key = key(operation.object);
-    let other = match operation.kind {
-        Kind::Rename => self::key(Object::File(operation.offset as usize)),
-        _ => key,
-    };
-    Claim { ticket: job.ticket, key, other, ordered: operation.ordered }
-}
-
-fn key(object: Object) -> u64 {
-    match object {
-        Object::File(index) => index as u64 * 3,
-        Object::Directory(index) => index as u64 * 3 + 1,
-        Object::Link(index) => index as u64 * 3 + 2,
     }
 }
 
