@@ -184,6 +184,39 @@ def test_clients_wait_for_their_answers_and_think(tmp_path: Path) -> None:
     assert all(window["outstanding"] <= 4 for window in windows)
 
 
+@pytest.mark.needs_root
+@pytest.mark.serial
+@pytest.mark.needs_program("mkfs.ext4", package="e2fsprogs")
+def test_calls_that_do_not_return_time_out_and_the_run_goes_on(tmp_path: Path) -> None:
+    """On a frozen file system a write waits until it is thawed; the load is told to wait for a shorter time."""
+    image, disk = tmp_path / "image", tmp_path / "disk"
+    disk.mkdir()
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, disk], check=True)
+    try:
+        options = ["--rate", "200", "--sized-for", "1", "--set", "files=200", "--seconds", "4"]
+        command = words(disk, "mail", *options, "--window", "0.5", "--timeout", "0.3", "--outstanding", "16")
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            before = json.loads(process.stdout.readline())
+            subprocess.run(["fsfreeze", "-f", disk], check=True)
+            try:
+                windows = [json.loads(process.stdout.readline()) for _ in range(3)]
+            finally:
+                subprocess.run(["fsfreeze", "-u", disk], check=True)
+            *_, end = [json.loads(line) for line in process.stdout]
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    summary = end["summary"]
+    assert before["completed"] > 0
+    assert sum(window["failures"]["timeout"] for window in windows if window["failed"]) > 16
+    # A removal that was given up before it was made: its file is there when it is made again.
+    assert set(summary["failures"]["errors"]) <= {"EEXIST", "ENOENT"}
+    assert summary["offered"] == summary["completed"] + summary["failed"] + summary["abandoned"]
+
+
 def test_what_reads_no_further_ends_it(tmp_path: Path) -> None:
     command = words(
         tmp_path, "web", "--rate", "50", "--sized-for", "1", "--seconds", "100", "--window", "0.1"

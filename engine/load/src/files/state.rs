@@ -156,6 +156,10 @@ impl State {
         let ready = &mut self.ready;
         self.order.ended(job.ticket, |freed| ready.push_back(freed));
         if lost {
+            // A place without a thread is none: what was due meanwhile could not be sent.
+            if !self.turn.has_idle() {
+                self.full_ns = end_ns;
+            }
             return;
         }
         if self.is_full() {

@@ -62,6 +62,10 @@ impl Turn {
         self.leader.is_none()
     }
 
+    pub fn has_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
     pub fn leads(&self, thread: Thread) -> bool {
         self.leader == Some(thread)
     }
