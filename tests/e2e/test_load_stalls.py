@@ -117,24 +117,28 @@ def test_a_stall_is_charged_to_all_that_was_due_in_it(way: str, outstanding: int
     Of the sample: so much of the requests may lie on the other side. Constant gaps put the same number into each stall,
     but for one; the number of Poisson arrivals varies, by four standard deviations of a share of so many. Of the
     machine: 1 ms for sockets, what 99 % of sends were late by in client and server, and twenty times what the server's
-    answers were late by on average. A run in which others had the client's CPU is made again, twice at most.
+    answers were late by on average. Others that take the CPUs make responses longer, so that a run with longer ones is
+    made again, three times at most; shorter ones are wrong at once.
     """
     law = exact(way, outstanding)
-    with server() as url:
-        words = ("--rate", str(RATE), "--arrivals", way, "--outstanding", str(outstanding))
-        for _ in range(3):
+    for _ in range(4):
+        with server() as url:
+            words = ("--rate", str(RATE), "--arrivals", way, "--outstanding", str(outstanding))
             found, end = load(url, *words)
-            if end["lateness_p99_s"] < 0.002:
-                break
-        late_s = lateness_s(url)
-    assert end["summary"]["failed"] == end["summary"]["abandoned"] == 0
-    offered = end["summary"]["offered"]
-    machine_s = 0.001 + 2 * end["lateness_p99_s"] + 20 * late_s
-    for share in QUANTILES:
-        deviation = (share * (1 - share) / offered) ** 0.5
-        sample = 1.5 / (RATE * EVERY_S) if way == "constant" else 4 * deviation + 1 / offered
-        least, most = 0.95 * at(law, max(share - sample, 0)), 1.05 * at(law, share + sample) + machine_s
-        assert least <= at(found, share) <= most, (share, at(law, share), end)
+            machine_s = 0.001 + 2 * end["lateness_p99_s"] + 20 * lateness_s(url)
+        assert end["summary"]["failed"] == end["summary"]["abandoned"] == 0
+        offered = end["summary"]["offered"]
+        longer = []
+        for share in QUANTILES:
+            deviation = (share * (1 - share) / offered) ** 0.5
+            sample = 1.5 / (RATE * EVERY_S) if way == "constant" else 4 * deviation + 1 / offered
+            seen, least, most = at(found, share), at(law, max(share - sample, 0)), at(law, share + sample)
+            assert seen >= 0.95 * least, (share, seen, least)
+            if seen > 1.05 * most + machine_s:
+                longer.append((share, seen, most, machine_s))
+        if not longer:
+            return
+    pytest.fail(f"longer than exact: {longer}, {end}")
 
 
 @pytest.mark.slow
