@@ -14,11 +14,12 @@ use etude_nfs::Export;
 use etude_workload::{FileSet, Stream, Workload};
 
 use crate::driver::Client;
+use crate::files;
 use crate::http_target::Http;
 use crate::nfs::{self, NfsTarget, Prepared};
 use crate::nfs_url::NfsUrl;
 use crate::options::{
-    Aim, Asked, FilesAsked, NfsAsked, Offer, Place, Populate, RollAsked, Source, Way, WorkloadAsked, options,
+    Aim, Asked, FilesAsked, NfsAsked, Offer, Place, Populate, RollAsked, Source, WorkloadAsked, options,
 };
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
@@ -65,7 +66,7 @@ how
       --wait WAY       for the instant of the next request: sleep (default), hybrid (asleep until shortly before) or spin
       --window S       length of a window, s (default 1)
       --warm-up S      so long before the first window the same load is offered, and counts nowhere (default 0)
-      --outstanding N  at most N requests under way; what is due beyond waits (default 1000)
+      --outstanding N  at most N requests under way; what is due beyond waits (default 1000; 64 by --way calls)
       --timeout S      a request without an answer so long after it was due has failed (default 30)
       --drain S        wait so long for outstanding answers at the end (default 5)
   -h, --help
@@ -137,7 +138,7 @@ fn offer_http(url: &Url, plan: &Plan) -> Result<(), Wrong> {
 }
 
 /// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
-fn offer(plan: &Plan, about: About, signals: OwnedFd, target: impl Target) -> Result<(), Wrong> {
+pub(crate) fn offer(plan: &Plan, about: About, signals: OwnedFd, target: impl Target) -> Result<(), Wrong> {
     let (sender, receiver) = channel();
     let kinds = target.kinds().to_vec();
     let writer = thread::spawn(move || {
@@ -202,9 +203,8 @@ impl Knobs {
     }
 }
 
-fn offer_files(asked: &FilesAsked, workload: &WorkloadAsked, _plan: &Plan) -> Result<(), Wrong> {
-    let way = if asked.way == Way::Calls { "calls" } else { "io_uring" };
-    Err(not_built(&format!("--directory {:?} by {way}, {}", asked.directory, named(workload))))
+fn offer_files(asked: &FilesAsked, workload: &WorkloadAsked, plan: &Plan) -> Result<(), Wrong> {
+    files::offer(asked, workload, plan)
 }
 
 fn offer_roll(asked: &RollAsked, _plan: &Plan) -> Result<(), Wrong> {
@@ -222,7 +222,7 @@ fn populate(asked: &Populate) -> Result<(), Wrong> {
             let knobs = Knobs::new(&asked.workload, asked.seed)?;
             prepare_nfs(place, knobs, asked.seed, 10 * SECOND).map(drop)
         }
-        Place::Files(place) => Err(not_built(&format!("--populate {:?}", place.directory))),
+        Place::Files(place) => files::only_populate(place, &asked.workload, asked.seed),
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Client<'a, T> {
     signals: OwnedFd,
     target: T,
     /// From the beginning of the run on.
-    given: Option<Box<dyn Iterator<Item = u64>>>,
+    given: Option<Box<dyn Iterator<Item = u64> + Send>>,
     schedule: Schedule,
     /// Due and not sent.
     waiting: VecDeque<u64>,
@@ -75,7 +75,7 @@ impl<'a, T: Target> Client<'a, T> {
 
     /// Requests are due at these instants, ns from the beginning, which never go back; with the last the run is over.
     #[cfg_attr(not(test), allow(dead_code, reason = "of targets with instants of their own"))]
-    pub fn with_arrivals(mut self, instants: impl Iterator<Item = u64> + 'static) -> Self {
+    pub fn with_arrivals(mut self, instants: impl Iterator<Item = u64> + Send + 'static) -> Self {
         self.given = Some(Box::new(instants));
         self.summary.arrivals = "given";
         self

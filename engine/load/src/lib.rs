@@ -8,6 +8,7 @@
 mod argument;
 mod command;
 mod driver;
+mod files;
 mod http;
 mod http_target;
 mod known;

@@ -286,6 +286,9 @@ impl Words {
             }
             _ => return Err("--rate is missing, or --clients".to_owned()),
         };
+        // Each is a thread where a call is waited for.
+        let by_calls = self.directory.is_some() && self.way != Some(Way::IoUring);
+        let most = if by_calls { 64 } else { 1000 };
         Ok(Plan {
             load,
             wait: self.wait.unwrap_or(Wait::Sleep),
@@ -293,7 +296,7 @@ impl Words {
             warm_up_ns: self.warm_up_ns,
             duration_ns: self.seconds.ok_or("--seconds is missing")?,
             window_ns: self.window_ns.unwrap_or(SECOND),
-            outstanding: self.clients.or(self.outstanding).unwrap_or(1000),
+            outstanding: self.clients.or(self.outstanding).unwrap_or(most),
             timeout_ns: self.timeout_ns.unwrap_or(30 * SECOND),
             drain_ns: self.drain_ns.unwrap_or(5 * SECOND),
         })

@@ -13,7 +13,7 @@ use crate::plan::Load;
 /// Instants are of CLOCK_MONOTONIC, ns.
 pub(crate) enum Schedule {
     Open {
-        instants: Box<dyn Iterator<Item = u64>>,
+        instants: Box<dyn Iterator<Item = u64> + Send>,
         next_ns: Option<u64>,
     },
     /// The instants at which those clients send that think now.
@@ -32,7 +32,7 @@ pub(crate) struct Think {
 
 impl Think {
     fn draw(&mut self) -> u64 {
-        if !self.exponential {
+        if !self.exponential || self.mean_ns == 0 {
             return self.mean_ns;
         }
         let unit: f64 = Exp1.sample(&mut self.random);
@@ -59,7 +59,7 @@ impl Schedule {
     }
 
     /// By instants from the beginning that never go back.
-    pub fn at(instants: impl Iterator<Item = u64> + 'static, start_ns: u64) -> Schedule {
+    pub fn at(instants: impl Iterator<Item = u64> + Send + 'static, start_ns: u64) -> Schedule {
         let mut instants = Box::new(instants.map(move |at| start_ns.saturating_add(at)));
         let next_ns = instants.next();
         Schedule::Open { instants, next_ns }
