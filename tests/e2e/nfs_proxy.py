@@ -149,7 +149,9 @@ class Proxy:
             side.directories.discard(number)
         else:
             head = head[:KEEP]
-        self._tape.write(HEADER.pack(side.way, side.connection, record.at_ns, record.length, len(head)) + head)
+        self._tape.write(
+            HEADER.pack(side.way, side.connection, record.at_ns, record.length, len(head)) + head
+        )
 
     def _write(self, side: Side) -> None:
         while side.waiting:

@@ -78,7 +78,9 @@ def record(message: bytes, at_ns: int = 0) -> Record:
 
 
 @given(
-    st.lists(st.tuples(st.binary(min_size=1, max_size=60), st.lists(st.integers(0, 60), max_size=3)), max_size=6),
+    st.lists(
+        st.tuples(st.binary(min_size=1, max_size=60), st.lists(st.integers(0, 60), max_size=3)), max_size=6
+    ),
     st.randoms(use_true_random=False),
 )
 def test_records_are_found_wherever_the_bytes_are_split(
@@ -172,9 +174,13 @@ def test_answers_say_what_was_found() -> None:
     assert (found.handle, found.size, found.status) == (FILE, 123, 0)
     found = reply(record(answered(3, 0, some(attributes(9)), struct.pack(">2I", 9, 1))), "read")
     assert (found.count, found.eof, found.size) == (9, True, 9)
-    made = reply(record(answered(3, 0, some(opaque(OTHER)), some(attributes(0, kind=2)), NONE, NONE)), "mkdir")
+    made = reply(
+        record(answered(3, 0, some(opaque(OTHER)), some(attributes(0, kind=2)), NONE, NONE)), "mkdir"
+    )
     assert (made.handle, made.size) == (OTHER, None)
-    wrote = reply(record(answered(3, 0, some(bytes(24)), some(attributes(55)), struct.pack(">I", 5))), "write")
+    wrote = reply(
+        record(answered(3, 0, some(bytes(24)), some(attributes(55)), struct.pack(">I", 5))), "write"
+    )
     assert (wrote.size, wrote.count) == (55, 5)
     assert reply(record(answered(3, 28)), "write").status == 28
     refused = struct.pack(">5I", 3, 1, 1, 1, 5)
@@ -182,7 +188,13 @@ def test_answers_say_what_was_found() -> None:
 
 
 def entry(name: bytes, handle: bytes, size: int) -> bytes:
-    return some(struct.pack(">Q", 1) + opaque(name) + struct.pack(">Q", 1) + some(attributes(size)) + some(opaque(handle)))
+    return some(
+        struct.pack(">Q", 1)
+        + opaque(name)
+        + struct.pack(">Q", 1)
+        + some(attributes(size))
+        + some(opaque(handle))
+    )
 
 
 def conversation() -> list[tuple[int, int, Record]]:
