@@ -1,8 +1,8 @@
 """Whether operations that were seen follow what a workload's knobs say.
 
-Each check refuses a right generator by chance with a probability below `LEVEL`, so that all checks of all presets together
-do so less than once in ten thousand runs. What each would notice is shown by test_distributions.py, which alters data that
-were made to be right by stated amounts.
+Each check refuses a right generator by chance with a probability below `LEVEL`, so that all checks of all presets
+together do so less than once in ten thousand runs. What each would notice is shown by test_distributions.py, which
+alters data that were made to be right by stated amounts.
 """
 
 from __future__ import annotations
@@ -124,9 +124,10 @@ def zipf_exponent(ordered: Counts) -> float:
 def zipf(name: str, counts: Counts, exponent: float, rounds: int = 100, seed: int = 1) -> Check:
     """Zipf's exponent by maximum likelihood, where ranks are not known but by how often each was seen.
 
-    `counts` is of all that could be chosen, zeros too. Ranks by count flatter the exponent (the luckiest of the tail come
-    first); so the same is done to `rounds` draws under the exponent that is expected, and the observed one is
-    compared with those, by Student's law of a new draw from the same. The interval is that of 95 %, put right by the same.
+    `counts` is of all that could be chosen, zeros too. Ranks by count flatter the exponent (the luckiest of the tail
+    come first); so the same is done to `rounds` draws under the exponent that is expected, and the observed one is
+    compared with those, by Student's law of a new draw from the same. The interval is that of 95 %, put right by the
+    same.
     """
     generator = np.random.default_rng(seed)
     total = int(counts.sum())
@@ -158,8 +159,8 @@ def evenly(name: str, counts: Counts) -> Check:
 def occupied(name: str, distinct: int, chosen: int, of: int, part: float) -> Check:
     """How many different ones `chosen` even draws from a part of `of` have met, against what is usual.
 
-    The number of boxes that n balls leave empty of m: mean and variance are exact (Johnson and Kotz 1977), the law normal
-    but in small sets; there the exact bounds 1 and m hold as well.
+    The number of boxes that n balls leave empty of m: mean and variance are exact (Johnson and Kotz 1977), the law
+    normal but in small sets; there the exact bounds 1 and m hold as well.
     """
     m = max(round(part * of), 1)
     told = f"{_percent(part)} of {of:,}"
@@ -185,7 +186,8 @@ def occupied(name: str, distinct: int, chosen: int, of: int, part: float) -> Che
 def dispersion(name: str, at_ns: Counts, per_window: float, allowance: float) -> Check:
     """Index of dispersion of counts in windows of so many arrivals on average: 1 of a Poisson process, 0 of a clock.
 
-    A busy machine delivers late what was due, in clumps; above 1 + `allowance` it is refused, and below 1 by chance alone.
+    A busy machine delivers late what was due, in clumps; above 1 + `allowance` it is refused, and below 1 by chance
+    alone.
     """
     span = at_ns[-1] - at_ns[0]
     windows = max(int(len(at_ns) / per_window), 2)
@@ -204,8 +206,8 @@ def dispersion(name: str, at_ns: Counts, per_window: float, allowance: float) ->
 
 
 def rate(name: str, at_ns: Counts, asked: float, *, poisson: bool) -> Check:
-    """How many came a second. Of a Poisson process the time of n gaps is a gamma variate (here by Poisson's law of counts);
-    of a clock it is n gaps, of which the ends may be a gap off."""
+    """How many came a second. Of a Poisson process the time of n gaps is a gamma variate (here by Poisson's law of
+    counts); of a clock it is n gaps, of which the ends may be a gap off."""
     span_s = float(at_ns[-1] - at_ns[0]) / 1e9
     n, due = len(at_ns) - 1, asked * span_s
     if poisson:
@@ -220,9 +222,9 @@ def rate(name: str, at_ns: Counts, asked: float, *, poisson: bool) -> Check:
 def gaps(name: str, at_ns: Counts, asked: float, *, poisson: bool, moved: float, late_ns: float) -> Check:
     """Kolmogorov-Smirnov of the gaps between arrivals, where machines may be late: of their shape, not of how many.
 
-    A gap may be off by `late_ns` (in both directions), and a share `moved` of all by anything: what is left of the distance
-    between the distribution functions is compared with the bound of Dvoretzky, Kiefer, Wolfowitz and Massart (1990),
-    2 exp(-2nD²). With both 0 it is the plain test.
+    A gap may be off by `late_ns` (in both directions), and a share `moved` of all by anything: what is left of the
+    distance between the distribution functions is compared with the bound of Dvoretzky, Kiefer, Wolfowitz and
+    Massart (1990), 2 exp(-2nD²). With both 0 it is the plain test.
     """
     found = np.sort(np.diff(np.sort(at_ns))).astype(float)
     mean_ns = 1e9 / asked

@@ -2,10 +2,11 @@
 
     python nfs_proxy.py TAPE LISTEN:HOST:PORT …
 
-Each LISTEN is a port of 127.0.0.1 whose connections go to HOST:PORT. What comes is passed on as it came, all of it, both
-ways: of a side that does not read, the other is not read either. The tape has, for each record, one header (`HEADER`:
-which way, which connection, when its first byte came, how long the record is, how much of it follows) and the record's
-beginning. Data of READ and WRITE are not kept. "ready" on standard output says that it listens; SIGTERM ends it.
+Each LISTEN is a port of 127.0.0.1 whose connections go to HOST:PORT. What comes is passed on as it came, all of it,
+both ways: of a side that does not read, the other is not read either. The tape has, for each record, one header
+(`HEADER`: which way, which connection, when its first byte came, how long the record is, how much of it follows) and
+the record's beginning. Data of READ and WRITE are not kept. "ready" on standard output says that it listens; SIGTERM
+ends it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from nfs_wire import Garbage, Record, Records
 
 HEADER = struct.Struct("<BIQII")
 CALLS, REPLIES, BROKEN = 0, 1, 2
-"""What a header begins with. BROKEN: the stream of that connection is no protocol from here on; the reason follows."""
+"""What a header begins with. BROKEN: the stream of that connection is no protocol from here on; the reason
+follows."""
 KEEP = 512
 """Bytes of a record that are kept, which is all but data; what READDIRPLUS answers is kept whole."""
 KEEP_DIRECTORY = 1 << 20

@@ -1,7 +1,7 @@
 """A tape of nfs_proxy.py as operations on named files.
 
-A handle is known by the answer that brought it (LOOKUP, CREATE, MKDIR, SYMLINK, READDIRPLUS): a name in a directory, whose
-handle was brought by another. One that nothing brought is where the client began, and is called "".
+A handle is known by the answer that brought it (LOOKUP, CREATE, MKDIR, SYMLINK, READDIRPLUS): a name in a directory,
+whose handle was brought by another. One that nothing brought is where the client began, and is called "".
 """
 
 from __future__ import annotations

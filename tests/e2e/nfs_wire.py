@@ -1,8 +1,8 @@
 """What travels between a client and a server of NFS, read without the help of either: records, calls and replies.
 
-Record marking and messages after RFC 5531 (sections 9 to 11), procedures after RFC 1813 (section 3). Only what a check of
-a load needs is kept of a message: who is asked for what, and what the answer says of names, handles and sizes. Nothing
-here has been taken from the client that is checked, nor from a library.
+Record marking and messages after RFC 5531 (sections 9 to 11), procedures after RFC 1813 (section 3). Only what a
+check of a load needs is kept of a message: who is asked for what, and what the answer says of names, handles and
+sizes. Nothing here has been taken from the client that is checked, nor from a library.
 """
 
 from __future__ import annotations
@@ -13,30 +13,32 @@ from dataclasses import dataclass
 NFS, MOUNT = 100003, 100005
 LARGEST = 1 << 24
 """A fragment that says that it is larger is garbage: no server here takes requests of 16 MiB."""
-PROCEDURES = [
-    "null",
-    "getattr",
-    "setattr",
-    "lookup",
-    "access",
-    "readlink",
-    "read",
-    "write",
-    "create",
-    "mkdir",
-    "symlink",
-    "mknod",
-    "remove",
-    "rmdir",
-    "rename",
-    "link",
-    "readdir",
-    "readdirplus",
-    "fsstat",
-    "fsinfo",
-    "pathconf",
-    "commit",
-]
+PROCEDURES = tuple(
+    [
+        "null",
+        "getattr",
+        "setattr",
+        "lookup",
+        "access",
+        "readlink",
+        "read",
+        "write",
+        "create",
+        "mkdir",
+        "symlink",
+        "mknod",
+        "remove",
+        "rmdir",
+        "rename",
+        "link",
+        "readdir",
+        "readdirplus",
+        "fsstat",
+        "fsinfo",
+        "pathconf",
+        "commit",
+    ]
+)
 _NAMED = frozenset({"lookup", "create", "mkdir", "symlink", "mknod", "remove", "rmdir", "rename"})
 _MAKING = frozenset({"create", "mkdir", "symlink", "mknod"})
 _ATTRIBUTES = 84

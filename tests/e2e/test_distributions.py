@@ -168,7 +168,7 @@ def test_arrivals_notice_other_processes_and_rates() -> None:
         np.full(n, 1 / rate),
         rng.gamma(2.0, 0.5 / rate, n),
         rng.exponential(1 / rate, n) * rng.choice([0.2, 1.8], n),
-        np.where(rng.random(n) < 0.15, 1e-9, rng.exponential(1 / rate, n)),
+        np.where(rng.random(n) < 0.25, 1e-9, rng.exponential(1 / rate, n)),
     ):
         assert not gaps("", arrivals(wrong), rate, **busy).holds
     assert not gaps("", poisson, rate * 1.06, **quiet).holds
