@@ -13,31 +13,29 @@ from dataclasses import dataclass
 NFS, MOUNT = 100003, 100005
 LARGEST = 1 << 24
 """A fragment that says that it is larger is garbage: no server here takes requests of 16 MiB."""
-PROCEDURES = tuple(
-    [
-        "null",
-        "getattr",
-        "setattr",
-        "lookup",
-        "access",
-        "readlink",
-        "read",
-        "write",
-        "create",
-        "mkdir",
-        "symlink",
-        "mknod",
-        "remove",
-        "rmdir",
-        "rename",
-        "link",
-        "readdir",
-        "readdirplus",
-        "fsstat",
-        "fsinfo",
-        "pathconf",
-        "commit",
-    ]
+PROCEDURES = (
+    "null",
+    "getattr",
+    "setattr",
+    "lookup",
+    "access",
+    "readlink",
+    "read",
+    "write",
+    "create",
+    "mkdir",
+    "symlink",
+    "mknod",
+    "remove",
+    "rmdir",
+    "rename",
+    "link",
+    "readdir",
+    "readdirplus",
+    "fsstat",
+    "fsinfo",
+    "pathconf",
+    "commit",
 )
 _NAMED = frozenset({"lookup", "create", "mkdir", "symlink", "mknod", "remove", "rmdir", "rename"})
 _MAKING = frozenset({"create", "mkdir", "symlink", "mknod"})

@@ -173,8 +173,8 @@ def test_arrivals_notice_other_processes_and_rates() -> None:
         assert not gaps("", arrivals(wrong), rate, **busy).holds
     assert not gaps("", poisson, rate * 1.06, **quiet).holds
     assert arrived("", poisson, rate, poisson=True).holds
-    assert not arrived("", poisson, rate * 1.04, poisson=True).holds
-    assert not arrived("", np.delete(poisson, np.arange(0, n, 25)), rate, poisson=True).holds
+    assert not arrived("", poisson, rate * 1.06, poisson=True).holds
+    assert not arrived("", np.delete(poisson, np.arange(0, n, 14)), rate, poisson=True).holds
     for wrong in (np.full(n, 1 / rate), rng.gamma(2.0, 0.5 / rate, n)):
         assert not dispersion("", arrivals(wrong), 50, 1.0).holds
     pairs = np.repeat(arrivals(rng.exponential(2 / rate, n // 2)), 2)
