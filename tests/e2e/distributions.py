@@ -86,10 +86,10 @@ def from_law(
 
 
 def whole_numbers(name: str, values: Counts, law: Callable[[Numbers], Numbers], told: str) -> Check:
-    """The same of a law whose values were rounded to whole numbers: each is spread evenly over the one that it stands
+    """The same of a law whose values were rounded up to whole numbers: each is spread evenly over what it stands
     for, which is exact where the law is even within it. The spread is always the same."""
-    spread = np.random.default_rng(1).random(len(values)) - 0.5
-    found = from_law(name, values + spread, law, told)
+    spread = np.random.default_rng(1).random(len(values))
+    found = from_law(name, values - spread, law, told)
     return found if len(values) < 20 else Check(name, _middle(values), told, found.statistic, found.p)
 
 
@@ -121,11 +121,14 @@ def zipf_exponent(ordered: Counts) -> float:
     return float(optimize.brentq(slope, 0.0, 12.0, xtol=1e-7)) if slope(12.0) < 0 else 12.0
 
 
-def zipf(name: str, counts: Counts, exponent: float, rounds: int = 100, seed: int = 1) -> Check:
+def zipf(
+    name: str, counts: Counts, exponent: float, of: int | None = None, rounds: int = 100, seed: int = 1
+) -> Check:
     """Zipf's exponent by maximum likelihood, where ranks are not known but by how often each was seen.
 
-    `counts` is of all that could be chosen, zeros too. Ranks by count flatter the exponent (the luckiest of the tail
-    come first); so the same is done to `rounds` draws under the exponent that is expected, and the observed one is
+    `counts` is of all that were looked at, zeros too; of `of` things in all, where some could not be. Ranks by count
+    flatter the exponent (the luckiest of the tail come first), and what is left out leaves gaps; so the same is done
+    to `rounds` draws under the exponent that is expected, with as many left out by chance, and the observed one is
     compared with those, by Student's law of a new draw from the same. The interval is that of 95 %, put right by the
     same.
     """
@@ -133,11 +136,11 @@ def zipf(name: str, counts: Counts, exponent: float, rounds: int = 100, seed: in
     total = int(counts.sum())
     if total < 100:
         return Check(name, f"{total} choices", f"α = {exponent:g}", "too few to judge", 0.0)
-    weights = np.arange(1, len(counts) + 1, dtype=float) ** -exponent
-    weights /= weights.sum()
-    drawn = generator.multinomial(total, weights, size=rounds)
-    drawn.sort(axis=1)
-    made = np.array([zipf_exponent(row[::-1]) for row in drawn])
+    made = np.empty(rounds)
+    for each in range(rounds):
+        ranks = generator.choice(of or len(counts), len(counts), replace=False) + 1.0
+        weights = ranks**-exponent
+        made[each] = zipf_exponent(np.sort(generator.multinomial(total, weights / weights.sum()))[::-1])
     found = zipf_exponent(np.sort(counts)[::-1])
     off, deviation = found - float(made.mean()), float(made.std(ddof=1))
     t = off / (deviation * math.sqrt(1 + 1 / rounds))
@@ -156,7 +159,7 @@ def evenly(name: str, counts: Counts) -> Check:
     return Check(name, f"variance / mean {square / (len(counts) - 1):.3f}", "1", f"χ²({len(counts) - 1})", p)
 
 
-def occupied(name: str, distinct: int, chosen: int, of: int, part: float) -> Check:
+def occupied(name: str, distinct: int, chosen: int, of: int, part: float, left_out: float = 0.0) -> Check:
     """How many different ones `chosen` even draws from a part of `of` have met, against what is usual.
 
     The number of boxes that n balls leave empty of m: mean and variance are exact (Johnson and Kotz 1977), the law
@@ -164,11 +167,12 @@ def occupied(name: str, distinct: int, chosen: int, of: int, part: float) -> Che
     """
     m = max(round(part * of), 1)
     told = f"{_percent(part)} of {of:,}"
-    if distinct > m:
+    among = part * of * left_out  # variance of how many of the part were looked at, for so many that were not
+    if distinct > m + 7 * math.sqrt(among):
         return Check(name, f"{distinct:,} different ones", told, "more than there should be", 0.0)
     p0, p00 = (1 - 1 / m) ** chosen, (1 - 2 / m) ** chosen if m > 1 else 0.0
     mean = m * (1 - p0)
-    variance = max(m * p0 + m * (m - 1) * p00 - (m * p0) ** 2, 0.0)
+    variance = max(m * p0 + m * (m - 1) * p00 - (m * p0) ** 2, 0.0) + among * (1 - p0) ** 2
     z = (
         (distinct - mean) / math.sqrt(variance)
         if variance > 0.25

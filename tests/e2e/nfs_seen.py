@@ -6,7 +6,7 @@ whose handle was brought by another. One that nothing brought is where the clien
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,14 +27,15 @@ class Tape:
     unanswered: int
 
 
-def read_tape(path: Path) -> Tape:
-    """The operations of NFSv3 on a tape, with their outcomes."""
-    return follow(tape_records(path))
+def read_tape(path: Path, sizes: Mapping[str, int] | None = None) -> Tape:
+    """The operations of NFSv3 on a tape, with their outcomes; `sizes`: of files that were there, by their paths,
+    B."""
+    return follow(tape_records(path), sizes or {})
 
 
-def follow(records: Iterable[tuple[int, int, Record]]) -> Tape:
+def follow(records: Iterable[tuple[int, int, Record]], sizes: Mapping[str, int]) -> Tape:
     """The same of records: which way, which connection, and what."""
-    names, files = Names(), Files()
+    names, files = Names(), Files(sizes)
     asked: dict[tuple[int, int], tuple[int, Call] | None] = {}
     operations: list[Operation] = []
     garbage: list[str] = []
@@ -99,38 +100,29 @@ class Names:
 
 
 class Files:
-    """How long files are: by what is written to them, and by what answers say."""
+    """How long files are: by what is known at first, by what is written to them, and by what answers say."""
 
-    def __init__(self) -> None:
-        self.sizes: dict[str, int] = {}
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = dict(sizes)
 
     def asked(self, one: Call, path: str) -> Operation:
         """A call, before its answer. Of several that are under way the sizes follow the order of their calls."""
-        append = False
-        if one.procedure == "write":
-            append = self.sizes.get(path) == one.offset
-            self.sizes[path] = max(self.sizes.get(path, 0), one.offset + one.count)
+        before = self.sizes.get(path, -1)
+        if one.procedure == "write" and before >= 0:
+            self.sizes[path] = max(before, one.offset + one.count)
         elif one.procedure in ("create", "setattr") and one.size is not None:
             self.sizes[path] = one.size
         elif one.procedure == "create":
             self.sizes.setdefault(path, 0)
         elif one.procedure == "remove":
             self.sizes.pop(path, None)
-        return Operation(
-            one.at_ns,
-            one.procedure,
-            path,
-            one.offset,
-            one.count,
-            one.procedure == "write" and one.stable > 0,
-            append,
-            None,
-        )
+        stable = one.procedure == "write" and one.stable > 0
+        return Operation(one.at_ns, one.procedure, path, one.offset, one.count, stable, before, None)
 
     def answered(self, operation: Operation, one: Call, answer: Reply, names: Names) -> Operation:
         """What is known with the answer: sizes of files of which none was known, and the path of what was unnamed."""
         path = operation.path or names.path_of(one)
-        if answer.size is not None and path and answer.status == 0:
+        if answer.size is not None and path and answer.status == 0 and one.procedure != "remove":
             self.sizes.setdefault(path, answer.size)
         here = names.handle(one.handle)
         for entry in answer.entries:

@@ -22,8 +22,8 @@ class Operation:
     size: int = 0
     """Bytes that were asked for, or came to be written."""
     stable: bool = False
-    append: bool = False
-    """It begins where the file ended."""
+    before: int = -1
+    """How long the file was, B, as far as could be seen; -1 where it could not."""
     status: int | None = 0
     """0 well, another number an error, None never answered."""
 
@@ -39,7 +39,7 @@ class Seen:
     offset: NDArray[np.int64]
     size: NDArray[np.int64]
     stable: NDArray[np.bool_]
-    append: NDArray[np.bool_]
+    before: NDArray[np.int64]
     failed: NDArray[np.bool_]
     paths: tuple[str, ...]
     sizes: dict[str, int]
@@ -57,7 +57,7 @@ class Seen:
             self.offset[chosen],
             self.size[chosen],
             self.stable[chosen],
-            self.append[chosen],
+            self.before[chosen],
             self.failed[chosen],
             self.paths,
             self.sizes,
@@ -66,6 +66,10 @@ class Seen:
     def of(self, *kinds: str) -> Seen:
         """Those of some kinds."""
         return self.only(np.isin(self.kind, kinds))
+
+    def on(self, *paths: str) -> Seen:
+        """Those on some files."""
+        return self.only(np.isin(self.path, [self.paths.index(path) for path in paths if path in self.paths]))
 
     def last(self, count: int) -> Seen:
         """The last so many."""
@@ -88,7 +92,7 @@ def collect(operations: Iterable[Operation], sizes: dict[str, int] | None = None
         np.array([each.offset for each in found], dtype=np.int64),
         np.array([each.size for each in found], dtype=np.int64),
         np.array([each.stable for each in found], dtype=np.bool_),
-        np.array([each.append for each in found], dtype=np.bool_),
+        np.array([each.before for each in found], dtype=np.int64),
         np.array([each.status != 0 for each in found], dtype=np.bool_),
         tuple(places),
         dict(sizes or {}),

@@ -66,7 +66,9 @@ def test_checks_refuse_what_is_right_about_as_often_as_they_say() -> None:
     p = np.array([mix(drawn(seed, 10_000, SFS97), SFS97).p for seed in range(2000)])
     assert stats.kstest(p, "uniform").pvalue > LEVEL
     rng = np.random.default_rng(4)
-    p = np.array([zipf("", rng.multinomial(3000, weights(200, 0.8)), 0.8, 40, seed).p for seed in range(400)])
+    p = np.array(
+        [zipf("", rng.multinomial(3000, weights(200, 0.8)), 0.8, None, 40, seed).p for seed in range(400)]
+    )
     assert stats.kstest(p, "uniform").pvalue > LEVEL
     p = np.array([evenly("", rng.multinomial(3000, np.full(50, 0.02))).p for _ in range(2000)])
     assert stats.kstest(p, "uniform").pvalue > LEVEL
@@ -83,7 +85,7 @@ def test_a_ratio_notices_two_percent() -> None:
 def test_sizes_notice_a_mean_that_is_five_percent_off_and_a_narrower_law() -> None:
     rng = np.random.default_rng(3)
     law = lognormal(10_500, 1.5)
-    right = np.rint(law.rvs(100_000, random_state=rng)).astype(np.int64)
+    right = np.ceil(law.rvs(100_000, random_state=rng)).astype(np.int64)
     assert whole_numbers("", right, law.cdf, "").holds
     assert not whole_numbers("", np.rint(right * 1.05).astype(np.int64), law.cdf, "").holds
     narrow = lognormal(10_500, 1.45).rvs(100_000, random_state=rng)
@@ -93,7 +95,7 @@ def test_sizes_notice_a_mean_that_is_five_percent_off_and_a_narrower_law() -> No
 
 def test_whole_numbers_of_small_values_pass() -> None:
     law = lognormal(40, 0.5)
-    values = np.rint(law.rvs(200_000, random_state=np.random.default_rng(2))).astype(np.int64)
+    values = np.ceil(law.rvs(200_000, random_state=np.random.default_rng(2))).astype(np.int64)
     assert not from_law("", values, law.cdf, "").holds, "rounded they are no draws from it"
     assert whole_numbers("", values, law.cdf, "").holds
 
@@ -126,6 +128,14 @@ def test_popularity_passes_and_an_exponent_that_is_a_fiftieth_off_does_not(
     assert not zipf("", rng.multinomial(MILLION, np.full(5000, 1 / 5000)), exponent).holds
 
 
+def test_popularity_passes_where_a_fifth_of_the_files_is_not_looked_at() -> None:
+    rng = np.random.default_rng(9)
+    counts = rng.multinomial(200_000, weights(5000, 1.3))
+    looked_at = rng.choice(counts, 4000, replace=False)
+    assert zipf("", looked_at, 1.3, 5000).holds
+    assert not zipf("", looked_at, 1.6, 5000).holds
+
+
 def test_an_exponent_is_found_where_ranks_are_known() -> None:
     counts = np.random.default_rng(8).multinomial(MILLION, weights(500, 1.1))
     assert zipf_exponent(counts) == pytest.approx(1.1, abs=0.01)
@@ -140,6 +150,15 @@ def test_a_working_set_notices_eleven_percent_in_place_of_ten() -> None:
     few = np.bincount(rng.integers(0, 2000, 1000), minlength=20_000)
     assert occupied("", int((few > 0).sum()), 1000, 20_000, 0.10).holds
     assert not occupied("", 1000, 1000, 20_000, 0.10).holds, "a thousand choices without one repeated"
+
+
+def test_a_working_set_of_which_some_is_not_looked_at_passes() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        chosen = rng.choice(20_000, 2000, replace=False)
+        looked_at = chosen[chosen < 19_200]
+        assert occupied("", len(looked_at), 200_000, 19_200, 0.10, 0.04).holds
+    assert not occupied("", 2150, 200_000, 19_200, 0.10, 0.04).holds
 
 
 def test_even_choices_notice_that_a_tenth_of_the_files_is_a_fifth_more_popular() -> None:

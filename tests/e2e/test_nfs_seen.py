@@ -218,7 +218,7 @@ def conversation() -> list[tuple[int, int, Record]]:
 
 
 def test_operations_are_on_named_files_and_have_their_outcomes() -> None:
-    tape = follow(conversation())
+    tape = follow(conversation(), {})
     seen = tape.seen
     named = [(str(kind), seen.paths[path]) for kind, path in zip(seen.kind, seen.path, strict=True)]
     assert named == [
@@ -231,13 +231,15 @@ def test_operations_are_on_named_files_and_have_their_outcomes() -> None:
         ("read", "d/b"),
         ("getattr", ""),
     ]
-    assert seen.append.tolist() == [False, False, False, True, True, False, False, False]
+    assert seen.before.tolist() == [-1, -1, -1, 0, 5, 8, 70, -1]
     assert seen.stable.tolist() == [False] * 4 + [True] + [False] * 3
     assert seen.failed.tolist() == [False, False, False, False, True, False, True, True]
     assert tape.unanswered == 2
     assert seen.sizes["d/b"] == 70
     assert seen.sizes["d/a"] == 8
     assert tape.garbage == ()
+    known = follow(conversation()[-4:], {"": 7}).seen
+    assert known.before[0] == 7, "what was there before is told"
 
 
 def test_numbers_of_calls_are_each_connections_own() -> None:
@@ -248,13 +250,13 @@ def test_numbers_of_calls_are_each_connections_own() -> None:
         (REPLIES, 0, record(answered(1, 0, opaque(FILE), NONE, NONE))),
         (CALLS, 0, record(asked(2, "getattr", opaque(OTHER)))),
     ]
-    seen = follow(words).seen
+    seen = follow(words, {}).seen
     assert seen.paths[seen.path[2]] == "b"
 
 
 def test_garbage_is_told_and_the_rest_is_read() -> None:
     words = [*conversation()[:2], (CALLS, 0, record(b"\0\0\0\1nonsense")), *conversation()[2:]]
-    tape = follow(words)
+    tape = follow(words, {})
     assert len(tape.garbage) == 1
     assert len(tape.seen) == 8
 
