@@ -223,7 +223,7 @@ def test_each_fault_of_a_web_load_is_noticed() -> None:
     other = Knobs({**WEB.values, "popularity": "zipf:0.85"})
     assert refused(replace(load, knobs=other)) == {"popularity by lookups and checks", "popularity by reads"}
     assert "Zipf's exponent" in refused(replace(load, knobs=Knobs({**WEB.values, "popularity": "zipf:0.95"})))
-    wrong_mean = Knobs({**WEB.values, "sizes": "tailed:2500:1.2:0.1:20000:1.25"})
+    wrong_mean = Knobs({**WEB.values, "sizes": "tailed:2500:1.2:0.1:20000:1.4"})
     assert "mean size, by its law" in refused(replace(load, knobs=wrong_mean))
     clock = (np.arange(len(seen)) * 1e9 / RATE).astype(np.int64)
     assert refused(altered(load, at_ns=clock)) == {"gaps", "dispersion of counts"}
