@@ -18,7 +18,7 @@ from rows import ROOT, measured_where
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 from distributions import Check
-from preset_checks import checks
+from preset_checks import Arrivals, arrivals, checks
 from published import PUBLISHED
 from seen_loads import over_nfs, server
 
@@ -38,18 +38,27 @@ def main() -> None:
     unknown = set(options.presets) - set(PUBLISHED)
     if unknown:
         parser.error(f"no preset {', '.join(sorted(unknown))}; there are {', '.join(PUBLISHED)}")
-    conditions = f"{options.operations:,} operations of each at {options.rate:g}/s, one connection, ganesha on a directory"
-    print(*measured_where(conditions, ()), "", HEADING, sep="\n", flush=True)
+    conditions = (
+        f"{options.operations:,} operations of each at {options.rate:g}/s; one connection, ganesha on a disk"
+    )
+    print(*measured_where(conditions, ["etude-engine load --nfs"]), "", HEADING, sep="\n", flush=True)
     failed = False
     with (
         tempfile.TemporaryDirectory(prefix="etude-seen-", dir=options.place) as place,
         server(Path(place), f"seen{os.getpid()}", "10.79.22") as nfs,
     ):
         for preset in options.presets or list(PUBLISHED):
-            found = over_nfs(nfs, preset, options.operations, options.rate)
+            found = over_nfs(nfs, preset, options.operations, Arrivals(options.rate, shape=False))
             for check in checks(found.load):
                 failed |= not check.holds
                 print(line(preset, check), flush=True)
+        for poisson in (True, False):
+            # Slow enough that the proxy's own delays are a small part of a gap.
+            asked = Arrivals(200.0, poisson, moved=0.02, late=0.1, allowance=0.2)
+            found = over_nfs(nfs, "web", options.operations // 50, asked)
+            for check in arrivals(found.load.seen.at_ns, asked):
+                failed |= not check.holds
+                print(line("poisson" if poisson else "constant", check), flush=True)
     sys.exit(failed)
 
 

@@ -3,7 +3,7 @@
 python bench/run.py [--quick] [--all] [PART …]
 
 Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io, recording,
-replay; reading-large if named, or with --all.
+replay, load-stalls; reading-large if named, or with --all.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from barrier import barrier
 from io_lab import io_lab
 from launching import launching, reported
+from load_stalls import load_stalls
 from opening import opening
 from reading import reading, reading_large, small
 from recording import recording
@@ -41,6 +42,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "io": (io_lab, 15, 2),
     "recording": (recording, 15, 2),
     "replay": (replay, 7, 2),
+    "load-stalls": (load_stalls, 3, 1),
     "reading-large": (reading_large, 2, 1),
 }
 LARGE = {"reading-large"}

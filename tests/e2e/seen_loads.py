@@ -128,7 +128,7 @@ class Seen:
 
 
 def over_nfs(
-    on: Server, preset: str, operations: int, rate: float, *, seed: int = 1, options: Sequence[str] = ()
+    on: Server, preset: str, operations: int, asked: Arrivals, *, seed: int = 1, options: Sequence[str] = ()
 ) -> Seen:
     """Offer a preset's load through the proxy, and read the tape. Files are made without it.
 
@@ -143,14 +143,15 @@ def over_nfs(
     )
     found = population(on.export)
     tape = on.place / f"{preset}.tape"
-    seconds = operations / rate
+    seconds = operations / asked.rate
     with proxied(on, tape) as url:
-        more = ["--nfs", url, "--rate", f"{rate:g}", "--seconds", f"{seconds:g}", "--window", "5"]
+        more = ["--nfs", url, "--rate", f"{asked.rate:g}", "--seconds", f"{seconds:g}", "--window", "5"]
+        more += ["--arrivals", "poisson" if asked.poisson else "constant"]
         said = on.run("client", "1", *offer, *more, timeout=600.0 + 3 * seconds)
     summary = json.loads(said.splitlines()[-1])["summary"]
     read = read_tape(tape, found)
     tape.unlink()
     seen = read.seen.last(int(summary["started"]))
     mine = {path: size for path, size in found.items() if f"etude-load-{preset}-" in path}
-    load = Load(seen, mine, shown(words), PUBLISHED[preset], Arrivals(rate))
+    load = Load(seen, mine, shown(words), PUBLISHED[preset], asked)
     return Seen(load, read, summary)
