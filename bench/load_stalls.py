@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -24,7 +23,7 @@ import numpy as np
 from etude.program import engine_path
 from etude.results.histograms import Counted, decode
 from etude.workbench.harnesses.tools.httperf import histogram
-from rows import BUILD, ETUDE, ROOT, Row
+from rows import BUILD, ROOT, Row
 
 STALL_S, PERIOD_S = 0.1, 1.0
 RATE = 200.0
@@ -219,9 +218,17 @@ def fio(mount: Path, seconds: int) -> float:
 
 def offered(target: Sequence[str], seconds: int) -> list[Counted]:
     """The histograms of all windows, and of what was drained."""
-    command = [ETUDE, "load", *target, "--rate", f"{RATE:g}", "--seconds", str(seconds), "--warm-up", "2"]
-    if shutil.which(ETUDE) is None or "--url" in target:
-        command[:2] = [engine_path(), "load"]
+    command = [
+        engine_path(),
+        "load",
+        *target,
+        "--rate",
+        f"{RATE:g}",
+        "--seconds",
+        str(seconds),
+        "--warm-up",
+        "2",
+    ]
     done = subprocess.run([*command, "--seed", "1"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]

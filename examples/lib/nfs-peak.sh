@@ -16,6 +16,7 @@ set_default NFSPEAKSIZE 8G
 set_default NFSNAME etude-peak
 set_default NFSNET 10.78.1
 set_default NFSVERSIONS 3
+set_default NFSENTRIES 10000
 readonly CONTROLLERS='blkio memory'
 SERVER=$AP_LIBRARY/nfs-server.sh
 
@@ -24,7 +25,7 @@ main() {
     (($# > 1)) || ap_fail 'expected start, ready, load or stop, and a place'
     place=$2
     shift 2
-    export NFSPLACE=$place/nfs NFSROOT=$place/disk/export NFSNAME NFSNET NFSVERSIONS
+    export NFSPLACE=$place/nfs NFSROOT=$place/disk/export NFSNAME NFSNET NFSVERSIONS NFSENTRIES
     ap_check_path NFSPLACE
     case $what in
         start | ready | load | stop) "do_$what" "$@" ;;
@@ -136,10 +137,16 @@ forget() {
 }
 
 do_stop() {
-    local cgroup
+    local cgroup tries
     rm -f -- "$place/serves"
     "$SERVER" stop || ap_say 'the server could not be ended in order'
-    ! mountpoint -q "$place/disk" || umount "$place/disk" || umount --lazy "$place/disk"
+    # The server's own mounts go with its last process, which may be a moment later.
+    for ((tries = 0; tries < 50; tries++)); do
+        mountpoint -q "$place/disk" || break
+        umount "$place/disk" 2>/dev/null && break
+        sleep 0.1
+    done
+    ! mountpoint -q "$place/disk" || umount --lazy "$place/disk"
     if [[ -e $place/loop ]]; then losetup --detach "$(cat "$place/loop")" 2>/dev/null || true; fi
     if [[ -e $place/cgroups ]]; then
         while IFS= read -r cgroup; do rmdir "$cgroup" 2>/dev/null || true; done <"$place/cgroups"

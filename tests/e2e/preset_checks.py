@@ -136,7 +136,7 @@ def files(load: Load) -> Iterator[Check]:
 
 
 def directories(load: Load, expected: tuple[int, int]) -> Check:
-    """How many files lie in a directory: of full ones, since the last may have few; with those that are not there now."""
+    """How many files lie in the fullest directory, with those that are not there now."""
     places = Counter(path.rpartition("/")[0] for path in load.data)
     most = round(max(places.values()) * slots(load) / len(load.data))
     holds = expected[0] <= most <= expected[1]
