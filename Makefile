@@ -29,7 +29,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest nfs nfs-guest lint format bench docs picture wheel constraints clean
+.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest nfs nfs-guest nfs-peak lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -50,6 +50,9 @@ test-guest: guest ## all tests that use the test machine; some minutes
 
 nfs: $(SETUP_STAMP) ## NFS of versions 3 and 4, client and server CPU, by ganesha in namespaces (as root; docs/nfs.md)
 	$(BIN)/etude run examples/nfs/ganesha.ap
+
+nfs-peak: $(SETUP_STAMP) ## the peak rate of an NFS server: four workloads, then over its threads (as root; docs/nfs-peak.md); hours
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/nfs-peak/run.sh build/nfs-peak/$$(date -u +%Y%m%dT%H%M%S)
 
 nfs-guest: guest ## the same of the kernel's server and client, in the test machine; some minutes
 	$(BIN)/python tests/guest/run_example.py nfs/kernel.ap build/nfs-guest/$$(date -u +%Y%m%dT%H%M%S)

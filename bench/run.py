@@ -3,7 +3,7 @@
 python bench/run.py [--quick] [--all] [PART …]
 
 Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io, recording,
-replay, load-nfs, load-files; reading-large if named, or with --all.
+replay, load-files, load-stalls, load-nfs; reading-large if named, or with --all.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from io_lab import io_lab
 from launching import launching, reported
 from load_nfs import load_nfs
 from load_files import load_files
+from load_stalls import load_stalls
 from opening import opening
 from reading import reading, reading_large, small
 from recording import recording
@@ -45,6 +46,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "replay": (replay, 7, 2),
     "load-nfs": (load_nfs, 9, 2),
     "load-files": (load_files, 7, 1),
+    "load-stalls": (load_stalls, 3, 1),
     "reading-large": (reading_large, 2, 1),
 }
 LARGE = {"reading-large"}
