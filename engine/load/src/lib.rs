@@ -17,6 +17,7 @@ mod nfs_url;
 mod options;
 mod plan;
 mod poller;
+mod roll;
 mod schedule;
 mod stalls;
 mod station;
