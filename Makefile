@@ -29,7 +29,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest nfs nfs-guest nfs-peak lint format bench docs picture wheel constraints clean
+.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -56,6 +56,9 @@ nfs-peak: $(SETUP_STAMP) ## the peak rate of an NFS server: four workloads, then
 
 nfs-guest: guest ## the same of the kernel's server and client, in the test machine; some minutes
 	$(BIN)/python tests/guest/run_example.py nfs/kernel.ap build/nfs-guest/$$(date -u +%Y%m%dT%H%M%S)
+
+chain: $(SETUP_STAMP) ## a program recorded, and ext4 and xfs rated by its I/O (as root; docs/chain.md); ten minutes
+	PATH=$(abspath $(BIN)):$$PATH examples/chain/chain.sh build/chain-$$(date -u +%Y%m%dT%H%M%S)
 
 # Of one profile with the tests: what both need (proc macros, build scripts, zstd in C) is compiled once.
 lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy

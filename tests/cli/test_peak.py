@@ -199,7 +199,8 @@ def test_stored_searches_are_shown_again_and_drawn_beside_each_other(
     capsys.readouterr()
     assert etude("peak", "r", "s", "--figures", "f", "--format", "png") == 1
     assert capsys.readouterr().out.count("Peak rate: ") == 2
-    assert {path.name for path in Path("f").iterdir()} == {"load-factors.png", "time-at-loads.png"}
+    drawn = {path.stem for path in Path("f").iterdir()}
+    assert drawn == {"load-factors", "time-at-loads", "searches-over-load"}
 
 
 def test_the_seed_of_a_simulated_surface_is_no_servers_peak(

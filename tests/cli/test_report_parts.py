@@ -62,9 +62,8 @@ def test_a_stored_search_stands_in_its_report(tmp_path: Path, capsys: pytest.Cap
     assert "**Trials of the search**" in text
     assert main(["report", place]) == 0
     assert '<section id="peak-0"' in Path(place, "report.html").read_text()
-    assert (
-        parts_of([str(pages.plain(tmp_path / "other")), place, place])[0].heading == f"Peak rate of {place}"
-    )
+    headings = [part.heading for part in parts_of([str(pages.plain(tmp_path / "other")), place, place])]
+    assert headings == ["Peak rates beside each other", *[f"Peak rate of {place}"] * 2]
 
 
 def test_other_results_have_none(tmp_path: Path) -> None:

@@ -19,11 +19,12 @@ use crate::http_target::Http;
 use crate::nfs::{self, NfsTarget, Prepared};
 use crate::nfs_url::NfsUrl;
 use crate::options::{
-    Aim, Asked, FilesAsked, NfsAsked, Offer, Place, Populate, RollAsked, Source, WorkloadAsked, options,
+    Aim, Asked, FilesAsked, NfsAsked, Offer, Place, Populate, Source, WorkloadAsked, options,
 };
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
 use crate::progress::Progress;
+use crate::roll::{self, RollAsked};
 use crate::summary::About;
 use crate::target::Target;
 use crate::telling;
@@ -35,7 +36,7 @@ Offer requests at a rate, whatever the answers, and report windows as they end.
 usage: etude load --url http://HOST[:PORT][/PATH] LOAD --seconds S [options]
        etude load --nfs nfs://HOST[:PORT]/EXPORT[?mountport=N] --preset NAME LOAD --seconds S [options]
        etude load --directory DIR --preset NAME LOAD --seconds S [options]
-       etude load --directory DIR --roll FILE --rate R --seconds S [options]
+       etude load --directory DIR --roll FILE (--rate R | --multiple M) --seconds S [options]
        etude load --preset NAME --show
 
 LOAD is one of
@@ -56,6 +57,7 @@ what is asked
       --populate       make the file set, and offer nothing
       --keep           leave the file set behind, which is the default: the next run puts it right and uses it
       --roll FILE      with --directory: the recorded calls of a program (docs/replay.md), at --rate calls per second
+      --multiple M     with --roll, in place of --rate: M times as fast as it was recorded
 
 how
       --seconds S      for so long
@@ -207,8 +209,9 @@ fn offer_files(asked: &FilesAsked, workload: &WorkloadAsked, plan: &Plan) -> Res
     files::offer(asked, workload, plan)
 }
 
-fn offer_roll(asked: &RollAsked, _plan: &Plan) -> Result<(), Wrong> {
-    Err(not_built(&format!("--roll {:?} in {:?}", asked.roll, asked.directory)))
+/// Its calls are made by processes of the replay; what they do is told as of any other target.
+fn offer_roll(asked: &RollAsked, plan: &Plan) -> Result<(), Wrong> {
+    roll::offer(asked, plan, &signals()?)
 }
 
 fn show(asked: &WorkloadAsked) -> Result<(), Wrong> {

@@ -283,6 +283,7 @@ impl<'a, T: Target> Client<'a, T> {
             cpu: used_ns as f64 / duration_ns.max(1) as f64,
             outstanding: self.under_way.len(),
             waiting: self.waiting.len(),
+            multiple: None,
         };
         self.summary.waited |= own.waiting > 0;
         let (duration_s, tally) = (seconds(duration_ns), self.next_tally());

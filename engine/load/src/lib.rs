@@ -20,6 +20,7 @@ mod options;
 mod plan;
 mod poller;
 mod progress;
+mod roll;
 mod schedule;
 mod stalls;
 mod station;

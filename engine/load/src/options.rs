@@ -11,6 +11,7 @@ use crate::argument::{number, one_of, path, read, text, time, whole};
 use crate::law::Process;
 use crate::nfs_url::NfsUrl;
 use crate::plan::{Load, Plan, Wait};
+use crate::roll::{Pace, RollAsked};
 use crate::url::Url;
 
 /// All that can be asked.
@@ -73,12 +74,6 @@ pub(crate) enum Way {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct RollAsked {
-    pub roll: PathBuf,
-    pub directory: PathBuf,
-}
-
-#[derive(Debug, Clone)]
 pub(crate) struct WorkloadAsked {
     pub source: Source,
     /// `KNOB=VALUE`, in their order.
@@ -108,6 +103,7 @@ struct Words {
     set: Vec<String>,
     sized_for: Option<f64>,
     roll: Option<PathBuf>,
+    multiple: Option<f64>,
     way: Option<Way>,
     connections: Option<usize>,
     wait: Option<Wait>,
@@ -160,6 +156,10 @@ impl Words {
             "set" => self.set.push(assignment(name, parser)?),
             "sized-for" => self.sized_for = a_rate(name, parser)?,
             "roll" => self.roll = Some(path(name, parser)?),
+            "multiple" => {
+                let good = |multiple| multiple > 0.0 && multiple <= 1e6;
+                self.multiple = Some(number(name, parser, "how many times as fast, above 0", good)?);
+            }
             "way" => self.way = Some(one_of(name, parser, &WAYS)?),
             "connections" => self.connections = Some(whole(name, parser, 1, 1024)?),
             "show" => self.show = true,
@@ -217,7 +217,11 @@ impl Words {
         } else if let Some(roll) = self.roll.take() {
             let directory =
                 self.directory.take().ok_or("--roll: --directory is missing, in which it plays")?;
-            Aim::Roll(RollAsked { roll, directory })
+            let pace = match (&plan.load, self.multiple) {
+                (Load::Open { rate, .. }, None) => Pace::Rate(*rate),
+                (_, multiple) => Pace::Multiple(multiple.unwrap_or(1.0)),
+            };
+            Aim::Roll(RollAsked { roll, directory, pace })
         } else {
             let workload = self.workload()?;
             match self.place()? {
@@ -243,7 +247,12 @@ impl Words {
             (self.outstanding.is_some() && clients, "--outstanding", "--clients"),
             (self.preset.is_some() && self.workload.is_some(), "--preset", "--workload"),
             (roll && clients, "--roll", "--clients"),
+            (self.rate.is_some() && self.multiple.is_some(), "--rate", "--multiple"),
             (roll && way, "--roll", "--way"),
+            (roll && self.process.is_some(), "--roll", "--arrivals"),
+            (roll && self.wait.is_some(), "--roll", "--wait"),
+            (roll && self.outstanding.is_some(), "--roll", "--outstanding"),
+            (roll && self.timeout_ns.is_some(), "--roll", "--timeout"),
             (roll && nfs, "--roll", "--nfs"),
             (roll && http, "--roll", "--url"),
             (roll && about_files, "--roll", "--preset, --workload, --sized-for, --populate and --keep"),
@@ -266,6 +275,7 @@ impl Words {
             (self.populate && !files && !nfs, "--populate", "--directory or --nfs"),
             (self.keep && !files && !nfs, "--keep", "--directory or --nfs"),
             (roll && !files, "--roll", "--directory"),
+            (self.multiple.is_some() && !roll, "--multiple", "--roll"),
             (nfs && !knobs, "--nfs", "--preset or --workload"),
             (files && !knobs && !roll, "--directory", "--preset, --workload or --roll"),
         ] {
@@ -278,7 +288,8 @@ impl Words {
 
     fn plan(&self) -> Result<Plan, String> {
         let process = self.process.unwrap_or(Process::Poisson);
-        let load = match (self.rate, self.clients) {
+        // What rate a multiple is, only the roll knows.
+        let load = match (self.rate.or(self.multiple), self.clients) {
             (Some(rate), None) => Load::Open { rate, process },
             (None, Some(clients)) => {
                 let exponential = self.exponential.unwrap_or(true);

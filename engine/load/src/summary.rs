@@ -33,6 +33,16 @@ pub(crate) struct RollAbout {
     pub natural_rate: f64,
     /// The rate that is offered, in natural rates.
     pub multiple: f64,
+    /// How long the original's calls take on its schedule.
+    pub run_s: f64,
+    /// Of one pass.
+    pub calls: u64,
+    pub passes: u64,
+    /// Directories in which it was played, and how long making them took.
+    pub places: u64,
+    pub prepared_s: f64,
+    /// Calls that could not be made: they count nowhere else.
+    pub not_played: u64,
 }
 
 /// Counts are sums over windows and what was drained; times are in seconds.
@@ -70,6 +80,9 @@ pub(crate) struct Summary {
     /// At the end of some window something was due and not sent.
     #[serde(skip)]
     pub waited: bool,
+    /// Whoever makes the requests knows that it was the limit itself.
+    #[serde(skip)]
+    pub own_limit: bool,
 }
 
 impl Summary {
@@ -107,6 +120,7 @@ impl Summary {
             generator_limited: false,
             drained_s: 0.0,
             waited: false,
+            own_limit: false,
         }
     }
 
@@ -124,7 +138,7 @@ impl Summary {
     pub fn limited(&self, late_s: Option<f64>, median_s: Option<f64>) -> bool {
         let (late_s, median_s) = (late_s.unwrap_or(0.0), median_s.unwrap_or(0.0));
         let out_of_time = self.busy >= BUSY && (self.waited || late_s > SHARE * median_s);
-        out_of_time || (late_s > MOST_LATE_S && late_s > MOST_SHARE * median_s)
+        self.own_limit || out_of_time || (late_s > MOST_LATE_S && late_s > MOST_SHARE * median_s)
     }
 }
 

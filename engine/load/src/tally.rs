@@ -122,7 +122,22 @@ impl Tally {
 
     /// A request that could go at its time went so much later.
     pub fn late(&mut self, ns: u64) {
-        self.lateness.saturating_record(ns);
+        self.late_many(ns, 1);
+    }
+
+    pub fn late_many(&mut self, ns: u64, count: u64) {
+        self.lateness.saturating_record_n(ns, count);
+    }
+
+    /// Counts that others have made: times with how many there were, and their exact sum; ns.
+    pub fn answered_many(&mut self, kind: usize, times: impl Iterator<Item = (u64, u64)>, sum_ns: u64) {
+        let kind = &mut self.kinds[kind];
+        kind.latency_s += sum_ns as f64 / 1e9;
+        for (ns, count) in times {
+            self.completed += count;
+            kind.completed += count;
+            kind.latency.get_or_insert_with(|| empty(DIGITS)).saturating_record_n(ns, count);
+        }
     }
 
     pub fn add(&mut self, other: &Tally) {
@@ -171,6 +186,9 @@ pub(crate) struct Own {
     pub outstanding: usize,
     /// Due and not sent, at the end.
     pub waiting: usize,
+    /// Of a roll: how many times as fast as the original it is asked to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multiple: Option<f64>,
 }
 
 /// What is told.

@@ -13,6 +13,7 @@ use etude_calls::{Call, Kind, Moves, Outcome};
 use etude_trace::Event;
 
 use self::ways::{Plan, Way, is_harmless, is_no_device, plans};
+pub use self::ways::{is_memory, is_never_played};
 use crate::clock::now_ns;
 use crate::maps::Maps;
 use crate::pages::{PAGE, Pages};

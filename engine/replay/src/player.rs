@@ -10,7 +10,8 @@ use etude_trace::Event;
 use crate::clock::{cost_ns, now_ns, prepare, wait_until};
 use crate::perform::{Made, Performer, Process};
 use crate::roll::{Mark, Marked, Reading, Roll};
-use crate::shared::{Lane, Shared, sleep_on, wake};
+use crate::score::is_request;
+use crate::shared::{ERRORS, Lane, Owed, Shared, sleep_on, wake};
 
 /// When calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +52,11 @@ pub const STUCK: u32 = 1;
 
 /// What all threads of a replay share.
 pub struct Play {
-    pub roll: Roll,
+    pub roll: Arc<Roll>,
     pub shared: Shared,
     pub manner: Manner,
+    /// Of a load: calls that are due before this, `CLOCK_MONOTONIC`, count nowhere.
+    counts_from: i64,
     /// What asking for the time takes, ns.
     clock_ns: i64,
     /// What was decoded before the beginning, by thread.
@@ -62,7 +65,8 @@ pub struct Play {
 
 impl Play {
     /// Decodes what comes first of each thread; the error says what is wrong with the roll.
-    pub fn new(roll: Roll, shared: Shared, manner: Manner) -> Result<Play, String> {
+    pub fn new(roll: impl Into<Arc<Roll>>, shared: Shared, manner: Manner) -> Result<Play, String> {
+        let roll = roll.into();
         let threads = roll.head.threads.len();
         let mut feeds: Vec<Feed> = (0..threads).map(Feed::new).collect();
         let (mut room, mut ahead, mut more) = (MOST_BEFORE, 1, true);
@@ -79,7 +83,12 @@ impl Play {
             ahead += 1;
         }
         let feeds = feeds.into_iter().map(|feed| Mutex::new(Some(feed))).collect();
-        Ok(Play { roll, shared, manner, clock_ns: cost_ns(), feeds })
+        Ok(Play { roll, shared, manner, counts_from: 0, clock_ns: cost_ns(), feeds })
+    }
+
+    /// As a load, of which only calls count that are due then or later, `CLOCK_MONOTONIC`, ns.
+    pub fn counting_from(self, counts_from: i64) -> Play {
+        Play { counts_from, ..self }
     }
 }
 
@@ -121,6 +130,8 @@ pub struct Player {
     clock: i64,
     /// When its last call ended, in the roll's own time, ns.
     recorded: u64,
+    /// When its last call ended, or it had waited for another thread: it could have made the next one since.
+    free: i64,
     /// Threads and processes that it has started.
     children: Vec<Child>,
 }
@@ -143,6 +154,10 @@ pub const KNOT: Broken = 3;
 pub const KILLED: Broken = 4;
 /// No memory.
 pub const MEMORY: Broken = 5;
+/// Nothing of it: what was to be offered of a load has been.
+pub const OVER: Broken = 6;
+/// Nothing of it: nobody waits for it any more.
+pub const LEFT: Broken = 7;
 
 /// Why a replay was given up, one line.
 pub fn why(broken: Broken) -> &'static str {
@@ -159,12 +174,13 @@ impl Player {
     pub fn new(play: Arc<Play>, thread: usize, performer: Performer, clock: i64) -> Player {
         let feed = play.feeds[thread].lock().expect("no thread panics").take();
         let feed = feed.unwrap_or_else(|| Feed::new(thread));
-        Player { feed, play, thread, performer, clock, recorded: 0, children: Vec::new() }
+        Player { feed, play, thread, performer, clock, recorded: 0, free: clock, children: Vec::new() }
     }
 
-    /// Sets the clock to now.
-    pub fn begin(&mut self) {
-        self.clock = now_ns();
+    /// Sets the clock to now, or to a later instant.
+    pub fn begin(&mut self, at: Option<i64>) {
+        self.clock = at.unwrap_or_else(now_ns);
+        self.free = self.clock;
         self.play.shared.all().began_ns.store(self.clock, Ordering::Relaxed);
     }
 
@@ -174,8 +190,13 @@ impl Player {
         if prepare(self.play.manner.realtime) {
             self.play.shared.all().realtime.store(1, Ordering::Relaxed);
         }
-        if let Err(why) = self.play_all() {
-            self.play.shared.all().broken.store(why, Ordering::Relaxed);
+        if let Some(owed) = self.play.shared.owed(self.thread) {
+            owed.pid.store(std::process::id(), Ordering::Relaxed);
+        }
+        match self.play_all() {
+            Ok(()) => {}
+            Err(OVER) => self.let_go(),
+            Err(why) => self.play.shared.all().broken.store(why, Ordering::Relaxed),
         }
         self.end();
     }
@@ -212,6 +233,12 @@ impl Player {
         Ok(self.feed.ready.pop_front())
     }
 
+    /// Nobody is to wait for what it does not make any more.
+    fn let_go(&self) {
+        self.lane().told.store(u32::MAX, Ordering::SeqCst);
+        wake(&self.lane().told);
+    }
+
     fn lane(&self) -> &Lane {
         self.play.shared.lane(self.thread)
     }
@@ -225,13 +252,18 @@ impl Player {
         let now = now_ns();
         if self.clock > now {
             self.use_gap(now);
-            while self.clock.saturating_sub(now_ns()) > LONG && self.broken() == 0 {
+            while self.clock.saturating_sub(now_ns()) > LONG && self.broken() == 0 && !self.over() {
                 wait_until(now_ns() + LONG / 2);
             }
-            if self.broken() == 0 {
+            if self.broken() == 0 && !self.over() {
                 wait_until(self.clock);
             }
         }
+    }
+
+    /// Whether what is due by its clock is not to be made any more.
+    fn over(&self) -> bool {
+        self.clock >= self.play.shared.all().until_ns.load(Ordering::Relaxed)
     }
 
     /// Why the replay has been given up; 0 where it has not.
@@ -262,6 +294,7 @@ impl Player {
     fn calls(&mut self, events: &[Event]) -> Result<(), Broken> {
         let play = self.play.clone();
         let lane = play.shared.lane(self.thread);
+        let owed = play.shared.owed(self.thread);
         for event in events {
             let gap = event.start_ns.saturating_sub(self.recorded);
             self.recorded = event.end_ns();
@@ -269,14 +302,31 @@ impl Player {
             if self.broken() != 0 {
                 break;
             }
+            if self.over() {
+                return Err(OVER);
+            }
+            let due = self.clock;
+            let owed = owed.filter(|_| due >= play.counts_from && is_request(event));
+            if let Some(owed) = owed {
+                add(&owed.begun, 1);
+            }
             match self.performer.make(event) {
                 Made::Done { result, begun, ended, same } => {
                     let ended = (ended - play.clock_ns).max(begun);
                     self.timed(lane, event, begun, ended);
+                    if let Some(owed) = owed {
+                        let late = begun.saturating_sub(due.max(self.free)).max(0);
+                        add(&owed.spent_ns, (ended - begun) as u64);
+                        owe(owed, event, result, late as u64, (ended - due).max(0) as u64, same);
+                    }
                     note(lane, event, result, (ended - begun) as u64, same);
+                    self.free = ended;
                 }
                 Made::Skipped => {
                     add(&lane.skipped, 1);
+                    if let Some(owed) = owed {
+                        add(&owed.unplayed, 1);
+                    }
                     self.pass(event.duration_ns);
                 }
             }
@@ -306,6 +356,9 @@ impl Player {
 
     fn mark(&mut self, mark: &Mark) -> Result<(), Broken> {
         self.compute_mark(mark);
+        if self.over() && mark.what != Marked::End {
+            return Err(OVER);
+        }
         match mark.what {
             Marked::Tell => self.tell(),
             Marked::After { thread, told } => {
@@ -366,6 +419,7 @@ impl Player {
             }
         }
         self.lane().stuck.store(0, Ordering::Relaxed);
+        self.free = now_ns();
         if self.play.manner.timing == Timing::Gap {
             self.clock = self.clock.max(other.clock_ns.load(Ordering::Relaxed));
         }
@@ -473,6 +527,21 @@ fn note(lane: &Lane, event: &Event, result: i64, ns: u64, same: bool) {
     }
     if !same {
         add(&calls.mismatches, 1);
+    }
+}
+
+/// Counts a call of a load: a failed one by its error, any other with its response time.
+fn owe(owed: &Owed, event: &Event, result: i64, late_ns: u64, response_ns: u64, same: bool) {
+    owed.lateness.add(late_ns);
+    add(&owed.late_ns, late_ns);
+    let calls = &owed.calls[usize::from(event.call.code())];
+    if same {
+        calls.responses.add(response_ns);
+        add(&calls.ns, response_ns);
+    } else {
+        let error = usize::try_from(-result).unwrap_or(0);
+        add(&owed.errors[if error < ERRORS { error } else { 0 }], 1);
+        add(&calls.failed, 1);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::roll::Roll;
 use crate::shared::Shared;
 
 /// The most that one call may move: a roll that says more is not played.
-const MOST_MOVED: u64 = 1 << 30;
+pub(crate) const MOST_MOVED: u64 = 1 << 30;
 /// Data to be written, at least: more than compression looks back for (128 KiB at a time on btrfs), and not more than a
 /// core's own cache holds, since what a program writes it has mostly just made.
 const DATA: usize = 256 << 10;
@@ -63,7 +63,7 @@ pub fn replay(
         -1 => Err(machine(io::Error::last_os_error())),
         0 => {
             drop(from);
-            child(&play, directory, wishes, to, parent)
+            child(&play, directory, wishes, to, parent, None)
         }
         pid => {
             drop(to);
@@ -86,7 +86,7 @@ pub fn replay(
 }
 
 /// Whose files a replay may change.
-fn owned(directory: &Path) -> Result<(), Refused> {
+pub(crate) fn owned(directory: &Path) -> Result<(), Refused> {
     let refuse = |what: String| Refused(format!("{}: {what}", directory.display()), 5);
     let found =
         std::fs::metadata(directory).map_err(|error| refuse(format!("{error}; etude prepare makes it")))?;
@@ -104,7 +104,7 @@ fn owned(directory: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-fn pipe() -> io::Result<(File, File)> {
+pub(crate) fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors, which are then owned.
     unsafe {
@@ -122,8 +122,15 @@ fn until_said(from: &File) {
     unsafe { libc::poll(&mut asked, 1, -1) };
 }
 
-/// The process that plays the first thread. What stands in its way goes to `to`, with an exit status in front.
-fn child(play: &Arc<Play>, directory: &Path, wishes: Wishes, mut to: File, parent: libc::pid_t) -> ! {
+/// The process that plays the first thread, from now or from `begin` on (`CLOCK_MONOTONIC`, ns). What stands in its way goes to `to`, with an exit status in front.
+pub(crate) fn child(
+    play: &Arc<Play>,
+    directory: &Path,
+    wishes: Wishes,
+    mut to: File,
+    parent: libc::pid_t,
+    begin: Option<i64>,
+) -> ! {
     // SAFETY: plain values.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
@@ -139,7 +146,7 @@ fn child(play: &Arc<Play>, directory: &Path, wishes: Wishes, mut to: File, paren
             let mut player = Player::new(play.clone(), 0, performer, 0);
             // SAFETY: no descriptor is negative.
             unsafe { libc::close(MARK) };
-            player.begin();
+            player.begin(begin);
             player.run();
         }
         Err(Refused(line, code)) => drop(write!(to, "{code} {line}")),
@@ -225,7 +232,7 @@ fn missing(needed: &[Needed]) -> Result<(), Refused> {
 
 /// Waits for the end; the wait status.
 fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared, bool)) -> i32 {
-    let (mut done, mut since) = (0, Instant::now());
+    let mut knots = Knots::default();
     loop {
         let mut status = 0;
         // SAFETY: a child of this process.
@@ -234,14 +241,32 @@ fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared, boo
             -1 => return libc::SIGKILL, // somebody else has waited for it
             _ => return status,
         }
-        let now: u64 = shared.lanes().map(|lane| lane.done.load(Ordering::Relaxed)).sum();
-        if now != done || !knotted(shared) {
-            (done, since) = (now, Instant::now());
-        } else if since.elapsed() > KNOTTED {
-            shared.all().broken.store(KNOT, Ordering::Relaxed);
-        }
+        knots.look(shared);
         watch(shared, false);
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Looks whether its threads wait for each other, and gives a replay up where they do.
+pub(crate) struct Knots {
+    done: u64,
+    since: Instant,
+}
+
+impl Default for Knots {
+    fn default() -> Knots {
+        Knots { done: 0, since: Instant::now() }
+    }
+}
+
+impl Knots {
+    pub(crate) fn look(&mut self, shared: &Shared) {
+        let now: u64 = shared.lanes().map(|lane| lane.done.load(Ordering::Relaxed)).sum();
+        if now != self.done || !knotted(shared) {
+            (self.done, self.since) = (now, Instant::now());
+        } else if self.since.elapsed() > KNOTTED {
+            shared.all().broken.store(KNOT, Ordering::Relaxed);
+        }
     }
 }
 

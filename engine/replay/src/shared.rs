@@ -10,6 +10,8 @@ const PARTS: usize = 32;
 /// Up to 2^40 ns.
 const BINS: usize = (41 - 5) * PARTS + PARTS;
 const CALLS: usize = Call::MANY as usize + 1;
+/// Numbers of errors.
+pub const ERRORS: usize = 134;
 
 /// Counts of times, ns.
 #[repr(C)]
@@ -60,6 +62,11 @@ impl Default for Sums {
 impl Sums {
     pub fn count(&self) -> u64 {
         self.0.iter().sum()
+    }
+
+    /// Those of others on top.
+    pub fn add(&mut self, others: &Sums) {
+        self.0.iter_mut().zip(&others.0).for_each(|(sum, other)| *sum += other);
     }
 
     /// What has come since `before`: times in the middle of their bins, ns, and how many.
@@ -116,9 +123,41 @@ pub struct Lane {
     pub calls: [Calls; CALLS],
 }
 
+/// Of one call's name in one thread of a load.
+#[repr(C)]
+pub struct Answered {
+    /// Other results than the original's.
+    pub failed: AtomicU64,
+    /// Of `responses`, exactly.
+    pub ns: AtomicU64,
+    /// From when a call was due until it had ended, of those with the original's result.
+    pub responses: Histogram,
+}
+
+/// Of one thread of a load: of calls that were due when they began to count.
+#[repr(C, align(64))]
+pub struct Owed {
+    /// The process that plays it.
+    pub pid: AtomicU32,
+    pub begun: AtomicU64,
+    /// Calls that could not be made, and so are no requests.
+    pub unplayed: AtomicU64,
+    /// How much later each call began than it could have: than it was due and the one before it had ended.
+    pub lateness: Histogram,
+    /// The sum of that, ns.
+    pub late_ns: AtomicU64,
+    /// Within calls, ns.
+    pub spent_ns: AtomicU64,
+    /// Other results by error; 0: no error, but another result.
+    pub errors: [AtomicU64; ERRORS],
+    pub calls: [Answered; CALLS],
+}
+
 /// Of the replay as a whole.
 #[repr(C, align(64))]
 pub struct All {
+    /// What is due then or later is not made any more, `CLOCK_MONOTONIC`.
+    pub until_ns: AtomicI64,
     /// When it began, `CLOCK_MONOTONIC`.
     pub began_ns: AtomicI64,
     /// When the last thread ended.
@@ -133,6 +172,7 @@ pub struct All {
 pub struct Shared {
     at: *mut u8,
     lanes: usize,
+    length: usize,
 }
 
 // SAFETY: everything in it is atomic.
@@ -143,7 +183,16 @@ const LANES_AT: usize = size_of::<All>();
 
 impl Shared {
     pub fn new(lanes: usize) -> io::Result<Shared> {
-        let length = LANES_AT + lanes * size_of::<Lane>();
+        Shared::mapped(lanes, 0)
+    }
+
+    /// With what a load counts beside it.
+    pub fn of_load(lanes: usize) -> io::Result<Shared> {
+        Shared::mapped(lanes, lanes)
+    }
+
+    fn mapped(lanes: usize, owed: usize) -> io::Result<Shared> {
+        let length = owed_at(lanes) + owed * size_of::<Owed>();
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh mapping of zeros, which all of this begins with.
         let at = unsafe {
@@ -152,11 +201,13 @@ impl Shared {
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Shared { at: at.cast(), lanes })
+        let shared = Shared { at: at.cast(), lanes, length };
+        shared.all().until_ns.store(i64::MAX, Ordering::Relaxed);
+        Ok(shared)
     }
 
     pub fn all(&self) -> &All {
-        // SAFETY: at the beginning of the mapping, which is never unmapped.
+        // SAFETY: at the beginning of the mapping, which lives as long as this.
         unsafe { &*self.at.cast::<All>() }
     }
 
@@ -166,8 +217,30 @@ impl Shared {
         unsafe { &*self.at.add(LANES_AT + index * size_of::<Lane>()).cast::<Lane>() }
     }
 
+    /// Of a thread of a load; None of any other replay.
+    pub fn owed(&self, index: usize) -> Option<&Owed> {
+        let at = owed_at(self.lanes) + index * size_of::<Owed>();
+        // SAFETY: within the mapping.
+        (at + size_of::<Owed>() <= self.length).then(|| unsafe { &*self.at.add(at).cast::<Owed>() })
+    }
+
+    pub fn all_owed(&self) -> impl Iterator<Item = &Owed> {
+        (0..self.lanes).filter_map(|index| self.owed(index))
+    }
+
     pub fn lanes(&self) -> impl Iterator<Item = &Lane> {
         (0..self.lanes).map(|index| self.lane(index))
+    }
+}
+
+const fn owed_at(lanes: usize) -> usize {
+    LANES_AT + lanes * size_of::<Lane>()
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the whole of the mapping; nothing borrows from it any more.
+        unsafe { libc::munmap(self.at.cast(), self.length) };
     }
 }
 

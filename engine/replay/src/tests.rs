@@ -14,9 +14,9 @@ use crate::report::Report;
 use crate::roll::{Marked, Reading, Roll};
 
 const CWD: u64 = -100_i64 as u64;
-const O_RDWR_CREAT: u64 = 0o102;
+pub(crate) const O_RDWR_CREAT: u64 = 0o102;
 
-fn called(name: &str, arguments: &[u64], result: i64, text: Option<(u8, &[u8])>) -> Action {
+pub(crate) fn called(name: &str, arguments: &[u64], result: i64, text: Option<(u8, &[u8])>) -> Action {
     let mut all = [0; 6];
     all[..arguments.len()].copy_from_slice(arguments);
     let texts = text.into_iter().map(|(argument, bytes)| Text { argument, bytes: bytes.into() }).collect();
@@ -24,24 +24,24 @@ fn called(name: &str, arguments: &[u64], result: i64, text: Option<(u8, &[u8])>)
     Action::Call(Called { call, arguments: all, texts, result, duration_ns: Some(2_000) })
 }
 
-fn open(path: &str, flags: u64, result: i64) -> Action {
+pub(crate) fn open(path: &str, flags: u64, result: i64) -> Action {
     called("openat", &[CWD, 0, flags, 0o644], result, Some((1, path.as_bytes())))
 }
 
-fn script(steps: Vec<(u32, Action)>) -> Script {
+pub(crate) fn script(steps: Vec<(u32, Action)>) -> Script {
     let steps = steps.into_iter().map(|(thread, action)| Step { thread, action }).collect();
     Script { notes: vec!["a note".into()], needed: Vec::new(), steps }
 }
 
-fn compiled(script: &Script) -> Vec<u8> {
+pub(crate) fn compiled(script: &Script) -> Vec<u8> {
     compile(script, Vec::new()).unwrap().0
 }
 
 /// A directory that goes away with its end.
-struct Place(std::path::PathBuf);
+pub(crate) struct Place(pub std::path::PathBuf);
 
 impl Place {
-    fn new() -> Place {
+    pub fn new() -> Place {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("etude-replay-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);

@@ -112,7 +112,12 @@ def _figures(found: Sequence[tuple[Kept, Answer, float | None]]) -> dict[str, Fi
         courses = [
             _named(course, str(kept.directory)) for course, (kept, _, _) in zip(courses, found, strict=False)
         ]
-    return {"load-factors": load_factors(courses), "time-at-loads": time_at_loads(courses)}
+    drawn = {"load-factors": load_factors(courses), "time-at-loads": time_at_loads(courses)}
+    if len(found) > 1 and len(courses) == len(found):
+        from etude.cli.peaks_part import figure_of, searches_of
+
+        drawn["searches-over-load"] = figure_of(searches_of([str(kept.directory) for kept, _, _ in found]))
+    return drawn
 
 
 def _course(kept: Kept, answer: Answer, truth: float | None) -> Course:

@@ -14,8 +14,13 @@ def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:
     Raises:
         InputError: one of them cannot be read.
     """
-    found = ((path, number, MAKERS.get(_kind(Path(path)) or "")) for number, path in enumerate(paths))
-    return tuple(maker(path, number, len(paths) > 1) for path, number, maker in found if maker is not None)
+    kinds = [_kind(Path(path)) for path in paths]
+    found = (
+        (path, number, MAKERS.get(kind or ""))
+        for number, (path, kind) in enumerate(zip(paths, kinds, strict=True))
+    )
+    each = tuple(maker(path, number, len(paths) > 1) for path, number, maker in found if maker is not None)
+    return (*_peaks([path for path, kind in zip(paths, kinds, strict=True) if kind == "peak"]), *each)
 
 
 def _kind(path: Path) -> str | None:
@@ -36,6 +41,15 @@ def _peak(path: str, number: int, several: bool) -> Part:
     kept = Kept(path)
     heading = f"Peak rate of {path}" if several else "Peak rate"
     return peak_part(kept.task, kept.trials(), stored_answer(kept), f"peak-{number}", heading)
+
+
+def _peaks(paths: Sequence[str]) -> tuple[Part, ...]:
+    """Of several searches: what they found beside each other."""
+    if len(paths) < 2:
+        return ()
+    from etude.cli.peaks_part import peaks_part, searches_of
+
+    return (peaks_part(searches_of(paths)),)
 
 
 def _surface(path: str, number: int, several: bool) -> Part:

@@ -92,3 +92,18 @@ impl Performer {
         })
     }
 }
+
+/// Whether a call is not made in any replay: known of it alone, before it is played.
+pub fn is_never_played(event: &Event) -> bool {
+    match plans()[usize::from(event.call.code()) - 1].way {
+        Way::Never => true,
+        Way::Control => !matches!(event.arguments[1], 0 | 1030) && !is_harmless(event),
+        Way::Node(mode) => !is_no_device(event.arguments[mode]),
+        _ => false,
+    }
+}
+
+/// Whether a call is about memory alone, and asks no file for anything.
+pub fn is_memory(event: &Event) -> bool {
+    plans()[usize::from(event.call.code()) - 1].way == Way::Memory && event.call.name() != "msync"
+}

@@ -1,0 +1,217 @@
+//! Where a roll is played: directories with the files that it needs, one a pass if it changes them.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use etude_clock::monotonic_ns;
+use etude_launch::sys;
+use etude_replay::Changes;
+use etude_script::{Needed, Preparation, What, prepare};
+
+use super::{Piece, RollAsked};
+use crate::command::Wrong;
+
+/// Says whose a directory is, and which roll's files are in it.
+const MARKER: &str = ".etude-load-roll";
+const PASS: &str = "pass-";
+/// A file or directory takes so much, beside its bytes, at least.
+const BLOCK: u64 = 4096;
+
+/// Directories of passes.
+pub(super) struct Places {
+    root: PathBuf,
+    pub many: u64,
+    /// What making them took, s; 0 where they were there.
+    pub prepared_s: f64,
+    /// A signal came while they were made.
+    pub interrupted: bool,
+}
+
+impl Places {
+    /// Makes them anew, but for a single one that is as it was.
+    ///
+    /// # Errors
+    /// There is no room, or the directory is somebody else's (5).
+    pub fn make(asked: &RollAsked, piece: &Piece, many: u64, signals: &OwnedFd) -> Result<Places, Wrong> {
+        let begun = monotonic_ns();
+        let root = asked.directory.join(format!("etude-load-roll-{}", plain(&piece.name)));
+        check_directory(&asked.directory)?;
+        let mut places = Places { root, many, prepared_s: 0.0, interrupted: false };
+        // Only one that nobody changes may be used again.
+        let mark = if piece.score.changes == Changes::Nothing {
+            format!("{:016x}\n", fingerprint(&piece.roll.needed))
+        } else {
+            String::new()
+        };
+        if places.claim()? == mark && !mark.is_empty() && places.of(0).is_dir() {
+            return Ok(places);
+        }
+        places.remove_passes()?;
+        let done = places.fill(asked, piece, signals);
+        if done.is_err() {
+            let _ = places.clear();
+        }
+        done?;
+        places.write_marker(&mark)?;
+        places.prepared_s = (monotonic_ns() - begun) as f64 / 1e9;
+        eprintln!(
+            "etude load: {}: {many} {} prepared in {:.1} s",
+            places.root.display(),
+            if many == 1 { "place" } else { "places, one a pass," },
+            places.prepared_s
+        );
+        Ok(places)
+    }
+
+    /// That of a pass, from 0.
+    pub fn of(&self, pass: u64) -> PathBuf {
+        self.root.join(format!("{PASS}{}", pass % self.many + 1))
+    }
+
+    /// Removes what passes have left.
+    ///
+    /// # Errors
+    /// Something cannot be removed (5).
+    pub fn clear(&mut self) -> Result<(), Wrong> {
+        self.remove_passes()?;
+        fs::remove_file(self.root.join(MARKER))
+            .and_then(|()| fs::remove_dir(&self.root))
+            .map_err(|error| refused(&self.root, &format!("cannot be removed: {error}")))
+    }
+
+    /// Makes the directory of all places, or takes the one that is there if it is ours; what its marker says.
+    fn claim(&self) -> Result<String, Wrong> {
+        let root = &self.root;
+        match fs::create_dir(root) {
+            Ok(()) => return self.write_marker("").map(|()| String::new()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(refused(root, &format!("cannot be made: {error}; name a directory of your own")));
+            }
+        }
+        let found = fs::symlink_metadata(root).map_err(|error| refused(root, &error.to_string()))?;
+        // SAFETY: no arguments.
+        let own = unsafe { libc::geteuid() };
+        if !found.is_dir() || found.uid() != own {
+            let whose = found.uid();
+            return Err(refused(
+                root,
+                &format!("is no directory of yours (user {whose}, not {own}); name another with --directory"),
+            ));
+        }
+        fs::read_to_string(root.join(MARKER))
+            .map_err(|_| refused(root, "was not made by etude load: name another directory, or remove it"))
+    }
+
+    fn write_marker(&self, text: &str) -> Result<(), Wrong> {
+        let path = self.root.join(MARKER);
+        fs::write(&path, text).map_err(|error| refused(&path, &format!("cannot be written: {error}")))
+    }
+
+    fn remove_passes(&self) -> Result<(), Wrong> {
+        let entries = fs::read_dir(&self.root).map_err(|error| refused(&self.root, &error.to_string()))?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(PASS));
+            if number.is_some_and(|number| number.parse::<u64>().is_ok()) {
+                fs::remove_dir_all(entry.path())
+                    .map_err(|error| refused(&entry.path(), &format!("cannot be removed: {error}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, asked: &RollAsked, piece: &Piece, signals: &OwnedFd) -> Result<(), Wrong> {
+        let needed = &piece.roll.needed;
+        room(&self.root, needed, self.many)?;
+        for pass in 0..self.many {
+            if sys::take_signal(signals).is_some() {
+                self.interrupted = true;
+                return Ok(());
+            }
+            prepare(needed, &self.of(pass), Preparation::default()).map_err(|refused| {
+                let line = match refused.code {
+                    3 => format!("{}: {}", asked.roll.display(), refused.line),
+                    _ => refused.line,
+                };
+                (line, refused.code)
+            })?;
+        }
+        // What is to be written to disk now would be part of what is measured.
+        let root = fs::File::open(&self.root).map_err(|error| refused(&self.root, &error.to_string()))?;
+        // SAFETY: an open descriptor.
+        match unsafe { libc::syncfs(root.as_raw_fd()) } {
+            0 => Ok(()),
+            _ => Err(refused(&self.root, &format!("cannot be synced: {}", io::Error::last_os_error()))),
+        }
+    }
+}
+
+fn check_directory(directory: &Path) -> Result<(), Wrong> {
+    match fs::metadata(directory) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(refused(directory, "is no directory; name one with --directory")),
+        Err(error) => {
+            Err(refused(directory, &format!("{error}; make it first, or name another with --directory")))
+        }
+    }
+}
+
+/// Whether all places will fit, as far as what they begin with.
+fn room(root: &Path, needed: &[Needed], many: u64) -> Result<(), Wrong> {
+    let sizes = needed.iter().map(|each| match each.what {
+        What::File { bytes, .. } => bytes.next_multiple_of(BLOCK) + BLOCK,
+        _ => BLOCK,
+    });
+    let bytes = sizes.fold(0_u64, u64::saturating_add).saturating_mul(many);
+    let entries = (needed.len() as u64).saturating_mul(many);
+    let file = fs::File::open(root).map_err(|error| refused(root, &error.to_string()))?;
+    // SAFETY: all zeros are a value of this structure.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: an open descriptor, and a place for the answer.
+    if unsafe { libc::fstatvfs(file.as_raw_fd(), &mut found) } != 0 {
+        return Ok(());
+    }
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let short = "a shorter run, a lower load or a larger file system";
+    if bytes > free {
+        let what = format!(
+            "{many} passes, each in a place of its own, need {bytes} bytes, and {free} are free; {short}"
+        );
+        return Err(refused(root, &what));
+    }
+    if found.f_files > 0 && entries > found.f_favail {
+        let what =
+            format!("{many} passes need {entries} files, and there is room for {}; {short}", found.f_favail);
+        return Err(refused(root, &what));
+    }
+    Ok(())
+}
+
+fn refused(path: &Path, what: &str) -> Wrong {
+    (format!("{}: {what}", path.display()), 5)
+}
+
+/// A name that is one component everywhere.
+fn plain(name: &str) -> String {
+    let good = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    name.chars().map(good).take(100).collect()
+}
+
+/// Of the files that a roll needs; within one build of this program.
+fn fingerprint(needed: &[Needed]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for each in needed {
+        each.path.hash(&mut hasher);
+        format!("{:?}", each.what).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+#[path = "places_tests.rs"]
+mod tests;
