@@ -4,28 +4,27 @@ use std::ffi::OsString;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use etude_clock::SECOND;
 use etude_launch::sys;
 use etude_nfs::Export;
-use etude_workload::{FileSet, Stream, Workload};
 
+use crate::chosen::Chosen;
 use crate::driver::Client;
 use crate::files;
 use crate::http_target::Http;
 use crate::nfs::{self, NfsTarget, Prepared};
 use crate::nfs_url::NfsUrl;
-use crate::options::{
-    Aim, Asked, FilesAsked, NfsAsked, Offer, Place, Populate, Source, WorkloadAsked, options,
-};
+use crate::options::{Aim, Asked, NfsAsked, Offer, Place, Populate, WorkloadAsked, options};
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
 use crate::progress::Progress;
-use crate::roll::{self, RollAsked};
+use crate::roll;
 use crate::summary::About;
+use crate::tally::Line;
 use crate::target::Target;
 use crate::telling;
 use crate::url::Url;
@@ -116,8 +115,8 @@ fn load(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong> {
         Asked::Offer(Offer { aim, plan }) => match aim {
             Aim::Http(url) => offer_http(&url, &plan),
             Aim::Nfs(asked, workload) => offer_nfs(&asked, &workload, &plan),
-            Aim::Files(asked, workload) => offer_files(&asked, &workload, &plan),
-            Aim::Roll(asked) => offer_roll(&asked, &plan),
+            Aim::Files(asked, workload) => files::offer(&asked, &Chosen::new(&workload, plan.seed)?, &plan),
+            Aim::Roll(asked) => roll::offer(&asked, &plan, &signals()?),
         },
     }
 }
@@ -141,13 +140,22 @@ fn offer_http(url: &Url, plan: &Plan) -> Result<(), Wrong> {
 
 /// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
 pub(crate) fn offer(plan: &Plan, about: About, signals: OwnedFd, target: impl Target) -> Result<(), Wrong> {
-    let (sender, receiver) = channel();
     let kinds = target.kinds().to_vec();
+    told(kinds, |lines| Client::new(plan, about, lines, signals, target).run().map_err(machine))
+}
+
+/// Runs a generator, and writes what it tells to standard output: by a thread of its own, which touches nothing that
+/// processes forked meanwhile would look for.
+pub(crate) fn told(
+    kinds: Vec<&'static str>,
+    generate: impl FnOnce(&Sender<Line>) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
+    let (sender, receiver) = channel();
     let writer = thread::spawn(move || {
         telling::make_way();
         telling::write(&receiver, &kinds, io::stdout())
     });
-    let done = Client::new(plan, about, &sender, signals, target).run().map_err(machine);
+    let done = generate(&sender);
     drop(sender);
     match writer.join() {
         // Whoever reads no further has what he wants.
@@ -157,89 +165,39 @@ pub(crate) fn offer(plan: &Plan, about: About, signals: OwnedFd, target: impl Ta
 }
 
 fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan) -> Result<(), Wrong> {
-    let workload = Knobs::new(workload, plan.seed)?;
-    let stream = Stream::new(&workload.workload, &workload.set, plan.seed);
-    let about = About { target: "nfs", workload: Some(workload.workload.name().to_owned()), roll: None };
-    let prepared = prepare_nfs(asked, workload, plan.seed, plan.timeout_ns)?;
+    let chosen = Chosen::new(workload, plan.seed)?;
+    let stream = chosen.stream();
+    let about = About { target: "nfs", workload: Some(chosen.name()), roll: None };
+    let prepared = prepare_nfs(asked, chosen, plan.timeout_ns)?;
     offer(plan, about, signals()?, NfsTarget::new(prepared, stream))
 }
 
-fn prepare_nfs(asked: &NfsAsked, knobs: Knobs, seed: u64, timeout_ns: u64) -> Result<Prepared, Wrong> {
+fn prepare_nfs(asked: &NfsAsked, chosen: Chosen, timeout_ns: u64) -> Result<Prepared, Wrong> {
     let NfsUrl { text, host, port, export, mount_port } = asked.url.clone();
     let settings = nfs::Settings {
         export: Export { text, host, port, mount_port, path: export },
         connections: asked.connections,
         patience: Duration::from_nanos(timeout_ns.clamp(SECOND, 10 * SECOND)),
     };
-    let name = knobs.workload.name().to_owned();
+    let (name, seed) = (chosen.name(), chosen.seed);
     let mut progress = Progress::new();
-    let prepared = nfs::prepare(&settings, &name, knobs.set, seed, &mut |done, all| progress.tell(done, all));
+    let prepared =
+        nfs::prepare(&settings, &name, chosen.set, seed, &mut |done, all| progress.tell(done, all));
     progress.end();
     prepared.map_err(|line| (line, 5))
 }
 
-/// A workload and its files.
-struct Knobs {
-    workload: Workload,
-    set: FileSet,
-}
-
-impl Knobs {
-    fn new(asked: &WorkloadAsked, seed: u64) -> Result<Knobs, Wrong> {
-        let mut workload = match &asked.source {
-            Source::Preset(name) => Workload::preset(name).ok_or_else(|| {
-                usage("load", &format!("--preset {name:?}: expected one of {}", Workload::names().join(", ")))
-            })?,
-            Source::File(file) => {
-                let text = std::fs::read_to_string(file)
-                    .map_err(|error| (format!("{}: {error}", file.display()), 3))?;
-                Workload::read(&text, &file.display().to_string()).map_err(|line| (line, 3))?
-            }
-        };
-        for assignment in &asked.set {
-            workload.set(assignment).map_err(|why| usage("load", &format!("--set {why}")))?;
-        }
-        workload.check().map_err(|why| usage("load", &why))?;
-        let set = FileSet::new(&workload, asked.sized_for, seed).map_err(|why| usage("load", &why))?;
-        Ok(Knobs { workload, set })
-    }
-}
-
-fn offer_files(asked: &FilesAsked, workload: &WorkloadAsked, plan: &Plan) -> Result<(), Wrong> {
-    files::offer(asked, workload, plan)
-}
-
-/// Its calls are made by processes of the replay; what they do is told as of any other target.
-fn offer_roll(asked: &RollAsked, plan: &Plan) -> Result<(), Wrong> {
-    roll::offer(asked, plan, &signals()?)
-}
-
 fn show(asked: &WorkloadAsked) -> Result<(), Wrong> {
-    print!("{}", Knobs::new(asked, 0)?.workload.show());
+    print!("{}", Chosen::new(asked, 0)?.workload.show());
     Ok(())
 }
 
 fn populate(asked: &Populate) -> Result<(), Wrong> {
+    let chosen = Chosen::new(&asked.workload, asked.seed)?;
     match &asked.place {
-        Place::Nfs(place) => {
-            let knobs = Knobs::new(&asked.workload, asked.seed)?;
-            prepare_nfs(place, knobs, asked.seed, 10 * SECOND).map(drop)
-        }
-        Place::Files(place) => files::only_populate(place, &asked.workload, asked.seed),
+        Place::Nfs(place) => prepare_nfs(place, chosen, 10 * SECOND).map(drop),
+        Place::Files(place) => files::populate_only(place, &chosen),
     }
-}
-
-fn named(workload: &WorkloadAsked) -> String {
-    let WorkloadAsked { source, set, sized_for } = workload;
-    let name = match source {
-        Source::Preset(name) => name.clone(),
-        Source::File(file) => file.display().to_string(),
-    };
-    format!("{name} with {set:?} for {sized_for}/s")
-}
-
-fn not_built(what: &str) -> Wrong {
-    (format!("{what}: not built yet"), 5)
 }
 
 /// A descriptor that becomes readable when somebody wants the end.

@@ -6,6 +6,7 @@
 //! `summary.rs` say what happened.
 
 mod argument;
+mod chosen;
 mod command;
 mod driver;
 mod files;

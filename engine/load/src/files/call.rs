@@ -53,6 +53,7 @@ impl Caller {
                 // SAFETY: the descriptor is open as long as `handle` lives.
                 checked(unsafe { libc::fdatasync(handle.fd.as_raw_fd()) } as isize).map(drop)
             }
+            (Kind::Setattr, Object::File(file)) if operation.ordered => self.place.empty(file),
             (Kind::Create, Object::File(file)) => self.place.create(file),
             (Kind::Remove, Object::File(file)) => {
                 self.place.handles.forget(file);
@@ -190,6 +191,13 @@ impl Place {
         let fd = self.open_at(self.paths.get(Object::File(file)), flags)?;
         self.handles.put(file, &Arc::new(Handle { fd, writable: true }));
         Ok(())
+    }
+
+    /// A file that has grown as far as it may begins anew.
+    fn empty(&self, file: usize) -> Result<(), Errno> {
+        let handle = self.open(file, true)?;
+        // SAFETY: the descriptor is open as long as `handle` lives.
+        checked(unsafe { libc::ftruncate64(handle.fd.as_raw_fd(), 0) } as isize).map(drop)
     }
 
     /// Of a file's name into that of file number `to`.

@@ -374,6 +374,7 @@ impl State {
             cpu: closed.cpu_ns as f64 / closed.duration_ns.max(1) as f64,
             outstanding: closed.outstanding,
             waiting: closed.waiting,
+            multiple: None,
         }
     }
 }

@@ -52,7 +52,8 @@ pub(crate) fn ask(
     let page = if bytes == 0 { PAGE_BYTES } else { bytes };
     let (directory, cookie, verifier) = (&handle, 0, [0; 8]);
     let call = match kind {
-        Kind::Setattr => Call::Setattr { object: &handle, size: None },
+        // Of a file that has grown as far as it may: it begins anew.
+        Kind::Setattr => Call::Setattr { object: &handle, size: operation.ordered.then_some(0) },
         Kind::Access => Call::Access { object: &handle },
         Kind::Readlink => Call::Readlink { link: &handle },
         Kind::Read => Call::Read { file: &handle, offset, bytes: bytes.min(limits.read) },

@@ -7,20 +7,16 @@ mod course;
 mod places;
 mod told;
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::thread;
 
 use etude_replay::{Changes, Roll, Score};
 
 use self::course::Course;
 use self::places::Places;
-use crate::command::Wrong;
+use crate::command::{self, Wrong};
 use crate::plan::Plan;
-use crate::telling::{self, make_way};
 
 /// What is to be played, where, and how fast.
 #[derive(Debug, Clone)]
@@ -68,23 +64,11 @@ pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd) -> Result
             "etude load: a pass of the roll lasts {pass_s:.1} s: {run_s} s are only a part, which may have another rate"
         );
     }
-    let (sender, receiver) = channel();
     let names = piece.score.names.clone();
-    // It touches nothing that the processes which are forked meanwhile would look for.
-    let writer = thread::spawn(move || {
-        make_way();
-        telling::write(&receiver, &names, io::stdout())
-    });
-    let done = Course::new(&piece, plan, &places, signals, &sender).run();
-    drop(sender);
-    let written = match writer.join() {
-        // Whoever reads no further has what he wants.
-        Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => Err((error.to_string(), 5)),
-        _ => Ok(()),
-    };
+    let done = command::told(names, |lines| Course::new(&piece, plan, &places, signals, lines).run());
     // What nobody has changed is there for the next run.
     let cleared = if piece.score.changes == Changes::Nothing { Ok(()) } else { places.clear() };
-    done.and(written).and(cleared)
+    done.and(cleared)
 }
 
 /// With windows of whole passes, at least as long as was asked for, and as many of them as fit: a program does not ask at
