@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -250,8 +251,9 @@ def test_numbers_of_calls_are_each_connections_own() -> None:
         (REPLIES, 0, record(answered(1, 0, opaque(FILE), NONE, NONE))),
         (CALLS, 0, record(asked(2, "getattr", opaque(OTHER)))),
     ]
-    seen = follow(words, {}).seen
-    assert seen.paths[seen.path[2]] == "b"
+    tape = follow(words, {})
+    assert tape.seen.paths[tape.seen.path[2]] == "b"
+    assert tape.unanswered == 1
 
 
 def test_garbage_is_told_and_the_rest_is_read() -> None:
@@ -313,6 +315,7 @@ def test_all_bytes_pass_both_ways_and_the_tape_has_them(proxied) -> None:  # typ
         sender.start()
         # The server reads late: what waits for it must neither be lost nor fill the memory.
         got = taken(there, READ_LATER)
+        time.sleep(0.3)
         got += taken(there, len(sent) - READ_LATER)
         sender.join()
         assert got == sent
