@@ -115,7 +115,7 @@ def at_a_rate(place: Path, rounds: int, seconds: float) -> list[Row]:
 
 def highest(place: Path, rounds: int, seconds: float) -> Row:
     """One client that does not think, beside a loop in C on the same files."""
-    (root,) = place.glob("etude-load-*-1")
+    (root,) = place.glob("etude-load-*")
     files = sorted(str(path) for path in root.rglob("*") if path.is_file())
     loop = ["taskset", "-c", "0", peer("pread_loop"), str(seconds), *files]
     parties = {
@@ -144,8 +144,7 @@ def loaded(place: Path, seed: int, words: Sequence[str]) -> dict[str, Any]:
 
 
 def offered(place: Path, rate: float, seconds: float, wait: str, seed: int) -> Sent:
-    """A load at that rate. Its files are made before, and are those of the seed."""
-    populate(place, seed)
+    """A load at that rate."""
     how = ["--rate", str(rate), "--seconds", str(seconds), "--warm-up", "0.5", "--wait", wait]
     end = loaded(place, seed, how)
     summary = end["summary"]
@@ -191,14 +190,6 @@ def fio_lateness(path: Path) -> NDArray[np.int64]:
     due = np.concatenate([[0], np.cumsum(steps)])[: len(sent)]
     late = sent[: len(due)] - due
     return np.asarray(late - late.min(), dtype=np.int64)
-
-
-def populate(place: Path, seed: int) -> None:
-    """Makes the files of a seed, and removes those of others: the disk of a bench may be small."""
-    for old in place.glob("etude-load-*"):
-        if not old.name.endswith(f"-{seed}") and not old.name.endswith("-1"):
-            shutil.rmtree(old)
-    subprocess.run([*command_of(place, seed), "--populate"], check=True)
 
 
 def command_of(place: Path, seed: int) -> list[str]:

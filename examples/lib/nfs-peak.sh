@@ -116,7 +116,6 @@ do_load() {
     (($# == 6)) || ap_fail 'expected nfs-peak.sh load PLACE IOPS PRESET RATE SECONDS WARMUP SEED'
     local iops=$1 preset=$2 rate=$3 seconds=$4 warmup=$5 seed=$6 offer
     offer=("$SERVER" client 1 etude-engine load --nfs "nfs://$NFSNET.1/vfs?mountport=20048" --preset "$preset")
-    # The seed of the files is always the same, or each trial would make others: what a trial draws is its own.
     hold 0
     "${offer[@]}" --sized-for "$rate" --populate >&2 || exit
     sync -f "$place/disk"

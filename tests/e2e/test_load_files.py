@@ -60,7 +60,7 @@ def test_a_preset_runs_without_failures_and_its_file_set_is_put_right_again(
 ) -> None:
     beside = tmp_path / "mine"
     beside.write_text("untouched")
-    options = ["--rate", "200", "--seconds", "2", "--seed", "5"]
+    options = ["--rate", "200", "--seconds", "2", "--seed", "5", "--files-seed", "5"]
     run(words(tmp_path, preset, *options, "--populate"))
     (root,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert root.name == f"etude-load-{preset}-5"

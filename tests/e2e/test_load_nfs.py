@@ -97,7 +97,7 @@ def test_each_preset_runs_without_a_failure(place: Place, preset: str) -> None:
 
 
 def test_what_was_made_is_put_right_again_and_nothing_else_is_touched(place: Place) -> None:
-    words = ("--preset", "web", "--seed", "5", "--sized-for", "1", "--set", "files=60")
+    words = ("--preset", "web", "--files-seed", "5", "--sized-for", "1", "--set", "files=60")
     place.load(*words, "--set", "links=0.2", "--populate")
     directory = place.root / "etude-load-web-5"
     whole = there(directory)

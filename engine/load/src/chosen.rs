@@ -8,13 +8,14 @@ use crate::options::{Source, WorkloadAsked};
 pub(crate) struct Chosen {
     pub workload: Workload,
     pub set: FileSet,
+    /// Of the file set.
     pub seed: u64,
 }
 
 impl Chosen {
     /// # Errors
     /// There is none of that name (2), its file is wrong (3), or knobs contradict each other (2).
-    pub fn new(asked: &WorkloadAsked, seed: u64) -> Result<Chosen, Wrong> {
+    pub fn new(asked: &WorkloadAsked) -> Result<Chosen, Wrong> {
         let wrong = |why: String| usage("etude load", &why);
         let mut workload = match &asked.source {
             Source::Preset(name) => Workload::preset(name).ok_or_else(|| {
@@ -31,15 +32,15 @@ impl Chosen {
             workload.set(assignment).map_err(|why| wrong(format!("--set {why}")))?;
         }
         workload.check().map_err(wrong)?;
-        let set = FileSet::new(&workload, asked.sized_for, seed).map_err(wrong)?;
-        Ok(Chosen { workload, set, seed })
+        let set = FileSet::new(&workload, asked.sized_for, asked.files_seed).map_err(wrong)?;
+        Ok(Chosen { workload, set, seed: asked.files_seed })
     }
 
     pub fn name(&self) -> String {
         self.workload.name().to_owned()
     }
 
-    pub fn stream(&self) -> Stream {
-        Stream::new(&self.workload, &self.set, self.seed)
+    pub fn stream(&self, seed: u64) -> Stream {
+        Stream::new(&self.workload, &self.set, seed)
     }
 }

@@ -52,9 +52,9 @@ what is asked
       --workload FILE  the same of a file of knobs
       --set KNOB=VALUE another value of one knob; may be given several times
       --sized-for R    the file set is that of this rate (default: --rate, or --clients as a rate)
+      --files-seed N   of the file set (default 0), which stays: the next run puts it right and uses it again
       --show           print the knobs, each with its source, and offer nothing
       --populate       make the file set, and offer nothing
-      --keep           leave the file set behind, which is the default: the next run puts it right and uses it
       --roll FILE      with --directory: the recorded calls of a program (docs/replay.md), at --rate calls per second
       --multiple M     with --roll, in place of --rate: M times as fast as it was recorded
 
@@ -63,7 +63,7 @@ how
       --arrivals WAY   poisson (default) or constant
       --think S        with --clients: for so long on average (default 0)
       --think-law LAW  exponential (default) or constant
-      --seed N         of all that is drawn (default 0)
+      --seed N         of instants and operations (default 0)
       --wait WAY       for the instant of the next request: sleep (default), hybrid (asleep until shortly before) or spin
       --window S       length of a window, s (default 1)
       --warm-up S      so long before the first window the same load is offered, and counts nowhere (default 0)
@@ -115,7 +115,7 @@ fn load(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong> {
         Asked::Offer(Offer { aim, plan }) => match aim {
             Aim::Http(url) => offer_http(&url, &plan),
             Aim::Nfs(asked, workload) => offer_nfs(&asked, &workload, &plan),
-            Aim::Files(asked, workload) => files::offer(&asked, &Chosen::new(&workload, plan.seed)?, &plan),
+            Aim::Files(asked, workload) => files::offer(&asked, &Chosen::new(&workload)?, &plan),
             Aim::Roll(asked) => roll::offer(&asked, &plan, &signals()?),
         },
     }
@@ -165,8 +165,8 @@ pub(crate) fn told(
 }
 
 fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan) -> Result<(), Wrong> {
-    let chosen = Chosen::new(workload, plan.seed)?;
-    let stream = chosen.stream();
+    let chosen = Chosen::new(workload)?;
+    let stream = chosen.stream(plan.seed);
     let about = About { target: "nfs", workload: Some(chosen.name()), roll: None };
     let prepared = prepare_nfs(asked, chosen, plan.timeout_ns)?;
     offer(plan, about, signals()?, NfsTarget::new(prepared, stream))
@@ -188,12 +188,12 @@ fn prepare_nfs(asked: &NfsAsked, chosen: Chosen, timeout_ns: u64) -> Result<Prep
 }
 
 fn show(asked: &WorkloadAsked) -> Result<(), Wrong> {
-    print!("{}", Chosen::new(asked, 0)?.workload.show());
+    print!("{}", Chosen::new(asked)?.workload.show());
     Ok(())
 }
 
 fn populate(asked: &Populate) -> Result<(), Wrong> {
-    let chosen = Chosen::new(&asked.workload, asked.seed)?;
+    let chosen = Chosen::new(&asked.workload)?;
     match &asked.place {
         Place::Nfs(place) => prepare_nfs(place, chosen, 10 * SECOND).map(drop),
         Place::Files(place) => files::populate_only(place, &chosen),

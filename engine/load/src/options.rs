@@ -44,7 +44,6 @@ pub(crate) enum Aim {
 pub(crate) struct Populate {
     pub place: Place,
     pub workload: WorkloadAsked,
-    pub seed: u64,
 }
 
 /// Of a file set.
@@ -80,6 +79,8 @@ pub(crate) struct WorkloadAsked {
     pub set: Vec<String>,
     /// The load, in requests per second, with which the file set grows.
     pub sized_for: f64,
+    /// Of the file set alone: runs of other seeds have the same files.
+    pub files_seed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +103,7 @@ struct Words {
     workload: Option<PathBuf>,
     set: Vec<String>,
     sized_for: Option<f64>,
+    files_seed: Option<u64>,
     roll: Option<PathBuf>,
     multiple: Option<f64>,
     way: Option<Way>,
@@ -109,7 +111,6 @@ struct Words {
     wait: Option<Wait>,
     show: bool,
     populate: bool,
-    keep: bool,
     seconds: Option<u64>,
     process: Option<Process>,
     seed: u64,
@@ -155,6 +156,7 @@ impl Words {
             "workload" => self.workload = Some(path(name, parser)?),
             "set" => self.set.push(assignment(name, parser)?),
             "sized-for" => self.sized_for = a_rate(name, parser)?,
+            "files-seed" => self.files_seed = Some(read(name, parser, "a whole number")?),
             "roll" => self.roll = Some(path(name, parser)?),
             "multiple" => {
                 let good = |multiple| multiple > 0.0 && multiple <= 1e6;
@@ -164,7 +166,6 @@ impl Words {
             "connections" => self.connections = Some(whole(name, parser, 1, 1024)?),
             "show" => self.show = true,
             "populate" => self.populate = true,
-            "keep" => self.keep = true,
             _ => return Ok(false),
         }
         Ok(true)
@@ -200,13 +201,12 @@ impl Words {
 
     fn meaning(mut self) -> Result<Asked, String> {
         self.check()?;
-        let seed = self.seed;
         if self.show {
             return Ok(Asked::Show(self.workload()?));
         }
         if self.populate {
             let workload = self.workload()?;
-            return Ok(Asked::Populate(Populate { place: self.place()?, workload, seed }));
+            return Ok(Asked::Populate(Populate { place: self.place()?, workload }));
         }
         if self.url.is_none() && self.directory.is_none() && self.nfs.is_none() {
             return Err("no target: name one of --url, --directory and --nfs".to_owned());
@@ -237,7 +237,7 @@ impl Words {
         let (http, files, nfs) = (self.url.is_some(), self.directory.is_some(), self.nfs.is_some());
         let knobs = self.preset.is_some() || self.workload.is_some();
         let (roll, clients, way) = (self.roll.is_some(), self.clients.is_some(), self.way.is_some());
-        let about_files = knobs || self.populate || self.keep || self.sized_for.is_some();
+        let about_files = knobs || self.populate || self.sized_for.is_some();
         for (both, first, second) in [
             (http && files, "--url", "--directory"),
             (http && nfs, "--url", "--nfs"),
@@ -255,8 +255,8 @@ impl Words {
             (roll && self.timeout_ns.is_some(), "--roll", "--timeout"),
             (roll && nfs, "--roll", "--nfs"),
             (roll && http, "--roll", "--url"),
-            (roll && about_files, "--roll", "--preset, --workload, --sized-for, --populate and --keep"),
-            (http && about_files, "--url", "--preset, --workload, --sized-for, --populate and --keep"),
+            (roll && about_files, "--roll", "--preset, --workload, --sized-for and --populate"),
+            (http && about_files, "--url", "--preset, --workload, --sized-for and --populate"),
             (self.show && self.populate, "--show", "--populate"),
         ] {
             if both {
@@ -270,10 +270,10 @@ impl Words {
             (self.connections.is_some() && !nfs, "--connections", "--nfs"),
             (!self.set.is_empty() && !knobs, "--set", "--preset or --workload"),
             (self.sized_for.is_some() && !knobs, "--sized-for", "--preset or --workload"),
+            (self.files_seed.is_some() && !knobs, "--files-seed", "--preset or --workload"),
             (self.show && !knobs, "--show", "--preset or --workload"),
             (knobs && !self.show && !files && !nfs, "--preset or --workload", "--directory or --nfs"),
             (self.populate && !files && !nfs, "--populate", "--directory or --nfs"),
-            (self.keep && !files && !nfs, "--keep", "--directory or --nfs"),
             (roll && !files, "--roll", "--directory"),
             (self.multiple.is_some() && !roll, "--multiple", "--roll"),
             (nfs && !knobs, "--nfs", "--preset or --workload"),
@@ -328,7 +328,12 @@ impl Words {
                 return Err("--rate is missing, or --sized-for: the file set grows with the load".to_owned());
             }
         };
-        Ok(WorkloadAsked { source, set: std::mem::take(&mut self.set), sized_for })
+        Ok(WorkloadAsked {
+            source,
+            set: std::mem::take(&mut self.set),
+            sized_for,
+            files_seed: self.files_seed.unwrap_or(0),
+        })
     }
 
     fn place(&mut self) -> Result<Place, String> {

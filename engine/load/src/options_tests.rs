@@ -49,7 +49,7 @@ fn what_contradicts_itself_is_told_with_both_names() {
         ("--url http://a/ --clients 3 --think-law constant", "--think-law needs --think"),
         (
             "--url http://a/ --preset web",
-            "--url and --preset, --workload, --sized-for, --populate and --keep exclude",
+            "--url and --preset, --workload, --sized-for and --populate exclude",
         ),
         ("--url http://a/ --set a=b", "--set needs --preset or --workload"),
         ("--url http://a/ --way calls", "--way needs --directory"),
@@ -67,7 +67,7 @@ fn what_contradicts_itself_is_told_with_both_names() {
         ("--show --populate --preset web --directory d", "--show and --populate exclude"),
         ("--populate --preset web", "needs --directory or --nfs"),
         ("--populate --preset web --directory d", "--rate is missing, or --sized-for"),
-        ("--keep --url http://a/", "--keep exclude each other"),
+        ("--files-seed 3 --url http://a/", "--files-seed needs --preset or --workload"),
     ] {
         let line = asked(words).map(|_| ()).unwrap_err();
         assert!(line.contains(part) && !line.contains('\n'), "{words}: {line}");
@@ -93,7 +93,7 @@ fn what_is_asked_becomes_plain_data() {
         (workload.source, workload.set.len(), workload.sized_for),
         (Source::Preset("web".into()), 2, 50.0)
     );
-    let words = "--directory d --workload f --way io_uring --clients 4 --seconds 2 --keep";
+    let words = "--directory d --workload f --way io_uring --clients 4 --seconds 2 --seed 1";
     let Ok(Asked::Offer(Offer { aim: Aim::Files(files, workload), .. })) = asked(words) else {
         panic!("another meaning");
     };
@@ -104,8 +104,11 @@ fn what_is_asked_becomes_plain_data() {
     let words = "--directory d --roll r --rate 3 --seconds 1";
     assert!(matches!(asked(words), Ok(Asked::Offer(Offer { aim: Aim::Roll(_), .. }))));
     assert!(matches!(asked("--show --preset web"), Ok(Asked::Show(_))));
-    let words = "--populate --directory d --preset mail --sized-for 200 --seed 3";
-    assert!(matches!(asked(words), Ok(Asked::Populate(Populate { seed: 3, place: Place::Files(_), .. }))));
+    let words = "--populate --directory d --preset mail --sized-for 200 --files-seed 3";
+    let Ok(Asked::Populate(Populate { place: Place::Files(_), workload })) = asked(words) else {
+        panic!("another meaning");
+    };
+    assert_eq!(workload.files_seed, 3);
     assert!(matches!(asked("--rate 3 --help"), Ok(Asked::Help)));
 }
 
@@ -144,7 +147,7 @@ const WORDS: [&str; 30] = [
     "spin",
     "--show",
     "--populate",
-    "--keep",
+    "--files-seed",
     "--sized-for",
     "--outstanding",
     "--timeout",

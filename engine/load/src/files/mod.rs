@@ -47,7 +47,7 @@ const OTHERS: usize = 64;
 /// Puts the file set right and offers the load.
 pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan) -> Result<(), Wrong> {
     let place = ready(asked, chosen, plan)?;
-    let stream = chosen.stream();
+    let stream = chosen.stream(plan.seed);
     let about = About { target: "files", workload: Some(chosen.name()), roll: None };
     let signals = signals()?;
     if asked.way == Way::IoUring {
@@ -71,7 +71,7 @@ fn root_of(asked: &FilesAsked, chosen: &Chosen) -> PathBuf {
 
 fn ready(asked: &FilesAsked, chosen: &Chosen, plan: &Plan) -> Result<Place, Wrong> {
     let root = root_of(asked, chosen);
-    let data = Data::new(plan.seed);
+    let data = Data::new(chosen.seed);
     populate::populate(&root, &chosen.set, &data)?;
     let room = raise_open_files().saturating_sub(OTHERS + plan.outstanding);
     let opened = File::open(&root).map_err(|error| (format!("{}: {error}", root.display()), 5))?;
