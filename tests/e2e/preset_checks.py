@@ -148,7 +148,7 @@ def popularity(load: Load) -> Iterator[Check]:
     """Which files are chosen, of those that never come or go: the others are not always there to be chosen."""
     staying = steady(load)
     left_out = 1 - len(staying) / slots(load)
-    # Of random reads each is a choice: that one goes on where another ended is chance, the likelier the smaller its file.
+    # Of random reads each is a choice. That one goes on where another ended is chance, and likelier in small files.
     in_runs = load.knobs.number("read_sequential") > 0
     by_kind = {
         "lookups and checks": chosen(load.drawn.of(*CHOOSING), staying),

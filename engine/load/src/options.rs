@@ -140,7 +140,7 @@ pub(crate) fn options(arguments: impl Iterator<Item = OsString>) -> Result<Asked
 }
 
 fn a_rate(name: &str, parser: &mut Parser) -> Result<Option<f64>, String> {
-    let good = |rate| rate > 0.0 && rate <= 1e6;
+    let good = |rate| rate > 0.0 && rate <= 1e8;
     number(name, parser, "requests per second, above 0", good).map(Some)
 }
 
