@@ -19,8 +19,8 @@ from collections.abc import Callable
 from barrier import barrier
 from io_lab import io_lab
 from launching import launching, reported
-from load_nfs import load_nfs
 from load_files import load_files
+from load_nfs import load_nfs
 from load_stalls import load_stalls
 from opening import opening
 from reading import reading, reading_large, small

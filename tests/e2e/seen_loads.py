@@ -162,7 +162,13 @@ def over_nfs(
 
 
 def over_directory(
-    directory: Path, preset: str, operations: int, asked: Arrivals, *, seed: int = 1, options: Sequence[str] = ()
+    directory: Path,
+    preset: str,
+    operations: int,
+    asked: Arrivals,
+    *,
+    seed: int = 1,
+    options: Sequence[str] = (),
 ) -> tuple[Load, Mapping[str, Any]]:
     """Offer a preset's load on a directory, recorded, and read the trace; the load as it was seen, and the summary.
 
