@@ -26,8 +26,8 @@ class Made:
         self.calls.append(Call(len(self.calls), thread, name, below + path, words, result))
         return self
 
-    def root(self) -> Made:
-        return self.add("openat", ROOT, AT_FDCWD, 0, os.O_RDONLY, result=DESCRIPTOR, below="")
+    def root(self, descriptor: int = DESCRIPTOR) -> Made:
+        return self.add("openat", ROOT, AT_FDCWD, 0, os.O_RDONLY, result=descriptor, below="")
 
     def seen(self, *, commits: bool = True, **sizes: int) -> list[Operation]:
         seen = follow(self.calls, ROOT, sizes, commits=commits)
@@ -148,3 +148,15 @@ def test_a_file_that_cannot_be_opened_is_a_failure() -> None:
     made = Made().root().add("openat", "f", DESCRIPTOR, 0, os.O_RDWR, result=-2)
     made.add("openat", "g", DESCRIPTOR, 0, os.O_RDWR, result=9)
     assert made.seen() == [Operation(1, "open", "f", status=1)]
+
+
+def test_names_below_the_descriptor_of_the_load_are_operations() -> None:
+    made = Made().root(7).root().add("newfstatat", "f", DESCRIPTOR).add("getdents64", "d", 8, result=24)
+    made.add("newfstatat", "d/g", 7)
+    assert [each.kind for each in made.seen()] == ["getattr", "readdir", "getattr"]
+
+
+def test_what_failed_and_what_lies_within_changes_no_length() -> None:
+    made = Made().root().add("unlinkat", "f", DESCRIPTOR, result=-2).add("ftruncate", "f", 9, 5, result=-5)
+    made.add("pwrite64", "f", 9, 0, 10, 0, result=10).add("pread64", "f", 9, 0, 10, 0, result=10)
+    assert [each.before for each in made.seen(f=60)] == [60, 60, 60, 60]
