@@ -1,8 +1,9 @@
 """Each preset of `etude load`, as a server of NFS saw it, beside what the preset says: the table of docs/load-seen.md.
 
-python bench/load_seen.py [--operations N] [--rate R] [PRESET …]
+python bench/load_seen.py [--directory] [--operations N] [--rate R] [PRESET …]
 
-Needs root, and the Debian packages nfs-ganesha, nfs-ganesha-vfs, rpcbind and iproute2. Some 600 MB of a disk.
+With --directory the load is on a directory, by one thread, and is seen by `etude record`. Else it needs root, and the
+Debian packages nfs-ganesha, nfs-ganesha-vfs, rpcbind and iproute2. Some 600 MB of a disk.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rows import ROOT, measured_where
@@ -18,10 +21,12 @@ from rows import ROOT, measured_where
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 from distributions import Check
-from preset_checks import Arrivals, arrivals, checks
+from preset_checks import Arrivals, Load, arrivals, checks
 from published import PUBLISHED
-from seen_loads import over_nfs, server
+from seen_loads import over_directory, over_nfs, server
 
+Offer = Callable[[str, int, Arrivals], Load]
+"""Offers so many operations of a preset, and says what was seen."""
 HEADING = "| preset | check | seen | expected | statistic | p | holds |\n| --- | --- | --- | --- | --- | --- | --- |"
 
 
@@ -32,34 +37,52 @@ def main() -> None:
     )
     parser.add_argument("--operations", type=int, default=1_000_000, help="of each preset (default 1000000)")
     parser.add_argument("--rate", type=float, default=2000.0, help="requests/s (default 2000)")
-    parser.add_argument("--place", type=Path, default=Path("/var/tmp"), help="where the server's files are")
+    parser.add_argument("--directory", action="store_true", help="on a directory, and not on a server of NFS")
+    parser.add_argument("--place", type=Path, default=Path("/var/tmp"), help="where the files are")
     parser.add_argument("presets", nargs="*", metavar="PRESET")
     options = parser.parse_args()
     unknown = set(options.presets) - set(PUBLISHED)
     if unknown:
         parser.error(f"no preset {', '.join(sorted(unknown))}; there are {', '.join(PUBLISHED)}")
-    conditions = (
-        f"{options.operations:,} operations of each at {options.rate:g}/s; one connection, ganesha on a disk"
-    )
-    print(*measured_where(conditions, ["etude-engine load --nfs"]), "", HEADING, sep="\n", flush=True)
-    failed = False
-    with (
-        tempfile.TemporaryDirectory(prefix="etude-seen-", dir=options.place) as place,
-        server(Path(place), f"seen{os.getpid()}", "10.79.22") as nfs,
-    ):
-        for preset in options.presets or list(PUBLISHED):
-            found = over_nfs(nfs, preset, options.operations, Arrivals(options.rate, shape=False))
-            for check in checks(found.load):
-                failed |= not check.holds
-                print(line(preset, check), flush=True)
-        for poisson in (True, False):
-            # Slow enough that the proxy's own delays are a small part of a gap.
-            asked = Arrivals(200.0, poisson, moved=0.02, late=0.1, allowance=0.2)
-            found = over_nfs(nfs, "web", options.operations // 50, asked)
-            for check in arrivals(found.load.seen.at_ns, asked):
-                failed |= not check.holds
-                print(line("poisson" if poisson else "constant", check), flush=True)
-    sys.exit(failed)
+    seen_at = "by one thread on a directory" if options.directory else "one connection, ganesha on a disk"
+    conditions = f"{options.operations:,} operations of each at {options.rate:g}/s; {seen_at}"
+    by = "etude-engine load --directory" if options.directory else "etude-engine load --nfs"
+    print(*measured_where(conditions, [by]), "", HEADING, sep="\n", flush=True)
+    with tempfile.TemporaryDirectory(prefix="etude-seen-", dir=options.place) as place:
+        target = on_directory if options.directory else on_server
+        with target(Path(place)) as offer:
+            done = list(shown(offer, options.presets or list(PUBLISHED), options.operations, options.rate))
+    sys.exit(not all(check.holds for check in done))
+
+
+def shown(offer: Offer, presets: list[str], operations: int, asked: float) -> Iterator[Check]:
+    """Each check, when its row is printed."""
+    for preset in presets:
+        load = offer(preset, operations, Arrivals(asked, shape=False))
+        for check in checks(load):
+            print(line(preset, check), flush=True)
+            yield check
+    for poisson in (True, False):
+        # Slow enough that what lies between (a proxy, wake-ups) is a small part of a gap.
+        slow = Arrivals(200.0, poisson, moved=0.02, late=0.1, allowance=0.2)
+        seen = offer("web", operations // 50, slow).seen
+        for check in arrivals(seen.at_ns, slow):
+            print(line("poisson" if poisson else "constant", check), flush=True)
+            yield check
+
+
+@contextmanager
+def on_server(place: Path) -> Iterator[Offer]:
+    """A server of NFS that runs meanwhile."""
+    with server(place, f"seen{os.getpid()}", "10.79.22") as nfs:
+        yield lambda preset, operations, asked: over_nfs(nfs, preset, operations, asked).load
+
+
+@contextmanager
+def on_directory(place: Path) -> Iterator[Offer]:
+    """One thread makes all calls, so that they come in the order in which they were drawn."""
+    one = ("--outstanding", "1")
+    yield lambda preset, operations, asked: over_directory(place, preset, operations, asked, options=one)[0]
 
 
 def line(preset: str, check: Check) -> str:

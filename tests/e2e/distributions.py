@@ -107,16 +107,25 @@ def fixed(name: str, values: Counts, allowed: Mapping[int, float]) -> Check:
 # --- popularity --------------------------------------------------------------------------------------
 
 
-def zipf_exponent(ordered: Counts) -> float:
-    """The exponent that makes counts by rank (all ranks, also those never seen) likeliest."""
-    ranks = np.log(np.arange(1, len(ordered) + 1))
-    total, mean = ordered.sum(), float((ordered * ranks).sum() / ordered.sum())
+FAMOUS = 50
+"""Ranks that are not judged where things are left out: if the first of them all is, every rank is off by one, which
+moves the exponent by tenths; if one of the fiftieth's neighbours is, by hardly anything."""
+
+
+def zipf_exponent(ordered: Counts, first: int = 1) -> float:
+    """The exponent that makes counts by rank, of ranks from `first` on, likeliest (also of those never seen)."""
+    ordered = ordered[first - 1 :]
+    ranks = np.log(np.arange(first, first + len(ordered)))
+    total = ordered.sum()
+    if total == 0:
+        return 0.0
+    mean = float((ordered * ranks).sum() / total)
 
     def slope(exponent: float) -> float:
         weights = np.exp(-exponent * ranks)
         return float((weights * ranks).sum() / weights.sum()) - mean
 
-    if total == 0 or slope(0.0) <= 0:
+    if slope(0.0) <= 0:
         return 0.0
     return float(optimize.brentq(slope, 0.0, 12.0, xtol=1e-7)) if slope(12.0) < 0 else 12.0
 
@@ -126,22 +135,25 @@ def zipf(
 ) -> Check:
     """Zipf's exponent by maximum likelihood, where ranks are not known but by how often each was seen.
 
-    `counts` is of all that were looked at, zeros too; of `of` things in all, where some could not be. Ranks by count
-    flatter the exponent (the luckiest of the tail come first), and what is left out leaves gaps; so the same is done
-    to `rounds` draws under the exponent that is expected, with as many left out by chance, and the observed one is
-    compared with those, by Student's law of a new draw from the same. The interval is that of 95 %, put right by the
-    same.
+    `counts` is of all that were looked at, zeros too; of `of` things in all, where some could not be: then the first
+    ranks are passed over. Ranks by count flatter the exponent (the luckiest of the tail come first), and what is left
+    out leaves gaps; so the same is done to `rounds` draws under the exponent that is expected, with as many left out by
+    chance, and the observed one is compared with those, by Student's law of a new draw from the same. The interval is
+    that of 95 %, put right by the same.
     """
     generator = np.random.default_rng(seed)
     total = int(counts.sum())
     if total < 100:
         return Check(name, f"{total} choices", f"α = {exponent:g}", "too few to judge", 0.0)
     made = np.empty(rounds)
+    first = FAMOUS + 1 if (of or 0) > len(counts) > 2 * FAMOUS else 1
     for each in range(rounds):
         ranks = generator.choice(of or len(counts), len(counts), replace=False) + 1.0
         weights = ranks**-exponent
-        made[each] = zipf_exponent(np.sort(generator.multinomial(total, weights / weights.sum()))[::-1])
-    found = zipf_exponent(np.sort(counts)[::-1])
+        made[each] = zipf_exponent(
+            np.sort(generator.multinomial(total, weights / weights.sum()))[::-1], first
+        )
+    found = zipf_exponent(np.sort(counts)[::-1], first)
     off, deviation = found - float(made.mean()), float(made.std(ddof=1))
     t = off / (deviation * math.sqrt(1 + 1 / rounds))
     half = float(stats.t.ppf(0.975, rounds - 1)) * deviation

@@ -31,6 +31,17 @@ from seen import Seen
 CHOOSING = ("lookup", "getattr", "access")
 """Operations each of which is on a file chosen for it alone."""
 COMING_AND_GOING = ("create", "remove", "rename")
+OF_ORDER = frozenset(
+    {
+        "reads of another size",
+        "reads that are in no run",
+        "writes that append nothing",
+        "commits of nothing",
+        "batches that are not whole",
+        "log writes out of place",
+    }
+)
+"""Checks that ask for the order in which requests were drawn: for a target at which none overtakes another."""
 PER_WINDOW = 50
 """Arrivals in a window of which the counts are looked at."""
 

@@ -1,4 +1,5 @@
-"""Loads on a server of NFS with nfs_proxy.py before it: what the server was asked, and what it had on its disk."""
+"""Loads, with what their targets were asked, and what those had on their disks: on a server of NFS, with nfs_proxy.py
+before it, and on a directory, recorded by `etude record`."""
 
 from __future__ import annotations
 
@@ -12,11 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from files_seen import read_load
 from knobs import Knobs, read_knobs
 from nfs_seen import Tape, read_tape
 from preset_checks import Arrivals, Load
 from published import PUBLISHED
+from real import ETUDE
 
+from etude.iotrace.read import read_trace
 from etude.program import engine_path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,3 +159,38 @@ def over_nfs(
     mine = {path: size for path, size in found.items() if f"etude-load-{preset}-" in path}
     load = Load(seen, mine, shown(words), PUBLISHED[preset], asked)
     return Seen(load, read, summary)
+
+
+def over_directory(
+    directory: Path,
+    preset: str,
+    operations: int,
+    asked: Arrivals,
+    *,
+    seed: int = 1,
+    options: Sequence[str] = (),
+) -> tuple[Load, Mapping[str, Any]]:
+    """Offer a preset's load on a directory, recorded, and read the trace; the load as it was seen, and the summary.
+
+    Files are made before. How the recorded run finds them right is left out by what it opens, not by any count.
+    """
+    words = ["--preset", preset, *options]
+    sized = ["--sized-for", f"{SIZED_FOR[preset]:g}", "--seed", str(seed)]
+    offer = [engine_path(), "load", *words, *sized, "--directory", str(directory)]
+    subprocess.run([*offer, "--rate", "1", "--seconds", "1", "--populate"], check=True, timeout=1800.0)
+    (root,) = directory.resolve().glob(f"etude-load-{preset}-*")
+    found = population(root)
+    seconds = operations / asked.rate
+    more = ["--rate", f"{asked.rate:g}", "--seconds", f"{seconds:g}", "--window", "5"]
+    more += ["--arrivals", "poisson" if asked.poisson else "constant"]
+    place = directory / f"{preset}.trace"
+    command = [ETUDE, "record", "-q", "--no-snapshot", "-o", str(place), "--", *offer, *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600.0 + 3 * seconds, check=False)
+    if done.returncode:
+        raise Failed(f"exit status {done.returncode}: {done.stderr.strip()}")
+    knobs = shown(words)
+    commits = "commit" in knobs.mix or bool(knobs["commit_at_end"]) or knobs.number("log_files") > 0
+    seen = read_load(read_trace(place), str(root), found, commits=commits)
+    place.unlink()
+    summary = json.loads(done.stdout.splitlines()[-1])["summary"]
+    return Load(seen, found, knobs, PUBLISHED[preset], asked), summary
