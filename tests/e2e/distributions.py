@@ -107,9 +107,9 @@ def fixed(name: str, values: Counts, allowed: Mapping[int, float]) -> Check:
 # --- popularity --------------------------------------------------------------------------------------
 
 
-FAMOUS = 50
+FAMOUS = 20
 """Ranks that are not judged where things are left out: if the first of them all is, every rank is off by one, which
-moves the exponent by tenths; if one of the fiftieth's neighbours is, by hardly anything."""
+moves the exponent by tenths; if one of the twentieth's neighbours is, by little. More would leave too few choices."""
 
 
 def zipf_exponent(ordered: Counts, first: int = 1) -> float:

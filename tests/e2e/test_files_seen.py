@@ -152,8 +152,8 @@ def test_a_file_that_cannot_be_opened_is_a_failure() -> None:
 
 def test_names_below_the_descriptor_of_the_load_are_operations() -> None:
     made = Made().root(7).root().add("newfstatat", "f", DESCRIPTOR).add("getdents64", "d", 8, result=24)
-    made.add("newfstatat", "d/g", 7)
-    assert [each.kind for each in made.seen()] == ["getattr", "readdir", "getattr"]
+    made.add("newfstatat", "d/g", 7).add("getdents64", "e", 7, result=24).add("newfstatat", "e/g", 7)
+    assert [each.kind for each in made.seen()] == ["getattr", "readdir", "getattr", "readdirplus"]
 
 
 def test_what_failed_and_what_lies_within_changes_no_length() -> None:
