@@ -4,9 +4,9 @@
 # nfs-peak.sh load PLACE IOPS PRESET RATE SECONDS WARMUP SEED: the files of that preset, and then its load.
 # nfs-peak.sh stop PLACE: all of it is ended and removed; nothing to stop is no failure.
 #
-# The disk is an ext4 on a loop device. The server is in a cgroup of its own, which is held to IOPS reads and IOPS writes
-# a second on that device and to MEMORY bytes of memory, page cache and all: what it has read it forgets soon, so that
-# reads reach the disk. The limit on I/O holds while a load is offered, not while its files are made.
+# The disk is an ext4 on a loop device. The server is in a cgroup of its own, which is held to IOPS reads and IOPS
+# writes a second on that device and to MEMORY bytes of memory, page cache and all: what it has read it forgets soon,
+# so that reads reach the disk. The limit on I/O holds while a load is offered, not while its files are made.
 # NFSDAEMON, NFSNAME and NFSNET are those of nfs-server.sh. NFSPEAKSIZE is how large the disk is.
 set -u
 # shellcheck source=examples/lib/commonsettings
@@ -66,14 +66,14 @@ make_cgroups() {
     if [[ -d /sys/fs/cgroup/blkio && -d /sys/fs/cgroup/memory ]]; then
         for controller in $CONTROLLERS; do
             cgroup=/sys/fs/cgroup/$controller/etude-nfs-peak-$NFSNAME
-            mkdir "$cgroup" || ap_fail "$cgroup cannot be made: is another nfs-peak.sh running? Set NFSNAME for this one"
+            mkdir "$cgroup" || ap_fail "$cgroup cannot be made: does another nfs-peak.sh run? Set NFSNAME for this one"
             echo "$cgroup" >>"$place/cgroups"
         done
         limit "$cgroup/memory.limit_in_bytes" "$1"
     elif grep -qw io /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
         cgroup=/sys/fs/cgroup/etude-nfs-peak-$NFSNAME
         limit /sys/fs/cgroup/cgroup.subtree_control '+io +memory'
-        mkdir "$cgroup" || ap_fail "$cgroup cannot be made: is another nfs-peak.sh running? Set NFSNAME for this one"
+        mkdir "$cgroup" || ap_fail "$cgroup cannot be made: does another nfs-peak.sh run? Set NFSNAME for this one"
         echo "$cgroup" >"$place/cgroups"
         limit "$cgroup/memory.max" "$1"
     else
@@ -132,7 +132,8 @@ forget() {
         if [[ -e $cgroup/memory.force_empty ]]; then echo 0 >"$cgroup/memory.force_empty" 2>/dev/null; fi
         if [[ -e $cgroup/memory.reclaim ]]; then echo 1G >"$cgroup/memory.reclaim" 2>/dev/null; fi
     done <"$place/cgroups"
-    echo 2 >/proc/sys/vm/drop_caches 2>/dev/null || ap_say 'caches cannot be dropped here: names and attributes stay in memory'
+    echo 2 >/proc/sys/vm/drop_caches 2>/dev/null ||
+        ap_say 'caches cannot be dropped here: names and attributes stay in memory'
 }
 
 do_stop() {

@@ -1,6 +1,6 @@
 """What servers and file systems are asked by `etude load`: seen there, and compared with what its presets say.
 
-ETUDE_LOAD_OPERATIONS: how many operations of each (20,000; a documented run has 1,000,000: bench/load_seen.py).
+ETUDE_LOAD_OPERATIONS: how many operations of each (10,000; a documented run has 1,000,000: bench/load_seen.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from published import PUBLISHED
 from recordings import small_disk
 from seen_loads import Server, over_directory, over_nfs, server
 
-OPERATIONS = int(os.environ.get("ETUDE_LOAD_OPERATIONS", "20000"))
+OPERATIONS = int(os.environ.get("ETUDE_LOAD_OPERATIONS", "10000"))
 RATE = 2000.0
 SELDOM = 100.0
 """Requests/s: so few that also a busy machine is late by little of a gap."""
