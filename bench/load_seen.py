@@ -48,6 +48,7 @@ def main() -> None:
     seen_at = "by one thread on a directory" if options.directory else "one connection, ganesha on a disk"
     conditions = f"{options.operations:,} operations of each at {options.rate:g}/s; {seen_at}"
     by = "etude-engine load --directory" if options.directory else "etude-engine load --nfs"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server is ended then, too
     print(*measured_where(conditions, [by]), "", HEADING, sep="\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="etude-seen-", dir=options.place) as place:
         target = on_directory if options.directory else on_server
