@@ -51,8 +51,8 @@ test-guest: guest ## all tests that use the test machine; some minutes
 nfs: $(SETUP_STAMP) ## NFS of versions 3 and 4, client and server CPU, by ganesha in namespaces (as root; docs/nfs.md)
 	$(BIN)/etude run examples/nfs/ganesha.ap
 
-nfs-peak: $(SETUP_STAMP) ## the peak rate of an NFS server: four workloads, then over its threads (as root; docs/nfs-peak.md); hours
-	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/nfs-peak/run.sh build/nfs-peak/$$(date -u +%Y%m%dT%H%M%S)
+nfs-peak: $(SETUP_STAMP) ## the peak rate of an NFS server: four workloads, then over its threads (as root; docs/nfs-peak.md); hours, NFS_PEAK=--brief a quarter of an hour
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/nfs-peak/run.sh $(NFS_PEAK) build/nfs-peak/$$(date -u +%Y%m%dT%H%M%S)
 
 nfs-guest: guest ## the same of the kernel's server and client, in the test machine; some minutes
 	$(BIN)/python tests/guest/run_example.py nfs/kernel.ap build/nfs-guest/$$(date -u +%Y%m%dT%H%M%S)

@@ -7,12 +7,14 @@
 # The disk is an ext4 on a loop device. The server is in a cgroup of its own, which is held to IOPS reads and IOPS
 # writes a second on that device and to MEMORY bytes of memory, page cache and all: what it has read it forgets soon,
 # so that reads reach the disk. The limit on I/O holds while a load is offered, not while its files are made.
-# NFSDAEMON, NFSNAME and NFSNET are those of nfs-server.sh. NFSPEAKSIZE is how large the disk is.
+# NFSDAEMON, NFSNAME and NFSNET are those of nfs-server.sh. NFSPEAKSIZE is how large the disk is. SPEC's presets have
+# 10 MB and more of files for each request/s: they grow no further than to those of NFSPEAKLOAD requests/s.
 set -u
 # shellcheck source=examples/lib/commonsettings
 . "${BASH_SOURCE[0]%/*}/commonsettings"
 PATH=$PATH:/usr/sbin:/sbin
 set_default NFSPEAKSIZE 8G
+set_default NFSPEAKLOAD 300
 set_default NFSNAME etude-peak
 set_default NFSNET 10.78.1
 set_default NFSVERSIONS 3
@@ -114,14 +116,19 @@ do_ready() {
 # Files first, at the disk's full speed; then all is written out and forgotten, and the disk is held.
 do_load() {
     (($# == 6)) || ap_fail 'expected nfs-peak.sh load PLACE IOPS PRESET RATE SECONDS WARMUP SEED'
-    local iops=$1 preset=$2 rate=$3 seconds=$4 warmup=$5 seed=$6 offer
+    local iops=$1 preset=$2 rate=$3 seconds=$4 warmup=$5 seed=$6 offer sized
     offer=("$SERVER" client 1 etude-engine load --nfs "nfs://$NFSNET.1/vfs?mountport=20048" --preset "$preset")
+    sized=$rate
+    if [[ $preset == *sfs* ]]; then
+        sized=$(awk -v rate="$rate" -v most="$NFSPEAKLOAD" 'BEGIN { print rate < most ? rate : most }')
+    fi
+    offer+=(--sized-for "$sized")
     hold 0
-    "${offer[@]}" --sized-for "$rate" --populate >&2 || exit
+    "${offer[@]}" --populate >&2 || exit
     sync -f "$place/disk"
     forget
     hold "$iops"
-    exec "${offer[@]}" --sized-for "$rate" --rate "$rate" --seconds "$seconds" --warm-up "$warmup" --window 1 \
+    exec "${offer[@]}" --rate "$rate" --seconds "$seconds" --warm-up "$warmup" --window 1 \
         --seed "$seed" --outstanding 1000 --drain 5
 }
 
