@@ -3,7 +3,7 @@
 # threads.
 #
 # Results and figures are in DIR; the same command goes on where it was ended. --brief: the surface alone, of three
-# numbers of threads and short trials, within half an hour. --quick: one short search, to see that it runs.
+# numbers of threads and short trials, in a quarter of an hour. --quick: one short search, to see that it runs.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 presets='specsfs97 web db_tp mail'
