@@ -23,7 +23,7 @@ from etude.program import engine_path
 from load_files import command_of
 from rows import measured_where
 
-MOST = 1_000_000
+MOST = 5_000_000
 PART = 0.8
 
 
