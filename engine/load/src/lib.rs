@@ -8,6 +8,7 @@
 mod argument;
 mod chosen;
 mod command;
+mod data;
 mod driver;
 mod files;
 mod http;

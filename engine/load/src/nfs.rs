@@ -3,7 +3,6 @@
 //! Read `populate.rs` for what is done before the load, `target.rs` for one request from its draw to its answer.
 
 mod asking;
-mod data;
 mod look;
 mod make;
 mod objects;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use etude_workload::{Kind, Object, Operation};
 
-use crate::files::data::{Data, MOST};
+use crate::data::{Data, MOST};
 use crate::files::errno;
 use crate::files::handles::{Handle, Handles};
 use crate::files::paths::Paths;

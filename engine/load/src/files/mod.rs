@@ -5,7 +5,6 @@
 
 mod call;
 mod calls;
-mod data;
 mod errno;
 mod handles;
 mod job;
@@ -27,9 +26,9 @@ use etude_workload::Kind;
 
 use crate::chosen::Chosen;
 use crate::command::{self, Wrong, machine, signals};
+use crate::data::Data;
 use crate::files::call::Place;
 use crate::files::calls::Calls;
-use crate::files::data::Data;
 use crate::files::handles::Handles;
 use crate::files::paths::Paths;
 use crate::files::ring::Ring;

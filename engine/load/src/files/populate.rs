@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use etude_workload::FileSet;
 
-use crate::files::data::{Data, MOST};
+use crate::data::{Data, MOST};
 use crate::files::space::{Need, Space};
+use crate::progress::Progress;
 
 /// A line for the user, and the exit status.
 type Wrong = (String, u8);
@@ -189,10 +190,10 @@ fn make(root: &Path, set: &FileSet, missing: &Missing, data: &Data) -> io::Resul
     }
     let mut files = missing.files.clone();
     files.sort_unstable();
-    let mut progress = Progress::new(files.len());
+    let mut progress = Progress::new();
     for (done, file) in files.iter().enumerate() {
         fill(&root.join(set.path_of_file(*file)), *file as u64, set.file(*file).bytes, data)?;
-        progress.at(done);
+        progress.tell(done, files.len());
     }
     for link in &missing.links {
         symlink(&set.link(*link).to, root.join(set.path_of_link(*link)))?;
@@ -213,33 +214,6 @@ fn fill(path: &Path, number: u64, bytes: u64, data: &Data) -> io::Result<()> {
         done += piece.len() as u64;
     }
     Ok(())
-}
-
-/// How far it is, on a terminal.
-struct Progress {
-    all: usize,
-    shown: bool,
-    tenth: usize,
-}
-
-impl Progress {
-    fn new(all: usize) -> Progress {
-        Progress { all, shown: io::stderr().is_terminal(), tenth: usize::MAX }
-    }
-
-    fn at(&mut self, done: usize) {
-        let tenth = done * 1000 / self.all.max(1);
-        if self.shown && tenth != self.tenth {
-            self.tenth = tenth;
-            eprint!("\r\x1b[Kfiles: {done} of {}", self.all);
-        }
-    }
-
-    fn end(&self) {
-        if self.shown {
-            eprint!("\r\x1b[K");
-        }
-    }
 }
 
 #[cfg(test)]

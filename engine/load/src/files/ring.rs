@@ -10,8 +10,8 @@ use etude_clock::{SECOND, monotonic_ns};
 use etude_workload::{Kind, Object, Operation, Stream};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
+use crate::data::MOST;
 use crate::files::call::{Caller, Place};
-use crate::files::data::MOST;
 use crate::files::errno;
 use crate::files::handles::Handle;
 use crate::files::job::{Job, claim};

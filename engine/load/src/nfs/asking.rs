@@ -3,7 +3,7 @@
 use etude_nfs::{Call, Failure, Handle, answers};
 use etude_workload::{Kind, Object, Operation};
 
-use crate::nfs::data::Data;
+use crate::data::Pieces;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
 
@@ -32,7 +32,7 @@ pub(crate) enum Asked {
 pub(crate) fn ask(
     pool: &mut Pool,
     objects: &Objects,
-    data: &mut Data,
+    data: &mut Pieces,
     limits: Limits,
     tag: u64,
     operation: &Operation,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use etude_nfs::{Call, Failure, Handle, answers};
 use etude_workload::Object;
 
-use crate::nfs::data::Data;
+use crate::data::Pieces;
 use crate::nfs::look::children;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
@@ -46,7 +46,7 @@ pub(crate) enum Job {
 pub(crate) struct Make<'a> {
     objects: &'a mut Objects,
     children: Vec<Vec<Object>>,
-    data: Data,
+    data: Pieces,
     most_write_bytes: usize,
     progress: &'a mut dyn FnMut(usize, usize),
     /// Files, directories and links that are as they should be, of all.
@@ -57,7 +57,7 @@ pub(crate) struct Make<'a> {
 impl<'a> Make<'a> {
     pub fn new(
         objects: &'a mut Objects,
-        data: Data,
+        data: Pieces,
         most_write_bytes: usize,
         progress: &'a mut dyn FnMut(usize, usize),
     ) -> Make<'a> {

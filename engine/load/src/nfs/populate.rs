@@ -6,8 +6,8 @@ use std::time::Duration;
 use etude_nfs::{Call, Client, Credentials, Export, Failure, Form, Handle, Info, Mounted, Space, answers};
 use etude_workload::{FileSet, Object};
 
+use crate::data::{MOST, Pieces};
 use crate::nfs::asking::Limits;
-use crate::nfs::data::{Data, MOST_BYTES};
 use crate::nfs::look::{Look, Surplus};
 use crate::nfs::make::Make;
 use crate::nfs::objects::Objects;
@@ -33,7 +33,7 @@ pub(crate) struct Settings {
 pub(crate) struct Prepared {
     pub objects: Objects,
     pub pool: Pool,
-    pub data: Data,
+    pub data: Pieces,
     pub limits: Limits,
     /// It is unmounted with this.
     pub mounted: Mounted,
@@ -75,10 +75,10 @@ pub(crate) fn prepare(
     let space = mounted.client.call(&Call::Fsstat { root: &root }, answers::space).map_err(failed)?;
     enough(&objects, &sizes, &space).map_err(says)?;
     let limits = most(&info);
-    let mut make = Make::new(&mut objects, Data::new(seed), limits.write as usize, progress);
+    let mut make = Make::new(&mut objects, Pieces::new(seed), limits.write as usize, progress);
     let first = make.first(&sizes);
     work(&mut pool, &mut make, first, *patience).map_err(says)?;
-    let data = Data::new(seed);
+    let data = Pieces::new(seed);
     Ok(Prepared { objects, pool, data, limits, mounted })
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn directory_name(workload: &str, seed: u64) -> String {
 
 /// As the server allows, and we have data for.
 fn most(info: &Info) -> Limits {
-    let most = |found: u32| if found == 0 { 8192 } else { found.min(MOST_BYTES as u32) };
+    let most = |found: u32| if found == 0 { 8192 } else { found.min(MOST as u32) };
     Limits { read: most(info.most_read_bytes), write: most(info.most_write_bytes) }
 }
 

@@ -7,8 +7,8 @@ use etude_clock::monotonic_ns;
 use etude_nfs::{Failure as Wrong, Handle, answers};
 use etude_workload::{Kind, Object, Operation, Stream};
 
+use crate::data::Pieces;
 use crate::nfs::asking::{Asked, Found, Limits, ask, find, read, renamed};
-use crate::nfs::data::Data;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
 use crate::nfs::populate::Prepared;
@@ -40,7 +40,7 @@ pub(crate) struct NfsTarget {
 /// All but the connections: an answer is taken while they are read.
 struct Work {
     objects: Objects,
-    data: Data,
+    data: Pieces,
     limits: Limits,
     turns: Turns,
     requests: HashMap<Ticket, Request>,

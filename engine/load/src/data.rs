@@ -26,6 +26,24 @@ impl Data {
     }
 }
 
+/// One piece after another.
+pub(crate) struct Pieces {
+    data: Data,
+    turn: u64,
+}
+
+impl Pieces {
+    pub fn new(seed: u64) -> Pieces {
+        Pieces { data: Data::new(seed), turn: 0 }
+    }
+
+    /// So many bytes, [`MOST`] at most.
+    pub fn next(&mut self, bytes: usize) -> &[u8] {
+        self.turn += 1;
+        self.data.piece(self.turn, bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +58,18 @@ mod tests {
             }
         }
         assert_eq!(data.piece(u64::MAX, 8 * MOST).len(), MOST);
+    }
+
+    #[test]
+    fn what_is_written_is_as_long_as_asked_and_no_copy() {
+        let mut pieces = Pieces::new(1);
+        let one = pieces.next(8192).to_vec();
+        assert_eq!((one.len(), pieces.next(usize::MAX).len()), (8192, MOST));
+        assert_ne!(one, pieces.next(8192));
+        let counts = one.iter().fold([0_u32; 256], |mut counts, byte| {
+            counts[usize::from(*byte)] += 1;
+            counts
+        });
+        assert!(counts.iter().all(|count| *count < 80), "bytes are not alike");
     }
 }
