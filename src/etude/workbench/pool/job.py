@@ -1,0 +1,70 @@
+"""A job and its end: plain data. A job is one measurement (a test, a cell, some blocks) with its nodes to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+How = Literal[
+    "done",
+    "failed",
+    "node-lost",
+    "preempted",
+    "out-of-time",
+    "cancelled",
+    "held",
+    "no-etude",
+    "no-space",
+    "other-architecture",
+]
+"""*done*: the command ended with 0. *failed*: with another status. *node-lost*: the node died, was drained or rebooted
+under it. *preempted*: the scheduler took its nodes away. *out-of-time*: its time limit. *cancelled*: by somebody else.
+*held*: it waits for a person (a hold, a limit, a request that no node can meet). The last three: the node cannot run
+it, and nothing was measured."""
+
+ELSEWHERE: frozenset[How] = frozenset(
+    ("node-lost", "preempted", "no-etude", "no-space", "other-architecture")
+)
+"""Ends that say nothing of the job: it is repeated, on other nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to run."""
+
+    name: str
+    """For whoever watches; one line."""
+    command: tuple[str, ...]
+    """Runs once, on the first node of the allocation, in the directory `directory`."""
+    place: Path
+    """A directory of its own, for all that the pool keeps of it: what it said, on which nodes it ran."""
+    directory: Path
+    """Where the command runs."""
+    nodes: int = 1
+    """Of one allocation, all of them exclusive."""
+    avoid: frozenset[str] = frozenset()
+    """Nodes that it shall not run on."""
+    only: str | None = None
+    """The node that it has to run on."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a job."""
+
+    id: str
+    """As `Pool.submit` gave it."""
+    how: How
+    code: int | None
+    """Exit status of the command; None where it has none."""
+    nodes: tuple[str, ...]
+    """Where it ran; empty where it never did. The first is the client's, where there are several."""
+    why: str
+    """One line: what happened, and what to do where somebody has to do something; empty of *done*."""
+    submitted_s: float
+    started_s: float | None
+    ended_s: float
+    """Seconds of the pool's clock."""
