@@ -59,7 +59,7 @@ def put(connection: Connection, content: Content, origin: Origin) -> Added:
         _write(connection, number, content)
         return Added(number, True)
     number = there["id"]
-    _refuse_other_commit(number, there, origin)
+    _refuse_other_commit(content.source, there, origin)
     _tag(connection, number, origin.tags)
     said = {name: value for name, value in _said(origin).items() if value is not None}
     same = there["content"] == content.digest
@@ -79,12 +79,12 @@ def forget(connection: Connection, number: int) -> None:
         raise InputError(f"there is no result {number}; etude store list names them")
 
 
-def _refuse_other_commit(number: int, there: Mapping[Any, Any], origin: Origin) -> None:
+def _refuse_other_commit(source: str, there: Mapping[Any, Any], origin: Origin) -> None:
     known = there["commit_id"]
     if known is not None and origin.commit is not None and known != origin.commit:
         raise InputError(
-            f"it is stored as result {number} of commit {known}, not {origin.commit}: "
-            f"if that is wrong, etude store forget {number} first"
+            f"{source}: is stored as result {there['id']} of commit {known}, not {origin.commit}: "
+            f"if that is wrong, etude store forget {there['id']} first"
         )
 
 
