@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from etude.errors import InputError, UsageError
 from etude.store.content import Content, Point
 from etude.store.entry import Added, Machine
-from etude.store.packed import clean, key, pack, runs, to_us
+from etude.store.packed import key, pack, runs, to_us
 from etude.store.schema import entry, machine, metric, result, tag, test
 
 _MOST_CHARACTERS = 200
@@ -34,9 +34,11 @@ class Origin:
 
     def __post_init__(self) -> None:
         for word in (self.commit, self.branch, *self.tags):
-            if word is not None and (not word.strip() or len(word) > _MOST_CHARACTERS or clean(word) != word):
+            if word is not None and (
+                not word.strip() or len(word) > _MOST_CHARACTERS or not word.isprintable()
+            ):
                 raise UsageError(
-                    f"{word[:40]!r}: a commit, branch or tag has 1 to {_MOST_CHARACTERS} characters"
+                    f"{word[:40]!r}: a commit, branch or tag is 1 to {_MOST_CHARACTERS} printable characters"
                 )
         if self.committed is not None and self.commit is None:
             raise UsageError("a time of a commit was given, but no commit: give both")
