@@ -86,6 +86,12 @@ def test_an_experiment_is_the_same_when_it_has_grown_or_was_moved(tmp_path: Path
     assert small.digest != grown.digest
 
 
+@pytest.mark.parametrize("verb", ["peak", "surface"])
+def test_loads_and_cells_are_named_with_their_experiment(tmp_path: Path, verb: str) -> None:
+    place = directory(tmp_path / "r", {"load=175": [1.0]}, verb=verb, name="nginx")
+    assert read_content(str(place)).points[0].test == "nginx: load=175"
+
+
 def test_sittings_round_a_restart_of_its_own_are_one(tmp_path: Path) -> None:
     sittings = [
         {"sitting": n, "boot_id": str(n), "host": "here", "start": "2026-01-01T00:00:00Z", "end": None}

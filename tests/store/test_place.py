@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from etude.errors import InputError, UsageError
+from etude.errors import InputError, MachineRefuses, UsageError
 from etude.store.place import engine_of, shown, url_of
 
 
@@ -47,3 +48,9 @@ def test_other_databases_are_refused(text: str) -> None:
 def test_a_directory_that_is_not_there_is_said() -> None:
     with pytest.raises(InputError, match="there is no directory"):
         engine_of(url_of("none/store.sqlite"))
+
+
+def test_a_missing_driver_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MachineRefuses, match=r"pip install 'etude\[postgresql\]'"):
+        engine_of(url_of("postgresql://host/lab"))

@@ -123,5 +123,6 @@ def _check(store: Store) -> int:
     for line in wrong:
         print(line)
     if not wrong:
-        print(f"{store.where}: {len(store.results())} results, nothing is wrong")
+        count = len(store.results())
+        print(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
     return 1 if wrong else 0
