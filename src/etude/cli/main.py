@@ -23,6 +23,8 @@ VERBS = {
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "peak": "the highest load that a server bears, with a stated confidence, at the least bench time: --rehearse",
     "surface": "a response over configurations: which cells to measure, what lies between, what limits: SPEC.toml",
+    "store add": "add results to the store, with the commit that they are of: --repository DIR",
+    "store": "results that live on, in SQLite or PostgreSQL: list | tests | forget | check",
     "boot-resume": "go on with scripts behind a restart of the machine: install | remove | status",
     "cool": "cool or warm the caches, and tell what of a data set is in memory",
     "quiet": "a quiet machine, put back exactly as it was: on | off | status",
