@@ -1,0 +1,193 @@
+"""Questions to the store: each is one or two of SQL, and rows made into what `entry` names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, func, select
+
+from etude.errors import InputError, UsageError
+from etude.store.entry import Entry, Machine, Result, Selector
+from etude.store.packed import clean, key, of_us, to_us, unpack, unrun
+from etude.store.schema import entry, machine, metric, result, tag, test
+
+_LEAST_OF_COMMIT = 4
+_PRIMARY = "elapsed"
+
+
+def history(connection: Connection, where: str, chosen: Selector) -> tuple[Entry, ...]:
+    """The entries of one test and metric. Raises InputError where there is none of that name."""
+    there = metrics(connection, chosen.test or "")
+    if not there:
+        raise InputError(f"{where}: has no test {chosen.test!r}; etude store tests names them")
+    wanted = chosen.metric or (_PRIMARY if _PRIMARY in there else there[0] if len(there) == 1 else None)
+    if wanted not in there:
+        what = "several metrics" if wanted is None else f"no metric {wanted!r}"
+        raise InputError(f"{where}: test {chosen.test!r} has {what}; name one of {', '.join(there[:10])}")
+    return entries(connection, Selector(**{**_given(chosen), "metric": wanted}))
+
+
+def _given(chosen: Selector) -> dict[str, Any]:
+    return {name: getattr(chosen, name) for name in Selector.__slots__}
+
+
+def entries(connection: Connection, chosen: Selector) -> tuple[Entry, ...]:
+    """What the selector means, ordered by commit time where all have one, else by when they were measured."""
+    conditions = list(_conditions(chosen))
+    rows = connection.execute(_joined(conditions)).all()
+    tags = _tags(connection, conditions)
+    known = dict(_machines(connection))
+    found = [
+        Entry(
+            row[0],
+            row[1],
+            row[2],
+            row[3],
+            row[4],
+            known[row[5]],
+            of_us(row[6]),
+            unpack(row[7]),
+            row[9],
+            None if row[10] is None else of_us(row[10]),
+            row[11],
+            tags.get(row[0], ()),
+            row[12],
+            unrun(row[8]),
+        )
+        for row in rows
+    ]
+    return tuple(sorted(found, key=_order(found)))
+
+
+def _order(found: Sequence[Entry]) -> Any:
+    if all(each.committed is not None for each in found):
+        return lambda each: (each.committed, each.measured, each.result)
+    return lambda each: (each.measured, each.result)
+
+
+def _joined(conditions: Iterable[ColumnElement[bool]]) -> Select[Any]:
+    """The columns of an `Entry`, in this order."""
+    columns = (
+        *(entry.c.result_id, test.c.name, metric.c.name, metric.c.unit, metric.c.kind, entry.c.machine_id),
+        *(entry.c.measured_us, entry.c.trials, entry.c.sittings),
+        *(result.c.commit_id, result.c.committed_us, result.c.branch, result.c.source),
+    )
+    return select(*columns).select_from(_all()).where(*conditions)
+
+
+def _all() -> Any:
+    return entry.join(test).join(metric).join(machine).join(result)
+
+
+def _conditions(chosen: Selector) -> Iterable[ColumnElement[bool]]:
+    when = func.coalesce(result.c.committed_us, entry.c.measured_us)
+    if chosen.test is not None:
+        yield test.c.key == key(clean(chosen.test))
+    if chosen.metric is not None:
+        yield metric.c.name == chosen.metric
+    if chosen.result is not None:
+        yield result.c.id == chosen.result
+    if chosen.commit is not None:
+        if len(chosen.commit) < _LEAST_OF_COMMIT:
+            raise UsageError(f"commit {chosen.commit!r}: give at least {_LEAST_OF_COMMIT} characters of it")
+        yield result.c.commit_id.startswith(chosen.commit, autoescape=True)
+    if chosen.tag is not None:
+        yield result.c.id.in_(select(tag.c.result_id).where(tag.c.word == chosen.tag))
+    if chosen.branch is not None:
+        yield result.c.branch == chosen.branch
+    if chosen.machine is not None:
+        yield (machine.c.name == chosen.machine) | (machine.c.digest == chosen.machine)
+    if chosen.since is not None:
+        yield when >= to_us(chosen.since)
+    if chosen.until is not None:
+        yield when <= to_us(chosen.until)
+
+
+def _tags(connection: Connection, conditions: Iterable[ColumnElement[bool]]) -> dict[int, tuple[str, ...]]:
+    """Of the results that are meant, sorted."""
+    meant = select(entry.c.result_id).select_from(_all()).where(*conditions)
+    return _by_result(connection.execute(select(tag).where(tag.c.result_id.in_(meant))))
+
+
+def _by_result(rows: Iterable[Any]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, list[str]] = {}
+    for number, word in rows:
+        found.setdefault(number, []).append(word)
+    return {number: tuple(sorted(words)) for number, words in found.items()}
+
+
+def tests(connection: Connection) -> tuple[str, ...]:
+    """Names of tests that have entries, sorted."""
+    used = select(test.c.name).where(test.c.id.in_(select(entry.c.test_id).distinct()))
+    return tuple(sorted(connection.execute(used).scalars()))
+
+
+def metrics(connection: Connection, name: str) -> tuple[str, ...]:
+    """Names of the metrics of a test, sorted."""
+    number = select(test.c.id).where(test.c.key == key(clean(name))).scalar_subquery()
+    used = select(entry.c.metric_id).where(entry.c.test_id == number).distinct()
+    return tuple(
+        sorted(set(connection.execute(select(metric.c.name).where(metric.c.id.in_(used))).scalars()))
+    )
+
+
+def machines(connection: Connection) -> tuple[Machine, ...]:
+    """All that have entries, by name and digest."""
+    used = {row[0] for row in connection.execute(select(entry.c.machine_id).distinct())}
+    found = [each for number, each in _machines(connection) if number in used]
+    return tuple(sorted(found, key=lambda each: (each.name, each.digest)))
+
+
+def _machines(connection: Connection) -> Iterable[tuple[int, Machine]]:
+    columns = (machine.c.id, machine.c.name, machine.c.digest, machine.c.facts)
+    for number, name, digest, facts in connection.execute(select(*columns)):
+        yield number, Machine(name, digest, tuple(sorted(json.loads(facts).items())))
+
+
+def results(connection: Connection) -> tuple[Result, ...]:
+    """All of them, by number."""
+    tags = _by_result(connection.execute(select(tag)))
+    used = select(entry.c.result_id, machine.c.name).select_from(entry.join(machine)).distinct()
+    where = _by_result(connection.execute(used))
+    return tuple(
+        Result(
+            row.id,
+            row.source,
+            of_us(row.measured_us),
+            of_us(row.added_us),
+            row.trials,
+            where.get(row.id, ()),
+            row.commit_id,
+            None if row.committed_us is None else of_us(row.committed_us),
+            row.branch,
+            tags.get(row.id, ()),
+        )
+        for row in connection.execute(select(result).order_by(result.c.id))
+    )
+
+
+def check(connection: Connection) -> tuple[str, ...]:
+    """What is wrong, a line each: damage that the database sees, results without entries, values that are not whole."""
+    found = []
+    if connection.dialect.name == "sqlite":
+        found += [
+            f"SQLite: {row[0]}"
+            for row in connection.exec_driver_sql("PRAGMA integrity_check")
+            if row[0] != "ok"
+        ]
+    empty = select(result.c.id).where(result.c.id.not_in(select(entry.c.result_id)))
+    found += [f"result {number}: has no entries" for number in connection.execute(empty).scalars()]
+    columns = (entry.c.id, entry.c.result_id, entry.c.count, entry.c.trials, entry.c.sittings)
+    for number, of, count, trials, sittings in connection.execute(select(*columns)):
+        if not _whole(count, trials, sittings):
+            found.append(f"result {of}, entry {number}: its values are not the {count} that were stored")
+    return tuple(found)
+
+
+def _whole(count: int, trials: bytes, sittings: str) -> bool:
+    try:
+        return len(unpack(trials)) == count and len(unrun(sittings)) in (0, count)
+    except ValueError:
+        return False

@@ -1,0 +1,219 @@
+"""What is stored of a results directory, or of a file of another program: its points, and what makes it itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etude.errors import InputError, UsageError
+from etude.results.model import Measurement
+from etude.results.reader import Results, load_results
+from etude.results.readers import read_table
+from etude.results.series import Series
+from etude.results.series_of import series_of_results, series_of_table
+from etude.results.stretches import stretches
+from etude.store.entry import Machine
+from etude.store.machine import machine_of, of_facts
+from etude.store.packed import clean, key, pack, runs
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One metric of one test on one machine."""
+
+    test: str
+    metric: str
+    unit: str
+    kind: str
+    machine: Machine
+    measured: datetime
+    values: tuple[float, ...]
+    sittings: tuple[int, ...]
+    """Of each value; empty where they are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was read."""
+
+    source: str
+    origin: str
+    """The same for the same experiment, however far it has got; of another program's file that of its numbers."""
+    trials: int
+    points: tuple[Point, ...]
+
+    @property
+    def measured(self) -> datetime:
+        """When the first trial began, UTC."""
+        return min(point.measured for point in self.points)
+
+    @property
+    def digest(self) -> str:
+        """Of the numbers, and where they were measured."""
+        return _digest(self.trials, self.points)
+
+
+def read_content(path: str, machine: str | None = None) -> Content:
+    """Read whatever `etude stats` reads.
+
+    machine: what the machine is to be called; needed where a file does not say on which it was measured.
+
+    Raises:
+        InputError: it cannot be read, or holds nothing to store.
+        UsageError: `machine` is missing, or is one name for results of several machines.
+    """
+    place = Path(path)
+    if (place / "experiment.json").is_file():
+        results = load_results(place)
+        series, machines = _joined(results), _machines(results)
+        starts = _starts(results.measurements)
+    else:
+        series, machines, starts = _of_table(path), {}, {}
+    points = tuple(_points(series, _called(path, series, machines, machine), starts, _written(path)))
+    if not points:
+        raise InputError(f"{path}: no trial of it was kept, so there is nothing to store")
+    trials = sum(len(each.trials) for each in series)
+    origin = _origin(results.experiment) if starts else _digest(trials, points)
+    return Content(clean(str(place.absolute())), origin, trials, points)
+
+
+def _joined(results: Results) -> tuple[Series, ...]:
+    """The tests, with what belongs together across restarts."""
+    parts = stretches(results.experiment["sittings"])
+    return tuple(
+        replace(each, stretches=np.array([parts.get(int(n), int(n)) for n in each.sittings], dtype=np.int64))
+        if each.sittings is not None
+        else each
+        for each in series_of_results(results)
+    )
+
+
+def _of_table(path: str) -> tuple[Series, ...]:
+    table = read_table(path)
+    if table.summary_only:
+        raise InputError(f"{path}: holds summaries, no trials; the store keeps trials")
+    return series_of_table(table)
+
+
+_Place = tuple[int, str]
+"""A sitting, and a host of it."""
+_Trial = tuple[str, int, int]
+"""A test, and the number of one of its trials in a sitting."""
+
+
+def _machines(results: Results) -> dict[_Place, Machine]:
+    """Of each sitting the machine at which Étude sat, and the other hosts that a script had."""
+    first = (results.experiment.get("machine") or {}).get("before")
+    found: dict[_Place, Machine] = {}
+    for sitting in results.experiment["sittings"]:
+        number, here = sitting["sitting"], str(sitting.get("host") or "")
+        found[number, here] = machine_of(here, sitting.get("machine") or first)
+        for name, host in (sitting.get("hosts") or {}).items():
+            known = {"architecture": "machine", "kernel": "kernel", "cores": "cpus"}
+            facts = {fact: str(host[member]) for fact, member in known.items() if host.get(member)}
+            found.setdefault((number, name), of_facts(name, facts))
+    return found
+
+
+def _called(
+    path: str, series: Sequence[Series], machines: Mapping[_Place, Machine], name: str | None
+) -> dict[_Place, Machine]:
+    """The machine of each place at which a trial was made, with the name that was given."""
+    places = sorted({place for each in series for place in _places(each)})
+    found = {place: machines.get(place) or Machine(clean(place[1]), "") for place in places}
+    if name is None:
+        if any(not each.name for each in found.values()):
+            raise UsageError(
+                f"{path}: does not say on which machine it was measured; say it, as in --machine NAME"
+            )
+        return found
+    if len(set(found.values())) > 1:
+        several = ", ".join(sorted({each.name for each in found.values()}))
+        raise UsageError(f"{path}: was measured on several machines ({several}); leave out --machine")
+    return {place: replace(each, name=clean(name)) for place, each in found.items()}
+
+
+def _places(series: Series) -> list[_Place]:
+    """Where each trial was made."""
+    count = len(series.trials)
+    sittings = series.sittings.tolist() if series.sittings is not None else [1] * count
+    hosts = series.labels.get("machine") or [""] * count
+    return list(zip(sittings, hosts, strict=True))
+
+
+def _starts(measurements: Mapping[str, Sequence[Measurement]]) -> dict[_Trial, str]:
+    """When each trial began."""
+    found: dict[_Trial, str] = {}
+    for test, rows in measurements.items():
+        for row in rows:
+            if row.start:
+                found.setdefault((test, row.sitting, row.trial), row.start)
+    return found
+
+
+def _points(
+    series: Sequence[Series],
+    machines: Mapping[_Place, Machine],
+    starts: Mapping[_Trial, str],
+    written: datetime,
+) -> Iterator[Point]:
+    """One for each metric of each test on each machine that has values of it."""
+    for each in series:
+        places = _places(each)
+        rows: dict[Machine, list[int]] = {}
+        for row, place in enumerate(places):
+            if each.kept[row]:
+                rows.setdefault(machines[place], []).append(row)
+        together = each.stretches if each.stretches is not None else each.sittings
+        for machine, chosen in rows.items():
+            begun = [starts.get((each.test, places[row][0], int(each.trials[row]))) for row in chosen]
+            measured = min((_time(text) for text in begun if text), default=written)
+            for name, column in each.columns.items():
+                finite = [row for row in chosen if np.isfinite(column.values[row])]
+                if finite:
+                    yield Point(
+                        clean(each.test),
+                        clean(name),
+                        clean(column.unit),
+                        column.kind,
+                        machine,
+                        measured,
+                        tuple(column.values[finite].tolist()),
+                        tuple(together[finite].tolist()) if together is not None else (),
+                    )
+
+
+def _time(text: str) -> datetime:
+    """RFC 3339 with nanoseconds, as a measurement has it, to the microsecond."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _written(path: str) -> datetime:
+    """When a file was last changed: all that is known of when another program measured."""
+    _, _, rest = path.partition(":")
+    for place in (Path(path), Path(rest)):
+        if place.exists():
+            return datetime.fromtimestamp(place.stat().st_mtime, UTC)
+    return datetime.fromtimestamp(0, UTC)
+
+
+def _origin(experiment: Mapping[str, Any]) -> str:
+    """Of which experiment it is: what was asked for, and where and when its first sitting began."""
+    first = experiment["sittings"][0] if experiment["sittings"] else {}
+    told = (experiment.get(name) for name in ("name", "digest"))
+    return key(*map(str, (*told, *(first.get(name) for name in ("host", "boot_id", "start")))))
+
+
+def _digest(trials: int, points: Sequence[Point]) -> str:
+    numbers = hashlib.sha256(str(trials).encode())
+    for point in points:
+        words = (point.test, point.metric, point.unit, point.kind, point.machine.name, point.machine.digest)
+        numbers.update(key(*words, runs(point.sittings)).encode() + pack(point.values))
+    return numbers.hexdigest()

@@ -1,0 +1,180 @@
+"""A store: what is added to it, and what it is asked. SQLite and PostgreSQL are the same here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Self, TypeVar
+
+from sqlalchemy import Connection
+
+from etude.errors import InputError
+from etude.store import adding, asking, marking
+from etude.store.content import Content, read_content
+from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
+from etude.store.failures import repeated, telling
+from etude.store.migrating import migrate, refuse_newer, revision_of
+from etude.store.place import WRITING, engine_of, is_missing, shown, url_of
+from etude.store.schema import REVISION
+
+Found = TypeVar("Found")
+
+
+def open_store(place: str | os.PathLike[str] | None = None) -> Store:
+    """The store at a path or URL; None: at $ETUDE_STORE, or `etude-store.sqlite` in the working directory.
+
+    Nothing is connected or made yet: what is written makes a store where there is none.
+
+    Raises:
+        UsageError: the URL is none of ours; InputError: its directory is not there; MachineRefuses: no driver for it.
+    """
+    return Store(place)
+
+
+class Store:
+    """All methods raise InputError where there is no store, or none that this Étude reads, and MachineRefuses where the
+    database cannot be reached. A context manager: connections are closed at its end."""
+
+    def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
+        self._url = url_of(place)
+        self._engine = engine_of(self._url)
+        self._known = False
+        self.where = shown(self._url)
+        """For messages: the path, or the URL without its password."""
+
+    def add(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        commit: str | None = None,
+        committed: datetime | None = None,
+        branch: str | None = None,
+        tags: Sequence[str] = (),
+        machine: str | None = None,
+    ) -> Added:
+        """Add a results directory, or a file that `etude stats` reads, whole or not at all.
+
+        The same one is not added twice; of one that has grown since, the larger replaces the smaller.
+
+        Raises:
+            InputError: it cannot be read, or is stored as of another commit.
+            UsageError: `machine` is needed, or does not fit.
+        """
+        content = read_content(os.fspath(directory), machine)
+        return self.put(content, adding.Origin(commit, committed, branch, tuple(tags)))
+
+    def put(self, content: Content, origin: adding.Origin) -> Added:
+        """Add what was read already."""
+        nothing = f"nothing of {content.source} was added"
+        return self._write(lambda connection: adding.put(connection, content, origin), nothing)
+
+    def forget(self, result: int) -> None:
+        """Take a result out, with all its entries. Raises InputError where there is none of that number."""
+        self._write(lambda connection: adding.forget(connection, result), "nothing was taken out")
+
+    def mark(self, test: str, metric: str | None, commit: str, why: str) -> Mark:
+        """Remember that from this commit on the test is expected to be another (metric None: in all its metrics)."""
+        return self._write(
+            lambda connection: marking.mark(connection, test, metric, commit, why), "nothing was marked"
+        )
+
+    def remember(self, name: str, text: str) -> None:
+        """Keep a text by a name of at most 200 characters, in place of what was there."""
+        self._write(lambda connection: marking.remember(connection, name, text), "nothing was kept")
+
+    def history(
+        self,
+        test: str,
+        metric: str | None = None,
+        *,
+        machine: str | None = None,
+        branch: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> tuple[Entry, ...]:
+        """One metric of one test over time: by commit time where all entries have one, else by when they were measured.
+
+        metric: None is elapsed, or else the only one that there is. machine: its name or digest.
+
+        Raises InputError where there is no such test or metric.
+        """
+        chosen = Selector(test, metric, None, None, None, branch, machine, since, until)
+        return self._read(lambda connection: asking.history(connection, self.where, chosen))
+
+    def entries(self, selector: Selector | None = None) -> tuple[Entry, ...]:
+        """All that the selector means, ordered as a history."""
+        return self._read(lambda connection: asking.entries(connection, selector or Selector()))
+
+    def tests(self) -> tuple[str, ...]:
+        """The names of all tests, sorted."""
+        return self._read(asking.tests)
+
+    def metrics(self, test: str) -> tuple[str, ...]:
+        """The names of the metrics of a test, sorted; none for a test that is not there."""
+        return self._read(lambda connection: asking.metrics(connection, test))
+
+    def machines(self) -> tuple[Machine, ...]:
+        """All machines, by name."""
+        return self._read(asking.machines)
+
+    def results(self) -> tuple[Result, ...]:
+        """All results, by number."""
+        return self._read(asking.results)
+
+    def marks(self) -> tuple[Mark, ...]:
+        """All marks, in the order in which they were made."""
+        return self._read(marking.marks)
+
+    def remembered(self, name: str) -> str | None:
+        """The text that was kept by this name."""
+        return self._read(lambda connection: marking.remembered(connection, name))
+
+    def check(self) -> tuple[str, ...]:
+        """What is wrong with what is stored, a line each; normally nothing."""
+        return self._read(asking.check)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, do: Callable[[Connection], Found], nothing: str) -> Found:
+        def attempt() -> Found:
+            with (
+                self._engine.connect().execution_options(**{WRITING: True}) as connection,
+                connection.begin(),
+            ):
+                if not self._known:
+                    migrate(connection, self.where)
+                found = do(connection)
+            self._known = True
+            return found
+
+        return repeated(attempt, self.where, nothing)
+
+    def _read(self, ask: Callable[[Connection], Found]) -> Found:
+        if not self._known:
+            self._look()
+        with telling(self.where), self._engine.connect() as connection:
+            return ask(connection)
+
+    def _look(self) -> None:
+        """See that there is a store that can be read, and bring older tables up to date."""
+        if is_missing(self._url):
+            raise InputError(
+                f"{self.where}: there is no store; etude store add DIR makes one, --store names another"
+            )
+        with telling(self.where), self._engine.connect() as connection:
+            there = revision_of(connection)
+        if there is None:
+            raise InputError(f"{self.where}: holds no store yet; etude store add DIR makes one")
+        refuse_newer(there, self.where)
+        if there != REVISION:
+            self._write(lambda _: None, "its tables are as they were")
+        self._known = True

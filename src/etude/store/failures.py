@@ -1,0 +1,79 @@
+"""What a database says that goes wrong, as one line for people; and what is worth another try."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+
+from etude.errors import InputError, MachineRefuses
+
+PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
+"""Before each further try. A database that is restarted is back within this time, as a rule."""
+
+_AGAIN = ("40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300")
+"""SQLSTATE of PostgreSQL: serialisation, deadlock, a lock, shutting or starting up, too many connections."""
+
+Found = TypeVar("Found")
+
+
+def repeated(
+    attempt: Callable[[], Found], where: str, nothing: str, pause: Callable[[float], None] = time.sleep
+) -> Found:
+    """What an attempt, a whole transaction, returns; made again where the database was away or another was first.
+
+    where: the database, in messages; nothing: what was not done, such as `nothing of DIR was added`.
+
+    Raises:
+        MachineRefuses: it stays away, or has no room; InputError: it is no store.
+    """
+    for pause_s in (*PAUSES_S, None):
+        try:
+            return attempt()
+        except SQLAlchemyError as error:
+            if pause_s is None or not passes(error):
+                raise told(error, where, nothing) from None
+            pause(pause_s)
+    raise AssertionError("the last try returns or raises")
+
+
+def passes(error: SQLAlchemyError) -> bool:
+    """Whether another try may do."""
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated or isinstance(error, IntegrityError):
+        return True  # a writer at the same time made what was to be made: it is found now
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None and type(error.orig).__module__.startswith("psycopg"):
+        return type(error).__name__ == "OperationalError"  # there was no connection, or it broke
+    return state in _AGAIN or "database is locked" in str(error.orig)
+
+
+@contextmanager
+def telling(where: str, nothing: str = "nothing was read") -> Iterator[None]:
+    """What goes wrong within it is told as by `repeated`, at once."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise told(error, where, nothing) from None
+
+
+def told(error: SQLAlchemyError, where: str, nothing: str) -> InputError | MachineRefuses:
+    """The error in one line."""
+    said = " ".join(str(getattr(error, "orig", None) or error).split())
+    if "is not a database" in said or "malformed" in said:
+        return InputError(
+            f"{where}: is no store, or a damaged one ({said}); name another by --store, or restore it"
+        )
+    if "no such table" in said or "already exists" in said or "does not exist" in said:
+        return InputError(
+            f"{where}: its tables are not a store's ({said}): give the store a database of its own"
+        )
+    if "database is locked" in said:
+        return MachineRefuses(
+            f"{where}: another program keeps it locked; {nothing}; try again when it has ended"
+        )
+    return MachineRefuses(f"{where}: {said}; {nothing}; try again when it is mended")

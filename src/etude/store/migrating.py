@@ -1,0 +1,48 @@
+"""The tables brought to what this Étude knows: made, migrated, or refused because a newer Étude made them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, inspect, text
+
+from etude.errors import InputError
+from etude.store.schema import REVISION, VERSION_TABLE
+
+_LOCK = 0x45747564
+"""Of PostgreSQL, for those who migrate at once."""
+
+
+def revision_of(connection: Connection) -> str | None:
+    """What the tables there were made by, or None where there are none."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+
+
+def refuse_newer(revision: str | None, where: str) -> None:
+    """Raises InputError for one that this Étude does not know. Revisions are numbers of four digits."""
+    if revision is not None and revision > REVISION:
+        raise InputError(
+            f"{where}: was written by a newer Étude (tables {revision}; this one knows up to {REVISION}): use that one"
+        )
+
+
+def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
+    """Make the tables, or bring older ones up to date, in the transaction that the connection has begun.
+
+    Raises InputError where they are newer.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    there = revision_of(connection)  # again: another one may have migrated while we waited
+    refuse_newer(there, where)
+    if there == to:
+        return
+    from importlib.resources import as_file, files
+
+    from alembic import command
+    from alembic.config import Config
+
+    with as_file(files("etude.store") / "migrations") as scripts:
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", str(scripts).replace("%", "%%"))
+        command.upgrade(config, to)

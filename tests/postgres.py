@@ -1,0 +1,86 @@
+"""A PostgreSQL of a test's own: made in a temporary directory, on a free port of the loopback, and gone afterwards.
+
+As root the server runs as the user postgres, since it refuses to run as root.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from itertools import count
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+needs_postgres = pytest.mark.skipif(
+    not PROGRAMS, reason="no program postgres: install the Debian package postgresql"
+)
+SETTINGS = ("fsync=off", "shared_buffers=16MB", "max_connections=20", "logging_collector=off")
+
+
+class Postgres:
+    """A context manager: a server that listens, with as many databases as are asked for."""
+
+    def __enter__(self) -> Self:
+        self._place = Path(tempfile.mkdtemp(prefix="etude-postgres."))
+        self._data = self._place / "data"
+        self._numbers = count(1)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        try:
+            if os.geteuid() == 0:
+                shutil.chown(self._place, "postgres")
+            self._do("initdb", "-D", self._data, "-U", "etude", "--auth=trust", "--no-sync", "-E", "UTF8")
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if (self._data / "postmaster.pid").exists():
+            self.stop()
+        shutil.rmtree(self._place, ignore_errors=True)
+
+    def start(self) -> None:
+        """Returns when it takes connections."""
+        settings = [*SETTINGS, f"port={self.port}", "listen_addresses=127.0.0.1"]
+        settings.append(f"unix_socket_directories={self._place}")
+        words = " ".join(f"-c {setting}" for setting in settings)
+        self._do("pg_ctl", "start", "-w", "-D", self._data, "-o", words, "-l", self._place / "log")
+
+    def stop(self) -> None:
+        """At once, as after a loss of power: connections break, what was not committed is gone."""
+        self._do("pg_ctl", "stop", "-w", "-m", "immediate", "-D", self._data)
+
+    def database(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"store{next(self._numbers)}"
+        self._do("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "etude", name)
+        return self.url(name)
+
+    def url(self, database: str = "postgres") -> str:
+        """Of a database."""
+        return f"postgresql://etude:secret@127.0.0.1:{self.port}/{database}"
+
+    def _do(self, program: str, *words: str | Path) -> None:
+        as_user = {"user": pwd.getpwnam("postgres").pw_uid, "group": pwd.getpwnam("postgres").pw_gid}
+        done = subprocess.run(
+            [PROGRAMS[-1] / program, *words],
+            check=False,
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            **(as_user | {"extra_groups": []} if os.geteuid() == 0 else {}),  # type: ignore[call-overload]
+        )
+        if done.returncode != 0:
+            log = self._place / "log"
+            raise RuntimeError(f"{program}: {done.stderr}{log.read_text() if log.exists() else ''}")
