@@ -8,6 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from etude.store.adding import Origin
+from etude.store.content import Content, Point
+from etude.store.database import Store
 from etude.store.entry import Entry, Machine
 
 HOST = Machine("host-a", "d1", (("kernel", "6.1"), ("processor", "Epyc")))
@@ -61,3 +64,12 @@ def history(
 def on_another(entries: Sequence[Entry], machine: Machine, from_: int) -> list[Entry]:
     """The same with results from that place on made on another machine."""
     return [replace(e, machine=machine) if place >= from_ else e for place, e in enumerate(entries)]
+
+
+def fill(store: Store, entries: Sequence[Entry]) -> None:
+    """Put them into a store, each as a result of its own."""
+    for e in entries:
+        sittings = (1,) * len(e.values)
+        point = Point(e.test, e.metric, e.unit, e.kind, e.machine, e.measured, e.values, sittings)
+        content = Content(e.source, f"{e.source} {e.machine.name} {e.test}", len(e.values), (point,))
+        store.put(content, Origin(e.commit, e.committed, e.branch, e.tags))

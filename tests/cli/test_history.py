@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from etude.store.adding import Origin
-from etude.store.content import Content, Point
 from etude.store.database import open_store
-from etude.store.entry import Entry, Machine
+from etude.store.entry import Machine
 from fakes import World, around
-from made_histories import HOST, commit, history, on_another
+from made_histories import HOST, commit, fill, history, on_another
 
 Etude = Callable[..., int]
 UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
@@ -31,25 +29,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     made[30] = replace(made[30], tags=("v1",))
     made[55] = replace(made[55], tags=("v2",))
     with open_store(file) as store:
-        for entry in (*made, *history(24, machine=OTHER, seed=3)):
-            _add(store, entry)
+        fill(store, [*made, *history(24, machine=OTHER, seed=3)])
     return file.read_bytes()
-
-
-def _add(store, entry: Entry) -> None:  # type: ignore[no-untyped-def]
-    sittings = (1,) * len(entry.values)
-    point = Point(
-        entry.test,
-        entry.metric,
-        entry.unit,
-        entry.kind,
-        entry.machine,
-        entry.measured,
-        entry.values,
-        sittings,
-    )
-    content = Content(entry.source, f"{entry.source} {entry.machine.name}", len(entry.values), (point,))
-    store.put(content, Origin(entry.commit, entry.committed, entry.branch, entry.tags))
 
 
 @pytest.fixture
