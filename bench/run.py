@@ -3,7 +3,7 @@
 python bench/run.py [--quick] [--all] [PART …]
 
 Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io, recording,
-replay, load-files, load-stalls, load-nfs; reading-large if named, or with --all.
+replay, load-files, load-stalls, load-nfs, store; reading-large if named, or with --all.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from replay import replay
 from rows import HEADING, Row, line, quiet_priority
 from scripts import scripts
 from starting import starting
+from store import store
 from verdicts import COMPARISONS, verdicts
 
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
@@ -47,6 +48,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "load-nfs": (load_nfs, 9, 2),
     "load-files": (load_files, 7, 1),
     "load-stalls": (load_stalls, 3, 1),
+    "store": (store, 51, 3),
     "reading-large": (reading_large, 2, 1),
 }
 LARGE = {"reading-large"}

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from etude.cli.store_option import add_store
+from etude.cli.store import add_place
 
 if TYPE_CHECKING:
     from etude.history.comparing import Compared
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="elapsed",
         help="of this metric (default elapsed); all: of every one",
     )
-    add_store(parser)
+    add_place(parser)
     add("--json", action="store_true", help="print it as JSON")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etude.cli.store_option import add_store
+from etude.cli.store import add_place
 
 if TYPE_CHECKING:
     from etude.history.course import Course
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--metric", metavar="NAME", help="another than elapsed")
     add("--machine", metavar="NAME", help="results of this machine only")
     add("--branch", metavar="NAME", help="results of commits of this branch only")
-    add_store(parser)
+    add_place(parser)
     add("--figure", metavar="FILE", help="draw it: .pdf, .eps, .svg or .png")
     add("--page", metavar="FILE", help="write one self-contained HTML page")
     add("--json", action="store_true", help="print it as JSON")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from etude.cli.store_option import add_store
+from etude.cli.store import add_place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("commit", metavar="COMMIT", help="the first one with the change, or its beginning")
     add("--why", required=True, metavar="TEXT", help="what whoever meets the step should know")
     add("--metric", metavar="NAME", help="this metric only (default: all)")
-    add_store(parser)
+    add_place(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -23,6 +23,8 @@ VERBS = {
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "peak": "the highest load that a server bears, with a stated confidence, at the least bench time: --rehearse",
     "surface": "a response over configurations: which cells to measure, what lies between, what limits: SPEC.toml",
+    "store add": "add results to the store, with the commit that they are of: --repository DIR",
+    "store": "results that live on, in SQLite or PostgreSQL: list | tests | forget | check",
     "history": "stored results of a test over time: steps, their first results, alerts by rules: --backtest, --gate",
     "history mark": "say that a test is expected to change with a commit: its step raises no alert",
     "compare": "two commits, tags, dates or machines from the store: ratios of every test in common",

@@ -7,7 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
 from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
@@ -198,3 +198,12 @@ def deadline(text: str) -> datetime:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time; expected such as 17:30 or {now + timedelta(hours=2):%Y-%m-%dT%H:%M}"
         ) from None
+
+
+def moment(text: str) -> datetime:
+    """`2026-11-23T08:00Z` or `2026-11-23`; of UTC unless it says otherwise."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; expected such as 2026-11-23T08:00Z") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

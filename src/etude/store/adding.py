@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from etude.errors import InputError, UsageError
 from etude.store.content import Content, Point
 from etude.store.entry import Added, Machine
-from etude.store.packed import clean, key, pack, runs, to_us
+from etude.store.packed import key, pack, runs, to_us
 from etude.store.schema import entry, machine, metric, result, tag, test
 
 _MOST_CHARACTERS = 200
@@ -34,9 +34,11 @@ class Origin:
 
     def __post_init__(self) -> None:
         for word in (self.commit, self.branch, *self.tags):
-            if word is not None and (not word.strip() or len(word) > _MOST_CHARACTERS or clean(word) != word):
+            if word is not None and (
+                not word.strip() or len(word) > _MOST_CHARACTERS or not word.isprintable()
+            ):
                 raise UsageError(
-                    f"{word[:40]!r}: a commit, branch or tag has 1 to {_MOST_CHARACTERS} characters"
+                    f"{word[:40]!r}: a commit, branch or tag is 1 to {_MOST_CHARACTERS} printable characters"
                 )
         if self.committed is not None and self.commit is None:
             raise UsageError("a time of a commit was given, but no commit: give both")
@@ -59,7 +61,7 @@ def put(connection: Connection, content: Content, origin: Origin) -> Added:
         _write(connection, number, content)
         return Added(number, True)
     number = there["id"]
-    _refuse_other_commit(number, there, origin)
+    _refuse_other_commit(content.source, there, origin)
     _tag(connection, number, origin.tags)
     said = {name: value for name, value in _said(origin).items() if value is not None}
     same = there["content"] == content.digest
@@ -79,12 +81,12 @@ def forget(connection: Connection, number: int) -> None:
         raise InputError(f"there is no result {number}; etude store list names them")
 
 
-def _refuse_other_commit(number: int, there: Mapping[Any, Any], origin: Origin) -> None:
+def _refuse_other_commit(source: str, there: Mapping[Any, Any], origin: Origin) -> None:
     known = there["commit_id"]
     if known is not None and origin.commit is not None and known != origin.commit:
         raise InputError(
-            f"it is stored as result {number} of commit {known}, not {origin.commit}: "
-            f"if that is wrong, etude store forget {number} first"
+            f"{source}: is stored as result {there['id']} of commit {known}, not {origin.commit}: "
+            f"if that is wrong, etude store forget {there['id']} first"
         )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from etude.errors import InputError, UsageError
 from etude.store.entry import Entry, Machine, Result, Selector
@@ -14,71 +15,74 @@ from etude.store.packed import clean, key, of_us, to_us, unpack, unrun
 from etude.store.schema import entry, machine, metric, result, tag, test
 
 _LEAST_OF_COMMIT = 4
-_PRIMARY = "elapsed"
+PRIMARY = "elapsed"
+"""The metric of a history for which none is named."""
+_BETWEEN = "\n"
+"""No tag has one within."""
+
+
+_ALL = entry.join(test).join(metric).join(machine).join(result)
+_TAGS = (
+    select(func.aggregate_strings(tag.c.word, _BETWEEN))
+    .where(tag.c.result_id == entry.c.result_id)
+    .scalar_subquery()
+)
+_ENTRIES = select(
+    *(entry.c.result_id, test.c.name, metric.c.name, metric.c.unit, metric.c.kind, entry.c.machine_id),
+    *(entry.c.measured_us, entry.c.trials, entry.c.sittings, result.c.commit_id, result.c.committed_us),
+    *(result.c.branch, _TAGS, result.c.source),
+).select_from(_ALL)
 
 
 def history(connection: Connection, where: str, chosen: Selector) -> tuple[Entry, ...]:
     """The entries of one test and metric. Raises InputError where there is none of that name."""
+    found = entries(connection, replace(chosen, metric=chosen.metric or PRIMARY))
+    if found:
+        return found
     there = metrics(connection, chosen.test or "")
     if not there:
         raise InputError(f"{where}: has no test {chosen.test!r}; etude store tests names them")
-    wanted = chosen.metric or (_PRIMARY if _PRIMARY in there else there[0] if len(there) == 1 else None)
-    if wanted not in there:
-        what = "several metrics" if wanted is None else f"no metric {wanted!r}"
-        raise InputError(f"{where}: test {chosen.test!r} has {what}; name one of {', '.join(there[:10])}")
-    return entries(connection, Selector(**{**_given(chosen), "metric": wanted}))
-
-
-def _given(chosen: Selector) -> dict[str, Any]:
-    return {name: getattr(chosen, name) for name in Selector.__slots__}
+    if chosen.metric is None and len(there) == 1:
+        return entries(connection, replace(chosen, metric=there[0]))
+    if (chosen.metric or PRIMARY) in there:
+        return ()  # in other branches, on other machines, at other times
+    what = "several metrics" if chosen.metric is None else f"no metric {chosen.metric!r}"
+    raise InputError(f"{where}: test {chosen.test!r} has {what}; name one of {', '.join(there[:10])}")
 
 
 def entries(connection: Connection, chosen: Selector) -> tuple[Entry, ...]:
     """What the selector means, ordered by commit time where all have one, else by when they were measured."""
-    conditions = list(_conditions(chosen))
-    rows = connection.execute(_joined(conditions)).all()
-    tags = _tags(connection, conditions)
+    rows = connection.execute(_ENTRIES.where(*_conditions(chosen))).all()
     known = dict(_machines(connection))
-    found = [
-        Entry(
-            row[0],
-            row[1],
-            row[2],
-            row[3],
-            row[4],
-            known[row[5]],
-            of_us(row[6]),
-            unpack(row[7]),
-            row[9],
-            None if row[10] is None else of_us(row[10]),
-            row[11],
-            tags.get(row[0], ()),
-            row[12],
-            unrun(row[8]),
-        )
-        for row in rows
-    ]
+    found = [_entry(row, known) for row in rows]
     return tuple(sorted(found, key=_order(found)))
+
+
+def _entry(row: Sequence[Any], known: Mapping[int, Machine]) -> Entry:
+    number, name, metric_name, unit, kind, machine_id, measured_us, trials, sittings, *rest = row
+    commit, committed_us, branch, tags, source = rest
+    return Entry(
+        number,
+        name,
+        metric_name,
+        unit,
+        kind,
+        known[machine_id],
+        of_us(measured_us),
+        unpack(trials),
+        commit,
+        None if committed_us is None else of_us(committed_us),
+        branch,
+        tuple(sorted(tags.split(_BETWEEN))) if tags else (),
+        source,
+        unrun(sittings),
+    )
 
 
 def _order(found: Sequence[Entry]) -> Any:
     if all(each.committed is not None for each in found):
         return lambda each: (each.committed, each.measured, each.result)
     return lambda each: (each.measured, each.result)
-
-
-def _joined(conditions: Iterable[ColumnElement[bool]]) -> Select[Any]:
-    """The columns of an `Entry`, in this order."""
-    columns = (
-        *(entry.c.result_id, test.c.name, metric.c.name, metric.c.unit, metric.c.kind, entry.c.machine_id),
-        *(entry.c.measured_us, entry.c.trials, entry.c.sittings),
-        *(result.c.commit_id, result.c.committed_us, result.c.branch, result.c.source),
-    )
-    return select(*columns).select_from(_all()).where(*conditions)
-
-
-def _all() -> Any:
-    return entry.join(test).join(metric).join(machine).join(result)
 
 
 def _conditions(chosen: Selector) -> Iterable[ColumnElement[bool]]:
@@ -103,12 +107,6 @@ def _conditions(chosen: Selector) -> Iterable[ColumnElement[bool]]:
         yield when >= to_us(chosen.since)
     if chosen.until is not None:
         yield when <= to_us(chosen.until)
-
-
-def _tags(connection: Connection, conditions: Iterable[ColumnElement[bool]]) -> dict[int, tuple[str, ...]]:
-    """Of the results that are meant, sorted."""
-    meant = select(entry.c.result_id).select_from(_all()).where(*conditions)
-    return _by_result(connection.execute(select(tag).where(tag.c.result_id.in_(meant))))
 
 
 def _by_result(rows: Iterable[Any]) -> dict[int, tuple[str, ...]]:

@@ -72,10 +72,10 @@ def read_content(path: str, machine: str | None = None) -> Content:
     if (place / "experiment.json").is_file():
         results = load_results(place)
         series, machines = _joined(results), _machines(results)
-        starts = _starts(results.measurements)
+        starts, within = _starts(results.measurements), _within(results)
     else:
-        series, machines, starts = _of_table(path), {}, {}
-    points = tuple(_points(series, _called(path, series, machines, machine), starts, _written(path)))
+        series, machines, starts, within = _of_table(path), {}, {}, ""
+    points = tuple(_points(series, _called(path, series, machines, machine), starts, _written(path), within))
     if not points:
         raise InputError(f"{path}: no trial of it was kept, so there is nothing to store")
     trials = sum(len(each.trials) for each in series)
@@ -99,6 +99,12 @@ def _of_table(path: str) -> tuple[Series, ...]:
     if table.summary_only:
         raise InputError(f"{path}: holds summaries, no trials; the store keeps trials")
     return series_of_table(table)
+
+
+def _within(results: Results) -> str:
+    """What tells the tests of searches and surfaces, such as `load=175`, from those of another server."""
+    named = results.experiment.get("verb") in ("peak", "surface")
+    return f"{results.experiment['name']}: " if named else ""
 
 
 _Place = tuple[int, str]
@@ -162,8 +168,9 @@ def _points(
     machines: Mapping[_Place, Machine],
     starts: Mapping[_Trial, str],
     written: datetime,
+    within: str,
 ) -> Iterator[Point]:
-    """One for each metric of each test on each machine that has values of it."""
+    """One for each metric of each test on each machine that has values of it; `within` is put before tests' names."""
     for each in series:
         places = _places(each)
         rows: dict[Machine, list[int]] = {}
@@ -178,7 +185,7 @@ def _points(
                 finite = [row for row in chosen if np.isfinite(column.values[row])]
                 if finite:
                     yield Point(
-                        clean(each.test),
+                        clean(within + each.test),
                         clean(name),
                         clean(column.unit),
                         column.kind,

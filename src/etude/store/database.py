@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Self, TypeVar
@@ -15,7 +16,7 @@ from etude.store.content import Content, read_content
 from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
 from etude.store.failures import repeated, telling
 from etude.store.migrating import migrate, refuse_newer, revision_of
-from etude.store.place import WRITING, engine_of, is_missing, shown, url_of
+from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, shown, url_of
 from etude.store.schema import REVISION
 
 Found = TypeVar("Found")
@@ -36,9 +37,17 @@ class Store:
     """All methods raise InputError where there is no store, or none that this Étude reads, and MachineRefuses where the
     database cannot be reached. A context manager: connections are closed at its end."""
 
-    def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        place: str | os.PathLike[str] | None = None,
+        *,
+        wait_s: float = WAIT_S,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """wait_s: for another writer, and for a connection; pause: between tries where a database is away."""
         self._url = url_of(place)
-        self._engine = engine_of(self._url)
+        self._engine = engine_of(self._url, wait_s)
+        self._pause = pause
         self._known = False
         self.where = shown(self._url)
         """For messages: the path, or the URL without its password."""
@@ -156,7 +165,7 @@ class Store:
             self._known = True
             return found
 
-        return repeated(attempt, self.where, nothing)
+        return repeated(attempt, self.where, nothing, self._pause)
 
     def _read(self, ask: Callable[[Connection], Found]) -> Found:
         if not self._known:

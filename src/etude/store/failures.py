@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from etude.errors import InputError, MachineRefuses
 
@@ -16,6 +17,9 @@ PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
 
 _AGAIN = ("40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300")
 """SQLSTATE of PostgreSQL: serialisation, deadlock, a lock, shutting or starting up, too many connections."""
+
+_LASTING = re.compile(r"authentication failed|does not exist|permission denied|no pg_hba.conf entry")
+"""Why no connection was made, where another try would not make one either."""
 
 Found = TypeVar("Found")
 
@@ -47,9 +51,10 @@ def passes(error: SQLAlchemyError) -> bool:
     if error.connection_invalidated or isinstance(error, IntegrityError):
         return True  # a writer at the same time made what was to be made: it is found now
     state = getattr(error.orig, "sqlstate", None)
-    if state is None and type(error.orig).__module__.startswith("psycopg"):
-        return type(error).__name__ == "OperationalError"  # there was no connection, or it broke
-    return state in _AGAIN or "database is locked" in str(error.orig)
+    if state is None and type(error.orig).__module__.startswith("psycopg"):  # no connection, or it broke
+        lasting = _LASTING.search(str(error.orig))
+        return isinstance(error, OperationalError) and lasting is None
+    return state in _AGAIN
 
 
 @contextmanager
@@ -68,12 +73,14 @@ def told(error: SQLAlchemyError, where: str, nothing: str) -> InputError | Machi
         return InputError(
             f"{where}: is no store, or a damaged one ({said}); name another by --store, or restore it"
         )
+    if re.search(r'database ".*" does not exist', said):
+        return InputError(f"{where}: there is no such database; createdb makes one, --store names another")
     if "no such table" in said or "already exists" in said or "does not exist" in said:
         return InputError(
-            f"{where}: its tables are not a store's ({said}): give the store a database of its own"
+            f"{where}: its tables are no store's ({said}): give the store a database of its own"
         )
     if "database is locked" in said:
         return MachineRefuses(
             f"{where}: another program keeps it locked; {nothing}; try again when it has ended"
         )
-    return MachineRefuses(f"{where}: {said}; {nothing}; try again when it is mended")
+    return MachineRefuses(f"{where}: {said}; {nothing}; try again when that is mended")

@@ -31,12 +31,12 @@ def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
 
     Raises InputError where they are newer.
     """
+    if _is_at(connection, where, to):
+        return
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    there = revision_of(connection)  # again: another one may have migrated while we waited
-    refuse_newer(there, where)
-    if there == to:
-        return
+        if _is_at(connection, where, to):
+            return  # another one migrated while we waited
     from importlib.resources import as_file, files
 
     from alembic import command
@@ -46,3 +46,9 @@ def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", str(scripts).replace("%", "%%"))
         command.upgrade(config, to)
+
+
+def _is_at(connection: Connection, where: str, to: str) -> bool:
+    there = revision_of(connection)
+    refuse_newer(there, where)
+    return there == to

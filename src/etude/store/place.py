@@ -13,8 +13,7 @@ from etude.errors import InputError, MachineRefuses, UsageError
 
 DEFAULT = "etude-store.sqlite"
 VARIABLE = "ETUDE_STORE"
-WAIT_S = 30
-"""So long a writer waits for another one, and a connection for an answer."""
+WAIT_S = 20.0
 
 
 def url_of(place: str | os.PathLike[str] | None) -> URL:
@@ -63,8 +62,10 @@ def is_missing(url: URL) -> bool:
         raise InputError(f"{url.database}: cannot be read: {error.strerror}") from None
 
 
-def engine_of(url: URL) -> Engine:
+def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:
     """The engine of SQLAlchemy. Nothing is connected yet.
+
+    wait_s: so long a writer waits for another one, and a connection for an answer.
 
     Raises MachineRefuses where the driver is not installed.
     """
@@ -72,12 +73,12 @@ def engine_of(url: URL) -> Engine:
         parent = Path(str(url.database)).parent
         if not parent.is_dir():
             raise InputError(f"--store: {url.database}: there is no directory {parent}; make it first")
-        engine = create_engine(url, connect_args={"timeout": WAIT_S})
+        engine = create_engine(url, connect_args={"timeout": wait_s})
         event.listen(engine, "connect", _take_transactions_over)
         event.listen(engine, "begin", _begin)
         return engine
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": WAIT_S // 3})
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": max(2, int(wait_s))})
     except ModuleNotFoundError:
         raise MachineRefuses(
             "PostgreSQL needs the package psycopg, which is not here: pip install 'etude[postgresql]'"

@@ -1,0 +1,128 @@
+"""What is stored: results, tests; a result taken out; the store checked. `etude store add` adds to it.
+
+A store is a file of SQLite or a database of PostgreSQL (docs/store.md): --store, else $ETUDE_STORE, else
+etude-store.sqlite in the working directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from etude.store.database import Store
+    from etude.store.entry import Result
+
+WAYS = ("list", "tests", "forget", "check")
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Declare `--store`."""
+    parser.add_argument(
+        "--store",
+        metavar="PLACE",
+        help="a file of SQLite, or postgresql://USER@HOST/DATABASE (default: $ETUDE_STORE, or etude-store.sqlite here)",
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude store`."""
+    add = parser.add_argument
+    add(
+        "what",
+        choices=WAYS,
+        metavar="|".join(WAYS),
+        help="list results, list tests, take results out, look for damage",
+    )
+    add("results", nargs="*", metavar="RESULT", help="of forget: their numbers, as list shows them")
+    add("--json", action="store_true", help="list and tests as JSON (docs/formats.md)")
+    add_place(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do one of them; `check` ends with 1 where it finds something."""
+    from etude.errors import UsageError
+    from etude.store.database import open_store
+
+    if options.results and options.what != "forget":
+        raise UsageError(f"etude store {options.what} takes no RESULT")
+    with open_store(options.store) as store:
+        if options.what == "list":
+            _list(store, options.json)
+        elif options.what == "tests":
+            _tests(store, options.json)
+        elif options.what == "forget":
+            _forget(store, options.results)
+        else:
+            return _check(store)
+    return 0
+
+
+def _list(store: Store, json: bool) -> None:
+    results = store.results()
+    if json:
+        import orjson
+
+        document = {"format": "etude-store-list", "version": 1, "results": results}
+        print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+        return
+    if not results:
+        print(f"{store.where}: no results")
+        return
+    from etude.cli.fitting import Column
+    from etude.cli.terminal import Terminal
+
+    heads = ("commit", "committed", "branch", "tags", "machine", "measured", "trials", "source")
+    rows = [_row(result) for result in results]
+    columns = [Column(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
+    screen = Terminal()
+    screen.table(Column("result", [str(result.number) for result in results]), columns)
+
+
+def _row(result: Result) -> Sequence[str]:
+    return (
+        (result.commit or "–")[:12],
+        f"{result.committed:%Y-%m-%d %H:%M}" if result.committed else "–",
+        result.branch or "–",
+        " ".join(result.tags) or "–",
+        " ".join(result.machines),
+        f"{result.measured:%Y-%m-%d %H:%M}",
+        str(result.trials),
+        result.source,
+    )
+
+
+def _tests(store: Store, json: bool) -> None:
+    found = {test: store.metrics(test) for test in store.tests()}
+    if json:
+        import orjson
+
+        print(orjson.dumps({"format": "etude-store-tests", "version": 1, "tests": found}).decode())
+        return
+    for test, metrics in found.items():
+        print(f"{test}: {', '.join(metrics)}")
+
+
+def _forget(store: Store, numbers: Sequence[str]) -> None:
+    from etude.errors import UsageError
+
+    wrong = [number for number in numbers if not number.isdecimal()]
+    if wrong or not numbers:
+        what = repr(wrong[0]) if wrong else "nothing"
+        raise UsageError(
+            f"etude store forget: expected numbers of results, as etude store list shows them, not {what}"
+        )
+    for number in numbers:
+        store.forget(int(number))
+        print(f"result {number}: taken out of {store.where}")
+
+
+def _check(store: Store) -> int:
+    wrong = store.check()
+    for line in wrong:
+        print(line)
+    if not wrong:
+        count = len(store.results())
+        print(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
+    return 1 if wrong else 0

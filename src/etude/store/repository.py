@@ -1,0 +1,74 @@
+"""Of which commit a result is: asked of git, in the directory that was measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from etude.errors import InputError, MachineRefuses
+
+DIRTY = "dirty"
+"""The tag of a result that is of a commit and of changes on top of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """As git knows it."""
+
+    commit: str
+    committed: datetime
+    branch: str | None
+    """That is checked out; None where that is not this commit, or no branch is."""
+    tags: tuple[str, ...]
+    """Of git at this commit; and `DIRTY`."""
+
+
+def commit_of(repository: str, commit: str | None = None, *, dirty: bool = False) -> Commit:
+    """What is checked out there, or another commit.
+
+    dirty: also where files differ from what is checked out.
+
+    Raises:
+        InputError: it is no repository, has no such commit, or differs from what is checked out.
+        MachineRefuses: there is no git.
+    """
+    if not Path(repository).is_dir():
+        raise InputError(f"--repository {repository}: there is no such directory")
+    chosen = commit or "HEAD"
+    told = _git(repository, "log", "-1", "--format=%H %cI", "--end-of-options", f"{chosen}^{{commit}}", "--")
+    sha, time = told.split()
+    tags = _git(repository, "tag", "--points-at", sha).split("\n")
+    changed = commit is None and bool(_git(repository, "status", "--porcelain", "--untracked-files=no"))
+    if changed and not dirty:
+        raise InputError(
+            f"--repository {repository}: files differ from commit {sha[:12]}, of which the result would be stored: "
+            f"commit them, or say --dirty"
+        )
+    branch = _git(repository, "rev-parse", "--abbrev-ref", "HEAD") if commit is None else "HEAD"
+    found = tuple(tag for tag in tags if tag) + ((DIRTY,) if changed else ())
+    return Commit(sha, datetime.fromisoformat(time), None if branch == "HEAD" else branch, found)
+
+
+def _git(repository: str, *words: str) -> str:
+    environment = os.environ | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            ["git", "-C", repository, *words],
+            check=False,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            env=environment,
+        )
+    except FileNotFoundError:
+        raise MachineRefuses(
+            "--repository needs git, which is not installed; or say --commit and --committed"
+        ) from None
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split()) or f"git ended with {done.returncode}"
+        raise InputError(f"--repository {repository}: git says {said}")
+    return done.stdout.strip()
