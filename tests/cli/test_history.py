@@ -196,3 +196,13 @@ def test_a_mark_needs_a_test_that_is_there(
     assert etude("history", "mark", "copy", "abcd", "--why", "x") == 3
     assert "has no test 'copy'" in capsys.readouterr().err
     assert HOST.name == "host-a"
+
+
+def test_names_in_a_page_are_never_markup(stored: World, etude: Etude) -> None:
+    name = "<script>alert(1)</script>"
+    with open_store() as store:
+        fill(store, history(8, test=name, machine=Machine(name, "d")))
+    assert etude("history", name, "--page", "odd.html") == 0
+    page = Path("odd.html").read_text()
+    assert name not in page
+    assert "&lt;script&gt;alert(1)" in page

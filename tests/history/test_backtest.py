@@ -105,3 +105,6 @@ def test_a_fresh_comparison_bears_a_step_out_only_on_its_side_and_of_its_size() 
     for factor, holds in ((1.05, True), (1.0, False), (0.95, False), (1.005, False)):
         ratio = paired_ratio(base, [factor * v * (1 + 0.0001 * i) for i, v in enumerate(base)])
         assert borne_out(change, ratio, rule) is holds, factor
+    wide = paired_ratio(base, [1.01 * v * (0.97 if i % 2 else 1.04) for i, v in enumerate(base)])
+    assert wide.low < 1.0 < wide.high - rule.at_least
+    assert not borne_out(change, wide, rule)

@@ -52,6 +52,12 @@ def test_a_step_where_the_machine_changes_is_the_machines_with_what_differs() ->
     assert course.machines == ((50, ("kernel: 6.1 → 6.2",)),)
 
 
+def test_a_machine_of_which_nothing_is_known_is_not_said_to_have_changed() -> None:
+    course = course_of(on_another(history(100, {50: 1.1}), Machine("host-a", ""), 50))
+    assert course.machines == ()
+    assert course.changes[0].cause == "code"
+
+
 def test_a_step_far_from_a_change_of_the_machine_is_the_codes() -> None:
     (change,) = course_of(on_another(history(100, {50: 1.1}), UPGRADED, 70)).changes
     assert (change.cause, change.differences) == ("code", ())

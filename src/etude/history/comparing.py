@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.history.choosing import Chosen
-from etude.history.course import course_of, facts_that_differ, levels_of
+from etude.history.course import changed, course_of, facts_that_differ, levels_of
 from etude.stats.compare import Ratio, unpaired_ratio
 from etude.stats.sittings import FEWEST, Between, Refused, SittingsRatio, compare_sittings
 from etude.store.entry import Entry
@@ -78,7 +78,7 @@ def _compared(base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[En
     differs: tuple[str, ...] = ()
     if first.machine.name != last.machine.name:
         differs = (f"machine: {first.machine.name} → {last.machine.name}",)
-    if first.machine.digest != last.machine.digest:
+    if changed(first.machine, last.machine):
         differs += facts_that_differ(first.machine, last.machine) or ("what is not recorded",)
     ratio = _ratio(base, other, stored, same=not differs)
     yield Compared(

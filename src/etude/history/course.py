@@ -119,7 +119,7 @@ def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
     machines = tuple(
         (place, facts_that_differ(one.machine, other.machine))
         for place, (one, other) in enumerate(pairwise(entries), 1)
-        if one.machine.digest and other.machine.digest and one.machine.digest != other.machine.digest
+        if changed(one.machine, other.machine)
     )
     changes = tuple(_change(entries, step, relative, machines, marks) for step in found.steps)
     return Course(
@@ -132,6 +132,11 @@ def levels_of(entries: Sequence[Entry]) -> tuple[Floats, bool]:
     relative = all(e.kind != "binary" and min(e.values) > 0.0 for e in entries)
     levels = [float(np.mean(np.log(e.values) if relative else np.asarray(e.values))) for e in entries]
     return np.array(levels), relative
+
+
+def changed(one: Machine, other: Machine) -> bool:
+    """Whether two machines are known to be unequal: a machine without a digest says nothing."""
+    return bool(one.digest and other.digest) and one.digest != other.digest
 
 
 def facts_that_differ(one: Machine, other: Machine) -> tuple[str, ...]:
