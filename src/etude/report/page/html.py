@@ -51,6 +51,18 @@ def to_html(content: Content) -> str:
     )
 
 
+def to_page(template: str, **members: Any) -> str:
+    """A smaller page, by another template: with our style and tables that sort, without charts.
+
+    Raises:
+        MachineRefuses: Jinja2 is not installed.
+    """
+    script = _script(_asset("tables.js"))
+    environment = _environment()
+    safe = {"style": _safe(_asset("page.css")), "script": _safe(script), "policy": policy([script])}
+    return environment.get_template(template).render(**members, **safe)
+
+
 def policy(scripts: list[str]) -> str:
     """The Content-Security-Policy: these scripts and no other, styles and pictures of the page itself, no network."""
     digests = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)

@@ -1,0 +1,130 @@
+"""Two sides of the store compared: the ratio with its interval of every test and metric that both have.
+
+A and B each say which results are meant: commit:0064ab, tag:v1, date:2026-11-01 (the newest up to that day),
+machine:NAME, or several of these between commas; a word alone is looked up as each of these, in this order.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from etude.cli.store import add_place
+
+if TYPE_CHECKING:
+    from etude.history.comparing import Compared
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude compare`."""
+    add = parser.add_argument
+    add("base", metavar="A", help="what is compared with")
+    add("other", metavar="B", help="what is compared")
+    add("--test", metavar="NAME", help="this test only")
+    add(
+        "--metric",
+        metavar="NAME",
+        default="elapsed",
+        help="of this metric (default elapsed); all: of every one",
+    )
+    add_place(parser)
+    add("--json", action="store_true", help="print it as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Choose, compare, show."""
+    from etude.errors import InputError
+    from etude.history.choosing import chosen
+    from etude.history.comparing import compared
+    from etude.store.database import open_store
+    from etude.store.entry import Selector
+
+    metric = None if options.metric == "all" else options.metric
+    with open_store(options.store) as store:
+        stored = store.entries(Selector(test=options.test, metric=metric))
+        if not stored:
+            what = f" test {options.test!r} with" if options.test else ""
+            raise InputError(f"{store.where}: has no{what} {options.metric}; name another metric, or all")
+    base, other = chosen(options.base, stored), chosen(options.other, stored)
+    found = compared(base, other, stored)
+    if not found:
+        raise InputError(
+            f"{options.base} and {options.other} have no test in common with values that have a ratio"
+        )
+    if options.json:
+        import json
+
+        print(json.dumps([_document(each) for each in found], ensure_ascii=False, indent=1))
+    else:
+        _show(options.base, options.other, found)
+    return 0
+
+
+def _show(base: str, other: str, found: Sequence[Compared]) -> None:
+    from etude.cli.fitting import Column
+    from etude.cli.terminal import Terminal
+    from etude.report.history_text import named
+    from etude.stats.sittings import Refused
+
+    screen = Terminal()
+    for differences in dict.fromkeys(each.differences for each in found if not each.same_machine):
+        screen.say(f"Machines differ: {named(differences)}. What follows is not of the code alone.")
+    names = [each.test if each.metric == "elapsed" else f"{each.test} {each.metric}" for each in found]
+    columns = [
+        Column(f"{other}/{base}", [_ratio(each) for each in found], 0),
+        Column("95 % interval", [_interval(each) for each in found], 1),
+        Column("p", [_p(each) for each in found], 2),
+        Column("machine", [_machine(each) for each in found], 3),
+    ]
+    screen.table(Column("test", names), columns)
+    for each, name in zip(found, names, strict=True):
+        if isinstance(each.found, Refused):
+            screen.say(f"{name}: not compared: {each.found.reason}; {each.found.remedy}.")
+
+
+def _ratio(each: Compared) -> str:
+    from etude.stats.sittings import Refused
+
+    return "refused" if isinstance(each.found, Refused) else f"{each.found.ratio:.4g}"
+
+
+def _interval(each: Compared) -> str:
+    from etude.report.text import span
+    from etude.stats.sittings import Refused
+
+    return "–" if isinstance(each.found, Refused) else span(each.found.low, each.found.high)
+
+
+def _p(each: Compared) -> str:
+    from etude.report.history_text import p_text
+    from etude.stats.sittings import Refused
+
+    if isinstance(each.found, Refused) or each.found.p is None:
+        return "–"
+    return p_text(each.found.p).removeprefix("p = ").removeprefix("p ")
+
+
+def _machine(each: Compared) -> str:
+    names = dict.fromkeys((each.base[0].machine.name, each.other[-1].machine.name))
+    return " → ".join(names)
+
+
+def _document(each: Compared) -> dict[str, Any]:
+    from etude.stats.sittings import Refused
+
+    found = each.found
+    if isinstance(found, Refused):
+        told: dict[str, Any] = dict.fromkeys(("ratio", "low", "high", "p")) | {"refused": found.reason}
+    else:
+        told = {"ratio": found.ratio, "low": found.low, "high": found.high, "p": found.p, "refused": None}
+    return {
+        "test": each.test,
+        "metric": each.metric,
+        "unit": each.unit,
+        **told,
+        "machines": [each.base[0].machine.name, each.other[-1].machine.name],
+        "differences": list(each.differences),
+        "base": [e.result for e in each.base],
+        "other": [e.result for e in each.other],
+    }

@@ -1,0 +1,139 @@
+"""Stored results of one test over time: steps, their first results, and what of the machine changed there.
+
+Each machine has a history of its own. A rules file (--rules) turns steps into alerts; --backtest shows how often these
+would have been false or missing, and --gate ends with 1 where there is one (docs/history.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etude.cli.store import add_place
+
+if TYPE_CHECKING:
+    from etude.history.course import Course
+
+STEP = "▲"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude history`."""
+    add = parser.add_argument
+    add("test", metavar="TEST", help="its name in the store (etude store tests)")
+    add("--metric", metavar="NAME", help="another than elapsed")
+    add("--machine", metavar="NAME", help="results of this machine only")
+    add("--branch", metavar="NAME", help="results of commits of this branch only")
+    add_place(parser)
+    add("--figure", metavar="FILE", help="draw it: .pdf, .eps, .svg or .png")
+    add("--page", metavar="FILE", help="write one self-contained HTML page")
+    add("--json", action="store_true", help="print it as JSON")
+    group = parser.add_argument_group("alerts").add_argument
+    group("--rules", metavar="FILE", help="rules that raise alerts (TOML)")
+    group("--backtest", action="store_true", help="how often the rules would be wrong on this history")
+    group("--gate", action="store_true", help="end with 1 where a rule raises an alert; needs a backtest")
+    group(
+        "--confirm",
+        nargs=2,
+        metavar=("BASE", "HEAD"),
+        help="compare these two commands afresh, interleaved: an alert that they do not bear out is withdrawn",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read the store, find the steps, show them."""
+    from etude.history.course import courses
+    from etude.store.database import open_store
+
+    _check(options)
+    with open_store(options.store) as store:
+        entries = store.history(options.test, options.metric, machine=options.machine, branch=options.branch)
+        found = courses(entries, store.marks())
+        _check_found(found, options)
+        if options.rules is not None:
+            from etude.cli.history_alerts import alerts
+
+            return alerts(found, store, options)
+    if options.json:
+        import json
+
+        from etude.report.history_text import to_document
+
+        print(json.dumps([to_document(course) for course in found], ensure_ascii=False, indent=1))
+    else:
+        show(found)
+    draw(found, options)
+    return 0
+
+
+def show(found: Sequence[Course]) -> None:
+    """Each course: its heading, a sparkline with its steps marked, and its lines."""
+    from etude.cli.terminal import Terminal
+    from etude.report.history_text import heading, lines
+
+    screen = Terminal()
+    for course in found:
+        screen.say(heading(course))
+        if len(course.entries) > 1:
+            for line in spark(course, min((screen.width or 101) - 1, 100)):
+                screen.say(line)
+        for line in lines(course):
+            screen.say(line)
+        screen.say()
+    if len(found) > 1:
+        screen.say(
+            f"{len(found)} machines: each has its own history, since levels of different machines do not mix."
+        )
+
+
+def spark(course: Course, width: int) -> list[str]:
+    """Its levels as bars, and below them where steps begin."""
+    from etude.cli.sparkline import sparkline
+
+    values = [course.value(float(level)) for level in course.levels]
+    bars, _, each = sparkline(values, frozenset(), width)
+    marks = [" "] * len(bars)
+    for change in course.changes:
+        marks[change.step.at // each] = STEP
+    below = "".join(marks).rstrip()
+    return [bars, below] if below else [bars]
+
+
+def draw(found: Sequence[Course], options: argparse.Namespace) -> None:
+    """The figure and the page, where they are asked for."""
+    if options.figure:
+        from etude.figures.history import history
+        from etude.figures.save import save
+        from etude.figures.style import Style
+
+        save(history(found), options.figure, Style(width=6.5))
+    if options.page:
+        from etude.report.page.history import history_page
+        from etude.report.page.write import write
+
+        write(Path(options.page), history_page(found))
+
+
+def _check(options: argparse.Namespace) -> None:
+    from etude.errors import UsageError
+    from etude.figures.save import check_format
+
+    if options.figure:
+        check_format(options.figure)
+    if options.rules is None and (options.backtest or options.gate or options.confirm):
+        raise UsageError("--backtest, --gate and --confirm are about rules: name their file with --rules")
+    if options.backtest and (options.gate or options.confirm):
+        raise UsageError("--backtest is run by itself; then --gate")
+
+
+def _check_found(found: Sequence[Course], options: argparse.Namespace) -> None:
+    from etude.errors import InputError
+
+    if not found:
+        chosen = [f"{n} {v}" for n in ("machine", "branch") if (v := getattr(options, n)) is not None]
+        where = f" for {' and '.join(chosen)}" if chosen else ""
+        raise InputError(
+            f"{options.test}: the store has no result with values{where}; etude store list names all"
+        )

@@ -1,0 +1,173 @@
+"""`etude history --rules`: alerts; how often the rules are wrong; and the gate, which asks for that first."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from etude.cli.terminal import Terminal
+    from etude.history.backtest import Backtest, Rate
+    from etude.history.course import Course
+    from etude.history.rules import Alert, Rule
+    from etude.stats.compare import Ratio
+    from etude.store.database import Store
+
+
+def alerts(found: Sequence[Course], store: Store, options: argparse.Namespace) -> int:
+    """Show what the rules say of these courses; 1 where --gate is given and an alert stands."""
+    from etude.cli.terminal import Terminal
+    from etude.errors import InputError
+    from etude.history.rules import alerts_of, read_rules
+
+    rules = read_rules(Path(options.rules))
+    about = [(rule, course) for course in found for rule in rules if rule.is_about(course)]
+    if not about:
+        raise InputError(f"{options.rules}: no rule is about {found[0].test}, {found[0].metric}")
+    screen = Terminal()
+    if options.backtest:
+        _backtest(about, store, screen)
+        return 0
+    if options.gate:
+        _check_backtests(about, store, screen, options)
+    raised = [alert for course in found for alert in alerts_of(rules, course)]
+    if options.confirm and raised:
+        raised = _confirmed(raised, options.confirm, screen)
+    for alert in raised:
+        screen.say(_alert_line(alert))
+    if not raised:
+        screen.say(f"No alert by {', '.join(dict.fromkeys(rule.name for rule, _ in about))}.")
+    return 1 if options.gate and raised else 0
+
+
+def _alert_line(alert: Alert) -> str:
+    from etude.report.history_text import change_line
+
+    return f"ALERT by {alert.rule.name}, on {alert.course.machine.name}: {change_line(alert.course, alert.change)}"
+
+
+def _backtest(about: Sequence[tuple[Rule, Course]], store: Store, screen: Terminal) -> None:
+    from etude.errors import InputError
+    from etude.history.backtest import LEAST, backtest
+    from etude.history.kept import keep
+
+    done = 0
+    for rule, course in about:
+        if len(course.entries) < LEAST:
+            screen.say(_too_short(rule, course))
+            continue
+        found = backtest(rule, course)
+        for line in _backtest_lines(found, course):
+            screen.say(line)
+        keep(store, found, course)
+        done += 1
+    if not done:
+        raise InputError(f"no machine has the {LEAST} results that a backtest needs")
+
+
+def _backtest_lines(found: Backtest, course: Course) -> list[str]:
+    from etude.report.history_text import size_text, when
+
+    rule = found.rule
+    lines = [
+        f"{rule.name}, on {course.machine.name}, {found.results} results:",
+        f"  False alarms: in {_rate(found.false)} flat histories as long as this one (its rests around its levels, "
+        "in blocks in random order), replayed result by result.",
+        f"  Misses: {_rate(found.missed)} injected steps of {size_text(course, rule.sees)} were not seen within "
+        f"{rule.within} results.",
+    ]
+    for each in found.alerts:
+        stays = "" if each.stays else "; gone from the whole history: false in hindsight"
+        lines.append(
+            f"  As it grew: alert after {each.after} results of the step of "
+            f"{size_text(course, each.change.size)} at {when(each.change.first)}{stays}."
+        )
+    if found.unseen:
+        lines.append(f"  {found.unseen} of its steps raised none while it grew.")
+    return lines
+
+
+def _rate(rate: Rate) -> str:
+    """`4 of 100 (4.0 %, 1.1 % to 9.9 %)`."""
+    from etude.report.text import percent
+
+    ends = rate.interval
+    return f"{rate.count} of {rate.of} ({percent(rate.share)}, {percent(ends.low)} to {percent(ends.high)})"
+
+
+def _too_short(rule: Rule, course: Course) -> str:
+    from etude.history.backtest import LEAST
+
+    return (
+        f"{rule.name}, on {course.machine.name}: {len(course.entries)} results are too few for a backtest; "
+        f"it needs {LEAST}."
+    )
+
+
+def _check_backtests(
+    about: Sequence[tuple[Rule, Course]], store: Store, screen: Terminal, options: argparse.Namespace
+) -> None:
+    """Refuse a rule of which nobody knows how often it is wrong here; say how often the others are."""
+    from etude.errors import UsageError
+    from etude.history.kept import current
+
+    for rule, course in about:
+        known = current(store, rule, course)
+        if isinstance(known, str):
+            raise UsageError(
+                f"rule {rule.name} may not gate {course.test} on {course.machine.name}: it {known}; "
+                f"run etude history {course.test} --rules {options.rules} --backtest and look at its rates"
+            )
+        screen.say(
+            f"{rule.name}, on {course.machine.name}: false alarms in {_rate(known.false)}, "
+            f"misses {_rate(known.missed)}, by its backtest on {known.results} results."
+        )
+
+
+def _confirmed(raised: Sequence[Alert], commands: Sequence[str], screen: Terminal) -> list[Alert]:
+    """Compare afresh; alerts of the newest step stand only where that bears them out. Older ones are left alone."""
+    from etude.history.confirming import borne_out
+
+    newest = max(raised, key=lambda a: a.change.first.committed or a.change.first.measured).change.first
+    ratio = _compare_afresh(commands, newest.metric)
+    stand = []
+    for alert in raised:
+        same = (alert.change.first.commit, alert.change.first.test) == (newest.commit, newest.test)
+        if not same or borne_out(alert.change, ratio, alert.rule):
+            stand.append(alert)
+            continue
+        screen.say(
+            f"Not confirmed: {_alert_line(alert)} Afresh, HEAD/BASE is {ratio.ratio:.4g} "
+            f"({ratio.low:.4g} to {ratio.high:.4g})."
+        )
+    if any(alert.change.first.commit == newest.commit for alert in stand):
+        screen.say(f"Confirmed afresh: HEAD/BASE is {ratio.ratio:.4g} ({ratio.low:.4g} to {ratio.high:.4g}).")
+    return stand
+
+
+def _compare_afresh(commands: Sequence[str], metric: str) -> Ratio:
+    """`etude bench` of both, on this machine; its progress goes to standard error."""
+    from etude.cli.display import Display
+    from etude.errors import UsageError
+    from etude.experiment.ask import make_plan
+    from etude.experiment.run import run
+    from etude.experiment.test import make_test
+    from etude.report.verdict import verdict
+
+    display = Display(sys.stderr)
+    try:
+        tests = [
+            make_test(command, name=name) for command, name in zip(commands, ("BASE", "HEAD"), strict=True)
+        ]
+        outcome = run(make_plan(tests), None, observe=display.observe, verb="bench")
+    finally:
+        display.close()
+    found = verdict(outcome.results)
+    comparison = found.comparisons[0]
+    known = {found.primary: comparison.ratio} | {s.metric: s.ratio for s in comparison.secondary}
+    if metric not in known:
+        raise UsageError(f"--confirm cannot measure {metric}; it measures {', '.join(known)}")
+    return known[metric]

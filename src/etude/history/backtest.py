@@ -1,0 +1,184 @@
+"""How often a rule would have been wrong: it is replayed over a history as it grew, and over ones made from it.
+
+Flat histories are made of the rests around the levels, in blocks in random order, so that their distribution and the
+dependence of neighbours stay; into others of these a step of the size that the rule claims to see is put.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from etude.history.course import Change, Course, Floats, course_of, worse
+from etude.history.rules import Rule
+from etude.stats.changes import FEWEST, stepped
+from etude.stats.intervals import Interval
+from etude.stats.samples import exponential
+from etude.store.entry import Entry
+
+HISTORIES = 100
+"""Flat ones that are made, and as many with a step."""
+
+LEAST = 20
+"""Results of a history that can be replayed; fewer say nothing of how they vary."""
+
+SEED = 14
+
+SLACK = 3
+"""Results by which the place of one step is seen differently while it is fresh."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """So many of so many."""
+
+    count: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """As a fraction."""
+        return self.count / self.of if self.of else math.nan
+
+    @property
+    def interval(self) -> Interval:
+        """At 95 %. Source: Clopper and Pearson (1934), exact."""
+        from scipy.special import betaincinv
+
+        k, n = self.count, self.of
+        low = float(betaincinv(k, n - k + 1, 0.025)) if k else 0.0
+        high = float(betaincinv(k + 1, n - k, 0.975)) if k < n else 1.0
+        return Interval(low, high)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One alert as it would have come."""
+
+    change: Change
+    after: int
+    """Results of the new level that there were when it came."""
+    stays: bool
+    """Whether the whole history has a step there too."""
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """What a rule is worth on one course."""
+
+    rule: Rule
+    results: int
+    false: Rate
+    """Flat histories, as long as this one, in which it raised an alert at any time."""
+    missed: Rate
+    """Steps of the size it claims to see that it did not see in time."""
+    alerts: tuple[Replayed, ...]
+    """Of the history itself, as it grew; expected ones and the machine's are not among them."""
+    unseen: int
+    """Steps of the whole history that the rule is about and that raised none while it grew."""
+
+
+def backtest(rule: Rule, course: Course, *, histories: int = HISTORIES) -> Backtest:
+    """Replay the rule. Raises ValueError for a course of fewer than `LEAST` results."""
+    if len(course.entries) < LEAST:
+        raise ValueError(f"a backtest needs {LEAST} results or more, not {len(course.entries)}")
+    random = np.random.default_rng(SEED)
+    rest = course.levels - np.repeat(course.found.levels, np.diff([*course.found.starts, course.levels.size]))
+    flat = [_shuffled(rest, course.found.noise.dependence, random) for _ in range(2 * histories)]
+    false = sum(_alarms(rule, course, levels) for levels in flat[:histories])
+    missed = sum(not _sees(rule, course, levels, random) for levels in flat[histories:])
+    alerts, unseen = _replayed(rule, course)
+    return Backtest(
+        rule, len(course.entries), Rate(false, histories), Rate(missed, histories), alerts, unseen
+    )
+
+
+def digest_of(entries: Sequence[Entry]) -> str:
+    """Of results and their values, so that a backtest can be told from one of another history."""
+    found = hashlib.sha256()
+    for entry in entries:
+        found.update(repr((entry.test, entry.metric, entry.machine.name, entry.values)).encode())
+    return found.hexdigest()[:16]
+
+
+def _shuffled(rest: Floats, dependence: float, random: np.random.Generator) -> Floats:
+    """Blocks of the series, closed to a ring, from random places. Source: Politis and Romano (1992)."""
+    n = rest.size
+    length = 1 if dependence < 0.1 else min(n, max(2, round(n ** (1 / 3) / (1.0 - dependence))))
+    starts = random.integers(0, n, -(-n // length))
+    places = (starts[:, None] + np.arange(length)[None, :]).ravel()[:n] % n
+    found: Floats = rest[places]
+    return found
+
+
+def _alarms(rule: Rule, course: Course, levels: Floats) -> bool:
+    """Whether the rule raises an alert at any time while a flat history grows."""
+    return any(_fires(rule, course, levels[:n]) for n in range(FEWEST, levels.size + 1))
+
+
+def _sees(rule: Rule, course: Course, levels: Floats, random: np.random.Generator) -> bool:
+    """Whether the rule sees a step, begun at a random place of the later half, in time."""
+    n = levels.size
+    at = int(random.integers(n // 2, max(n // 2 + 1, n - rule.within + 1)))
+    stepping = levels.copy()
+    stepping[at:] += _size(rule, course)
+    ends = range(at + rule.persist, min(n, at + rule.within) + 1)
+    return any(_fires(rule, course, stepping[:end]) for end in ends)
+
+
+def _size(rule: Rule, course: Course) -> float:
+    """Of the injected step, on the course's levels, in the direction that the rule is about."""
+    kind = course.entries[0].kind
+    up = worse(kind, 1.0) is not False
+    sign = 1.0 if up == (rule.direction != "better") else -1.0
+    return math.log1p(sign * rule.sees) if course.relative else sign * rule.sees
+
+
+def _fires(rule: Rule, course: Course, levels: Floats) -> bool:
+    """`Rule.fires` of levels alone, without the words around a change: this is asked ten thousand times."""
+    kind = course.entries[0].kind
+    for step in stepped(levels).steps:
+        size = exponential(step.size) - 1.0 if course.relative else step.size
+        if rule.objects_to(size, worse(kind, size), step.p, levels.size - step.at):
+            return True
+    return False
+
+
+def _replayed(rule: Rule, course: Course) -> tuple[tuple[Replayed, ...], int]:
+    """The alerts of the history itself, each once, and how many of its steps raised none."""
+    there = [c for c in course.changes if _counts(rule, c)]
+    found: list[Replayed] = []
+    for n in range(FEWEST, len(course.entries) + 1):
+        if not _fires(rule, course, course.levels[:n]):
+            continue
+        grown = course_of(course.entries[:n])
+        for change in grown.changes:
+            if not rule.fires(change, n) or change.cause == "machine":
+                continue
+            if any(_same(change, known.change) for known in found):
+                continue
+            whole = [c for c in course.changes if _same(change, c)]
+            if any(c.expected is not None or c.cause == "machine" for c in whole):
+                continue
+            found.append(Replayed(change, n - change.step.at, bool(whole)))
+    unseen = sum(not any(_same(c, known.change) for known in found) for c in there)
+    return tuple(found), unseen
+
+
+def _counts(rule: Rule, change: Change) -> bool:
+    return (
+        change.cause != "machine"
+        and change.expected is None
+        and rule.fires(change, change.step.at + rule.persist)
+    )
+
+
+def _same(one: Change, other: Change) -> bool:
+    """Whether both are one step, whose place was seen differently as the history grew."""
+    return one.step.earliest - SLACK <= other.step.at <= one.step.latest + SLACK and (one.size > 0.0) == (
+        other.size > 0.0
+    )

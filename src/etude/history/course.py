@@ -1,0 +1,206 @@
+"""One metric of one test on one machine over time: its steps, and whether code or machine changed there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etude.stats.changes import Step, Stepped, stepped
+from etude.stats.samples import exponential
+from etude.store.entry import Entry, Machine
+
+Floats = NDArray[np.float64]
+Cause = Literal["code", "machine", "neither"]
+"""What changed where a step is; neither: commit and machine are the same on both sides."""
+
+
+class Mark(Protocol):
+    """A change that somebody said is expected."""
+
+    @property
+    def test(self) -> str: ...
+    @property
+    def metric(self) -> str | None:
+        """None: of all metrics."""
+
+    @property
+    def commit(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Change:
+    """A step with what is known of it."""
+
+    step: Step
+    last: Entry
+    """The last result before it."""
+    first: Entry
+    """The first result of the new level."""
+    size: float
+    """Relative (0.05: 5 % more) where all values are above zero; else in the metric's unit."""
+    low: float
+    high: float
+    """Of the size, at 95 %."""
+    worse: bool | None
+    """None where the metric's kind does not tell."""
+    cause: Cause
+    differences: tuple[str, ...]
+    """Of the machine's facts between the two results."""
+    expected: str | None
+    """Why, in the words of whoever marked it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Results in order, on one machine: those of machines with other names are courses of their own."""
+
+    entries: tuple[Entry, ...]
+    levels: Floats
+    """One a result, shape (n,): the mean of its values, or of their logarithms."""
+    relative: bool
+    """Whether levels are logarithms."""
+    found: Stepped
+    changes: tuple[Change, ...]
+    machines: tuple[tuple[int, tuple[str, ...]], ...]
+    """Places at which the machine is not what it was at the result before, and how it differs."""
+    within: float | None
+    """The share of the variance between results that their trials' own spread explains; None where that is unknown."""
+
+    @property
+    def test(self) -> str:
+        """Its name."""
+        return self.entries[0].test
+
+    @property
+    def metric(self) -> str:
+        """Its name."""
+        return self.entries[0].metric
+
+    @property
+    def unit(self) -> str:
+        """Of the values."""
+        return self.entries[0].unit
+
+    @property
+    def machine(self) -> Machine:
+        """As the newest result knows it."""
+        return self.entries[-1].machine
+
+    def value(self, level: float) -> float:
+        """A level in the unit of the values."""
+        return exponential(level) if self.relative else level
+
+
+def courses(entries: Iterable[Entry], marks: Sequence[Mark] = ()) -> tuple[Course, ...]:
+    """A course for each test, metric, unit and name of a machine, in the order in which they are met.
+
+    Results are taken in the order in which they come. Results without a finite value are left out.
+    """
+    groups: dict[tuple[str, str, str, str], list[Entry]] = {}
+    for entry in entries:
+        if entry.values and all(map(math.isfinite, entry.values)):
+            key = (entry.test, entry.metric, entry.unit, entry.machine.name)
+            groups.setdefault(key, []).append(entry)
+    return tuple(course_of(group, marks) for group in groups.values())
+
+
+def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
+    """The course of one or more results of one metric, in order. Raises ValueError for none."""
+    levels, relative = levels_of(entries)
+    found = stepped(levels)
+    machines = tuple(
+        (place, facts_that_differ(one.machine, other.machine))
+        for place, (one, other) in enumerate(pairwise(entries), 1)
+        if changed(one.machine, other.machine)
+    )
+    changes = tuple(_change(entries, step, relative, machines, marks) for step in found.steps)
+    return Course(
+        tuple(entries), levels, relative, found, changes, machines, _within(entries, relative, found)
+    )
+
+
+def levels_of(entries: Sequence[Entry]) -> tuple[Floats, bool]:
+    """Each result's level, and whether these are means of logarithms: where all values are above zero."""
+    relative = all(e.kind != "binary" and min(e.values) > 0.0 for e in entries)
+    levels = [float(np.mean(np.log(e.values) if relative else np.asarray(e.values))) for e in entries]
+    return np.array(levels), relative
+
+
+def changed(one: Machine, other: Machine) -> bool:
+    """Whether two machines are known to be unequal: a machine without a digest says nothing."""
+    return bool(one.digest and other.digest) and one.digest != other.digest
+
+
+def facts_that_differ(one: Machine, other: Machine) -> tuple[str, ...]:
+    """`kernel: 6.1 → 6.2` for each fact that is not the same."""
+    then, now = dict(one.facts), dict(other.facts)
+    names = sorted({*then, *now})
+    return tuple(
+        f"{name}: {then.get(name, 'not recorded')} → {now.get(name, 'not recorded')}"
+        for name in names
+        if then.get(name) != now.get(name)
+    )
+
+
+def worse(kind: str, size: float) -> bool | None:
+    """Whether a change by `size` is for the worse: more of a cost, less of a rate."""
+    return {"cost": size > 0.0, "rate": size < 0.0}.get(kind)
+
+
+def expected_why(entries: Sequence[Entry], marks: Sequence[Mark]) -> str | None:
+    """Why a step that begins with one of these results was to be expected; None where nobody said so."""
+    for mark in marks:
+        for entry in entries:
+            named = entry.commit is not None and entry.commit.startswith(mark.commit)
+            if named and mark.test == entry.test and mark.metric in (None, entry.metric):
+                return mark.why
+    return None
+
+
+def _change(
+    entries: Sequence[Entry],
+    step: Step,
+    relative: bool,
+    machines: Sequence[tuple[int, tuple[str, ...]]],
+    marks: Sequence[Mark],
+) -> Change:
+    last, first = entries[step.at - 1], entries[step.at]
+    size, low, high = (
+        exponential(v) - 1.0 if relative else v for v in (step.size, step.interval.low, step.interval.high)
+    )
+    there = [facts for place, facts in machines if step.earliest <= place <= step.latest]
+    cause: Cause = "code"
+    if there:
+        cause = "machine"
+    elif step.earliest == step.latest and first.commit is not None and first.commit == last.commit:
+        cause = "neither"
+    differences = tuple(dict.fromkeys(fact for facts in there for fact in facts))
+    begins = entries[step.earliest : step.latest + 1]
+    return Change(
+        step,
+        last,
+        first,
+        size,
+        low,
+        high,
+        worse(first.kind, size),
+        cause,
+        differences,
+        expected_why(begins, marks),
+    )
+
+
+def _within(entries: Sequence[Entry], relative: bool, found: Stepped) -> float | None:
+    spreads = [np.log(e.values) if relative else np.asarray(e.values) for e in entries if len(e.values) > 1]
+    if not spreads or found.noise.deviation == 0.0:
+        return None
+    own = float(np.mean([np.var(x, ddof=1) / x.size for x in spreads]))
+    return min(1.0, own / found.noise.deviation**2)

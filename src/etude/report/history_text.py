@@ -1,0 +1,163 @@
+"""A history in words, and as a document for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from etude.history.course import Change, Course
+from etude.report.text import counted, percent, quantity
+from etude.stats.samples import exponential
+from etude.store.entry import Entry
+
+SHORT = 10
+"""Characters of a commit that are shown."""
+MOST_FACTS = 4
+
+
+def heading(course: Course) -> str:
+    """What it is, how long, and from when to when."""
+    first, last = course.entries[0], course.entries[-1]
+    span = f", {day(first)} to {day(last)}" if len(course.entries) > 1 else f", {day(first)}"
+    return (
+        f"{course.test}, {course.metric}, on {course.machine.name}: "
+        f"{counted(len(course.entries), 'result')}{span}"
+    )
+
+
+def lines(course: Course) -> Iterator[str]:
+    """Its steps, what of the machine changed elsewhere, and the noise around its levels."""
+    for change in course.changes:
+        yield change_line(course, change)
+    if not course.changes:
+        yield f"No step among {counted(len(course.entries), 'result')}."
+    told = {place for c in course.changes if c.cause == "machine" for place in _range(c)}
+    for place, facts in course.machines:
+        if place not in told:
+            there = course.entries[place]
+            yield f"The machine is another from {when(there)} on ({named(facts)}), without a step."
+    if course.found.noise.deviation > 0.0:
+        yield noise_line(course)
+
+
+def change_line(course: Course, change: Change) -> str:
+    """`Step of +10 % (+9.7 % to +10.3 %, p < 0.001), for the worse: first at …; last before it: ….`"""
+    step = change.step
+    judged = {True: ", for the worse", False: ", for the better", None: ""}[change.worse]
+    levels = course.found.levels
+    place = course.found.steps.index(step)
+    values = [quantity(course.value(level), course.unit) for level in levels[place : place + 2]]
+    told = (
+        f"Step of {size_text(course, change.size)} ({size_text(course, change.low)} to "
+        f"{size_text(course, change.high)}, {p_text(step.p)}){judged}, from {values[0]} to {values[1]}: "
+        f"first at {when(change.first)}; last before it {when(change.last)}."
+    )
+    if step.earliest != step.latest:
+        ends = [when(course.entries[place]) for place in (step.earliest, step.latest)]
+        told += f" It may begin anywhere from {ends[0]} to {ends[1]}."
+    if change.cause == "machine":
+        told += f" The machine changes there: {named(change.differences)}. It is not known to be the code's."
+    elif change.cause == "neither":
+        told += " Both are of the same commit on the same machine: it is neither the code's nor a recorded change."
+    if change.expected is not None:
+        told += f" Expected: {change.expected}."
+    return told
+
+
+def noise_line(course: Course) -> str:
+    """How far results lie from their level, and what of it their trials explain."""
+    noise = course.found.noise
+    spread = (
+        percent(exponential(noise.deviation) - 1.0)
+        if course.relative
+        else quantity(noise.deviation, course.unit)
+    )
+    within = (
+        "" if course.within is None else f"; their trials explain {percent(course.within)} of that variance"
+    )
+    depends = (
+        f"; neighbours depend on each other ({noise.dependence:.1f})" if noise.dependence >= 0.25 else ""
+    )
+    return f"Results lie {spread} around their level{within}{depends}."
+
+
+def size_text(course: Course, size: float) -> str:
+    """With its sign: `+5.0 %`, or in the metric's unit."""
+    sign = "−" if size < 0 else "+"
+    return sign + (percent(abs(size)) if course.relative else quantity(abs(size), course.unit))
+
+
+def p_text(p: float) -> str:
+    """`p = 0.02`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def when(entry: Entry) -> str:
+    """`2026-04-11 (commit 0064ab, v1.2)`."""
+    known = [f"commit {entry.commit[:SHORT]}"] if entry.commit else [f"result {entry.result}"]
+    return f"{day(entry)} ({', '.join([*known, *entry.tags])})"
+
+
+def day(entry: Entry) -> str:
+    """Of the commit, or where none is known of the measurement, UTC."""
+    return (entry.committed or entry.measured).strftime("%Y-%m-%d")
+
+
+def named(facts: Sequence[str]) -> str:
+    """The first few differences of two machines."""
+    more = len(facts) - MOST_FACTS
+    shown = "; ".join(facts[:MOST_FACTS]) or "what differs is not recorded"
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def to_document(course: Course) -> dict[str, Any]:
+    """The same for other programs (docs/history.md)."""
+    noise = course.found.noise
+    return {
+        "test": course.test,
+        "metric": course.metric,
+        "unit": course.unit,
+        "machine": course.machine.name,
+        "relative": course.relative,
+        "results": [
+            _point(entry) | {"level": course.value(float(level)), "trials": len(entry.values)}
+            for entry, level in zip(course.entries, course.levels, strict=True)
+        ],
+        "levels": [course.value(level) for level in course.found.levels],
+        "noise": {"deviation": noise.deviation, "dependence": noise.dependence, "within": course.within},
+        "steps": [_change(change) for change in course.changes],
+        "machines": [{"at": place, "differences": list(facts)} for place, facts in course.machines],
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    step = change.step
+    return {
+        "at": step.at,
+        "earliest": step.earliest,
+        "latest": step.latest,
+        "size": change.size,
+        "low": change.low,
+        "high": change.high,
+        "p": step.p,
+        "worse": change.worse,
+        "cause": change.cause,
+        "differences": list(change.differences),
+        "expected": change.expected,
+        "first": _point(change.first),
+        "last": _point(change.last),
+    }
+
+
+def _point(entry: Entry) -> dict[str, Any]:
+    return {
+        "result": entry.result,
+        "commit": entry.commit,
+        "committed": entry.committed and entry.committed.isoformat(),
+        "measured": entry.measured.isoformat(),
+        "tags": list(entry.tags),
+    }
+
+
+def _range(change: Change) -> range:
+    return range(change.step.earliest, change.step.latest + 1)
