@@ -60,7 +60,7 @@ def read_pool(text: str) -> PoolSpec:
 def open_pool(spec: PoolSpec, base: Path, say: Callable[[str], None] = lambda line: None) -> Iterator[Pool]:
     """The pool, until the block ends. Results are below the directory `base`; `say` is told in one line what it waits
     for. Raises MachineRefuses where it cannot be had."""
-    pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec, base, say=say)
+    pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec)
     try:
         yield pool
     finally:

@@ -5,20 +5,20 @@ A job's own `end.json` decides where it is there; Slurm's word where it is not.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.workbench.pool.ends import Written, begun, end, last_line
+from etude.workbench.pool.ends import Written, begun, by_itself, end
 from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.laid import Laid, laid, lay, note
 from etude.workbench.pool.shell import Checks
 from etude.workbench.pool.slurm import states
 from etude.workbench.pool.slurm.answers import Seen
-from etude.workbench.pool.slurm.commands import Slurm, Unanswered
+from etude.workbench.pool.slurm.commands import Slurm, Unanswered, silent
 from etude.workbench.pool.slurm.hostlist import expand
 from etude.workbench.pool.slurm.request import arguments, fits
 from etude.workbench.pool.wanted import PoolSpec
@@ -48,18 +48,16 @@ class SlurmPool:
     def __init__(
         self,
         spec: PoolSpec,
-        base: Path,
         slurm: Slurm | None = None,
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
-        say: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Raises MachineRefuses where Slurm does not answer, or has no such partition or nodes."""
-        self._spec, self._clock, self._pause, self._say = spec, clock, pause, say
+        self._spec, self._clock, self._pause = spec, clock, pause
         self._slurm = slurm or Slurm()
         self._followed: dict[str, _Followed] = {}
-        self._asked_s, self._silent_since, self._event_s = 0.0, None, clock()  # type: float, float | None, float
-        self._base = base
+        self._asked_s, self._event_s = -math.inf, clock()
+        self._silent_since: float | None = None
         try:
             known = self._slurm.nodes(spec.partition, OPEN_S)
         except Unanswered as error:
@@ -96,7 +94,7 @@ class SlurmPool:
         try:
             id = self._slurm.submit(words)
         except Unanswered as lost:
-            id = self._submitted_again(words, now, job, lost)
+            id = self._submitted_again(words, now.token, lost)
         except MachineRefuses as error:
             raise MachineRefuses(f"{job.name}: Slurm refuses the job: {error}") from None
         note(job.place, replace(now, id=id))
@@ -145,20 +143,17 @@ class SlurmPool:
         self._followed[id] = _Followed(job, submitted_s)
         self._event_s = self._clock()
 
-    def _submitted_again(self, words: Sequence[str], now: Laid, job: Job, lost: Unanswered) -> str:
+    def _submitted_again(self, words: Sequence[str], token: str, lost: Unanswered) -> str:
         """The answer was lost, and perhaps not the job: it is looked for by its name before it is made again."""
         waited, pause = 0.0, 1.0
         while waited < ANSWER_S:
             self._pause(pause)
             waited, pause = waited + pause, min(2 * pause, 30.0)
             try:
-                return self._slurm.named(now.token, 0.0) or self._slurm.submit(words)
+                return self._slurm.named(token, 0.0) or self._slurm.submit(words)
             except Unanswered as error:
                 lost = error
-        raise MachineRefuses(
-            f"{job.name}: Slurm has not answered for {ANSWER_S:g} s: {lost}; jobs under way go on: when it answers "
-            "again (scontrol ping), go on with --resume"
-        )
+        raise silent(lost, ANSWER_S)
 
     def _look(self) -> list[Ended]:
         """What has ended since the last look."""
@@ -181,12 +176,9 @@ class SlurmPool:
         try:
             seen = self._slurm.queue()
         except Unanswered as error:
-            self._silent_since = self._silent_since or now
+            self._silent_since = now if self._silent_since is None else self._silent_since
             if now - self._silent_since > ANSWER_S:
-                raise MachineRefuses(
-                    f"Slurm has not answered for {ANSWER_S:g} s: {error}; jobs under way go on: when it answers "
-                    "again (scontrol ping), go on with --resume"
-                ) from None
+                raise silent(error, ANSWER_S) from None
             return []
         self._silent_since = None
         busy = any(seen[id].state in states.RUNNING for id in self._followed if id in seen)
@@ -221,7 +213,7 @@ class SlurmPool:
             if busy or not states.stuck(seen.reason):
                 followed.stuck_since = None
                 return None
-            followed.stuck_since = followed.stuck_since or now
+            followed.stuck_since = now if followed.stuck_since is None else followed.stuck_since
             if now - followed.stuck_since < self._spec.patience_s:
                 return None
             why = f"it has waited for {self._spec.patience_s:g} s for what may not come"
@@ -244,19 +236,13 @@ class SlurmPool:
         return self._by_slurm(id, Seen(id, "UNKNOWN"), "node-lost", why)
 
     def _waited_for_files(self, followed: _Followed, now: float) -> bool:
-        followed.gone_since = followed.gone_since or now
+        followed.gone_since = now if followed.gone_since is None else followed.gone_since
         return now - followed.gone_since >= SHARED_S
 
     def _by_itself(self, id: str, written: Written) -> Ended:
         followed = self._followed.pop(id)
-        how: How = written.how or "failed"
-        why = written.why
-        if how == "failed":
-            said = last_line(followed.job.place)
-            why = f"exit status {written.code}" + (f": {said}" if said else "")
         nodes = expand(written.nodes) or (written.nodes,)
-        ended_s = written.ended_s if written.ended_s is not None else self._clock()
-        return Ended(id, how, written.code, nodes, why, followed.submitted_s, written.began_s, ended_s)
+        return by_itself(id, followed.job, written, nodes, followed.submitted_s)
 
     def _by_slurm(self, id: str, seen: Seen, how: How, why: str) -> Ended:
         followed = self._followed.pop(id)
