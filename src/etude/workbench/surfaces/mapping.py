@@ -122,7 +122,7 @@ def decide(
 
 
 def learnt(count: int, under_way: int = 0) -> int:
-    """How many of so many samples a choice has learnt from: all of few; of many all but the last 1/16 at most; and where
+    """How many of so many samples a choice has learnt from: all of few; of many all but the last 1/16 at most; where
     many cells are under way, all but the last 1/16 of as many.
 
     The others, as cells under way, take variance away and nothing more: a surrogate is not fitted to thousands of
