@@ -365,6 +365,8 @@ def test_of_many_samples_the_last_few_only_count_as_measured(monkeypatch: pytest
     assert [learnt(n) for n in (0, 1, 255, 256, 257, 511, 512, 543, 544, 10_000)] == [
         0, 1, 255, 256, 256, 496, 512, 512, 544, 9728,
     ]  # fmt: skip
+    assert [learnt(n, 511) for n in (0, 3, 9, 31, 100, 300, 9999)] == [0, 3, 8, 28, 96, 288, 9728]
+    assert [learnt(n, 31) for n in (7, 100, 256)] == [7, 100, 256]
     monkeypatch.setattr("etude.workbench.surfaces.mapping.EACH", 16)
     space = Space(
         (Factor("a", "linear", tuple(map(float, range(9)))), Factor("b", "log", (1.0, 2.0, 4.0, 8.0, 16.0)))

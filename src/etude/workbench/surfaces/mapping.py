@@ -121,14 +121,21 @@ def decide(
     return decision
 
 
-def learnt(count: int) -> int:
-    """How many of so many samples a choice has learnt from: all of few, of many all but the last 1/16 at most.
+def learnt(count: int, under_way: int = 0) -> int:
+    """How many of so many samples a choice has learnt from: all of few; of many all but the last 1/16 at most; where
+    many cells are under way, all but the last 1/16 of as many.
 
     The others, as cells under way, take variance away and nothing more: a surrogate is not fitted to thousands of
     samples anew after each of them.
     """
-    step = max(1 << (count.bit_length() - 5), 1) if count > EACH else 1
+    step = _power(count) // 16 if count > EACH else 1
+    step = max(step, min(_power(under_way) // 16, _power(count) // 4), 1)
     return count // step * step
+
+
+def _power(count: int) -> int:
+    """The greatest power of two that is no more; 0 of 0."""
+    return (1 << count.bit_length()) >> 1
 
 
 def _decided(
@@ -145,7 +152,7 @@ def _decided(
     left = [cell for cell in planned(space, rules) if cell not in taken]
     if not left:
         return Enough("every cell of the plan has been tried")
-    seen = tuple(samples[: learnt(len(samples))])
+    seen = tuple(samples[: learnt(len(samples), len(pending))])
     ahead = (*(sample.cell for sample in samples[len(seen) :]), *pending)
     fit = fitted(space, seen) if rules.plan != "in-order" else None
     if fit is not None and rules.plan == "adaptive" and (why := known_enough(fit, rules)):
