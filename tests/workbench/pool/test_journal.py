@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.errors import InputError, MachineRefuses
@@ -86,6 +86,7 @@ def test_a_second_controller_of_a_directory_is_refused(
             raise AssertionError("two controllers")
 
 
+@settings(deadline=None)  # each line is synced
 @given(st.data())
 def test_what_is_written_is_what_is_read(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

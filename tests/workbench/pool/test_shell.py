@@ -113,7 +113,7 @@ def test_any_file_is_read_or_is_none(content: object) -> None:
     written(content if isinstance(content, str) else str(content))
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(st.binary(max_size=80))
 def test_any_record_is_read_or_is_none(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     place = tmp_path_factory.mktemp("place")

@@ -262,6 +262,28 @@ def test_a_slurm_that_stays_silent_is_told_with_what_to_do(fake: FakeSlurm, tmp_
     assert ANSWER_S <= fake.now_s - 1000.0 <= 2 * ANSWER_S
 
 
+def test_ends_are_told_also_when_slurm_stays_silent(fake: FakeSlurm, tmp_path: Path) -> None:
+    pool, jobs = a_pool(fake), [a_job(tmp_path, "a"), a_job(tmp_path, "b")]
+    for job in jobs:
+        pool.submit(job)
+    fake.silent["squeue"] = -1
+    assert pool.ended(timeout_s=ANSWER_S - 20.0) == ()
+    fake.now_s += 60.0
+    write_end(jobs[0], "done")
+    assert only(pool.ended()).how == "done"
+    with pytest.raises(MachineRefuses, match="not answered"):
+        pool.ended()
+
+
+def test_a_held_job_that_cannot_be_withdrawn_yet_is_told_once_it_is(fake: FakeSlurm, tmp_path: Path) -> None:
+    pool = a_pool(fake)
+    pool.submit(a_job(tmp_path))
+    fake.jobs["1"] = "PENDING||N/A|N/A|JobHeldUser"
+    fake.silent["scancel"] = 2
+    assert only(pool.ended()).how == "held"
+    assert fake.count("scancel") == 3
+
+
 def test_a_slurm_that_is_not_there_is_told_at_once(fake: FakeSlurm) -> None:
     fake.silent["sinfo"] = -1
     with pytest.raises(MachineRefuses, match=r"Slurm does not answer: .*scontrol ping"):

@@ -9,6 +9,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from etude.errors import MachineRefuses
@@ -57,7 +58,8 @@ class SlurmPool:
         self._slurm = slurm or Slurm()
         self._followed: dict[str, _Followed] = {}
         self._asked_s, self._event_s = -math.inf, clock()
-        self._silent_since: float | None = None
+        self._silent: tuple[float, Unanswered] | None = None
+        """Since when Slurm has not answered, and what it said last."""
         try:
             known = self._slurm.nodes(spec.partition, OPEN_S)
         except Unanswered as error:
@@ -157,11 +159,16 @@ class SlurmPool:
 
     def _look(self) -> list[Ended]:
         """What has ended since the last look."""
-        found = [self._done(id) for id in tuple(self._followed)]
+        ends = [self._done(id) for id in tuple(self._followed)]
         now = self._clock()
-        if now - self._asked_s >= min(max(QUEUE_S, 0.02 * (now - self._event_s)), LONGEST_LOOK_S):
-            found += self._asked(now)
-        return [each for each in found if each is not None]
+        # Where files tell of ends all the time, Slurm is asked now and then all the same: some never write theirs.
+        every_s = LONGEST_LOOK_S if any(ends) else max(QUEUE_S, 0.02 * (now - self._event_s))
+        if now - self._asked_s >= min(every_s, LONGEST_LOOK_S):
+            ends += self._asked(now)
+        found = [each for each in ends if each is not None]
+        if not found and self._silent is not None and now - self._silent[0] > ANSWER_S:
+            raise silent(self._silent[1], ANSWER_S)
+        return found
 
     def _done(self, id: str) -> Ended | None:
         """A job that says that it succeeded, or that its node could not run it. A failure may be Slurm's doing: that
@@ -176,13 +183,15 @@ class SlurmPool:
         try:
             seen = self._slurm.queue()
         except Unanswered as error:
-            self._silent_since = now if self._silent_since is None else self._silent_since
-            if now - self._silent_since > ANSWER_S:
-                raise silent(error, ANSWER_S) from None
+            self._silent = (now if self._silent is None else self._silent[0], error)
             return []
-        self._silent_since = None
+        self._silent = None
         busy = any(seen[id].state in states.RUNNING for id in self._followed if id in seen)
-        return [self._judged(id, seen.get(id), now, busy) for id in tuple(self._followed)]
+        ends: list[Ended | None] = []
+        for id in tuple(self._followed):
+            with suppress(Unanswered):  # what is asked further of one job is asked again at the next look
+                ends.append(self._judged(id, seen.get(id), now, busy))
+        return ends
 
     def _judged(self, id: str, seen: Seen | None, now: float, busy: bool) -> Ended | None:
         followed = self._followed[id]
@@ -203,7 +212,7 @@ class SlurmPool:
             seen = self._slurm.job(id) or seen
             how = states.ended(seen) or how
         if seen.state in ("SUSPENDED", "STOPPED", "REQUEUE_HOLD", "SPECIAL_EXIT"):
-            self._slurm.cancel(id, ANSWER_S)
+            self._slurm.cancel(id, 0.0)
         return self._by_slurm(id, seen, *how)
 
     def _waiting(self, id: str, seen: Seen, now: float, busy: bool) -> Ended | None:
@@ -217,7 +226,7 @@ class SlurmPool:
             if now - followed.stuck_since < self._spec.patience_s:
                 return None
             why = f"it has waited for {self._spec.patience_s:g} s for what may not come"
-        self._slurm.cancel(id, ANSWER_S)
+        self._slurm.cancel(id, 0.0)
         return self._by_slurm(id, seen, "held", f"{why} ({seen.reason}); it was withdrawn")
 
     def _forgotten(self, id: str, now: float) -> Ended | None:
