@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import UsageError
+from etude.experiment.there import only_here
 from etude.located import Section, document
 from etude.results.units import ONE, PER_SECOND, SECOND, TIME, Unit
 from etude.workbench.bench import Bench
@@ -80,6 +81,7 @@ class Harness:
                 alike = difflib.get_close_matches(name, self.factors, 1)
                 hint = f": {alike[0]}?" if alike else ": its [factors] name all that there are"
                 raise UsageError(f"{self.path}: has no factor {name!r}{hint}")
+        only_here(f"{self.path}: a harness")
         node = other_node() if self.commands.apart else None
         if node is not None and within:
             raise UsageError(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.errors import MachineRefuses
+from etude.testbed.remote.slurm import slurm, srun
 
-WITHIN_S = 30.0
-"""Longest time that Slurm may take to answer what it knows."""
 MARK = "ETUDE_SYSTEM_PLACE"
 """In the environment of all that a line of `Node.line` starts: the directory that it belongs to."""
 
@@ -56,17 +53,6 @@ class Node:
         return "exec " + shlex.join([*srun(self.job, self.name), "--chdir=/", *words])
 
 
-def srun(job: str, node: str) -> list[str]:
-    """Words before a command that run it once on one node of a running job, beside whatever runs there, unconfined."""
-    return [
-        "srun",
-        "--quiet",
-        f"--jobid={job}",
-        f"--nodelist={node}",
-        *("--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL"),
-    ]
-
-
 def other_node(environment: Mapping[str, str] | None = None, ask: Ask | None = None) -> Node | None:
     """The second node of the allocation that this process runs in; None where there is none.
 
@@ -90,21 +76,3 @@ def address_of(said: str, node: str) -> str:
     """NodeAddr in what `scontrol -o show node` says; the node's name where it has none."""
     fields = dict(word.split("=", 1) for word in said.split() if "=" in word)
     return fields.get("NodeAddr") or node
-
-
-def slurm(words: Sequence[str]) -> str:
-    """What a command of Slurm prints.
-
-    Raises:
-        MachineRefuses: it fails, or does not answer in time.
-    """
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=WITHIN_S, check=False)
-    except OSError as error:
-        raise MachineRefuses(f"{words[0]}: cannot be run: {error.strerror}; install slurm-client") from None
-    except subprocess.TimeoutExpired:
-        raise MachineRefuses(f"{words[0]}: no answer within {WITHIN_S:g} s; does slurmctld run?") from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"returned {done.returncode}"]
-        raise MachineRefuses(f"{shlex.join(words)}: {said[-1]}")
-    return done.stdout
