@@ -102,7 +102,7 @@ def sit(
             engine,
             lambda: make_engine(watch),
             kernel,
-            MachineRecord(document, there.snapshot if there is not None else None),
+            MachineRecord(document, there.snapshot_after if there is not None else None),
         )
         if there is None:
             _note_quiet(document, sitting.number)
@@ -251,9 +251,7 @@ def _note_quiet(document: dict[str, Any], sitting: int) -> None:
         document.setdefault("quiet", []).append({"sitting": sitting, "by": "hand", "operations": operations})
 
 
-def _snapshot_again(
-    document: Mapping[str, Any], into: str | None, there: There | None
-) -> dict[str, Any] | None:
+def _snapshot_again(document: Mapping[str, Any], into: str | None, there: There | None) -> dict[str, Any]:
     """Of a later sitting. Behind a restart that is to leave the caches empty no program is opened."""
     if there is not None:
         return there.snapshot()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,15 +90,18 @@ class There:
         """Of the node."""
         return self._host.boot_id if self._host is not None else ""
 
-    def snapshot(self) -> dict[str, Any] | None:
-        """Of the node; None where it is gone."""
+    def snapshot(self) -> dict[str, Any]:
+        """Of the node. Raises MachineRefuses: it is gone."""
         if self._host is None:
-            return None
+            raise MachineRefuses(f"node {self.node} is not connected")
         host = self._host
-        try:
-            return machine.take(lambda line: host.run(line, within_s=machine.WITHIN_S))
-        except MachineRefuses:
-            return None
+        return machine.take(lambda line: host.run(line, within_s=machine.WITHIN_S))
+
+    def snapshot_after(self) -> dict[str, Any] | None:
+        """Of the node, once all is measured; None where it is gone."""
+        with suppress(MachineRefuses):
+            return self.snapshot()
+        return None
 
 
 def engine_maker() -> Callable[[Interrupts], EngineLike]:

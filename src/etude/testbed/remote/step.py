@@ -31,7 +31,7 @@ class StepLink(Link):
         return self._session(line)
 
     def _session(self, line: str) -> list[str]:
-        return [*srun(self._job, self.entry.address), "--unbuffered", "/bin/sh", "-c", line]
+        return [*srun(self._job, self.entry.address), "/bin/sh", "-c", line]
 
 
 def node_of(job: str, name: str, interrupts: Interrupts | None = None, directory: str = "/tmp") -> Host:

@@ -20,15 +20,16 @@ from etude.experiment.there import VARIABLE
 from etude.program import engine_path
 from etude.testbed.remote.keeper import PREFIX
 from etude.testbed.remote.slurm import slurm, srun
+from etude.workbench.pool.ends import OUTPUT, last_line
 from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.pool import Pool
 
 LOOK_S = 1.0
 """Between looks at the commands that run here."""
+LOST_S = 120.0
+"""By when the pool below says what has become of a node that does not answer."""
 GRACE_S = 30.0
 """For a command that is told to end, until it is killed."""
-SAID = "said"
-"""Of a job's place: what its command said."""
 _HOLD = f"""\
 minutes=0
 while [ "$minutes" -lt 10 ]; do
@@ -51,6 +52,8 @@ class _Held:
     node: str = ""
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
+    lost_s: float | None = None
+    """Since when its node has not answered, on the clock that never goes back."""
 
 
 class CopiedPool:
@@ -124,9 +127,12 @@ class CopiedPool:
             return None
         if code == 0:
             return self._ended(id, "done", code, "")
-        why = f"exit status {code}: {_last_line(held.job)}"
-        # The engine's loss is seen at once, that of its node by Slurm much later.
-        return self._ended(id, "failed" if self._answers(id, held.node) else "node-lost", code, why)
+        why = f"exit status {code}: {last_line(held.job.place) or 'it said nothing'}"
+        if held.lost_s is None and self._answers(id, held.node):
+            return self._ended(id, "failed", code, why)
+        # The engine's loss is seen at once; why its node is gone is the scheduler's to say, some time later.
+        held.lost_s = held.lost_s or time.monotonic()
+        return self._ended(id, "node-lost", None, why) if time.monotonic() - held.lost_s > LOST_S else None
 
     def _begin(self, id: str, held: _Held) -> Ended | None:
         """Start the command, if the node can bear the engine."""
@@ -143,7 +149,7 @@ class CopiedPool:
         # However this process ends, its commands are told to: nobody would read what they measure.
         words = [*(["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []), *held.job.command]
         held.job.place.mkdir(parents=True, exist_ok=True)
-        with open(held.job.place / SAID, "ab") as file:
+        with open(held.job.place / OUTPUT, "ab") as file:
             try:
                 held.process = subprocess.Popen(
                     words,
@@ -222,11 +228,3 @@ def _end(process: subprocess.Popen[bytes] | None) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _last_line(job: Job) -> str:
-    with suppress(OSError):
-        lines = (job.place / SAID).read_bytes()[-4096:].decode("utf-8", "replace").strip().splitlines()
-        if lines:
-            return lines[-1][:300]
-    return "it said nothing"
