@@ -11,6 +11,8 @@ from typing import NoReturn, get_args
 
 from etude.errors import UsageError
 from etude.located import document
+from etude.workbench.pool.copied import CopiedPool
+from etude.workbench.pool.fetch import FetchedPool
 from etude.workbench.pool.local import LocalPool
 from etude.workbench.pool.pool import Pool
 from etude.workbench.pool.slurm.hostlist import expand
@@ -60,7 +62,11 @@ def read_pool(text: str) -> PoolSpec:
 def open_pool(spec: PoolSpec, base: Path, say: Callable[[str], None] = lambda line: None) -> Iterator[Pool]:
     """The pool, until the block ends. Results are below the directory `base`; `say` is told in one line what it waits
     for. Raises MachineRefuses where it cannot be had."""
-    pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec)
+    pool: Pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec)
+    if spec.etude == "copied":
+        pool = CopiedPool(pool)  # whose results are written here
+    elif spec.results == "copied":
+        pool = FetchedPool(pool)
     try:
         yield pool
     finally:
