@@ -45,7 +45,7 @@ JOIN test t ON t.id = e.test_id JOIN metric m ON m.id = e.metric_id WHERE t.key 
 
 
 def store(rounds: int) -> list[Row]:
-    """Both questions, on SQLite and, where it is installed, on PostgreSQL."""
+    """Both questions, on SQLite and, where it is installed, on PostgreSQL; both wait for the disk at each commit."""
     results = RESULTS // 10 if rounds <= QUICK else RESULTS
     found = []
     with ExitStack() as ends:
@@ -60,7 +60,7 @@ def store(rounds: int) -> list[Row]:
         if postgres.PROGRAMS:
             import psycopg
 
-            server = ends.enter_context(postgres.Postgres())
+            server = ends.enter_context(postgres.Postgres(durable=True))
             url = server.database()
             found += _rows(
                 "PostgreSQL", url, results, rounds, lambda: psycopg.connect(url, autocommit=True), "%s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -139,13 +140,13 @@ def _row(point: Point) -> dict[str, Any]:
     values = np.array(point.values)
     with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest there are
         deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-        mean, median = float((values / len(values)).sum()), float(np.median(values))
+        mean = float((values / len(values)).sum())
     return {
         "measured_us": to_us(point.measured),
         "count": len(values),
         "mean": mean,
         "deviation": None if math.isnan(deviation) else deviation,
-        "median": median,
+        "median": statistics.median(point.values),
         "lowest": float(values.min()),
         "highest": float(values.max()),
         "trials": pack(point.values),
