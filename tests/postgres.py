@@ -32,7 +32,7 @@ class Postgres:
         self._durable = durable
 
     def __enter__(self) -> Self:
-        self._place = Path(tempfile.mkdtemp(prefix="etude-postgres."))
+        self._place = Path(tempfile.mkdtemp(prefix="etude-store-postgres."))
         self._data = self._place / "data"
         self._numbers = count(1)
         with socket.socket() as free:
