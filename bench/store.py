@@ -25,7 +25,7 @@ from etude.store.schema import METADATA, entry, result, tag
 from rows import BUILD, ROOT, Row, interleave, ratios, spread
 
 RESULTS = 100_000
-TESTS = 200
+LENGTH = 500
 METRICS = ("elapsed", "user", "system", "peak_memory")
 TRIALS = 10
 QUICK = 5
@@ -45,7 +45,7 @@ JOIN test t ON t.id = e.test_id JOIN metric m ON m.id = e.metric_id WHERE t.key 
 
 
 def store(rounds: int) -> list[Row]:
-    """Both questions, on SQLite and, where it is installed, on PostgreSQL."""
+    """Both questions, on SQLite and, where it is installed, on PostgreSQL; both wait for the disk at each commit."""
     results = RESULTS // 10 if rounds <= QUICK else RESULTS
     found = []
     with ExitStack() as ends:
@@ -60,7 +60,7 @@ def store(rounds: int) -> list[Row]:
         if postgres.PROGRAMS:
             import psycopg
 
-            server = ends.enter_context(postgres.Postgres())
+            server = ends.enter_context(postgres.Postgres(durable=True))
             url = server.database()
             found += _rows(
                 "PostgreSQL", url, results, rounds, lambda: psycopg.connect(url, autocommit=True), "%s"
@@ -77,7 +77,7 @@ def _rows(
     name: str, place: str, results: int, rounds: int, connect: Callable[[], Any], mark: str
 ) -> list[Row]:
     with Store(place) as opened:
-        opened.put(_content(0), _origin(0))
+        opened.put(_content(0, 1), _origin(0))
         _fill(place, results)
         plain = connect()
         try:
@@ -92,16 +92,16 @@ def _compared(name: str, opened: Store, plain: Any, mark: str, results: int, rou
     begin = "BEGIN IMMEDIATE" if mark == "?" else "BEGIN"
 
     def history(ask: Callable[[str], int]) -> float:
-        test = f"test {chosen.randrange(TESTS)}"
+        test = f"test {chosen.randrange(results // LENGTH)}"
         start = time.perf_counter()
         asked = ask(test)
         took = time.perf_counter() - start
-        assert asked >= results // TESTS, f"{asked} entries of {test}"
+        assert asked >= LENGTH, f"{asked} entries of {test}"
         return took
 
     def add(put: Callable[[Content, Origin], object]) -> float:
         number = next(numbers)
-        made, origin = _content(number), _origin(number)
+        made, origin = _content(number, results // LENGTH), _origin(number)
         start = time.perf_counter()
         put(made, origin)
         return time.perf_counter() - start
@@ -117,7 +117,7 @@ def _compared(name: str, opened: Store, plain: Any, mark: str, results: int, rou
     found = interleave(parties, rounds)
     return [
         _row_of(f"{name}, {results} results: {what}", found[short], found[f"plain {short}"])
-        for what, short in (("add one", "add"), (f"history of {results // TESTS}", "history"))
+        for what, short in (("add one", "add"), (f"history of {LENGTH}", "history"))
     ]
 
 
@@ -128,12 +128,12 @@ def _row_of(what: str, ours: list[float], plain: list[float]) -> Row:
     )
 
 
-def _content(number: int) -> Content:
+def _content(number: int, tests: int) -> Content:
     generator = random.Random(number)
     measured = BEGIN + timedelta(minutes=number)
     points = tuple(
         Point(
-            f"test {number % TESTS}",
+            f"test {number % tests}",
             metric,
             "B" if metric == "peak_memory" else "s",
             "cost",
@@ -155,18 +155,18 @@ def _origin(number: int) -> Origin:
 def _fill(place: str, results: int) -> None:
     """The other results, many at once, as no user adds them, and with the values of few: in little time."""
     engine = engine_of(url_of(place))
-    some = [_content(number) for number in range(100)]
+    some = [_content(number, 1) for number in range(100)]
     values = [{point.metric: _row(point) for point in each.points} for each in some]
     members = [_members(each) for each in some]
     with engine.begin() as connection:
         machine_id = connection.execute(entry.select().limit(1)).mappings().one()["machine_id"]
-        tests = _tests(connection)
+        tests = _tests(connection, results // LENGTH)
         metrics = {each: number for number, each in connection.exec_driver_sql("SELECT id, name FROM metric")}
         for first in range(1, results, AT_ONCE):
             rows: dict[Any, list[dict[str, Any]]] = {result: [], entry: [], tag: []}
             for number in range(first, min(first + AT_ONCE, results)):
                 origin, measured = _origin(number), to_us(BEGIN + timedelta(minutes=number))
-                ids = {"result_id": number + 1, "test_id": tests[f"test {number % TESTS}"]}
+                ids = {"result_id": number + 1, "test_id": tests[f"test {number % (results // LENGTH)}"]}
                 this = {"origin": key("origin", str(number)), **members[number % 100], **_said(origin)}
                 rows[result].append(this | {"measured_us": measured})
                 rows[tag] += [{"result_id": number + 1, "word": word} for word in origin.tags]
@@ -189,10 +189,10 @@ def _fill(place: str, results: int) -> None:
     engine.dispose()
 
 
-def _tests(connection: Any) -> dict[str, int]:
+def _tests(connection: Any, count: int) -> dict[str, int]:
     """All tests, made."""
     table = METADATA.tables["test"]
-    names = [f"test {number}" for number in range(1, TESTS)]
+    names = [f"test {number}" for number in range(1, count)]
     connection.execute(table.insert(), [{"key": key(name), "name": name} for name in names])
     return {row.name: row.id for row in connection.execute(table.select())}
 

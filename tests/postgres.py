@@ -21,14 +21,18 @@ PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: in
 needs_postgres = pytest.mark.skipif(
     not PROGRAMS, reason="no program postgres: install the Debian package postgresql"
 )
-SETTINGS = ("fsync=off", "shared_buffers=16MB", "max_connections=20", "logging_collector=off")
+SETTINGS = ("shared_buffers=16MB", "max_connections=20", "logging_collector=off")
 
 
 class Postgres:
     """A context manager: a server that listens, with as many databases as are asked for."""
 
+    def __init__(self, *, durable: bool = False) -> None:
+        """durable: wait for the disk at each commit, as a user's server does; tests need not."""
+        self._durable = durable
+
     def __enter__(self) -> Self:
-        self._place = Path(tempfile.mkdtemp(prefix="etude-postgres."))
+        self._place = Path(tempfile.mkdtemp(prefix="etude-store-postgres."))
         self._data = self._place / "data"
         self._numbers = count(1)
         with socket.socket() as free:
@@ -51,7 +55,12 @@ class Postgres:
 
     def start(self) -> None:
         """Returns when it takes connections."""
-        settings = [*SETTINGS, f"port={self.port}", "listen_addresses=127.0.0.1"]
+        settings = [
+            *SETTINGS,
+            f"fsync={'on' if self._durable else 'off'}",
+            f"port={self.port}",
+            "listen_addresses=127.0.0.1",
+        ]
         settings.append(f"unix_socket_directories={self._place}")
         words = " ".join(f"-c {setting}" for setting in settings)
         self._do("pg_ctl", "start", "-w", "-D", self._data, "-o", words, "-l", self._place / "log")

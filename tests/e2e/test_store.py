@@ -109,6 +109,17 @@ def test_a_test_or_metric_that_is_not_there_is_said_with_what_is(store: Store) -
         store.history("sort")
 
 
+@pytest.mark.parametrize(
+    "values",
+    [(1.7e308, 1.7e308), (-1.7e308, 1.7e308), (5e-324,), (0.0, -0.0, 1e-300), tuple(map(float, range(5000)))],
+    ids=["largest", "apart", "smallest", "zeros", "many"],
+)
+def test_any_values_come_back_exactly(store: Store, values: tuple[float, ...]) -> None:
+    store.put(content(1, point(values)), Origin())
+    assert [entry.values for entry in store.history("sort")] == [values]
+    assert store.check() == ()
+
+
 def test_marks_and_notes_are_kept(store: Store) -> None:
     store.mark("sort", None, "abcd", "new input")
     store.mark("sort", None, "abcd", "larger input")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -135,16 +137,19 @@ def _write(connection: Connection, number: int, content: Content) -> None:
 
 
 def _row(point: Point) -> dict[str, Any]:
-    values = point.values
+    values = np.array(point.values)
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest there are
+        deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        mean = float((values / len(values)).sum())
     return {
         "measured_us": to_us(point.measured),
         "count": len(values),
-        "mean": statistics.fmean(values),
-        "deviation": statistics.stdev(values) if len(values) > 1 else None,
-        "median": statistics.median(values),
-        "lowest": min(values),
-        "highest": max(values),
-        "trials": pack(values),
+        "mean": mean,
+        "deviation": None if math.isnan(deviation) else deviation,
+        "median": statistics.median(point.values),
+        "lowest": float(values.min()),
+        "highest": float(values.max()),
+        "trials": pack(point.values),
         "sittings": runs(point.sittings),
     }
 

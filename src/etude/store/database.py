@@ -14,7 +14,7 @@ from etude.errors import InputError
 from etude.store import adding, asking, marking
 from etude.store.content import Content, read_content
 from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
-from etude.store.failures import repeated, telling
+from etude.store.failures import repeated
 from etude.store.migrating import migrate, refuse_newer, revision_of
 from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, shown, url_of
 from etude.store.schema import REVISION
@@ -168,10 +168,13 @@ class Store:
         return repeated(attempt, self.where, nothing, self._pause)
 
     def _read(self, ask: Callable[[Connection], Found]) -> Found:
-        if not self._known:
-            self._look()
-        with telling(self.where), self._engine.connect() as connection:
-            return ask(connection)
+        def attempt() -> Found:
+            if not self._known:
+                self._look()
+            with self._engine.connect() as connection:
+                return ask(connection)
+
+        return repeated(attempt, self.where, "nothing was read", self._pause)
 
     def _look(self) -> None:
         """See that there is a store that can be read, and bring older tables up to date."""
@@ -179,7 +182,7 @@ class Store:
             raise InputError(
                 f"{self.where}: there is no store; etude store add DIR makes one, --store names another"
             )
-        with telling(self.where), self._engine.connect() as connection:
+        with self._engine.connect() as connection:
             there = revision_of(connection)
         if there is None:
             raise InputError(f"{self.where}: holds no store yet; etude store add DIR makes one")

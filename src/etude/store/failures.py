@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
@@ -55,15 +54,6 @@ def passes(error: SQLAlchemyError) -> bool:
         lasting = _LASTING.search(str(error.orig))
         return isinstance(error, OperationalError) and lasting is None
     return state in _AGAIN
-
-
-@contextmanager
-def telling(where: str, nothing: str = "nothing was read") -> Iterator[None]:
-    """What goes wrong within it is told as by `repeated`, at once."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        raise told(error, where, nothing) from None
 
 
 def told(error: SQLAlchemyError, where: str, nothing: str) -> InputError | MachineRefuses:

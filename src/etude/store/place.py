@@ -78,7 +78,7 @@ def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:
         event.listen(engine, "begin", _begin)
         return engine
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": max(2, int(wait_s))})
+        return create_engine(url, connect_args={"connect_timeout": max(2, int(wait_s))})
     except ModuleNotFoundError:
         raise MachineRefuses(
             "PostgreSQL needs the package psycopg, which is not here: pip install 'etude[postgresql]'"
