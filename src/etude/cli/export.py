@@ -27,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("files", nargs="*", metavar="FILE", help="results")
     add("--format", required=True, choices=tuple(FORMATS), help="docs/export.md says what each is")
     add("-o", "--output", metavar="FILE", help="where to (default: standard output)")
-    add("--store", metavar="URL", help="export what is in this store, all of it unless it is chosen from")
+    add(
+        "--store",
+        metavar="PLACE",
+        help="export what is in this store (a file, or a URL), all of it unless chosen from",
+    )
     add("--test", action="append", default=[], metavar="NAME", help="this test only; repeat for several")
     add("--metric", action="append", default=[], metavar="NAME", help="this metric only; repeat for several")
     add("--machine", metavar="NAME", help="what was measured on this machine only")
@@ -55,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.export.formats import exported
 
     if bool(options.files) == (options.store is not None):
-        raise UsageError("expected either results or --store URL; see etude export --help")
+        raise UsageError("expected either results or --store PLACE; see etude export --help")
     document = _chosen(_of_store(options) if options.store is not None else _of_files(options), options)
     found = exported(options.format, document)
     screen = Terminal(sys.stderr)
