@@ -19,6 +19,7 @@ VERBS = {
     "report": "one self-contained page of results: verdict, charts, warnings, data (or Markdown, LaTeX)",
     "plot": "figures of stored results: bars, lines, ratios, distributions, trials over time",
     "diff": "what differs between the machines and settings of two results, or of one before and after",
+    "export": "results in the formats of other programs: hyperfine, Go, Bencher, Otava, JUnit, pull requests, …",
     "bundle": "pack results for publication, with checksums: --verify",
     "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
     "peak": "the highest load that a server bears, with a stated confidence, at the least bench time: --rehearse",

@@ -19,6 +19,7 @@ _METRICS = {
     "time_user": "user",
     "time_system": "system",
     "peak_memory_usage": "peak_memory",
+    "memory_peak_resident": "peak_memory",
 }
 _FIGURES = {"mean": "mean", "stddev": "deviation", "median": "median", "min": "minimum", "max": "maximum"}
 

@@ -1,0 +1,136 @@
+"""Results in the formats of other programs: for their dashboards, bots and statistics.
+
+FILE is what `etude stats` reads; with --store the history in a store is exported. What a format cannot hold is said on
+standard error. What each keeps and loses: docs/export.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etude.cli import parser as kinds
+from etude.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from etude.export.document import Document
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude export`."""
+    from etude.export.formats import FORMATS
+
+    add = parser.add_argument
+    add("files", nargs="*", metavar="FILE", help="results")
+    add("--format", required=True, choices=tuple(FORMATS), help="docs/export.md says what each is")
+    add("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    add(
+        "--store",
+        metavar="PLACE",
+        help="export what is in this store (a file, or a URL), all of it unless chosen from",
+    )
+    add("--test", action="append", default=[], metavar="NAME", help="this test only; repeat for several")
+    add("--metric", action="append", default=[], metavar="NAME", help="this metric only; repeat for several")
+    add("--machine", metavar="NAME", help="what was measured on this machine only")
+    add("--commit", metavar="SHA", help="of the measured program; with --store: of it only")
+    add("--branch", metavar="NAME", help="which the commit is on; with --store: of it only")
+    add(
+        "--repository",
+        metavar="URL",
+        help="of the measured program, for Conbench: https://github.com/ORG/NAME",
+    )
+    add("--reason", metavar="WORD", help="why it was run, for Conbench, such as commit or nightly")
+    add(
+        "--confidence",
+        type=kinds.percent_between,
+        default=0.95,
+        metavar="PERCENT",
+        help="of all intervals (default 95)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, choose, write; says what was left out."""
+    from etude.cli.terminal import Terminal
+    from etude.export.document import lost_lines
+    from etude.export.formats import exported
+
+    if bool(options.files) == (options.store is not None):
+        raise UsageError("expected either results or --store PLACE; see etude export --help")
+    document = _chosen(_of_store(options) if options.store is not None else _of_files(options), options)
+    found = exported(options.format, document)
+    screen = Terminal(sys.stderr)
+    for line in lost_lines(found.left_out):
+        screen.say(f"Left out: {line}")
+    if options.output in (None, "-"):
+        sys.stdout.write(found.text)
+    else:
+        _write(Path(options.output), found.text)
+    return 0
+
+
+def _of_files(options: argparse.Namespace) -> Document:
+    from etude.export.document import Run
+    from etude.export.gather import gather
+
+    origin = Run("", commit=options.commit, branch=options.branch)
+    return gather(options.files, origin, confidence=options.confidence)
+
+
+def _of_store(options: argparse.Namespace) -> Document:
+    from etude.export.entries import document_of
+    from etude.store.database import open_store
+    from etude.store.entry import Selector
+
+    test = options.test[0] if len(options.test) == 1 else None
+    metric = options.metric[0] if len(options.metric) == 1 else None
+    wanted = Selector(test, metric, commit=options.commit, branch=options.branch, machine=options.machine)
+    with open_store(options.store) as store:
+        return document_of(store.entries(wanted), confidence=options.confidence)
+
+
+def _chosen(document: Document, options: argparse.Namespace) -> Document:
+    """Of the document what was asked for. Raises InputError where that is nothing."""
+    points = [
+        point
+        for point in document.points
+        if point.test in (options.test or (point.test,))
+        and point.metric in (options.metric or (point.metric,))
+        and (options.machine is None or options.machine in _called(point.run.machine))
+    ]
+    if not points:
+        there = sorted({f"{point.test}: {point.metric}" for point in document.points})
+        raise InputError(
+            f"nothing is left of what was read by --test, --metric, --machine; there is {', '.join(there[:10])}"
+        )
+    metrics = {point.metric for point in points}
+    return replace(
+        document,
+        points=tuple(points),
+        primary=document.primary if document.primary in metrics else points[0].metric,
+        compared=tuple(
+            c for c in document.compared if c.metric in metrics and _compares(c.other, c.base, options)
+        ),
+        repository=options.repository,
+        reason=options.reason,
+    )
+
+
+def _called(machine: object) -> tuple[str, ...]:
+    return (getattr(machine, "name", ""), getattr(machine, "digest", ""))
+
+
+def _compares(other: str, base: str, options: argparse.Namespace) -> bool:
+    return not options.test or {other, base} <= set(options.test)
+
+
+def _write(path: Path, text: str) -> None:
+    from etude.results.writer import refused
+
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace", newline="")
+    except OSError as error:
+        raise refused(path, error) from error

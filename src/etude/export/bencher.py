@@ -1,0 +1,34 @@
+"""Bencher Metric Format (BMF): an object of benchmarks, each an object of measures with a value and its limits.
+
+As its reference says: names of benchmarks have up to 1024 characters, those of measures 64; there is no unit.
+"""
+
+from __future__ import annotations
+
+import json
+
+from etude.export.document import Document, Exported, without
+from etude.export.unique import unique
+from etude.export.words import at_most, one_line
+
+ABOUT = "Bencher Metric Format: means with their intervals, for bencher run --adapter json"
+
+_NAME, _MEASURE = 1024, 64
+
+
+def write(document: Document) -> Exported:
+    """Means and the limits of their intervals; the unit stands in the measure's name."""
+    points, left_out = unique(document, "Bencher")
+    benchmarks: dict[str, dict[str, dict[str, float]]] = {}
+    for point in points:
+        figures = point.figures
+        if figures is None or figures.mean is None:
+            left_out.append(without(point))
+            continue
+        limits = {"lower_value": figures.low, "upper_value": figures.high}
+        metric = {"value": figures.mean} | {k: v for k, v in limits.items() if v is not None}
+        name = at_most(one_line(document.name(point)), _NAME)
+        unit = "" if point.unit == "1" else f" ({point.unit})"
+        measures = benchmarks.setdefault(name, {})
+        measures[at_most(one_line(point.metric + unit), _MEASURE)] = metric
+    return Exported(json.dumps(benchmarks, indent=1, ensure_ascii=False) + "\n", tuple(left_out))

@@ -1,0 +1,167 @@
+"""What is exported: each metric of each test in each result, as plain data, whatever it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from etude.store.entry import Machine
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is said of the values, in their unit; None for what is not known."""
+
+    count: int | None
+    mean: float | None
+    """The one that fits the metric's kind (docs/statistics.md)."""
+    low: float | None
+    """Lower end of the mean's interval, …"""
+    high: float | None
+    """… and the upper one."""
+    median: float | None
+    minimum: float | None
+    maximum: float | None
+    deviation: float | None
+    """Standard deviation with n-1."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result: what was measured in one experiment on one machine."""
+
+    source: str
+    """Directory or file."""
+    machine: Machine | None = None
+    """None where the file does not say on which it was measured."""
+    measured: datetime | None = None
+    """When it began, UTC."""
+    commit: str | None = None
+    committed: datetime | None = None
+    """When that commit was made, UTC."""
+    branch: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Point:
+    """One metric of one test in one run."""
+
+    run: Run
+    test: str
+    metric: str
+    unit: str
+    kind: str
+    """cost, rate, ratio, count or binary."""
+    values: tuple[float | None, ...]
+    """Of the kept trials, in the order in which they were made: the same trials for all metrics of a test. None where a
+    trial has none. Empty where only figures are known."""
+    figures: Figures | None
+    """None where no kept trial has a value."""
+    reason: str = ""
+    """Why there are no figures."""
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The values that are there."""
+        return tuple(value for value in self.values if value is not None)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One test beside another, as a verdict says it."""
+
+    base: str
+    other: str
+    metric: str
+    ratio: float
+    low: float
+    high: float
+    worse: bool | None
+    """Whether the whole interval says that `other` is worse; None where nobody knows which way is better."""
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """All that is exported at once."""
+
+    points: tuple[Point, ...]
+    """In the order of the runs, then of their tests; each test's metrics stand together."""
+    primary: str
+    """The metric that is judged."""
+    compared: tuple[Compared, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the verdicts warn of."""
+    repository: str | None = None
+    """URL of the project's repository."""
+    reason: str | None = None
+    """Why it was run, such as `commit` or `nightly`."""
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """Those that have a point, in order."""
+        return tuple(dict.fromkeys(point.run for point in self.points))
+
+    @cached_property
+    def machines(self) -> tuple[Machine | None, ...]:
+        """On which they were made."""
+        return tuple(dict.fromkeys(run.machine for run in self.runs))
+
+    def name(self, point: Point) -> str:
+        """What a format without a place for machines calls the test: with its machine, where there are several."""
+        called = point.run.machine.name if point.run.machine else "unknown machine"
+        return f"{point.test} @ {called}" if len(self.machines) > 1 else point.test
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a format cannot hold."""
+
+    test: str
+    """Empty where it is of none."""
+    metric: str
+    """Empty where it is of none."""
+    why: str
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.test, self.metric, self.why)))
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A document in some format."""
+
+    text: str
+    left_out: tuple[Lost, ...] = ()
+
+
+def by_test(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
+    """The metrics of each test of each run, together."""
+    groups: dict[tuple[Run, str], list[Point]] = {}
+    for point in points:
+        groups.setdefault((point.run, point.test), []).append(point)
+    return (tuple(group) for group in groups.values())
+
+
+def without(point: Point) -> Lost:
+    """That a point is left out since there is nothing to say of it."""
+    return Lost(point.test, point.metric, point.reason or "no kept trial has a value")
+
+
+def lost_lines(lost: Sequence[Lost]) -> list[str]:
+    """A line for each reason, with all metrics that it holds for, and in which tests."""
+    reasons: dict[str, list[Lost]] = {}
+    for each in lost:
+        reasons.setdefault(each.why, []).append(each)
+    return [_line(why, found) for why, found in reasons.items()]
+
+
+def _line(why: str, found: Sequence[Lost]) -> str:
+    tests = [test for test in dict.fromkeys(each.test for each in found) if test]
+    metrics = [metric for metric in dict.fromkeys(each.metric for each in found) if metric]
+    of = f" of {tests[0]}" if len(tests) == 1 else f" of {len(tests)} tests" if tests else ""
+    return f"{', '.join(metrics)}{of}: {why}" if metrics else why

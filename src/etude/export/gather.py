@@ -1,0 +1,171 @@
+"""From results directories, and files of other programs, to what is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from etude.errors import InputError
+from etude.export.described import figures_of, of_summary
+from etude.export.document import Compared, Document, Figures, Point, Run
+from etude.report.comparisons import Comparison
+from etude.report.judging import Judging
+from etude.report.reading import read_subject
+from etude.report.subject import Subject
+from etude.report.summaries import Summaries
+from etude.report.text import comparison_lines
+from etude.report.verdict import MetricSummary, Verdict, verdict
+from etude.results.series import Series
+from etude.results.units import kind_of
+from etude.store.machine import machine_of
+
+
+def gather(paths: Sequence[str], origin: Run | None = None, *, confidence: float = 0.95) -> Document:
+    """Read what `etude stats` reads.
+
+    origin: its commit, branch and tags are those of all the results.
+
+    Raises:
+        InputError: one cannot be read, or has no test.
+    """
+    documents = [_read(path, origin or Run(""), confidence) for path in paths]
+    points = tuple(point for document in documents for point in document.points)
+    if not points:
+        raise InputError(f"{', '.join(paths)}: has no test, so there is nothing to export")
+    return Document(
+        points,
+        documents[0].primary,
+        tuple(c for document in documents for c in document.compared),
+        tuple(note for document in documents for note in document.notes),
+    )
+
+
+def _read(path: str, origin: Run, confidence: float) -> Document:
+    found = read_subject(path, confidence=confidence)
+    run = replace(origin, source=path)
+    if isinstance(found, Summaries):
+        primary = next((row.metric for row in found.rows if row.metric == "elapsed"), found.rows[0].metric)
+        return Document(tuple(_of_summaries(found, run)), primary, notes=found.warnings)
+    judged = verdict(found, judging=Judging(confidence=confidence))
+    points = tuple(
+        point for number in range(len(found.tests)) for point in _points(judged, number, run, confidence)
+    )
+    compared = tuple(_compared(found, c) for c in judged.comparisons)
+    return Document(points, judged.primary, compared, tuple(str(warning) for warning in judged.warnings))
+
+
+def _of_summaries(found: Summaries, run: Run) -> Iterator[Point]:
+    for row in found.rows:
+        get = row.figures.get
+        count = get("count")
+        mean = get("mean", get("median"))
+        interval = row.interval
+        figures = Figures(
+            None if count is None else int(count),
+            mean,
+            interval.low if interval else None,
+            interval.high if interval else None,
+            get("median"),
+            get("minimum"),
+            get("maximum"),
+            get("deviation"),
+        )
+        parameters = tuple(row.parameters.items())
+        kind = kind_of(row.unit)
+        yield Point(
+            run,
+            row.test,
+            row.metric,
+            row.unit,
+            kind,
+            (),
+            figures if mean is not None else None,
+            parameters=parameters,
+        )
+
+
+def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterator[Point]:
+    """Of one test: each metric on each machine on which it was measured."""
+    subject = judged.subject
+    series, test = subject.tests[number], judged.tests[number]
+    hosts = _hosts(subject, series)
+    for host in dict.fromkeys(hosts) or ("",):
+        here = np.array([each == host for each in hosts], dtype=bool)
+        its_run = _run(subject, host, run)
+        for metric in test.metrics:
+            values = _values(series, metric, here)
+            figures = (
+                _of_one(judged, series, metric, values, confidence)
+                if len(set(hosts)) > 1
+                else of_summary(metric.summary)
+                if metric.summary
+                else None
+            )
+            yield Point(
+                its_run,
+                series.test,
+                metric.metric,
+                metric.unit,
+                metric.kind,
+                values,
+                figures,
+                "" if figures else metric.reason or "no kept trial has a value",
+                tuple((str(name), str(value)) for name, value in series.parameters.items()),
+            )
+
+
+def _hosts(subject: Subject, series: Series) -> list[str]:
+    """Of each trial, by its sitting; "" where it is not known."""
+    named = {sitting["sitting"]: str(sitting["host"]) for sitting in _sittings(subject)}
+    if series.sittings is None:
+        return [next(iter(named.values()), "")] * series.trials.size
+    return [named.get(int(sitting), "") for sitting in series.sittings]
+
+
+def _sittings(subject: Subject) -> Sequence[Mapping[str, Any]]:
+    return (subject.experiment or {}).get("sittings") or ()
+
+
+def _run(subject: Subject, host: str, run: Run) -> Run:
+    """The result on this machine: its snapshot is that of its first sitting, else the experiment's."""
+    sittings = [sitting for sitting in _sittings(subject) if sitting["host"] == host]
+    if not sittings:
+        return run
+    first = sittings[0]
+    snapshot = (first.get("machine") or (subject.experiment or {}).get("machine") or {}).get("before")
+    return replace(run, machine=machine_of(host, snapshot), measured=_time(first.get("start")))
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    except ValueError:
+        return None
+
+
+def _values(series: Series, metric: MetricSummary, here: np.ndarray[Any, Any]) -> tuple[float | None, ...]:
+    """Of the kept trials; less what the verdict subtracts."""
+    column = series.columns[metric.metric]
+    values = column.values[series.kept & here] - metric.corrected_s
+    return tuple(float(value) if np.isfinite(value) else None for value in values)
+
+
+def _of_one(
+    judged: Verdict, series: Series, metric: MetricSummary, values: Sequence[float | None], confidence: float
+) -> Figures | None:
+    """On one of several machines: the verdict's own figures are of all of them."""
+    there = [value for value in values if value is not None]
+    factor = judged.asked.factors[series.test]
+    return figures_of(there, metric.kind, confidence=confidence, factor=factor)
+
+
+def _compared(subject: Subject, c: Comparison) -> Compared:
+    column = subject.test(c.base).column(c.metric)
+    kind = column.kind if column else ""
+    worse = {"cost": c.ratio.low > 1.0, "rate": c.ratio.high < 1.0}.get(kind)
+    lines = tuple(comparison_lines(c))
+    return Compared(c.base, c.other, c.metric, c.ratio.ratio, c.ratio.low, c.ratio.high, worse, lines)

@@ -1,0 +1,34 @@
+"""Names and numbers as narrow formats can hold them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+
+def one_line(text: str) -> str:
+    """Without line ends, control characters, and blanks in a row or at an end; `?` for nothing.
+
+    What is no character (an undecodable byte of a file name) becomes U+FFFD.
+    """
+    printable = "".join(c if c.isprintable() or c.isspace() else "\ufffd" for c in text)
+    return " ".join(printable.split()) or "?"
+
+
+def word(text: str) -> str:
+    """One line without blanks, …"""
+    return one_line(text).replace(" ", "_")
+
+
+def identifier(text: str) -> str:
+    """… and of ASCII letters, digits and `_` only, not beginning with a digit."""
+    found = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "unnamed"
+    return f"_{found}" if found[0].isdigit() else found
+
+
+def at_most(text: str, limit: int) -> str:
+    """Cut to that many characters; what was cut differs from what else begins alike by a digest at its end."""
+    if len(text) <= limit:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{text[: limit - 9].rstrip()}~{digest}"
