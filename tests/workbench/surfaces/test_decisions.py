@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable
@@ -19,9 +20,11 @@ from etude.workbench.surfaces.mapping import (
     Plan,
     Rules,
     Visit,
+    Wait,
     as_predicted,
     contradiction,
     decide,
+    learnt,
     middle,
     nearest,
     planned,
@@ -244,3 +247,132 @@ def test_every_plan_is_known() -> None:
 
     assert set(get_args(Plan)) == {rules.plan for rules in PLANS.values()}
     assert isinstance(decide(GRID, Rules(count=1), [failed((0, 0))]), Enough)
+
+
+def ahead(rules: Rules, samples: list[Sample], width: int) -> tuple[list[Cell], str]:
+    """Cells that are begun one after the other before any of them has ended, `width` at most, and why no more are."""
+    begun: list[Cell] = []
+    while len(begun) < width and isinstance(decision := decide(GRID, rules, samples, begun), Visit):
+        begun.append(decision.cell)
+    return begun, "" if isinstance(decision, Visit) else decision.why
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("width", [2, 8])
+def test_cells_under_way_are_not_visited_and_the_map_ends_only_after_they_have(name: str, width: int) -> None:
+    samples: list[Sample] = []
+    under_way: list[Cell] = []
+    while True:
+        decision = decide(GRID, PLANS[name], samples, under_way)
+        if isinstance(decision, Enough):
+            break
+        if isinstance(decision, Wait):
+            assert under_way
+        else:
+            assert decision.cell not in {*under_way, *(sample.cell for sample in samples)}
+            under_way.append(decision.cell)
+            assert len(under_way) <= width
+        if isinstance(decision, Wait) or len(under_way) == width:
+            cell = under_way.pop(len(samples) % len(under_way))
+            samples.append(measured(cell, noisy(cell)))
+    assert under_way == []
+    assert {each.cell for each in samples} <= set(planned(GRID, PLANS[name]))
+    if PLANS[name].count is not None:
+        assert len(samples) == PLANS[name].count
+
+
+def test_as_many_are_begun_as_were_asked_for_and_no_more() -> None:
+    assert ahead(Rules("adaptive", 6), [], 20)[1] == "6 cells were asked for"
+    assert len(ahead(Rules("adaptive", 6), [], 20)[0]) == 6
+    assert len(ahead(Rules("adaptive", 6), [measured((0, 0), 10.0), failed((1, 1))], 20)[0]) == 4
+    assert isinstance(decide(GRID, Rules(count=2), [measured((0, 0), 10.0)], [(1, 1)]), Wait)
+
+
+def test_cells_begun_together_are_apart_and_not_the_same_again() -> None:
+    """Without it, the second would be the neighbour of the first: where least was known."""
+    samples = [measured(cell, product(cell)) for cell in ((0, 0), (0, 3), (2, 0), (2, 2), (1, 1))]
+    line = Space((Factor("n", "linear", tuple(float(n) for n in range(40))),))
+    some = [measured((at,), 100 + at) for at in (0, 1, 2, 3, 39)]
+    begun: list[Cell] = []
+    while len(begun) < 3:
+        decision = decide(line, Rules("adaptive", 30), some, begun)
+        assert isinstance(decision, Visit)
+        begun.append(decision.cell)
+    places = sorted(cell[0] for cell in begun)
+    assert all(after - before >= 5 for before, after in itertools.pairwise(places)), places
+    assert len(set(ahead(Rules(), samples, 6)[0])) == 6
+
+
+LINE = Space((Factor("n", "linear", tuple(float(n) for n in range(12))),))
+
+
+def test_nothing_is_begun_that_cells_under_way_will_make_known() -> None:
+    """Skipping looks at what predictions will be worth then: of a gap, its middle is enough."""
+    values = {at: 100 * math.exp(0.3 * math.sin(at)) for at in (0, 1, 2, 3, 4, 5, 11)}
+    samples = [replace(measured((at,), value), expected=value, spread=0.03) for at, value in values.items()]
+    rules = Rules(skip=True, within=0.3, checks=2)
+    first = decide(LINE, rules, samples)
+    assert isinstance(first, Visit)
+    assert decide(LINE, rules, samples, [first.cell]) == Wait("the other 4 cells are predicted well enough")
+    assert isinstance(decide(LINE, replace(rules, within=0.2), samples, [first.cell]), Visit)
+
+
+def test_a_visit_expects_what_samples_say_whatever_is_under_way() -> None:
+    samples = [measured(cell, product(cell)) for cell in ((0, 0), (0, 3), (2, 0), (2, 2), (1, 1))]
+    alone = decide(GRID, Rules(), samples)
+    assert isinstance(alone, Visit)
+    others = [cell for cell in GRID if cell != alone.cell and cell not in {each.cell for each in samples}]
+    beside = decide(GRID, Rules(), samples, others)
+    assert beside == alone
+
+
+def test_a_cell_that_is_repeated_counts_as_under_way() -> None:
+    done = [failed(cell) for cell in GRID]
+    assert isinstance(decide(GRID, Rules(), done, [(0, 0)]), Wait)
+    assert isinstance(decide(GRID, Rules(), done), Enough)
+
+
+def costing(cell: Cell) -> Sample:
+    return replace(measured(cell, product(cell)), cost_s=10.0 * 4 ** cell[1])
+
+
+def test_of_the_last_cells_the_one_that_takes_longest_is_begun_first() -> None:
+    samples = [costing(cell) for cell in GRID if sum(cell) % 2 == 0]
+    left = [cell for cell in GRID if sum(cell) % 2]
+    begun = [left.pop()]
+    for _ in range(len(left)):
+        decision = decide(GRID, Rules(), samples, begun)
+        assert isinstance(decision, Visit)
+        begun.append(decision.cell)
+    last = begun[len(left) // 2 + 1 :]
+    assert [cell[1] for cell in last] == sorted((cell[1] for cell in last), reverse=True)
+    expected = decide(GRID, Rules("in-order"), samples, begun[:1])
+    assert isinstance(expected, Visit)
+    assert expected.cell == min(begun[1:]), "in order is in order"
+
+
+def test_what_teaches_most_for_its_cost_is_first_where_time_is_short() -> None:
+    samples = [measured(cell, product(cell)) for cell in ((0, 0), (0, 3), (2, 0), (2, 2), (1, 1))]
+    free = decide(GRID, Rules(), samples)
+    assert isinstance(free, Visit)
+    bound = decide(GRID, Rules(), samples, (), lambda cell: 1000.0 if cell == free.cell else 1.0)
+    assert isinstance(bound, Visit)
+    assert bound.cell != free.cell
+
+
+def test_of_many_samples_the_last_few_only_count_as_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A surrogate is not fitted anew after each; they are as cells under way."""
+    assert [learnt(n) for n in (0, 1, 255, 256, 257, 511, 512, 543, 544, 10_000)] == [
+        0, 1, 255, 256, 256, 496, 512, 512, 544, 9728,
+    ]  # fmt: skip
+    assert [learnt(n, 511) for n in (0, 3, 9, 31, 100, 300, 9999)] == [0, 3, 8, 28, 96, 288, 9728]
+    assert [learnt(n, 31) for n in (7, 100, 256)] == [7, 100, 256]
+    monkeypatch.setattr("etude.workbench.surfaces.mapping.EACH", 16)
+    space = Space(
+        (Factor("a", "linear", tuple(map(float, range(9)))), Factor("b", "log", (1.0, 2.0, 4.0, 8.0, 16.0)))
+    )
+    order = np.random.default_rng(2).permutation(space.size)[:33]
+    samples = [measured(cell, product(cell)) for cell in (list(space)[at] for at in order)]
+    visit = decide(space, Rules(), samples)
+    assert visit == decide(space, Rules(), samples[:32], [samples[32].cell])
+    assert visit == decide(space, Rules(), [*samples[:32], measured(samples[32].cell, 1.0)])
