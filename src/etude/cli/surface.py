@@ -22,6 +22,7 @@ from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
 from etude.cli.peak import Ended, ending_by_signals
+from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
     from etude.workbench.surfaces.chart import Means
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--figures", metavar="DIR", help="draw figures there: the surface, its map, the effects")
     add("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
+    add_pool(parser)
     add("--json", action="store_true", help="print the surface as JSON on standard output (docs/formats.md)")
     add("-q", "--quiet", action="store_true", help="nothing of single cells, only the surface")
 
@@ -83,13 +85,20 @@ def run(options: argparse.Namespace) -> int:
 
         return _shown(KeptSurface(options.spec), options)
     one_thread()
+    pool = pool_of(options)
     what, response, means = _asked(options)
-    kept = _mapped(options, what, response, means)
+    if pool is None:
+        kept = _mapped(options, what, response, means)
+    else:
+        from etude.cli.surface_spread import mapped_over
+
+        kept = mapped_over(options, pool, what, response, means)
     return _shown(kept, options)
 
 
 def _asked(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
     """What is mapped, as the command line changes it."""
+    from etude.cli.surface_response import response_of, simulated_response
     from etude.errors import UsageError
     from etude.workbench.surfaces.chart import Means
     from etude.workbench.surfaces.kept import charted
@@ -99,10 +108,7 @@ def _asked(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
     if options.deadline is not None:
         means = replace(means, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
     if options.simulate is not None:
-        from etude.workbench.surfaces.peaks import of_simulation, simulated
-
-        system = simulated(options.simulate)
-        response: Response = of_simulation(system, "posterior")
+        system, response = simulated_response(options.simulate)
         what = charted(
             system.law.name, system.space, _rules(Rules(), options, system.space.size), response, ""
         )
@@ -110,10 +116,10 @@ def _asked(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
     from etude.workbench.surfaces.spec import read_spec
 
     spec = read_spec(Path(options.spec))
-    for name, resource in spec.resources.items():
+    for name, resource in spec.resources.items() if options.pool is None else ():
         if (why := resource.check()) is not None:
             raise UsageError(f"{spec.path}: factor {name} ({resource.name}) cannot be set here: {why}")
-    response = _response(spec, options)
+    response = response_of(spec, options.deadline)
     means = replace(
         means, resources=spec.resources, budget_s=options.budget or spec.budget_s, cell_s=spec.cell_s
     )
@@ -142,39 +148,18 @@ def _rules(rules: Any, options: argparse.Namespace, size: int) -> Any:
     return changed
 
 
-def _response(spec: Any, options: argparse.Namespace) -> Response:
-    from etude.workbench.surfaces.spec import MetricOf
-
-    base = spec.path.parent
-    if isinstance(spec.response, MetricOf):
-        from etude.workbench.surfaces.metric import Metric
-
-        return Metric(spec.response, base)
-    from etude.workbench.sources import of_harness as source_of
-    from etude.workbench.surfaces.peaks import of_harness
-
-    word = spec.response.harness
-    source = source_of(word if ":" in word and not (base / word).exists() else str(base / word))
-    rest = spec.response.policy, spec.space, spec.resources, str(spec.path)
-    if options.deadline is None:
-        return of_harness(source, *rest)
-    from etude.cli.peak import punctual
-
-    return of_harness(source, *rest, lambda policy: punctual(policy, options.deadline))
-
-
 def _mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> KeptSurface:
     """The map itself: it goes on after the cells that are on disk."""
     from etude.cli.surface_display import SurfaceDisplay
-    from etude.experiment.sitting import new_directory
     from etude.workbench.surfaces.chart import Display, chart
     from etude.workbench.surfaces.kept import keeping_surface
 
-    path = Path(options.output) if options.output is not None else new_directory(None, f"surface-{what.name}")
+    path = directory_of(options, what)
+    _none_under_way(path)
     with ending_by_signals(), keeping_surface(path, what, options.command_line) as kept:
         if options.retry:
             kept.forget_failed()
-        with _on_disk(kept):
+        with on_disk(kept):
             if options.quiet:
                 chart(kept, response, means, Display())
                 return kept
@@ -186,8 +171,28 @@ def _mapped(options: argparse.Namespace, what: Charted, response: Response, mean
     return kept
 
 
+def directory_of(options: argparse.Namespace, what: Charted) -> Path:
+    """Where it is kept."""
+    from etude.experiment.sitting import new_directory
+
+    return Path(options.output) if options.output is not None else new_directory(None, f"surface-{what.name}")
+
+
+def _none_under_way(path: Path) -> None:
+    """Raises InputError where jobs in a pool measure cells of this map."""
+    from etude.errors import InputError
+    from etude.workbench.pool.journal import FILE, Journal
+
+    if not (path / FILE).exists() or not (count := len(Journal(path).unfinished())):
+        return
+    jobs = "a job" if count == 1 else f"{count} jobs"
+    raise InputError(
+        f"{path}: {jobs} of it may be under way in a pool: go on with the same --pool, which waits for them"
+    )
+
+
 @contextmanager
-def _on_disk(kept: KeptSurface) -> Iterator[None]:
+def on_disk(kept: KeptSurface) -> Iterator[None]:
     """However a map is ended, it says where it is.
 
     Raises:

@@ -10,13 +10,17 @@ from etude.workbench.surfaces.mapped import Estimate
 from etude.workbench.surfaces.words import estimate_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from etude.workbench.pool.job import Ended as PoolEnded
+    from etude.workbench.surfaces.factors import Cell
     from etude.workbench.surfaces.kept import KeptSurface
     from etude.workbench.surfaces.mapping import Visit
     from etude.workbench.surfaces.samples import Sample
 
 
 class SurfaceDisplay:
-    """A line a cell; while one is measured, the line below says how it stands."""
+    """A line a cell; while one is measured, or several are, the line below says how it stands."""
 
     def __init__(self, stream: TextIO, kept: KeptSurface) -> None:
         self._screen = Terminal(stream)
@@ -40,8 +44,25 @@ class SurfaceDisplay:
                 f"{self._number():>5}  {self._kept.charted.space.name(self._visit.cell)}: {text}"
             )
 
-    def made(self, visit: Visit, sample: Sample) -> None:
-        """A cell is measured, and on disk."""
+    def looks(self, cells: Sequence[Cell], running: int) -> None:
+        """Several cells are under way, of which so many run."""
+        if self._screen.obeys:
+            names = [self._kept.charted.space.name(cell) for cell in cells]
+            waiting = f", {len(cells) - running} wait" if running < len(cells) else ""
+            self._screen.draw(f"{self._number():>5}  {running} run{waiting}: {'; '.join(names)}")
+
+    def lost(self, visit: Visit, ended: PoolEnded) -> None:
+        """A cell lost its node."""
+        if self._screen.obeys:
+            self._screen.draw()
+        where = f" on {ended.nodes[0]}" if ended.nodes else ""
+        self._screen.say(
+            f"{'–':>5}  {self._kept.charted.space.name(visit.cell)}{where}: {ended.how}: {ended.why}",
+            "yellow",
+        )
+
+    def made(self, visit: Visit, sample: Sample, host: str = "") -> None:
+        """A cell is measured, and on disk; `host`: on which node of a pool."""
         if self._screen.obeys:
             self._screen.draw()
         expected = ""
@@ -54,8 +75,8 @@ class SurfaceDisplay:
             Estimate(sample.cell, sample.state, sample.value, sample.low, sample.high), what.unit
         )
         self._screen.say(
-            f"{self._number() - 1:>5}  {what.space.name(visit.cell)}: {text}{expected} ({took})"
-            + (f": {sample.why}" if sample.why else "")
+            f"{self._number() - 1:>5}  {what.space.name(visit.cell)}{f' on {host}' if host else ''}: {text}{expected} "
+            f"({took})" + (f": {sample.why}" if sample.why else "")
         )
 
     def close(self) -> None:

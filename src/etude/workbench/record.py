@@ -31,6 +31,7 @@ class Record:
         """Read what is there. Raises InputError where it cannot be read."""
         self.directory = directory
         self.document: Document = read_experiment(directory)
+        self._earlier = len(self.document["sittings"])
 
     def place(self, name: str, parameters: Mapping[str, str]) -> Path:
         """The directory of a test; it stands in experiment.json before anything is in it."""
@@ -44,26 +45,49 @@ class Record:
         return self.directory / known
 
     def sit(self) -> None:
-        """A new sitting begins."""
+        """A new sitting begins, on this machine."""
+        self._earlier = len(self.document["sittings"])
+        self._sitting(os.uname().nodename, boot_id(), snapshot.take() if self._earlier else None)
+
+    def sit_elsewhere(self) -> None:
+        """A new sitting begins, on other machines only: each has one of its own, from its first result on."""
+        self._earlier = len(self.document["sittings"])
+
+    def sitting_on(self, host: str, boot: str, machine: Mapping[str, Any] | None) -> Document:
+        """The sitting of another machine, which begins if there was none since `sit_elsewhere`; `machine`: its
+        snapshot, None where it is not known."""
+        for sitting in self.document["sittings"][self._earlier :]:
+            if (sitting["host"], sitting["boot_id"]) == (host, boot):
+                return dict(sitting)
+        known = None if machine is None else dict(machine)
+        if not self.document["sittings"]:
+            self.document["machine"]["before"] = known or {}
+            known = None
+        return self._sitting(host, boot, known)
+
+    def _sitting(self, host: str, boot: str, machine: Document | None) -> Document:
         sittings = self.document["sittings"]
-        sittings.append(
-            {
-                "sitting": len(sittings) + 1,
-                "boot_id": boot_id(),
-                "host": os.uname().nodename,
-                "start": now(),
-                "end": None,
-                "how_ended": None,
-                "torn": [],
-                "machine": snapshot.take() if sittings else None,
-            }
-        )
+        sitting = {
+            "sitting": len(sittings) + 1,
+            "boot_id": boot,
+            "host": host,
+            "start": now(),
+            "end": None,
+            "how_ended": None,
+            "torn": [],
+            "machine": machine,
+        }
+        sittings.append(sitting)
         self.save()
+        return sitting
 
     def end(self, how: str, decisions: list[str]) -> None:
-        """Note how this sitting ended."""
-        self.document["sittings"][-1] |= {"end": now(), "how_ended": how, "decisions": decisions}
-        self.document["machine"]["after"] = snapshot.take()
+        """Note how this sitting ended, on all of its machines."""
+        sittings = self.document["sittings"]
+        for sitting in sittings[self._earlier :]:
+            sitting |= {"end": now(), "how_ended": how, "decisions": decisions}
+        here = bool(sittings) and sittings[-1]["host"] == os.uname().nodename
+        self.document["machine"]["after"] = snapshot.take() if here else None
         self.save()
 
     def save(self) -> None:

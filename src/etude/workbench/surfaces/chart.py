@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
-from etude.testbed.resources.resource import Resource, limited, undo_left
-from etude.workbench.surfaces.factors import Cell
+from etude.errors import EtudeError
+from etude.testbed.resources.resource import Resource, undo_left
+from etude.workbench.surfaces.incell import UNMEASURABLE, failed, measured_in
 from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.mapping import Enough, Visit, decide, fitted
-from etude.workbench.surfaces.response import Asked, Response, Tell
+from etude.workbench.surfaces.response import Response, Tell
 from etude.workbench.surfaces.samples import Sample
 
 HOPELESS = 3
@@ -119,21 +119,19 @@ def _measured(kept: KeptSurface, response: Response, means: Means, visit: Visit,
     place = kept.attempt_place(visit.cell)
     settings = kept.charted.space.settings(visit.cell)
     began = time.monotonic()
+
+    def bounds() -> tuple[float | None, float]:
+        return _left(kept, means), means.left_s()
+
     try:
-        with limited(means.resources, settings, place / "resources") as setting:
-            asked = Asked(visit, settings, setting, place, _left(kept, means), means.left_s())
-            sample = response.measure(asked, tell)
-        return replace(sample, why="; ".join(filter(None, (sample.why, *setting.notes))))
-    except (CommandFailed, MachineRefuses, InputError) as error:
+        return measured_in(place, response, means.resources, visit, settings, bounds, tell)
+    except UNMEASURABLE as error:
         tried = kept.samples()
         if len(tried) + 1 >= HOPELESS and all(each.state == "failed" for each in tried):
-            raise _hopeless(error, len(tried) + 1) from None
-        return _failed(visit.cell, str(error), time.monotonic() - began)
+            raise hopeless(error, len(tried) + 1) from None
+        return failed(visit.cell, str(error), time.monotonic() - began)
 
 
-def _hopeless(error: EtudeError, count: int) -> EtudeError:
+def hopeless(error: EtudeError, count: int) -> EtudeError:
+    """The error of a map of which nothing could be measured."""
     return type(error)(f"the first {count} cells could not be measured; the last: {error}")
-
-
-def _failed(cell: Cell, why: str, cost_s: float) -> Sample:
-    return Sample(cell, "failed", None, 0.0, float("inf"), 0.95, cost_s, 0, False, why)

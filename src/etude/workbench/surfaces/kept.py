@@ -24,6 +24,7 @@ from etude.results.model import Measurement, to_line
 from etude.results.reader import read_experiment
 from etude.results.units import kind_of
 from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend
+from etude.workbench.surfaces.attempt import LOST, Attempt
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.mapping import Rules, Visit
 from etude.workbench.surfaces.response import Response
@@ -73,6 +74,18 @@ def charted(name: str, space: Space, rules: Rules, response: Response, spec: str
     return Charted(name, space, rules, response.name, response.unit, response.better, response.text, spec)
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One attempt at a cell, as it is on disk."""
+
+    order: int
+    sample: Sample
+    host: str
+    """Where it was made."""
+    lost: str = ""
+    """How its node was lost; then it does not count. Else empty."""
+
+
 class KeptSurface(Record):
     """The cells that were tried, in the order in which they were."""
 
@@ -88,10 +101,22 @@ class KeptSurface(Record):
         """All that count, in their order: not those of cells that are left out now."""
         without = self.charted.space.without
         return [
-            sample
-            for order, sample in self._read
-            if order not in self._forgotten and sample.cell not in without
+            line.sample
+            for line in self._read
+            if not line.lost and line.order not in self._forgotten and line.sample.cell not in without
         ]
+
+    def attempts(self) -> list[Line]:
+        """All that were ever made, in their order, also those of which the node was lost."""
+        return list(self._read)
+
+    def losses(self, cell: Cell) -> list[Line]:
+        """Attempts at a cell of which the node was lost, since one came to its end."""
+        found: list[Line] = []
+        for line in self._read:
+            if line.sample.cell == cell:
+                found = [*found, line] if line.lost else []
+        return found
 
     def cell_place(self, cell: Cell) -> Path:
         """Its directory."""
@@ -104,27 +129,34 @@ class KeptSurface(Record):
         place = self.cell_place(cell)
         return place / f"attempt-{number}" if number > 1 else place
 
-    def keep(self, visit: Visit, sample: Sample) -> None:
-        """Put a cell on disk. Raises MachineRefuses where it cannot be written."""
-        order = 1 + max((order for order, _ in self._read), default=0)
-        line = to_line(self._measurement(sample, order))
-        line["surface"] = finite_all(asdict(sample) | {"order": order, "visit": visit.why})
+    def keep(self, visit: Visit, sample: Sample, attempt: Attempt | None = None) -> None:
+        """Put a cell on disk; `attempt`: of another machine. Raises MachineRefuses where it cannot be written."""
+        order = 1 + max((line.order for line in self._read), default=0)
+        line = to_line(self._measurement(sample, order, attempt))
+        member = asdict(sample) | {"order": order, "visit": visit.why}
+        lost = "" if attempt is None else attempt.lost
+        line["surface"] = finite_all(member | ({"lost": lost} if lost else {}))
         append(self.cell_place(sample.cell) / "results.jsonl", line)
-        self._read.append((order, sample))
+        self._read.append(Line(order, sample, line["host"], lost))
         self._since = instant()
 
     def forget_failed(self) -> None:
         """Cells that failed are tried once more: their lines stay, and do not count in this sitting."""
-        self._forgotten = {order for order, sample in self._read if sample.state == "failed"}
+        self._forgotten = {line.order for line in self._read if line.sample.state == "failed"}
 
     def ended(self, why: str, surrogate: str, findings: Sequence[str]) -> None:
         """Note how the map came to its end."""
         self.document["surface"] = {"why": why, "surrogate": surrogate, "findings": list(findings)}
         self.end("complete", [why])
 
-    def _measurement(self, sample: Sample, order: int) -> Measurement:
-        start, start_ns = self._since
-        sitting = self.document["sittings"][-1]
+    def _measurement(self, sample: Sample, order: int, attempt: Attempt | None) -> Measurement:
+        start: str | None
+        start_ns: int | None
+        if attempt is None:
+            (start, start_ns), sitting = self._since, self.document["sittings"][-1]
+        else:
+            start, start_ns = attempt.start, attempt.start_ns
+            sitting = self.sitting_on(attempt.host, attempt.boot_id, attempt.machine)
         value: list[Any] = [sample.value, self.charted.unit]
         if sample.value is None:
             value = [None, self.charted.unit, sample.why or sample.state]
@@ -155,27 +187,33 @@ class KeptSurface(Record):
         )
 
     def _attempts(self, cell: Cell) -> int:
-        return sum(each.cell == cell for _, each in self._read)
+        return sum(line.sample.cell == cell for line in self._read)
 
-    def _load(self) -> list[tuple[int, Sample]]:
-        found: list[tuple[int, Sample]] = []
+    def _load(self) -> list[Line]:
+        found: list[Line] = []
         for entry in self.document["tests"]:
             found += _read_samples(self.directory / entry["directory"] / "results.jsonl", self.charted.space)
-        return sorted(found, key=lambda each: each[0])
+        return sorted(found, key=lambda line: line.order)
 
 
 @contextmanager
 def keeping_surface(
-    directory: str | os.PathLike[str], what: Charted, command_line: Sequence[str] = ()
+    directory: str | os.PathLike[str],
+    what: Charted,
+    command_line: Sequence[str] = (),
+    *,
+    elsewhere: bool = False,
 ) -> Iterator[KeptSurface]:
     """A directory to keep a map in, alone: a new one, or one that holds the same map and is gone on with.
+
+    elsewhere: its cells are measured on other machines.
 
     Raises:
         InputError: it holds another map, or something else; MachineRefuses: it cannot be written to.
     """
     with alone(directory) as path:
         kept = _opened(path, what, command_line)
-        kept.sit()
+        kept.sit_elsewhere() if elsewhere else kept.sit()
         try:
             yield kept
         except BaseException as error:
@@ -251,7 +289,7 @@ def _charted(document: Mapping[str, Any], path: Path) -> Charted:
         ) from None
 
 
-def _read_samples(path: Path, space: Space) -> list[tuple[int, Sample]]:
+def _read_samples(path: Path, space: Space) -> list[Line]:
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
@@ -265,13 +303,17 @@ def _read_samples(path: Path, space: Space) -> list[tuple[int, Sample]]:
             line = orjson.loads(text)
             check_measurement(line)
             member = line["surface"]
-            found.append((int(member["order"]), _sample(member, cells)))
+            lost = member.get("lost", "")
+            if lost and lost not in LOST:
+                raise ValueError(f"lost {lost!r}")
+            found.append(Line(int(member["order"]), sample_of_member(member, cells), line["host"], lost))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path}:{number}: no cell of a surface: {error}; was it edited?") from None
     return found
 
 
-def _sample(member: Mapping[str, Any], cells: set[Cell]) -> Sample:
+def sample_of_member(member: Mapping[str, Any], cells: set[Cell]) -> Sample:
+    """A sample from plain data. Raises ValueError, KeyError, TypeError: it is none of these cells, or of no cell."""
     cell = tuple(int(level) for level in member["cell"])
     if cell not in cells:
         raise ValueError(f"{json.dumps(member['cell'])} is none of its cells")

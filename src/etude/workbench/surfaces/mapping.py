@@ -359,6 +359,12 @@ def _next(
     return left[int(plans.sd_after(fit, left, pending).argmax())]
 
 
+def visit(space: Space, rules: Rules, cell: Cell, samples: Sequence[Sample]) -> Visit:
+    """A given cell, with what is expected there."""
+    fit = fitted(space, tuple(samples)) if rules.plan != "in-order" else None
+    return _visit(space, cell, fit, samples)
+
+
 def _visit(space: Space, cell: Cell, fit: Choice | None, samples: Sequence[Sample]) -> Visit:
     if fit is not None:
         told = fit.predict([cell])

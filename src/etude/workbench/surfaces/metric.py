@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from etude.errors import CommandFailed, InputError, UsageError
 from etude.experiment.ask import make_plan
@@ -69,6 +69,14 @@ class Metric:
 
     def learn(self, place: Path) -> None:
         """One cell's measurements teach nothing of how to measure another."""
+
+    @property
+    def lesson(self) -> Any:
+        """None: see `learn`."""
+        return None
+
+    def recall(self, lesson: Any) -> None:
+        """Nothing is to be recalled."""
 
     def measure(self, asked: Asked, tell: Tell) -> Sample:
         """One experiment. Raises EtudeError: as it does; what was measured is on disk."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -96,6 +96,15 @@ class PeakRate:
         if self.policy == DEFAULT and (place / SEARCH / "experiment.json").exists():
             kept = Kept(place / SEARCH)
             self.shapes = shapes_after(kept.task, kept.trials())
+
+    @property
+    def lesson(self) -> Any:
+        """How likely each shape of the curve is."""
+        return [list(each) for each in self.shapes]
+
+    def recall(self, lesson: Any) -> None:
+        """Raises ValueError, TypeError for what is no list of shapes."""
+        self.shapes = tuple((str(name), float(weight)) for name, weight in lesson)
 
     def measure(self, asked: Asked, tell: Tell) -> Sample:
         """One search. Raises EtudeError: as the harness; what was measured is on disk."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from etude.testbed.resources.resource import Setting
 from etude.workbench.surfaces.mapping import Visit
@@ -56,6 +56,15 @@ class Response(Protocol):
 
     def learn(self, place: Path) -> None:
         """A cell that was measured in an earlier sitting may teach something of the next."""
+        ...
+
+    @property
+    def lesson(self) -> Any:
+        """What the cells so far have taught of the next, as plain data: for whoever measures it on another machine."""
+        ...
+
+    def recall(self, lesson: Any) -> None:
+        """What `lesson` was elsewhere. Raises ValueError, TypeError for what it never is."""
         ...
 
     def measure(self, asked: Asked, tell: Tell) -> Sample:

@@ -19,7 +19,11 @@ def mapped_of(kept: KeptSurface) -> Mapped:
     )
     left = base.unmeasured
     told = predicted(what.space, samples, left) or _nothing(len(left))
-    costs = tuple(Cost(each.cell, each.cost_s, each.trials, each.state) for each in samples)
+    costs = tuple(
+        Cost(each.cell, each.cost_s, each.trials, each.state)
+        for each in (line.sample for line in kept.attempts())
+        if each.cell not in what.space.without
+    )
     end = kept.document.get("surface") or {}
     return Mapped(
         what.space,

@@ -1,0 +1,105 @@
+"""One cell of a surface on a node of a pool: `python -m etude.cli.surface_cell DIRECTORY`, which a job runs.
+
+The directory says what is to be measured (`workbench/surfaces/celljobs.py`), and gets what came of it. There is no
+search to go on with here: what another machine has begun is begun anew, in a directory of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etude.cli.one_thread import one_thread
+
+if TYPE_CHECKING:
+    from etude.testbed.resources.resource import Resource
+    from etude.workbench.surfaces.celljobs import Todo
+    from etude.workbench.surfaces.factors import Space
+    from etude.workbench.surfaces.response import Response
+
+
+def main(words: list[str]) -> int:
+    """Measure it; returns the exit code, which is 0 also of a cell that failed: that is a result, too."""
+    one_thread()
+    from etude.cli.peak import Ended, ending_by_signals
+    from etude.errors import EtudeError
+
+    try:
+        (place,) = map(Path, words)
+        with ending_by_signals():
+            _measure(place)
+    except EtudeError as error:
+        print(f"etude: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt as error:
+        return 128 + (error.number if isinstance(error, Ended) else 2)
+    return 0
+
+
+def _measure(place: Path) -> None:
+    """Raises EtudeError: not even a failed cell can be told."""
+    from etude.errors import InputError
+    from etude.workbench.surfaces import celljobs
+    from etude.workbench.surfaces.incell import UNMEASURABLE, failed, measured_in
+
+    todo = celljobs.read_todo(place)
+    if (place / celljobs.SAMPLE).exists():
+        return  # whoever submitted it did not know of its end
+    response, resources, space = _asked(todo)
+    if response.text != todo.text:
+        raise InputError(f"{todo.spec}: what it measures is another than when this cell was chosen")
+    response.recall(todo.lesson)
+    _undo_left(place)
+    celljobs.begin_on_node(place)
+    began = time.monotonic()
+
+    def bounds() -> tuple[float | None, float]:
+        if todo.deadline is None:
+            return todo.left_s, float("inf")
+        return todo.left_s, (todo.deadline - datetime.now(UTC)).total_seconds()
+
+    try:
+        settings = space.settings(todo.visit.cell)
+        sample = measured_in(place, response, resources, todo.visit, settings, bounds, lambda text: None)
+    except UNMEASURABLE as error:
+        sample = failed(todo.visit.cell, str(error), time.monotonic() - began)
+    celljobs.write_sample(place, sample)
+
+
+def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space]:
+    from etude.cli.surface_response import response_of, simulated_response
+
+    if todo.simulate:
+        system, response = simulated_response(todo.simulate)
+        return response, {}, system.space
+    from etude.workbench.surfaces.spec import read_spec
+
+    spec = read_spec(Path(todo.spec))
+    return response_of(spec, todo.deadline), spec.resources, spec.space
+
+
+def _undo_left(place: Path) -> None:
+    """Undo what a killed attempt left on this node: nobody else measures here now."""
+    import os
+
+    from etude.testbed.boot.record import boot_id
+    from etude.testbed.resources.resource import undo_left
+    from etude.workbench.surfaces.celljobs import NODE, attempt_in
+    from etude.workbench.surfaces.incell import RESOURCES
+
+    here = os.uname().nodename, boot_id()
+    results = next(above for above in place.resolve().parents if (above / "experiment.json").exists())
+    for file in results.glob(f"**/{RESOURCES}/resources.json"):
+        other = file.parent.parent
+        if (other / NODE).exists():
+            made = attempt_in(other)
+            if (made.host, made.boot_id) == here:
+                undo_left(file.parent)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,172 @@
+"""A cell as a job: what its node is told, and what the node wrote of it. All of it is in the attempt's directory.
+
+`cell.json` is the controller's; `node.json`, once it has begun, and `sample.json`, in the end, are the node's. Each is
+written whole or not at all, so neither a controller nor a node that dies leaves half of one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+from etude.results.writer import replace_json
+from etude.testbed import snapshot
+from etude.testbed.boot.record import boot_id
+from etude.workbench.kept import Kept
+from etude.workbench.pool.ends import RECORD
+from etude.workbench.pool.job import Ended, Job
+from etude.workbench.record import finite_all, instant, now
+from etude.workbench.search import spent
+from etude.workbench.surfaces.attempt import Attempt
+from etude.workbench.surfaces.factors import Space
+from etude.workbench.surfaces.kept import sample_of_member
+from etude.workbench.surfaces.mapping import Visit
+from etude.workbench.surfaces.metric import EXPERIMENT
+from etude.workbench.surfaces.peaks import SEARCH
+from etude.workbench.surfaces.response import Response
+from etude.workbench.surfaces.samples import Sample
+
+CELL, NODE, SAMPLE = "cell.json", "node.json", "sample.json"
+ON_NODE = "etude.cli.surface_cell"
+"""The module that a node runs."""
+
+
+@dataclass(frozen=True)
+class Todo:
+    """What a node is told."""
+
+    visit: Visit
+    spec: str
+    """The path of SPEC.toml; empty of simulated servers."""
+    simulate: str
+    """Which simulated servers; else empty."""
+    text: str
+    """All that the response depends on: nothing is measured where it is another by now."""
+    lesson: Any
+    """`Response.lesson`."""
+    left_s: float | None
+    """Bench time that it may take."""
+    deadline: datetime | None
+
+
+def read_todo(place: Path) -> Todo:
+    """Raises InputError: it is not there, or was edited."""
+    try:
+        found = json.loads((place / CELL).read_text(encoding="utf-8"))
+        visit = found["visit"]
+        deadline = found["deadline"]
+        return Todo(
+            Visit(tuple(map(int, visit["cell"])), visit["expected"], visit["spread"], str(visit["why"])),
+            str(found["spec"]),
+            str(found["simulate"]),
+            str(found["text"]),
+            found["lesson"],
+            None if found["left_s"] is None else float(found["left_s"]),
+            None if deadline is None else datetime.fromisoformat(deadline),
+        )
+    except OSError as error:
+        raise InputError(f"{place / CELL}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{place / CELL}: is no cell that was asked for: {error}; was it edited?") from None
+
+
+def write_todo(place: Path, todo: Todo) -> None:
+    """Raises MachineRefuses."""
+    deadline = None if todo.deadline is None else todo.deadline.isoformat()
+    place.mkdir(parents=True, exist_ok=True)
+    replace_json(place / CELL, asdict(todo) | {"deadline": deadline})
+
+
+def begin_on_node(place: Path) -> None:
+    """Note where and when it is begun. Raises MachineRefuses."""
+    start, start_ns = instant()
+    here = {"host": os.uname().nodename, "boot_id": boot_id(), "start": start, "start_ns": start_ns}
+    replace_json(place / NODE, here | {"machine": snapshot.take()})
+
+
+def write_sample(place: Path, sample: Sample) -> None:
+    """What came of it. Raises MachineRefuses."""
+    replace_json(place / SAMPLE, finite_all(asdict(sample)))
+
+
+def sample_in(place: Path, space: Space) -> Sample | None:
+    """What a node wrote; None where it came to no end. Raises InputError: it was edited."""
+    try:
+        return sample_of_member(json.loads((place / SAMPLE).read_text(encoding="utf-8")), set(space))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"{place / SAMPLE}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{place / SAMPLE}: no cell of a surface: {error}; was it edited?") from None
+
+
+def attempt_in(place: Path, ended: Ended | None = None) -> Attempt:
+    """Where an attempt was made: by what its node wrote, else by what the pool says."""
+    try:
+        found: Mapping[str, Any] = json.loads((place / NODE).read_text(encoding="utf-8"))
+        return Attempt(
+            str(found["host"]),
+            str(found["boot_id"]),
+            str(found["start"]),
+            int(found["start_ns"]),
+            dict(found["machine"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        if ended is None or not ended.nodes:
+            return Attempt(os.uname().nodename, boot_id(), now())
+        start = None if ended.started_s is None else _instant(ended.started_s)
+        return Attempt(ended.nodes[0], start=start)
+
+
+def _instant(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def is_begun(place: Path) -> bool:
+    """Whether something was measured there, or a job was to."""
+    return any((place / name).exists() for name in (RECORD, NODE, SEARCH, EXPERIMENT))
+
+
+def on_disk(place: Path) -> tuple[float, int]:
+    """What a search that came to no end has on disk: bench time, s, and trials."""
+    try:
+        trials = Kept(place / SEARCH).trials() if (place / SEARCH / "experiment.json").exists() else []
+    except InputError:
+        trials = []  # what a dead node left half written costs nobody a map
+    return spent(trials), len(trials)
+
+
+@dataclass(frozen=True)
+class CellJobs:
+    """Cells of one map as jobs."""
+
+    name: str
+    """Of the map."""
+    space: Space
+    response: Response
+    spec: Path | None
+    simulate: str = ""
+    deadline: datetime | None = None
+    python: str = sys.executable
+    """On the nodes."""
+
+    def job(self, visit: Visit, place: Path, avoid: frozenset[str], left_s: float | None) -> Job:
+        """What measures a cell. Raises MachineRefuses: its directory cannot be written."""
+        place = place.resolve()
+        spec = "" if self.spec is None else str(self.spec.resolve())
+        lesson = self.response.lesson
+        write_todo(place, Todo(visit, spec, self.simulate, self.response.text, lesson, left_s, self.deadline))
+        command = (self.python, "-m", ON_NODE, str(place))
+        return Job(f"{self.name}: {self.space.name(visit.cell)}", command, place, Path.cwd(), avoid=avoid)
+
+    def learn(self, place: Path) -> None:
+        """What a measured cell teaches of others."""
+        self.response.learn(place)

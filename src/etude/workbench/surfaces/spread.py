@@ -1,0 +1,225 @@
+"""Mapping a surface over a pool: as many cells at once as it has nodes for, until the rules have enough.
+
+`chart` is the same for one cell at a time. What a lost node was measuring is kept as an attempt that does not count,
+and its cell is measured anew on another node: a half search is not gone on with on another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from etude.errors import CommandFailed, EtudeError, MachineRefuses
+from etude.workbench.pool.followed import FollowedPool
+from etude.workbench.pool.job import ELSEWHERE, Ended
+from etude.workbench.pool.journal import Submitted
+from etude.workbench.surfaces.attempt import INTERRUPTED, Attempt
+from etude.workbench.surfaces.celljobs import CellJobs, attempt_in, is_begun, on_disk, read_todo, sample_in
+from etude.workbench.surfaces.chart import HOPELESS, LEAST_S, Means, findings, foretold, hopeless
+from etude.workbench.surfaces.choosing import DEADLINE, budget_left, following, over
+from etude.workbench.surfaces.factors import Cell
+from etude.workbench.surfaces.incell import failed
+from etude.workbench.surfaces.kept import KeptSurface
+from etude.workbench.surfaces.machines import machine_findings
+from etude.workbench.surfaces.mapping import Visit, fitted
+from etude.workbench.surfaces.samples import Sample
+
+TRIES = 3
+"""So many nodes may be lost under a cell before it is the cell."""
+LOOK_S = 20.0
+"""So often it is looked at how many nodes there are, s."""
+UNFIT = ("no-etude", "no-space", "other-architecture")
+"""Ends that say that a node can run no cell of this map."""
+
+
+@dataclass(frozen=True)
+class SpreadDisplay:
+    """Is told what happens."""
+
+    begins: Callable[[Visit], None] = lambda visit: None
+    looks: Callable[[Sequence[Cell], int], None] = lambda cells, running: None
+    """Cells under way, and how many of them run; the others wait for a node."""
+    made: Callable[[Visit, Sample, str], None] = lambda visit, sample, host: None
+    lost: Callable[[Visit, Ended], None] = lambda visit, ended: None
+
+
+def spread(
+    kept: KeptSurface, cells: CellJobs, pool: FollowedPool, means: Means, display: SpreadDisplay
+) -> str:
+    """Measure until there is enough, and say why it is. Jobs that an earlier controller left are waited for; those that
+    are under way when this is interrupted go on, for the next one.
+
+    Raises:
+        EtudeError: nothing can be measured at all, the pool refuses, or results cannot be written.
+    """
+    why = _Spread(kept, cells, pool, means, display).made()
+    samples = kept.samples()
+    surrogate = fitted(kept.charted.space, tuple(samples))
+    said = [*findings(samples), *machine_findings(kept, surrogate)]
+    kept.ended(why, "" if surrogate is None else surrogate.name, said)
+    return why
+
+
+@dataclass
+class _Spread:
+    kept: KeptSurface
+    cells: CellJobs
+    pool: FollowedPool
+    means: Means
+    display: SpreadDisplay
+    visits: dict[str, Visit] = field(default_factory=dict)
+    """Under way, by the job's id."""
+    unfit: set[str] = field(default_factory=set)
+    """Nodes that can run no cell."""
+    widest: int = 1
+    """So many nodes there were at most."""
+    held: str = ""
+    """Why the pool takes no more."""
+    refused: int = 0
+    """Jobs in a row that others ended."""
+
+    def made(self) -> str:
+        for known in self.pool.take_up():
+            assert known.id is not None
+            self.visits[known.id] = read_todo(known.job.place).visit
+        while True:
+            why = self._fill()
+            if not self.visits:
+                if self.held:
+                    raise MachineRefuses(self.held)
+                return why
+            self.display.looks(self._pending(), len(self.pool.pool.running() & set(self.visits)))
+            left_s = self.means.left_s()
+            for submitted, ended in self.pool.ended(left_s if LEAST_S < left_s < LOOK_S else LOOK_S):
+                self._ended(submitted, ended)
+
+    def _pending(self) -> list[Cell]:
+        return [visit.cell for visit in self.visits.values()]
+
+    def _fill(self) -> str:
+        """Hand over cells while nodes are free; says why no more, or nothing."""
+        width = max(self.pool.pool.width() - len(self.unfit), 1)
+        self.widest = max(self.widest, width)
+        while True:
+            why = self.held or over(self.kept, self.means, self._pending())
+            if why == DEADLINE:
+                self._withdraw(set(self.visits) - self.pool.pool.running(), why)
+            if why or not self._room(width):
+                return why
+            chosen = following(self.kept, self.means, self._pending())
+            if isinstance(chosen, str):
+                return chosen
+            self._submit(chosen)
+
+    def _room(self, width: int) -> bool:
+        """Whether a node is free. A job of a node that is dead is not told to have ended for minutes, and the node does
+        not count in the width: until then another job is in place of it, one at a time."""
+        count, running = len(self.visits), len(self.pool.pool.running() & set(self.visits))
+        return count < width or (count == running and count < self.widest)
+
+    def _submit(self, visit: Visit) -> None:
+        place = self.kept.attempt_place(visit.cell)
+        if is_begun(place):  # in a sitting without a pool, or by a job that was withdrawn
+            self._interrupted(visit, place, "it was interrupted, and is begun anew")
+            place = self.kept.attempt_place(visit.cell)
+        bounds = (self.means.cell_s, budget_left(self.kept, self.means, self._pending()))
+        left_s = min((bound for bound in bounds if bound is not None), default=None)
+        left_s = None if left_s is None else max(left_s, LEAST_S)
+        job = self.cells.job(visit, place, self._avoided(visit.cell), left_s)
+        id = self.pool.submit(job, self.kept.charted.space.name(visit.cell))
+        self.visits[id] = visit
+        self.display.begins(visit)
+
+    def _avoided(self, cell: Cell) -> frozenset[str]:
+        """Nodes that a cell shall not run on, as long as others are left."""
+        lost = {line.host for line in self.kept.losses(cell) if line.lost == "node-lost"}
+        for avoid in (self.unfit | lost, self.unfit):
+            if avoid and len(avoid) < self.pool.pool.width():
+                return frozenset(avoid)
+        return frozenset()
+
+    def _ended(self, submitted: Submitted, ended: Ended) -> None:
+        """Keep what a job has come to; it is on disk before the journal says that it has ended."""
+        visit, place = self.visits.pop(ended.id), submitted.job.place
+        refusal: EtudeError | None = None
+        # Another attempt is next where a controller that was killed kept this one, and the journal did not know.
+        if self.kept.attempt_place(visit.cell).resolve() == place.resolve():
+            refusal = self._keep(visit, place, ended)
+        self.pool.conclude(submitted, ended)
+        tried = self.kept.samples()
+        if len(tried) >= HOPELESS and all(each.state == "failed" for each in tried):
+            refusal = hopeless(CommandFailed(tried[-1].why), len(tried))
+        if refusal is not None:
+            self._withdraw(set(self.visits), "the map came to its end")
+            raise refusal
+
+    def _keep(self, visit: Visit, place: Path, ended: Ended) -> EtudeError | None:
+        """One attempt, whatever came of it; returns why the map cannot go on."""
+        sample = sample_in(place, self.kept.charted.space)
+        if sample is not None:
+            self._made(visit, place, ended, sample)
+        elif ended.how in ELSEWHERE:
+            self._lost(visit, place, ended)
+        elif ended.how == "held":
+            self.held = ended.why
+            self._interrupted(visit, place, ended.why)
+        else:
+            return self._refused(visit, place, ended)
+        return None
+
+    def _made(self, visit: Visit, place: Path, ended: Ended, sample: Sample) -> None:
+        attempt, self.refused = attempt_in(place, ended), 0
+        if sample.state == "failed" and self.means.left_s() < LEAST_S:  # for want of time
+            self._keep_lost(visit, attempt, INTERRUPTED, sample)
+            return
+        sample = foretold(sample, visit)
+        self.kept.keep(visit, sample, attempt)
+        if sample.trials:
+            self.cells.learn(place)
+        self.display.made(visit, sample, attempt.host)
+
+    def _lost(self, visit: Visit, place: Path, ended: Ended) -> None:
+        """Its node was lost: what it measured does not count, and it is tried again, TRIES times at most."""
+        attempt, sample = attempt_in(place, ended), failed(visit.cell, ended.why, _took(ended))
+        if ended.how in UNFIT:
+            self.unfit.update(ended.nodes[:1])
+        tries = 1 + sum(line.lost in ELSEWHERE for line in self.kept.losses(visit.cell))
+        self.display.lost(visit, ended)
+        if tries < TRIES:
+            self._keep_lost(visit, attempt, ended.how, replace(sample, trials=on_disk(place)[1]))
+            return
+        sample = replace(sample, why=f"{tries} nodes came to no end of it; the last: {ended.why}")
+        self.kept.keep(visit, foretold(sample, visit), attempt)
+        self.display.made(visit, sample, attempt.host)
+
+    def _refused(self, visit: Visit, place: Path, ended: Ended) -> EtudeError | None:
+        """It was cancelled, or had no time left, or Étude itself failed there: the cell is failed, and tried again
+        where that is asked for. Where all jobs end so, the map does."""
+        sample, attempt = failed(visit.cell, ended.why, _took(ended)), attempt_in(place, ended)
+        self.kept.keep(visit, foretold(sample, visit), attempt)
+        self.display.made(visit, sample, attempt.host)
+        self.refused += 1
+        if self.refused < HOPELESS:
+            return None
+        return MachineRefuses(f"{self.refused} jobs in a row came to nothing; the last: {ended.why}")
+
+    def _interrupted(self, visit: Visit, place: Path, why: str) -> None:
+        cost_s, trials = on_disk(place)
+        sample = replace(failed(visit.cell, why, cost_s), trials=trials)
+        self._keep_lost(visit, attempt_in(place), INTERRUPTED, sample)
+
+    def _keep_lost(self, visit: Visit, attempt: Attempt, how: str, sample: Sample) -> None:
+        self.kept.keep(visit, sample, replace(attempt, lost=how))
+
+    def _withdraw(self, ids: set[str], why: str) -> None:
+        """End jobs from here; their cells are tried again in another sitting."""
+        for id in sorted(ids):
+            visit, place = self.visits.pop(id), self.pool.under_way[id].job.place
+            self.pool.cancel(id, why)
+            self._interrupted(visit, place, why)
+
+
+def _took(ended: Ended) -> float:
+    """Bench time of a job without a result, s."""
+    return 0.0 if ended.started_s is None else max(ended.ended_s - ended.started_s, 0.0)
