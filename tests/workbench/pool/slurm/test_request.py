@@ -39,7 +39,9 @@ def test_a_nodelist_means_no_other_nodes() -> None:
 
 
 def test_a_job_of_one_node_asks_for_it() -> None:
-    assert "--nodelist=n4" in of(PoolSpec("slurm"), only="n4")
+    words = of(PoolSpec("slurm", nodelist="n[1-3]"), only="n4", avoid=frozenset(("n4",)))
+    assert "--nodelist=n4" in words
+    assert not any(word.startswith("--exclude") and "n4" in word for word in words)
 
 
 @pytest.mark.parametrize(
