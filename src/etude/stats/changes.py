@@ -129,7 +129,10 @@ def scores(values: Floats) -> Floats:
 
 
 def _noise(x: Floats) -> tuple[float, float]:
-    """Variance and autocorrelation of the noise, from differences at lags 1 and 2: half their mean squares are v(1 - r) and v(1 - r²)."""
+    """Variance v and autocorrelation r of the noise, from differences at lags 1 and 2.
+
+    Half of their mean squares are v(1 - r) and v(1 - r²).
+    """
     if x.size < 3:
         return 0.0, 0.0
     one, two = (float(np.mean((x[lag:] - x[:-lag]) ** 2)) / 2.0 for lag in (1, 2))
