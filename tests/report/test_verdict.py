@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from builders import measurement, results_directory
 from etude.api import make_plan, run
 from etude.errors import MachineRefuses, UsageError
 from etude.experiment.test import Test
 from etude.report.export import to_csv, to_json, to_markdown, write
+from etude.report.judging import Judging
 from etude.report.verdict import Verdict, verdict
 from etude.results.reader import Results, load_results
 from fakes import World, around
@@ -219,3 +221,64 @@ def test_an_export_that_cannot_be_written_is_one_line(tmp_path: Path, compared: 
     for form in ("csv", "json", "markdown"):
         write(compared, form, tmp_path / form)
         assert (tmp_path / form).read_text().endswith("\n")
+
+
+def on_machines(directory: Path, ratios: dict[str, float], speeds: dict[str, float]) -> Verdict:
+    """Ten blocks of a and b in two sittings on each machine, which has a speed and a ratio of its own."""
+    rows: dict[str, list[Any]] = {"a": [], "b": []}
+    sittings = []
+    for machine, ratio in ratios.items():
+        for _ in range(2):
+            number = len(sittings) + 1
+            sittings.append(
+                {"sitting": number, "boot_id": machine, "host": machine, "start": "", "end": None}
+            )
+            for trial in range(1, 6):
+                step = 1.0 + STEPS[(trial + number) % len(STEPS)]
+                where = {"sitting": number, "host": machine, "boot_id": machine, "block": trial}
+                count = len(rows["a"]) + 1
+                rows["a"].append(measurement("a", count, 0.01 * speeds[machine] * step, **where))
+                other = 0.01 * speeds[machine] * ratio * (2.0 - step)
+                rows["b"].append(measurement("b", count, other, **where))
+    results_directory(directory, rows, sittings=sittings, plan=a_plan(directory.parent / "plan"))
+    return verdict(load_results(directory))
+
+
+def a_plan(directory: Path, **options: Any) -> dict[str, Any]:
+    """As experiment.json has it, of a and b."""
+    times = {"a": around(0.01, *STEPS), "b": around(0.01, *STEPS)}
+    plan: dict[str, Any] = results(directory, times, trials=2, **options).experiment["plan"]
+    return plan
+
+
+def test_machines_of_different_speed_are_no_spread_of_the_ratio(tmp_path: Path) -> None:
+    found = on_machines(tmp_path / "r", {"n1": 1.2, "n2": 1.2}, {"n1": 1.0, "n2": 2.0})
+    (c,) = found.comparisons
+    assert c.ratio.ratio == pytest.approx(1.2, rel=0.01)
+    assert c.ratio.half_width < 0.01
+    assert [(m.machine, m.pairs) for m in c.machines] == [("n1", 10), ("n2", 10)]
+    said = str(found)
+    assert "within 2 machines, each counting once, these 4 sittings only" in said
+    assert "measured on 2 machines (n1, n2)" in said
+    assert "elapsed of n2 is 100 % above the other" in said
+    assert "not the same on all machines" not in said
+    assert {warning.kind for warning in found.every} == {"several-machines", "machine-apart", "note"}
+
+
+def test_a_ratio_that_is_another_on_each_machine_is_said(tmp_path: Path) -> None:
+    found = on_machines(tmp_path / "r", {"n1": 1.0, "n2": 1.5}, {"n1": 1.0, "n2": 1.0})
+    assert re.search(
+        r"The ratio is not the same on all machines \(p < 0\.0001\): n1 1\.00\d+, n2 1\.50\d", str(found)
+    )
+    assert found.comparisons[0].ratio.half_width < 0.01
+    assert found.comparisons[0].more < 100
+
+
+def test_tests_of_different_machines_are_not_compared(tmp_path: Path) -> None:
+    def of(machine: str, test: str) -> list[Any]:
+        return [measurement(test, n, 0.01 + n / 1e5, host=machine) for n in range(1, 6)]
+
+    plan = a_plan(tmp_path / "plan", schedule="in-turn")
+    results_directory(tmp_path / "r", {"a": of("n1", "a"), "b": of("n2", "b")}, plan=plan)
+    said = str(verdict(load_results(tmp_path / "r"), judging=Judging(reference="a")))
+    assert "no elapsed of b against a: one was measured on n1, the other on n2: interleave them" in said

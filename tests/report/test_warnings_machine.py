@@ -109,10 +109,17 @@ def test_many_reboots_are_one_line():
     assert text == "the machine changed between sittings 1 and 2, and so 4 more times: it was rebooted"
 
 
-def test_another_host_is_told_as_that_and_not_as_a_reboot():
+def test_several_machines_are_told_of_once_with_what_differs_and_not_as_a_change():
+    other = changed(system__hostname="b", system__boot_id="two", frequency__turbo=False)
+    (text,) = texts(MACHINE, sitting(other, "b", "two"), sitting(MACHINE), sitting(other, "b", "two"))
+    assert text == "measured on 2 machines (a, b), which differ: frequency.turbo yes → no"
+
+
+def test_each_of_several_machines_is_held_against_itself():
     other = changed(system__hostname="b", system__boot_id="two")
-    (text,) = texts(other, sitting(other, host="b", boot="two"))
-    assert text == "the machine changed between sittings 1 and 2: host a → b"
+    later = changed(system__hostname="b", system__boot_id="two", frequency__turbo=False)
+    told = texts(later, sitting(other, "b", "two"), sitting(later, "b", "two"))
+    assert "the machine changed between sittings 2 and 3: frequency.turbo yes → no" in told
 
 
 def test_this_machine_does_not_change_between_two_snapshots():

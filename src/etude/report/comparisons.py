@@ -10,12 +10,14 @@ from typing import TypeVar, cast
 import numpy as np
 
 from etude.report.judging import Judging
+from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of
 from etude.report.subject import Subject, column_of
 from etude.results.series import Floats, Series
 from etude.stats.compare import Ratio, more_pairs, noise_floor, paired_ratio, unpaired_ratio
 from etude.stats.describe import describe
 from etude.stats.equivalence import Equivalence, equivalent, equivalent_pairs
 from etude.stats.intervals import Interval
+from etude.stats.machines import apart, ratio_over_machines, ratios_differ, unpaired_over_machines
 from etude.stats.means import Kind, Mean
 from etude.stats.moments import interval_of_mean, mean_of
 from etude.stats.multiplicity import benjamini_hochberg, holm
@@ -36,6 +38,16 @@ class Secondary:
     ratio: Ratio
     adjusted_p: float | None
     """By Benjamini and Hochberg, over all secondary metrics of all comparisons of the experiment."""
+
+
+@dataclass(frozen=True)
+class OnMachine:
+    """A ratio on one of several machines."""
+
+    machine: str
+    pairs: int
+    ratio: Ratio | None
+    """None for a single pair."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,10 @@ class Comparison:
     """other/base by ranks: Hodges and Lehmann's, with Wilcoxon's or Mann and Whitney's p."""
     equivalence: Equivalence | None = None
     """Where it was asked whether they are the same."""
+    machines: tuple[OnMachine, ...] = ()
+    """The ratio on each, where pairs come from several machines: then `ratio` is their mean, each counting once."""
+    machines_p: float | None = None
+    """Of one and the same ratio on all of them."""
     adjusted_p: float | None = None
     """The ratio's p by Holm, over the comparisons of the experiment; None where there is only one."""
     secondary: tuple[Secondary, ...] = ()
@@ -98,25 +114,6 @@ def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list
         adjusted = holm([c.ratio.p for c in found])
         found = [replace(c, adjusted_p=a.adjusted) for c, a in zip(found, adjusted, strict=True)]
     return found, without
-
-
-def paired_values(base: Series, other: Series, metric: str) -> tuple[Floats, Floats]:
-    """The metric of both, shape (pairs,): of each block that is complete and in one stretch."""
-    kept = [_by_block(series, metric) for series in (base, other)]
-    _, first, second = np.intersect1d(kept[0][0], kept[1][0], assume_unique=False, return_indices=True)
-    return kept[0][1][first], kept[1][1][second]
-
-
-def _by_block(series: Series, metric: str) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], Floats]:
-    column = series.column(metric)
-    if column is None or series.blocks is None:
-        return np.empty(0, dtype=np.int64), np.empty(0)
-    there = series.kept & np.isfinite(column.values)
-    blocks = series.blocks[there]
-    sittings = series.sittings if series.stretches is None else series.stretches
-    if sittings is not None:
-        blocks = blocks + (sittings[there] << 40)
-    return blocks, column.values[there]
 
 
 def _asked_for(subject: Subject, judging: Judging) -> Iterator[tuple[Series, Series, bool]]:
@@ -147,18 +144,17 @@ def _compare(
     unit = column_of(base, metric).unit
     if column_of(other, metric).unit != unit:
         raise ValueError(f"it is in {column_of(other, metric).unit} there and in {unit} here")
-    values = paired_values(base, other, metric) if paired else (base.sample(metric), other.sample(metric))
-    if min(x.size for x in values) < 2:
-        return []
-    if not paired:
-        return [_unpaired(base, other, metric, unit, values, judging)]
-    return [_paired(subject, base, other, metric, unit, values, judging)]
+    if paired:
+        pairs = pairs_of(base, other, metric)
+        return [_paired(subject, base, other, metric, unit, pairs, judging)] if pairs.base.size >= 2 else []
+    values = base.sample(metric), other.sample(metric)
+    return [_unpaired(base, other, metric, unit, values, judging)] if min(x.size for x in values) >= 2 else []
 
 
 def _unpaired(
     base: Series, other: Series, metric: str, unit: str, values: tuple[Floats, Floats], judging: Judging
 ) -> Comparison:
-    ratio = unpaired_ratio(*values, confidence=judging.confidence)
+    ratio = _unpaired_ratio(base, other, metric, judging.confidence)
     mean, which = _fitting(base, metric, values[0])
     difference = _or_none(lambda: welch(values[1], values[0], confidence=judging.confidence))
     margin = judging.same_within
@@ -193,19 +189,20 @@ def _paired(
     other: Series,
     metric: str,
     unit: str,
-    values: tuple[Floats, Floats],
+    pairs: Pairs,
     judging: Judging,
 ) -> Comparison:
+    values = pairs.base, pairs.other
     asked = subject.asked
     factor = max(asked.ratio_factors[series.test] for series in (base, other))
     subtract = shell_cost(subject) if metric == "elapsed" else (0.0, 0.0)
-    ratio = paired_ratio(*values, factor=factor, subtract=subtract, confidence=judging.confidence)
+    ratio = _paired_ratio(pairs, factor, judging.confidence, subtract)
     again = _against_itself(subject, base, metric)
     mean, which = _fitting(base, metric, values[0] - subtract[0])
     wanted = asked.precision
     missed = wanted is not None and ratio.half_width >= wanted
     finer = wanted if missed and wanted is not None else _round_down(ratio.half_width / FINER)
-    more = more_pairs(*values, target=finer, factor=factor) if 0 < finer < math.inf else 0
+    more = more_pairs(*pairs.levelled(), target=finer, factor=factor) if 0 < finer < math.inf else 0
     margin = judging.same_within
     return Comparison(
         base.test,
@@ -231,7 +228,46 @@ def _paired(
         equivalence=_or_none(lambda: equivalent_pairs(*values, margin=margin, factor=factor))
         if margin
         else None,
+        machines=_on_machines(pairs, factor, judging.confidence, subtract),
+        machines_p=ratios_differ(values[0] - subtract[0], values[1] - subtract[0], pairs.machines)
+        if pairs.several
+        else None,
     )
+
+
+def _paired_ratio(
+    pairs: Pairs, factor: float, confidence: float, subtract: tuple[float, float] = (0.0, 0.0)
+) -> Ratio:
+    """Over the pairs or, of several machines, over these."""
+    if not pairs.several:
+        return paired_ratio(pairs.base, pairs.other, factor=factor, subtract=subtract, confidence=confidence)
+    return ratio_over_machines(*pairs, factor=factor, subtract=subtract, confidence=confidence)
+
+
+def _on_machines(
+    pairs: Pairs, factor: float, confidence: float, subtract: tuple[float, float]
+) -> tuple[OnMachine, ...]:
+    if not pairs.several:
+        return ()
+    found = []
+    for name in dict.fromkeys(pairs.machines):
+        there = np.array([machine == name for machine in pairs.machines])
+        own = Pairs(pairs.base[there], pairs.other[there], (name,) * int(there.sum()))
+        ratio = _paired_ratio(own, factor, confidence, subtract) if own.base.size >= 2 else None
+        found.append(OnMachine(name, int(own.base.size), ratio))
+    return tuple(found)
+
+
+def _unpaired_ratio(base: Series, other: Series, metric: str, confidence: float) -> Ratio:
+    """Raises ValueError where they were measured on machines that are not the same ones."""
+    samples = base.sample(metric), other.sample(metric)
+    machines = machines_of(base, metric), machines_of(other, metric)
+    names = [set(each) for each in machines]
+    if names[0] != names[1] and "" not in names[0] | names[1]:
+        raise ValueError(apart(*names))
+    if len(names[0]) < 2 or names[0] != names[1]:
+        return unpaired_ratio(*samples, confidence=confidence)
+    return unpaired_over_machines(*samples, *machines, confidence=confidence)
 
 
 def _fitting(series: Series, metric: str, values: Floats) -> tuple[float, Mean]:
@@ -278,11 +314,9 @@ def _secondary(subject: Subject, c: Comparison, primary: str, judging: Judging) 
             continue
         try:
             if c.ratio.method == "paired":
-                pairs = paired_values(base, other, metric)
-                ratio = paired_ratio(*pairs, factor=c.ratio.factor, confidence=judging.confidence)
+                ratio = _paired_ratio(pairs_of(base, other, metric), c.ratio.factor, judging.confidence)
             else:
-                samples = base.sample(metric), other.sample(metric)
-                ratio = unpaired_ratio(*samples, confidence=judging.confidence)
+                ratio = _unpaired_ratio(base, other, metric, judging.confidence)
         except ValueError:
             continue  # too few values, or some at zero: there is no ratio
         yield Secondary(metric, ratio, None)

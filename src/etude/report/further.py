@@ -7,9 +7,10 @@ from typing import cast
 
 from etude.errors import UsageError
 from etude.report import text
-from etude.report.comparisons import Comparison, paired_values
+from etude.report.comparisons import Comparison
 from etude.report.details import p_text
 from etude.report.judging import Judging
+from etude.report.pairs import paired_values
 from etude.report.subject import Subject
 from etude.report.tail import tail_of
 from etude.report.verdict import MetricSummary

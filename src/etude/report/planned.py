@@ -10,7 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from etude.errors import InputError, UsageError
-from etude.report.comparisons import mean_trial_s, paired_values, shell_cost
+from etude.report.comparisons import mean_trial_s, shell_cost
+from etude.report.pairs import paired_values
 from etude.report.subject import Subject, column_of
 from etude.report.trialcost import seconds_per_trial
 from etude.results.reader import Results

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def comparison_lines(c: Comparison) -> list[str]:
         )
         first = f"{seen} between {c.other} and {c.base} (ratio {ratio_text(c.ratio)}, {basis}){_floor(c)}."
     mean = "mean" if c.which == "arithmetic" else f"{c.which} mean"
-    lines = [first]
+    lines = [first, *_machine_lines(c)]
     if not math.isnan(c.base_mean):
         lines.append(f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} ({mean}).")
     asked = c.asked is not None and c.ratio.half_width >= c.asked
@@ -163,7 +163,24 @@ def _basis(c: Comparison) -> str:
         return f"at least {c.ratio.count} trials of each, {UNPAIRED}"
     order = "both at once: ratio under contention" if c.contention else "random order"
     where = "this sitting only" if c.sittings == 1 else f"these {c.sittings} sittings only"
+    if c.machines:
+        where = f"within {len(c.machines)} machines, each counting once, {where}"
     return f"{c.ratio.count} pairs, {order}, {where}"
+
+
+def _machine_lines(c: Comparison) -> Iterator[str]:
+    """Where the ratio is not the same on all machines: what it is on each."""
+    if c.machines_p is None or c.machines_p >= 0.05:
+        return
+    each = ", ".join(
+        f"{m.machine} {ratio_text(m.ratio)}" if m.ratio else f"{m.machine} has one pair" for m in c.machines
+    )
+    yield f"The ratio is not the same on all machines ({p_value(c.machines_p)}): {each}."
+
+
+def p_value(p: float) -> str:
+    """`p = 0.0042`, `p < 0.0001`."""
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
 
 
 def level_text(confidence: float) -> str:

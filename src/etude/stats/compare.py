@@ -103,7 +103,7 @@ def paired_ratio(
     logs = np.log(upper) - np.log(lower)
     sensitivity = float(np.mean(1.0 / lower - 1.0 / upper))
     error = math.hypot(deviation(logs) / math.sqrt(logs.size), sensitivity * cost_error)
-    return _ratio(
+    return ratio_of(
         float(logs.mean()), factor * error, logs.size - 1.0, int(logs.size), "paired", confidence, factor
     )
 
@@ -126,7 +126,7 @@ def unpaired_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.9
         degrees = 1.0 / (shares[0] ** 2 / (lower.size - 1) + shares[1] ** 2 / (upper.size - 1))
     centre = float(upper.mean() - lower.mean())
     count = int(min(lower.size, upper.size))
-    return _ratio(centre, math.sqrt(total), degrees, count, "unpaired", confidence, 1.0)
+    return ratio_of(centre, math.sqrt(total), degrees, count, "unpaired", confidence, 1.0)
 
 
 def noise_floor(
@@ -247,7 +247,7 @@ def _checked_cost(subtract: tuple[float, float]) -> tuple[float, float]:
     return cost, error
 
 
-def _ratio(
+def ratio_of(
     centre: float,
     error: float,
     degrees: float,

@@ -70,11 +70,6 @@ def named(trials: Sequence[int]) -> str:
     return f"trials {', '.join(first[:-1])} and {first[-1]}"
 
 
-def p_value(p: float) -> str:
-    """`p = 0.0042`, `p < 0.0001`."""
-    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
-
-
 def signed(relative: float) -> str:
     """`23 % above`, `4.1 % below`."""
     return f"{size(relative)} {'above' if relative > 0 else 'below'}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from etude.report.text import counted
-from etude.report.warnings.about import About, Floats, p_value, signed, size
+from etude.report.text import counted, p_value
+from etude.report.warnings.about import About, Floats, signed, size
 from etude.report.warnings.warning import Warning
 from etude.stats.leak import Drift, drift, leak
 from etude.stats.trend import trend_p

@@ -1,9 +1,8 @@
-"""What changed about the machine while an experiment went on, from its snapshots."""
+"""What changed about the machine while an experiment went on, from its snapshots; and on how many machines it was."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from etude.report.differences import NOT_THERE, compare_states
@@ -20,7 +19,9 @@ MOST = 4
 def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
     """What differs between the snapshots of experiment.json: before, at the start of each later sitting, after.
 
-    Members that either snapshot does not know are passed over. Nothing is found in what is no experiment.json.
+    A machine is held against itself; several machines are told of once, with what differs between the first of them
+    and the others. Members that either snapshot does not know are passed over. Nothing is found in what is no
+    experiment.json.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
     for where, old, new in _steps(experiment):
@@ -32,7 +33,29 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
         when = f"{places[0]}, and so {len(places) - 1} more times" if len(places) > 1 else places[0]
         text = f"the machine changed {when}: {'; '.join(changes[:MOST])}{more}"
         found.append(warning("machine-changed", "", "", text, _ADVICE))
-    return found
+    return [*found, *_several(_states(experiment))]
+
+
+def _several(states: Sequence[_State]) -> Iterator[Warning]:
+    """That there are several machines."""
+    firsts: dict[object, _State] = {}
+    for state in states:
+        if state.host:
+            firsts.setdefault(state.host, state)
+    if len(firsts) < 2:
+        return
+    first, *others = firsts.values()
+    changes = list(dict.fromkeys(change for other in others for change in first.changes_to(other)))
+    more = f" and {len(changes) - MOST} more" if len(changes) > MOST else ""
+    differ = (
+        f"which differ: {'; '.join(changes[:MOST])}{more}"
+        if changes
+        else "which are alike as far as is recorded"
+    )
+    names = ", ".join(shown(host) for host in list(firsts)[:MOST])
+    rest = f" and {len(firsts) - MOST} more" if len(firsts) > MOST else ""
+    text = f"measured on {len(firsts)} machines ({names}{rest}), {differ}"
+    yield warning("several-machines", "", "", text, "what is compared is compared within each")
 
 
 _ADVICE = "do not compare what was measured before with what was measured after"
@@ -51,9 +74,8 @@ class _State:
         self.boot = boot or _member(snapshot, "system", "boot_id")
 
     def changes_to(self, new: _State) -> Iterator[str]:
-        if self.host and new.host and self.host != new.host:
-            yield f"host {shown(self.host)} → {shown(new.host)}"
-        elif self.boot and new.boot and self.boot != new.boot and not new.restarted:
+        same = not (self.host and new.host and self.host != new.host)
+        if same and self.boot and new.boot and self.boot != new.boot and not new.restarted:
             yield "it was rebooted"
         for d in compare_states(self.snapshot, new.snapshot).differs:
             asked_for = d.what in OF_AN_ENTRY and " into " in new.restarted
@@ -62,13 +84,13 @@ class _State:
                 yield f"{d.what} {d.then} → {d.now}"
 
 
-def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]]:
-    """Consecutive states, and between what they lie."""
+def _states(experiment: Mapping[str, Any]) -> list[_State]:
+    """At the start of each sitting."""
     machine = experiment.get("machine")
     machine = machine if isinstance(machine, Mapping) else {}
     sittings = experiment.get("sittings")
     sittings = [s for s in sittings if isinstance(s, Mapping)] if isinstance(sittings, Sequence) else []
-    states = [
+    return [
         _State(
             machine.get("before") if place == 0 else s.get("machine"),
             s.get("host"),
@@ -77,10 +99,22 @@ def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]
         )
         for place, s in enumerate(sittings)
     ] or [_State(machine.get("before"))]
-    for place, (old, new) in enumerate(pairwise(states), start=1):
-        yield f"between sittings {place} and {place + 1}", old, new
-    during = "while it measured" if len(states) == 1 else f"during sitting {len(states)}"
-    yield during, states[-1], _State(machine.get("after"))
+
+
+def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]]:
+    """Consecutive states of one machine, and between what they lie."""
+    states = _states(experiment)
+    last: dict[object, tuple[int, _State]] = {}
+    for number, new in enumerate(states, start=1):
+        if new.host in last:
+            then, old = last[new.host]
+            yield f"between sittings {then} and {number}", old, new
+        last[new.host] = number, new
+    machine = experiment.get("machine")
+    after = _State(machine.get("after") if isinstance(machine, Mapping) else None)
+    if not (after.host and states[-1].host and after.host != states[-1].host):
+        during = "while it measured" if len(states) == 1 else f"during sitting {len(states)}"
+        yield during, states[-1], after
 
 
 def _restarted(sitting: Mapping[str, Any]) -> str:

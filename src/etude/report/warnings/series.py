@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from etude.report.pairs import machines_of
 from etude.report.text import counted, percent
 from etude.report.warnings.about import About, tamed
 from etude.report.warnings.course import MEMORY, Course, course, leaks
+from etude.report.warnings.peers import machine_apart
 from etude.report.warnings.shapes import autocorrelated, clock, far_ones, modes, neighbours_alike, skewed
 from etude.report.warnings.thresholds import Thresholds
 from etude.report.warnings.trials import (
@@ -54,7 +57,8 @@ def series_warnings(
         about = _about(series, metric, thresholds)
         found += too_few(series, metric, about.count, thresholds)
         if about.count:
-            found += _about_values(about, resolution, full)
+            found += _of_each_machine(series, metric, thresholds, resolution, full)
+            found += machine_apart(series, metric)
             found += _not_converged(about, factor, precision, stopped_short)
     return sorted(found, key=lambda w: w.rank)
 
@@ -65,6 +69,22 @@ def _about(series: Series, metric: str, thresholds: Thresholds) -> About:
     return About(
         series.test, metric, column.unit, column.kind, values, scale, series.places(metric), thresholds
     )
+
+
+def _of_each_machine(
+    series: Series, metric: str, thresholds: Thresholds, resolution: float | None, full: bool
+) -> list[Warning]:
+    """What is to be said of the values of each machine: together they would have a shape that none of them has."""
+    names = list(dict.fromkeys(machines_of(series, metric)))
+    if len(names) < 2:
+        return _about_values(_about(series, metric, thresholds), resolution, full)
+    found = []
+    for name in names:
+        there = np.array([machine == name for machine in series.labels["machine"]])
+        about = _about(replace(series, kept=series.kept & there), metric, thresholds)
+        told = _about_values(about, resolution, full)
+        found += [replace(each, text=f"on {name}: {each.text}") for each in told]
+    return found
 
 
 def _longest_sitting(series: Series) -> Series:

@@ -1,0 +1,67 @@
+"""What two tests had in common blocks: values, and on which machine each pair was made."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from etude.results.series import Floats, Series
+
+
+class Pairs(NamedTuple):
+    """What two tests had in common blocks; shape (pairs,) each."""
+
+    base: Floats
+    other: Floats
+    machines: tuple[str, ...]
+    """On which each was made; all empty where that is not known."""
+
+    @property
+    def several(self) -> bool:
+        """Whether they come from more machines than one."""
+        return len(set(self.machines)) > 1
+
+    def levelled(self) -> tuple[Floats, Floats]:
+        """Both, as they would be if the ratio were the same on all machines: with their spread within machines only."""
+        if not self.several:
+            return self.base, self.other
+        logs, names = np.log(self.other / self.base), np.array(self.machines)
+        off = logs - logs.mean()
+        for name in dict.fromkeys(self.machines):
+            off[names == name] -= off[names == name].mean()
+        return self.base, self.base * np.exp(logs.mean() + off)
+
+
+def pairs_of(base: Series, other: Series, metric: str) -> Pairs:
+    """The metric of both, of each block that is complete and in one stretch."""
+    kept = [_by_block(series, metric) for series in (base, other)]
+    _, first, second = np.intersect1d(kept[0][0], kept[1][0], assume_unique=False, return_indices=True)
+    machines = machines_of(base, metric)
+    return Pairs(kept[0][1][first], kept[1][1][second], tuple(machines[place] for place in first))
+
+
+def paired_values(base: Series, other: Series, metric: str) -> tuple[Floats, Floats]:
+    """The values of `pairs_of`."""
+    return pairs_of(base, other, metric)[:2]
+
+
+def machines_of(series: Series, metric: str) -> list[str]:
+    """On which machine each value of `Series.sample` was measured; empty names where that is not known."""
+    column, names = series.column(metric), series.labels.get("machine") or ("",) * series.trials.size
+    if column is None:
+        return []
+    there = series.kept & np.isfinite(column.values)
+    return [name for name, counts in zip(names, there, strict=True) if counts]
+
+
+def _by_block(series: Series, metric: str) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], Floats]:
+    column = series.column(metric)
+    if column is None or series.blocks is None:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    there = series.kept & np.isfinite(column.values)
+    blocks = series.blocks[there]
+    sittings = series.sittings if series.stretches is None else series.stretches
+    if sittings is not None:
+        blocks = blocks + (sittings[there] << 40)
+    return blocks, column.values[there]

@@ -1,0 +1,207 @@
+"""Several machines in one result: a block each, never one sample.
+
+What is compared is compared within each machine, and each machine counts once. What is said holds for these machines:
+with two or three of them nothing can be known of others like them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import fdtrc, stdtr
+
+from etude.stats.compare import Ratio, ratio_of
+from etude.stats.intervals import t_quantile
+from etude.stats.multiplicity import holm
+from etude.stats.samples import check_confidence, check_positive, exponential, positive_logarithms
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StandsOut:
+    """A machine whose level is another than that of its peers."""
+
+    machine: str
+    ratio: float
+    """Its geometric mean over that of its peers, each of which counts once."""
+    low: float
+    high: float
+    p: float
+    """By Holm, over the machines."""
+
+
+def ratio_over_machines(
+    base: ArrayLike,
+    other: ArrayLike,
+    machines: Sequence[str],
+    *,
+    confidence: float = 0.95,
+    factor: float = 1.0,
+    subtract: tuple[float, float] = (0.0, 0.0),
+) -> Ratio:
+    """other/base of pairs from several machines: the geometric mean of the machines' own ratios.
+
+    base, other: shape (n,) each, positive, the same index for the same pair; machines: of each pair, two at least.
+    factor and subtract: as for `paired_ratio`. The spread is that of pairs within machines, pooled, so that a ratio
+    that differs from machine to machine does not look like noise; `ratios_differ` says whether it does.
+    Raises ValueError for one machine, values at or below zero, or no machine with two pairs.
+    Source: a randomised block design with replication, the machine as a fixed block (Montgomery, Design and Analysis of
+    Experiments, chapter 4).
+    """
+    check_confidence(confidence)
+    check_positive("factor", factor)
+    cost, cost_error = subtract
+    lower, upper = (np.asarray(values, dtype=np.float64) - cost for values in (base, other))
+    logs = _log_ratios(lower, upper)
+    groups = _groups(logs, machines)
+    spread, degrees = _within(groups)
+    sensitivity = float(np.mean(1.0 / lower - 1.0 / upper))
+    error = math.hypot(_error(spread, groups), sensitivity * cost_error)
+    centre = math.fsum(float(group.mean()) for group in groups) / len(groups)
+    return ratio_of(centre, factor * error, degrees, int(logs.size), "paired", confidence, factor)
+
+
+def unpaired_over_machines(
+    base: ArrayLike,
+    other: ArrayLike,
+    machines: Sequence[str],
+    other_machines: Sequence[str],
+    *,
+    confidence: float = 0.95,
+) -> Ratio:
+    """other/base of two samples that were both taken on the same several machines, not side by side.
+
+    base, other: shapes (n,) and (m,), positive; each machine's ratio counts once. Raises ValueError where the machines
+    are not the same ones, or none has two values. Source: as `ratio_over_machines`.
+    """
+    check_confidence(confidence)
+    sides = [_by_machine(base, machines), _by_machine(other, other_machines)]
+    if sides[0].keys() != sides[1].keys():
+        raise ValueError(apart(sides[0], sides[1]))
+    groups = [side[name] for side in sides for name in sides[0]]
+    spread, degrees = _within(groups)
+    off = [float(sides[1][name].mean()) - float(sides[0][name].mean()) for name in sides[0]]
+    error = math.sqrt(spread * sum(1.0 / group.size for group in groups)) / len(off)
+    count = min(sum(part.size for part in side.values()) for side in sides)
+    return ratio_of(math.fsum(off) / len(off), error, degrees, count, "unpaired", confidence, 1.0)
+
+
+def apart(base: Iterable[str], other: Iterable[str]) -> str:
+    """Why tests of other machines are not compared."""
+    on = [", ".join(sorted(set(names))) for names in (base, other)]
+    return (
+        f"one was measured on {on[0]}, the other on {on[1]}: interleave them, so that each machine runs both"
+    )
+
+
+def _by_machine(x: ArrayLike, machines: Sequence[str]) -> dict[str, Floats]:
+    logs, labels = positive_logarithms(x), np.array(machines)
+    return {name: logs[labels == name] for name in dict.fromkeys(machines)}
+
+
+def _error(spread: float, groups: Sequence[Floats]) -> float:
+    """Standard error of the mean of the groups' means."""
+    return math.sqrt(spread * sum(1.0 / group.size for group in groups)) / len(groups)
+
+
+def ratios_differ(base: ArrayLike, other: ArrayLike, machines: Sequence[str]) -> float | None:
+    """p of one and the same ratio on all machines; arguments as for `ratio_over_machines`. None where nothing varies.
+
+    Source: F test of one-way analysis of variance on the logarithms of the pairs' ratios.
+    """
+    groups = _groups(_log_ratios(base, other), machines)
+    spread, degrees = _within(groups)
+    mean = float(np.concatenate(groups).mean())
+    between = sum(group.size * (float(group.mean()) - mean) ** 2 for group in groups) / (len(groups) - 1)
+    if spread == 0.0:
+        return None if between == 0.0 else 0.0
+    return float(fdtrc(len(groups) - 1, degrees, between / spread))
+
+
+def stand_out(
+    x: ArrayLike,
+    machines: Sequence[str],
+    sittings: Sequence[int] | None = None,
+    *,
+    level: float = 0.01,
+    least: float = 0.01,
+    confidence: float = 0.95,
+) -> tuple[StandsOut, ...]:
+    """The machines whose level differs from that of their peers, the farthest first; of two, the second to be named.
+
+    x: shape (n,), positive. Where some machine has several sittings their means are what varies within a machine, else
+    the trials. level: of p, by Holm over the machines. least: smaller differences, relative, are none. Empty for one
+    machine, and where nothing within a machine is repeated. Raises ValueError for values at or below zero.
+    Source: contrasts of each group with the mean of the others, on logarithms, with the pooled variance.
+    """
+    logs = positive_logarithms(x)
+    names = list(dict.fromkeys(machines))
+    parts = [_units(logs, machines, sittings, name) for name in names]
+    degrees = sum(part.size for part in parts) - len(parts)
+    if len(names) < 2 or degrees < 1:
+        return ()
+    spread, _ = _within(parts)
+    found = [_contrast(parts, at) for at in range(len(parts))]
+    p = [_p(off, math.sqrt(spread * per), degrees) for off, per in found]
+    adjusted = [each.adjusted for each in holm(p[1:] if len(p) == 2 else p)]
+    half = t_quantile(confidence, degrees) * math.sqrt(spread)
+    told = []
+    for name, (off, per), chance in zip(
+        names[-len(adjusted) :], found[-len(adjusted) :], adjusted, strict=True
+    ):
+        if chance is not None and chance < level and abs(off) >= math.log1p(least):
+            low, ratio, high = (exponential(off + sign * half * math.sqrt(per)) for sign in (-1, 0, 1))
+            told.append(StandsOut(name, ratio, low, high, chance))
+    return tuple(sorted(told, key=lambda each: -abs(math.log(each.ratio))))
+
+
+def _units(logs: Floats, machines: Sequence[str], sittings: Sequence[int] | None, name: str) -> Floats:
+    """What is repeated within a machine: its sittings' means if some machine has several, else its trials."""
+    of = np.array([machine == name for machine in machines], dtype=np.bool_)
+    several = sittings is not None and len(set(zip(machines, sittings, strict=True))) > len(set(machines))
+    if not several:
+        return logs[of]
+    numbers = np.asarray(sittings)
+    return np.array([logs[of & (numbers == each)].mean() for each in np.unique(numbers[of])])
+
+
+def _contrast(parts: Sequence[Floats], at: int) -> tuple[float, float]:
+    """One group's mean less the mean of the others' means, and its variance where that of a single value is 1."""
+    others = [part for place, part in enumerate(parts) if place != at]
+    off = float(parts[at].mean()) - math.fsum(float(part.mean()) for part in others) / len(others)
+    return off, 1.0 / parts[at].size + sum(1.0 / part.size for part in others) / len(others) ** 2
+
+
+def _p(off: float, error: float, degrees: float) -> float:
+    if error == 0.0:
+        return 1.0 if off == 0.0 else 0.0
+    return 2.0 * float(stdtr(degrees, -abs(off) / error))
+
+
+def _log_ratios(base: ArrayLike, other: ArrayLike) -> Floats:
+    lower, upper = positive_logarithms(base), positive_logarithms(other)
+    if lower.size != upper.size:
+        raise ValueError(f"ratio of pairs needs equally many values, not {lower.size} and {upper.size}")
+    found: Floats = upper - lower
+    return found
+
+
+def _groups(logs: Floats, machines: Sequence[str]) -> list[Floats]:
+    names = list(dict.fromkeys(machines))
+    if len(names) < 2:
+        raise ValueError("several machines are two at least")
+    labels = np.array(machines)
+    return [logs[labels == name] for name in names]
+
+
+def _within(groups: Sequence[Floats]) -> tuple[float, float]:
+    """Pooled variance within groups, and its degrees of freedom. Raises ValueError where no group has two values."""
+    degrees = sum(group.size - 1 for group in groups)
+    if degrees < 1:
+        raise ValueError("no machine has two values: nothing is known of the spread within one")
+    return math.fsum(float(((group - group.mean()) ** 2).sum()) for group in groups) / degrees, float(degrees)
