@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from etude.workbench.surfaces.mapping import (
     Plan,
     Rules,
     Visit,
+    Wait,
     as_predicted,
     contradiction,
     decide,
@@ -244,3 +246,86 @@ def test_every_plan_is_known() -> None:
 
     assert set(get_args(Plan)) == {rules.plan for rules in PLANS.values()}
     assert isinstance(decide(GRID, Rules(count=1), [failed((0, 0))]), Enough)
+
+
+def ahead(rules: Rules, samples: list[Sample], width: int) -> tuple[list[Cell], str]:
+    """Cells that are begun one after the other before any of them has ended, `width` at most, and why no more are."""
+    begun: list[Cell] = []
+    while len(begun) < width and isinstance(decision := decide(GRID, rules, samples, begun), Visit):
+        begun.append(decision.cell)
+    return begun, "" if isinstance(decision, Visit) else decision.why
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("width", [2, 8])
+def test_cells_under_way_are_not_visited_and_the_map_ends_only_after_they_have(name: str, width: int) -> None:
+    samples: list[Sample] = []
+    under_way: list[Cell] = []
+    while True:
+        decision = decide(GRID, PLANS[name], samples, under_way)
+        if isinstance(decision, Enough):
+            break
+        if isinstance(decision, Wait):
+            assert under_way
+        else:
+            assert decision.cell not in {*under_way, *(sample.cell for sample in samples)}
+            under_way.append(decision.cell)
+            assert len(under_way) <= width
+        if isinstance(decision, Wait) or len(under_way) == width:
+            cell = under_way.pop(len(samples) % len(under_way))
+            samples.append(measured(cell, noisy(cell)))
+    assert under_way == []
+    assert {each.cell for each in samples} <= set(planned(GRID, PLANS[name]))
+    if PLANS[name].count is not None:
+        assert len(samples) == PLANS[name].count
+
+
+def test_as_many_are_begun_as_were_asked_for_and_no_more() -> None:
+    assert ahead(Rules("adaptive", 6), [], 20)[1] == "6 cells were asked for"
+    assert len(ahead(Rules("adaptive", 6), [], 20)[0]) == 6
+    assert len(ahead(Rules("adaptive", 6), [measured((0, 0), 10.0), failed((1, 1))], 20)[0]) == 4
+    assert isinstance(decide(GRID, Rules(count=2), [measured((0, 0), 10.0)], [(1, 1)]), Wait)
+
+
+def test_cells_begun_together_are_apart_and_not_the_same_again() -> None:
+    """Without it, the second would be the neighbour of the first: where least was known."""
+    samples = [measured(cell, product(cell)) for cell in ((0, 0), (0, 3), (2, 0), (2, 2), (1, 1))]
+    line = Space((Factor("n", "linear", tuple(float(n) for n in range(40))),))
+    some = [measured((at,), 100 + at) for at in (0, 1, 2, 3, 39)]
+    begun: list[Cell] = []
+    while len(begun) < 3:
+        decision = decide(line, Rules("adaptive", 30), some, begun)
+        assert isinstance(decision, Visit)
+        begun.append(decision.cell)
+    places = sorted(cell[0] for cell in begun)
+    assert all(after - before >= 5 for before, after in itertools.pairwise(places)), places
+    assert len(set(ahead(Rules(), samples, 6)[0])) == 6
+
+
+LINE = Space((Factor("n", "linear", tuple(float(n) for n in range(12))),))
+
+
+def test_nothing_is_begun_that_cells_under_way_will_make_known() -> None:
+    """Skipping looks at what predictions will be worth then: of a gap, its middle is enough."""
+    values = {at: 100 * math.exp(0.3 * math.sin(at)) for at in (0, 1, 2, 3, 4, 5, 11)}
+    samples = [replace(measured((at,), value), expected=value, spread=0.03) for at, value in values.items()]
+    rules = Rules(skip=True, within=0.3, checks=2)
+    first = decide(LINE, rules, samples)
+    assert isinstance(first, Visit)
+    assert decide(LINE, rules, samples, [first.cell]) == Wait("the other 4 cells are predicted well enough")
+    assert isinstance(decide(LINE, replace(rules, within=0.2), samples, [first.cell]), Visit)
+
+
+def test_a_visit_expects_what_samples_say_whatever_is_under_way() -> None:
+    samples = [measured(cell, product(cell)) for cell in ((0, 0), (0, 3), (2, 0), (2, 2), (1, 1))]
+    alone = decide(GRID, Rules(), samples)
+    assert isinstance(alone, Visit)
+    others = [cell for cell in GRID if cell != alone.cell and cell not in {each.cell for each in samples}]
+    beside = decide(GRID, Rules(), samples, others)
+    assert beside == alone
+
+
+def test_a_cell_that_is_repeated_counts_as_under_way() -> None:
+    done = [failed(cell) for cell in GRID]
+    assert isinstance(decide(GRID, Rules(), done, [(0, 0)]), Wait)
+    assert isinstance(decide(GRID, Rules(), done), Enough)

@@ -60,7 +60,7 @@ def chart(kept: KeptSurface, response: Response, means: Means, display: Display)
             surrogate = fitted(space, tuple(kept.samples()))
             kept.ended(why, "" if surrogate is None else surrogate.name, findings(kept.samples()))
             return why
-        assert isinstance(decision, Visit)
+        assert isinstance(decision, Visit)  # nothing is under way here
         display.begins(decision)
         sample = foretold(_measured(kept, response, means, decision, display.tell), decision)
         if sample.state == "failed" and means.left_s() < LEAST_S:

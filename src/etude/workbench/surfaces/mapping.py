@@ -1,6 +1,8 @@
 """Which cell is measured next, and when the surface is known well enough ("Cutting Corners", Algorithm 1).
 
-A decision follows from the rules and the samples alone: a map that was interrupted goes on as it would have.
+A decision follows from the rules, the samples and the cells under way alone: a map that was interrupted goes on as it
+would have. Where several machines measure at once, a cell under way counts as measured but for its response, which
+nobody knows yet: what it will teach is no reason to measure another one.
 """
 
 from __future__ import annotations
@@ -89,27 +91,46 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Enough:
-    """The map is made."""
+    """The map is made, and no cell is under way."""
 
     why: str
 
 
-def decide(space: Space, rules: Rules, samples: Sequence[Sample]) -> Visit | Enough:
-    """The next cell, or the end."""
-    done = {sample.cell for sample in samples}
-    if rules.count is not None and rules.plan != "d-optimal" and len(done) >= rules.count:
-        return Enough(f"{len(done)} cells were asked for")
-    left = [cell for cell in planned(space, rules) if cell not in done]
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """There is enough with the cells under way: no other is worth beginning until one of them has ended."""
+
+    why: str
+
+
+def decide(
+    space: Space, rules: Rules, samples: Sequence[Sample], pending: Sequence[Cell] = ()
+) -> Visit | Enough | Wait:
+    """The next cell, or the end; `pending` are cells under way on other machines."""
+    decision = _decided(space, rules, samples, tuple(dict.fromkeys(pending)))
+    if isinstance(decision, Enough) and pending:
+        return Wait(decision.why)
+    return decision
+
+
+def _decided(
+    space: Space, rules: Rules, samples: Sequence[Sample], pending: tuple[Cell, ...]
+) -> Visit | Enough:
+    """The next cell, or why those that are measured or under way do."""
+    taken = {*(sample.cell for sample in samples), *pending}
+    if rules.count is not None and rules.plan != "d-optimal" and len(taken) >= rules.count:
+        return Enough(f"{len(taken)} cells were asked for")
+    left = [cell for cell in planned(space, rules) if cell not in taken]
     if not left:
         return Enough("every cell of the plan has been tried")
     fit = fitted(space, tuple(samples)) if rules.plan != "in-order" else None
     if fit is not None and rules.plan == "adaptive" and (why := known_enough(fit, rules)):
         return Enough(why)
     if fit is not None and rules.skip and proven(space, rules, tuple(samples)):
-        told = predicted(space, tuple(samples), left)
+        told = predicted(space, tuple(samples), left, pending)
         if told is not None and all(sure(told, rules)):
             return Enough(f"the other {len(left)} cells are predicted well enough")
-    cell = _next(space, rules, left, fit, samples)
+    cell = _next(space, rules, left, fit, samples, pending)
     return _visit(space, cell, fit, samples)
 
 
@@ -213,13 +234,16 @@ def widening(space: Space, samples: tuple[Sample, ...]) -> float:
     return math.sqrt(max((BELIEVED + sum(squares)) / (BELIEVED + len(squares)), LEAST_WIDENING**2))
 
 
-def predicted(space: Space, samples: tuple[Sample, ...], cells: Sequence[Cell]) -> Predicted | None:
-    """Of cells, with all that is known of how good predictions are; None where nothing can be said."""
+def predicted(
+    space: Space, samples: tuple[Sample, ...], cells: Sequence[Cell], pending: Sequence[Cell] = ()
+) -> Predicted | None:
+    """Of cells, with all that is known of how good predictions are, once `pending` ones have been measured; None where
+    nothing can be said."""
     fit = fitted(space, samples)
     if fit is None or not cells:
         return None
     told = fit.predict(cells)
-    return Predicted(told.log, told.sd * widening(space, samples))
+    return Predicted(told.log, plans.sd_after(fit, cells, pending) * widening(space, samples))
 
 
 def sure(predicted: Predicted, rules: Rules) -> list[bool]:
@@ -252,17 +276,22 @@ def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> 
 
 
 def _next(
-    space: Space, rules: Rules, left: Sequence[Cell], fit: Choice | None, samples: Sequence[Sample]
+    space: Space,
+    rules: Rules,
+    left: Sequence[Cell],
+    fit: Choice | None,
+    samples: Sequence[Sample],
+    pending: Sequence[Cell],
 ) -> Cell:
     if rules.plan == "in-order":
         return left[0]
     if rules.plan in ("full", "adaptive"):
         data = known(samples)
         tried = [sample.cell for sample in samples if sample.cell not in set(data.cells)]
-        return plans.next_sample(space, fit, data, None, tried)
+        return plans.next_sample(space, fit, data, None, [*tried, *pending])
     if fit is None:
         return left[0]
-    return left[int(fit.predict(left).sd.argmax())]
+    return left[int(plans.sd_after(fit, left, pending).argmax())]
 
 
 def _visit(space: Space, cell: Cell, fit: Choice | None, samples: Sequence[Sample]) -> Visit:

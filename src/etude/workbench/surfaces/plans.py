@@ -39,6 +39,10 @@ class Learning(Protocol):
         """By how much the sum of variances `among` cells falls by measuring each of `cells`, `pending` ones before."""
         ...
 
+    def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+        """As `predict` says how far cells may be off, `pending` ones being measured before."""
+        ...
+
 
 def full(space: Space, seed: int) -> tuple[Cell, ...]:
     """All cells in random order, so that a drift does not look like a factor."""
@@ -79,6 +83,12 @@ def next_sample(
     if cost is not None:
         worth = worth / np.array([cost(cell) for cell in cells])
     return cells[int(worth.argmax())]
+
+
+def sd_after(fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+    """How far predictions of cells may be off once `pending` ones are measured; a fit that does not know how cells hang
+    together says what it says without them."""
+    return fit.sd_after(cells, pending) if pending and isinstance(fit, Learning) else fit.predict(cells).sd
 
 
 def _worth(space: Space, fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:

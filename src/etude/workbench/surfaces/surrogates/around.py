@@ -6,9 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from etude.workbench.surfaces.factors import Cell, Floats
 from etude.workbench.surfaces.surrogate import Predicted
-from etude.workbench.surfaces.surrogates.process import Alone, Process, learned, left_out, widened
+from etude.workbench.surfaces.surrogates.process import (
+    Alone,
+    Process,
+    learned,
+    left_out,
+    variance_after,
+    widened,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +41,14 @@ class Around:
 
     def learned(self, cells: Sequence[Cell], among: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
         """See plans.Learning."""
-        return learned(self.process, lambda of: self.straight(of)[1], cells, among, pending)
+        return learned(self.process, self._basis, cells, among, pending)
+
+    def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+        """See plans.Learning."""
+        return np.sqrt(variance_after(self.process, self._basis, cells, pending)) * self._widened
+
+    def _basis(self, cells: Sequence[Cell]) -> Floats:
+        return self.straight(cells)[1]
 
     @cached_property
     def left_out(self) -> Predicted:

@@ -90,6 +90,10 @@ class LearningChoice(Choice):
         """See plans.Learning."""
         return self.learning.learned(cells, among, pending)
 
+    def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+        """See plans.Learning."""
+        return self.learning.sd_after(cells, pending)
+
 
 @dataclass(frozen=True)
 class Chosen:

@@ -169,14 +169,38 @@ def learned(
     with_others = process.covariance(cells, own, among, others)
     variance = process.variance(cells, own)
     if pending:
-        first = basis(pending)
-        noise = (_typical(process) + process.rough**2) * np.eye(len(pending))
-        between = process.covariance(pending, first, pending, first) + noise
-        with_first = process.covariance(pending, first, cells, own)
-        gained = linalg.cho_solve(linalg.cho_factor(between), with_first)
-        with_others -= gained.T @ process.covariance(pending, first, among, others)
+        gained, with_first = _gained(process, basis, cells, pending)
+        with_others -= gained.T @ process.covariance(pending, basis(pending), among, others)
         variance = np.maximum(variance - (gained * with_first).sum(axis=0), 1e-10)
     return np.asarray((with_others**2).sum(axis=1) / (variance + _typical(process)))
+
+
+def variance_after(
+    process: Process,
+    basis: Callable[[Sequence[Cell]], Floats],
+    cells: Sequence[Cell],
+    pending: Sequence[Cell],
+) -> Floats:
+    """Of the true responses' logs, once `pending` cells are measured: their responses do not matter for it."""
+    variance = process.variance(cells, basis(cells))
+    if pending:
+        gained, with_first = _gained(process, basis, cells, pending)
+        variance = np.maximum(variance - (gained * with_first).sum(axis=0), 1e-10)
+    return variance
+
+
+def _gained(
+    process: Process,
+    basis: Callable[[Sequence[Cell]], Floats],
+    cells: Sequence[Cell],
+    pending: Sequence[Cell],
+) -> tuple[Floats, Floats]:
+    """Weights of `pending` cells in predictions of `cells`, and their covariances; shape (pending, cells)."""
+    first = basis(pending)
+    noise = (_typical(process) + process.rough**2) * np.eye(len(pending))
+    between = process.covariance(pending, first, pending, first) + noise
+    with_first = process.covariance(pending, first, cells, basis(cells))
+    return np.asarray(linalg.cho_solve(linalg.cho_factor(between), with_first)), with_first
 
 
 def kernel(logs: Floats, squared: Floats) -> Floats:
