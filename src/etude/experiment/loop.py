@@ -13,6 +13,7 @@ from etude.experiment.hooks import end_hooks, run_hook
 from etude.experiment.plan import Plan
 from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test
+from etude.experiment.there import there_of
 from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
 from etude.results.model import signal_name
 from etude.testbed.cool.ways import REBOOTS
@@ -126,7 +127,14 @@ def _inner(bench: Bench, test: Test) -> int:
 
 def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
     fixed = bench.plan.rule.kind == "fixed-count"
-    return fixed and len(tests) == 1 and not bench.plan.shell and needs_nothing_between(bench.plan, tests[0])
+    here = there_of(bench.engine) is None
+    return (
+        here
+        and fixed
+        and len(tests) == 1
+        and not bench.plan.shell
+        and needs_nothing_between(bench.plan, tests[0])
+    )
 
 
 def _repeat(bench: Bench, test: Test) -> Decision:

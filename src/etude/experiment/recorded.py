@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,11 @@ def planned_commands(plan: Mapping[str, Any]) -> list[Command]:
 class MachineRecord:
     """The snapshots of one sitting in experiment.json, and the commands whose programs they describe."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
-        self._document = document
+    def __init__(
+        self, document: dict[str, Any], take: Callable[[], dict[str, Any] | None] | None = None
+    ) -> None:
+        """`take`: a snapshot of the machine, where it is another than this one."""
+        self._document, self._take = document, take
         self._commands: dict[Command, None] = dict.fromkeys(planned_commands(document["plan"]))
 
     def note(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -41,7 +44,8 @@ class MachineRecord:
 
     def end(self) -> None:
         """The sitting is over."""
-        self._document["machine"]["after"] = snapshot.take(commands=tuple(self._commands))
+        take = self._take or (lambda: snapshot.take(commands=tuple(self._commands)))
+        self._document["machine"]["after"] = take()
 
     def _current(self) -> dict[str, Any] | None:
         sittings = self._document["sittings"]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etude.engine import Engine
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
 from etude.experiment.ledger import Ledger
@@ -24,6 +23,7 @@ from etude.experiment.sitting import (
     sit,
 )
 from etude.experiment.test import MetricPattern, Test
+from etude.experiment.there import check_plan, engine_maker
 from etude.results.reader import Results, load_results, read_experiment
 from etude.results.units import kind_of, unit_kept
 from etude.results.writer import directory_name, sole_writer
@@ -53,12 +53,14 @@ def run(
     directory: str | os.PathLike[str] | None = None,
     *,
     observe: Observer = silent,
-    make_engine: EngineMaker = Engine,
+    make_engine: EngineMaker | None = None,
     command_line: Sequence[str] = (),
     verb: str = "run",
     monitor: Monitoring | None = USUAL,
 ) -> Outcome:
     """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor beside it.
+
+    make_engine: where the engine is; here, unless the environment names a node (`etude.experiment.there`).
 
     Raises:
         EtudeError: as the classes of etude.errors say; what was measured is on disk.
@@ -73,7 +75,7 @@ def run(
 
 
 def resume(
-    directory: str | os.PathLike[str], *, observe: Observer = silent, make_engine: EngineMaker = Engine
+    directory: str | os.PathLike[str], *, observe: Observer = silent, make_engine: EngineMaker | None = None
 ) -> Outcome:
     """Go on with an experiment that was interrupted, in a new sitting; one that is complete stays as it is.
 
@@ -95,7 +97,7 @@ def extend(
     tests: Sequence[Test],
     *,
     observe: Observer = silent,
-    make_engine: EngineMaker = Engine,
+    make_engine: EngineMaker | None = None,
 ) -> Outcome:
     """Give a complete experiment more tests, and run what they lack in a new sitting; the stop rule stays.
 
@@ -143,8 +145,9 @@ def _own_metric(pattern: MetricPattern) -> dict[str, str]:
 
 
 def _sit(
-    plan: Plan, path: Path, document: dict[str, Any], observe: Observer, make_engine: EngineMaker
+    plan: Plan, path: Path, document: dict[str, Any], observe: Observer, make_engine: EngineMaker | None
 ) -> Outcome:
+    check_plan(plan)
     decisions: list[Decision] = []
 
     def work(desk: Desk) -> list[str]:
@@ -167,5 +170,5 @@ def _sit(
         return [decision.why for decision in decisions]
 
     verb = document["verb"] if " " in document["verb"] else "bench"
-    ledger = sit(path, document, make_engine, work, f"etude {verb} --resume")
+    ledger = sit(path, document, make_engine or engine_maker(), work, f"etude {verb} --resume")
     return Outcome(Results(path, document, ledger.measurements(), ()), tuple(decisions))

@@ -22,6 +22,7 @@ from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.recorded import MachineRecord, planned_commands
+from etude.experiment.there import There, there_of
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
 from etude.results.stretches import RESTARTING, stretches
@@ -30,6 +31,7 @@ from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
 from etude.testbed.quiet.keeping import recorded
 
+_ELSEWHERE = "the kernel's messages of a node with a copied engine are not read"
 EngineMaker = Callable[[SignalWatch], EngineLike]
 
 
@@ -87,7 +89,8 @@ def sit(
     measured |= load_results(path).measurements if resumed else {}
     writer = ResultsWriter(path, directories)
     with SignalWatch() as watch, _engine(make_engine, watch) as engine, _kernel_log(engine) as kernel:
-        sitting = _sitting(document, engine, torn, kernel)
+        there = there_of(engine)
+        sitting = _sitting(document, engine, torn, kernel, there)
         ledger = Ledger(measured, stretches(document["sittings"]))
         desk = Desk(
             path,
@@ -99,9 +102,10 @@ def sit(
             engine,
             lambda: make_engine(watch),
             kernel,
-            MachineRecord(document),
+            MachineRecord(document, there.snapshot_after if there is not None else None),
         )
-        _note_quiet(document, sitting.number)
+        if there is None:
+            _note_quiet(document, sitting.number)
         desk.save()
         asked = monitoring.from_document(document) if isinstance(engine, Engine) else None
         try:
@@ -212,9 +216,14 @@ def _kernel_log(engine: EngineLike) -> Iterator[KernelLog]:
         log.close()
 
 
-def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str], kernel: KernelLog) -> Sitting:
+def _sitting(
+    document: dict[str, Any], engine: EngineLike, torn: Sequence[str], kernel: KernelLog, there: There | None
+) -> Sitting:
     into = _restarted_into(document["sittings"])
-    sitting = Sitting(len(document["sittings"]) + 1, os.uname().nodename, boot_id(), into)
+    host, boot = (os.uname().nodename, boot_id()) if there is None else (there.node, there.boot_id)
+    sitting = Sitting(len(document["sittings"]) + 1, host, boot, into)
+    if there is not None and sitting.number == 1:
+        document["machine"]["before"] = there.snapshot()
     document["versions"]["engine"] = engine.hello["engine"]
     document["machine"].setdefault("tlb", list(engine.hello.get("tlb", ())))
     document["sittings"].append(
@@ -226,11 +235,13 @@ def _sitting(document: dict[str, Any], engine: EngineLike, torn: Sequence[str], 
             "end": None,
             "how_ended": None,
             "torn": list(torn),
-            "machine": None if sitting.number == 1 else _snapshot_again(document, into),
-            "kernel_log": kernel.reason,
-            "settled": settled(),
+            "machine": None if sitting.number == 1 else _snapshot_again(document, into, there),
+            "kernel_log": kernel.reason if there is None else _ELSEWHERE,
+            "settled": settled() if there is None else None,
         }
     )
+    if there is not None:
+        document["sittings"][-1]["copied"] = {"job": there.job, "node": there.node}
     return sitting
 
 
@@ -240,8 +251,10 @@ def _note_quiet(document: dict[str, Any], sitting: int) -> None:
         document.setdefault("quiet", []).append({"sitting": sitting, "by": "hand", "operations": operations})
 
 
-def _snapshot_again(document: Mapping[str, Any], into: str | None) -> dict[str, Any]:
+def _snapshot_again(document: Mapping[str, Any], into: str | None, there: There | None) -> dict[str, Any]:
     """Of a later sitting. Behind a restart that is to leave the caches empty no program is opened."""
+    if there is not None:
+        return there.snapshot()
     return snapshot.take(commands=planned_commands(document["plan"]), files=into is None)
 
 

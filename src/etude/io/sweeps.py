@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.engine import Engine
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.run import Observer, extend, resume, run, silent
@@ -315,7 +314,7 @@ def refined(
     count: int,
     *,
     observe: Observer = silent,
-    make_engine: EngineMaker = Engine,
+    make_engine: EngineMaker | None = None,
 ) -> Results:
     """The results with up to `count` more sizes where a curve bends most, measured in a sitting of their own.
 

@@ -23,6 +23,7 @@ from etude.experiment.sitting import (
     new_document,
     sit,
 )
+from etude.experiment.there import only_here
 from etude.results.model import signal_name
 from etude.results.reader import load_results, read_experiment
 from etude.results.writer import sole_writer
@@ -187,6 +188,8 @@ def _sit(
     make_engine: EngineMaker,
     expected: int,
 ) -> None:
+    only_here("etude run")
+
     def work(desk: Desk) -> list[str]:
         bench = ScriptBench(
             desk, asked.program, observe, expected=expected, res=asked.res, counters=asked.counters

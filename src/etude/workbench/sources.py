@@ -56,6 +56,11 @@ class Source:
     peak: float | None = None
     """The truth, of a simulated server."""
 
+    @property
+    def nodes(self) -> int:
+        """So many nodes of a pool a search of it wants."""
+        return getattr(self.harness, "nodes", 1)
+
     @contextmanager
     def bench(
         self, factors: Mapping[str, str], place: Path, before: Sequence[Trial], seed: int

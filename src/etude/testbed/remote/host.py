@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +35,12 @@ class Found:
 class Host:
     """A host. It is connected when it is first needed, and again where it was lost."""
 
-    def __init__(self, entry: Entry, interrupts: Interrupts | None = None) -> None:
+    def __init__(
+        self, entry: Entry, interrupts: Interrupts | None = None, way: Callable[[Entry], Link] = Link
+    ) -> None:
+        """`way`: how it is reached; by ssh unless said otherwise."""
         self.entry = entry
+        self._way = way
         self.boot_id = ""
         self._interrupts = interrupts
         self._link: Link | None = None
@@ -79,7 +84,7 @@ class Host:
             return
         again = self._link is not None
         self.close()
-        link = Link(self.entry)
+        link = self._way(self.entry)
         try:
             _check(link.facts, self.entry)
             _copy_engine(link)
@@ -161,6 +166,14 @@ class Host:
         each = 'if [ -f "$f" ]; then wc -c <"$f"; cat <"$f"; rm -f "$f"; else echo -; fi'
         line = f"cd {shlex.quote(link.facts.directory)} && for f in {list_}; do {each}; done"
         return _parts(link.run(line, within_s=600.0), len(names))
+
+    def run(self, line: str, *, within_s: float) -> bytes:
+        """What a line for the shell there prints.
+
+        Raises:
+            MachineRefuses: it fails, or takes longer than `within_s`, s.
+        """
+        return self._connected().run(line, within_s=within_s)
 
     def variables(self) -> dict[str, str]:
         """Of the environment of what is started there."""

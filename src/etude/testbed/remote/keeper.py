@@ -3,7 +3,8 @@
 It is a script for /bin/sh, which reads its standard input to the end. That comes when we close the connection, and
 also when we are killed or the connection breaks: nothing of ours stays, whatever happens here. What stays if the keeper
 itself is killed, or the machine restarts, is found by the next one and removed: a directory belongs to a keeper that
-lives if the process that it names has begun when it says, in this boot.
+lives if the process that it names has begun when it says, in this boot. Of one in another namespace of processes
+(a container that shares the directory) that cannot be told: it is left alone.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ base=$1; umask 077; PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 fail() { printf 'failed %s\n' "$*"; exit 1; }
 began() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
 boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)
+space=$(readlink /proc/self/ns/pid)
 cd "$base/" 2>/dev/null || fail "$base is no directory that may be entered"
 removed=0
 for old in "${base%/}"/PREFIX*; do
     [ -d "$old" ] && [ ! -L "$old" ] && [ -O "$old" ] || continue
-    read -r pid since in_boot <"$old/keeper" || continue
+    read -r pid since in_boot in_space <"$old/keeper" || continue
+    [ "$in_boot" = "$boot" ] && [ "${in_space:-$space}" != "$space" ] && continue
     [ "$in_boot" = "$boot" ] && [ "$(began "$pid")" = "$since" ] && continue
     rm -rf "$old" && removed=$((removed + 1))
 done 2>/dev/null
@@ -31,7 +34,8 @@ dir=${base%/}/PREFIX$$-$(began $$)
 why=$(mkdir "$dir" 2>&1) || fail "nothing can be made in $base: ${why##*: }"
 trap 'rm -rf "$dir" || { sleep 1; rm -rf "$dir"; }' EXIT
 trap : HUP INT TERM PIPE
-why=$(printf '%s %s %s\n' $$ "$(began $$)" "$boot" | { cat >"$dir/keeper"; } 2>&1) && [ -s "$dir/keeper" ] ||
+us="$$ $(began $$) $boot $space"
+why=$(printf '%s\n' "$us" | { cat >"$dir/keeper"; } 2>&1) && [ -s "$dir/keeper" ] ||
     fail "nothing can be written in $base: ${why##*: }"
 printf '#!/bin/sh\nexec "%s/etude-engine" measure "$@"\n' "$dir" >"$dir/aptime" && chmod 700 "$dir/aptime"
 printf '%s\n' "directory $dir" "machine $(uname -m)" "system $(uname -s)" "release $(uname -r)" "boot $boot"

@@ -28,7 +28,10 @@ _LAST_LINES = 4096
 
 
 class Link:
-    """An open connection. Close it to have all removed that was made there."""
+    """An open connection, by ssh. Close it to have all removed that was made there."""
+
+    package = "openssh-client"
+    """Where its program is from."""
 
     def __init__(self, entry: Entry) -> None:
         """Connect.
@@ -44,12 +47,14 @@ class Link:
         self._errors = os.open(
             self._private / "said", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
         )
+        words = self._main(command(entry.directory))
         try:
-            words = self._ssh("ControlMaster=yes", "ControlPersist=no", command=command(entry.directory))
             self._pid, self._requests, self._answers = start(words, self._errors)
         except OSError as error:
             self._tidy()
-            raise MachineRefuses(f"ssh: cannot be run: {error.strerror}; install openssh-client") from None
+            raise MachineRefuses(
+                f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
+            ) from None
         try:
             self.facts: Facts = understood(self._greeting())
         except ValueError as error:
@@ -166,7 +171,7 @@ class Link:
             raise MachineRefuses(f"{self.entry.shown}: {words[0]} took longer than {within_s:g} s") from None
         except OSError as error:
             raise MachineRefuses(
-                f"{words[0]}: cannot be run: {error.strerror}; install openssh-client"
+                f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
             ) from None
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
@@ -175,6 +180,10 @@ class Link:
             )
         output: bytes = done.stdout
         return output
+
+    def _main(self, line: str) -> list[str]:
+        """The connection itself: a command line whose standard input and output are those of a line there."""
+        return self._ssh("ControlMaster=yes", "ControlPersist=no", command=line)
 
     def _session(self, line: str) -> list[str]:
         """ssh over the connection that stands; without one it fails, instead of making another."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from etude.errors import CommandFailed
+from etude.errors import CommandFailed, MachineRefuses
 from etude.located import line_of
 from etude.workbench.bench import Enough
 from etude.workbench.generator import Effort, Generator, limited, told
@@ -22,6 +22,7 @@ from etude.workbench.harnesses.processes import Command
 from etude.workbench.harnesses.readers import ReaderOf
 from etude.workbench.harnesses.reading import Run, Told, Unreadable
 from etude.workbench.harnesses.tools.sysbench import checkpoints
+from etude.workbench.pool.allocation import Node
 from etude.workbench.task import Offer, Task, Trial
 
 _LOOK_S = 0.05
@@ -30,6 +31,8 @@ _CPU_S = 0.25
 """Between looks at the processes of the load command."""
 _POLL_S = 0.1
 """Between asking whether the system is ready."""
+_SWEEP_S = 30.0
+"""What another node may take to be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Commands:
     """Load that is offered before what counts: the first windows are left out."""
     fresh: bool = False
     """Start the system anew for each trial."""
+    apart: bool = False
+    """The system has a node of its own, where there is a second one."""
     text: str = ""
     """Of the file, for the lines of errors."""
 
@@ -84,11 +89,14 @@ class CommandBench:
         closed: bool = False,
         window_s: float = 1.0,
         within: Sequence[str] = (),
+        node: Node | None = None,
     ) -> None:
-        """`within`: words before the command that starts the system, which confine it."""
+        """`within`: words before the command that starts the system, which confine it. `node`: where the system is;
+        None: here."""
         self.path, self.commands, self.filled, self.reader = path, commands, filled, reader
         self.generator, self.task, self.place = generator, task, place
         self.closed, self.window_s, self.within = closed, window_s, tuple(within)
+        self.node = node
         self.made = 0
         self.worked = False
         """Whether a load command has told something: then what fails later is the system's doing."""
@@ -97,14 +105,13 @@ class CommandBench:
 
     def __enter__(self) -> CommandBench:
         # What a search that was killed left running in this directory.
-        processes.stop(lambda: processes.left_over(self.place), self.commands.grace_s)
+        self._sweep()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end_system()
-        processes.stop(lambda: processes.left_over(self.place), self.commands.grace_s)
 
     def run(self, offer: Offer, enough: Enough) -> Trial:
         """One trial. Raises CommandFailed where the system never gets ready, or the load command cannot work."""
@@ -235,8 +242,11 @@ class CommandBench:
         """Start the system and wait until it is ready."""
         if self.commands.start:
             start = self.filled(self.commands.start)
-            confined = shlex.join((*self.within, "sh", "-c", start)) if self.within else start
-            self._system = processes.begin(confined, self.place)
+            if self.node is not None:
+                start = self.node.line(start, self.place, hold=True)
+            elif self.within:
+                start = shlex.join((*self.within, "sh", "-c", start))
+            self._system = processes.begin(start, self.place)
         if self._ready(self.commands.ready_timeout_s):
             self._up = True
             return
@@ -280,8 +290,12 @@ class CommandBench:
         return self._command(self.commands.drain, self.commands.drain_timeout_s) == 0
 
     def _command(self, line: str, within_s: float) -> int | None:
-        """The exit status of a command; None where it took too long and was ended."""
-        command = processes.begin(self.filled(line), self.place)
+        """The exit status of a command of the system; None where it took too long and was ended."""
+        filled = self.filled(line)
+        return self._done(self.node.line(filled, self.place) if self.node else filled, within_s)
+
+    def _done(self, line: str, within_s: float) -> int | None:
+        command = processes.begin(line, self.place)
         until = time.monotonic() + within_s
         try:
             while command.process.poll() is None and time.monotonic() < until:
@@ -296,8 +310,20 @@ class CommandBench:
             self._command(self.commands.stop, self.commands.stop_timeout_s)
         if self._system is not None:
             processes.end(self._system, self.commands.grace_s)
-        processes.stop(lambda: processes.left_over(self.place), self.commands.grace_s)
         self._system, self._up = None, False
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """End what was started for this directory and still runs, here and on the system's node."""
+        processes.stop(lambda: processes.left_over(self.place), self.commands.grace_s)
+        if self.node is None:
+            return
+        within_s = self.commands.grace_s + _SWEEP_S
+        if self._done(self.node.sweep(self.place, self.commands.grace_s), within_s) != 0:
+            raise MachineRefuses(
+                f"{self.path}: node {self.node.name}, which the system runs on, takes no commands within "
+                f"{within_s:g} s: what was started there may still run; see `scontrol show node {self.node.name}`"
+            )
 
     def _fail(self, word: str, what: str) -> NoReturn:
         line = line_of(self.commands.text, "commands", word)

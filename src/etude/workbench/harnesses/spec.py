@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import UsageError
+from etude.experiment.there import only_here
 from etude.located import Section, document
 from etude.results.units import ONE, PER_SECOND, SECOND, TIME, Unit
 from etude.workbench.bench import Bench
@@ -32,10 +33,11 @@ from etude.workbench.harnesses.readers import (
     by_expression,
     by_path,
 )
+from etude.workbench.pool.allocation import other_node
 from etude.workbench.task import Task
 
 SECTIONS = ("name", "goal", "load", "promise", "commands", "reader", "generator", "factors")
-GIVEN = ("load", "runlength", "seed", "requests", "place", "here", "log", "checkpoints")
+GIVEN = ("load", "runlength", "seed", "requests", "place", "here", "server", "log", "checkpoints")
 """What may stand in braces in commands, beside the factors; the first four, and the last two, only in `load`."""
 OF_LOAD = ("load", "runlength", "seed", "requests", "log", "checkpoints")
 WORDS = ("start", "ready", "load", "drain", "stop")
@@ -61,28 +63,43 @@ class Harness:
     window_s: float = 1.0
     """Of readers that cut windows themselves."""
 
+    @property
+    def nodes(self) -> int:
+        """So many nodes of a pool it wants: one more where the system has its own."""
+        return 2 if self.commands.apart else 1
+
     @contextmanager
     def bench(self, factors: Mapping[str, str], place: Path, within: Sequence[str] = ()) -> Iterator[Bench]:
         """A bench for one configuration, in a scratch directory; at the end all that it started is ended. `within`:
-        words before the command that starts the system.
+        words before the command that starts the system. In an allocation of two nodes a system that is `apart` is on
+        the second.
 
-        Raises UsageError for a factor that the file does not have."""
+        Raises UsageError for a factor that the file does not have, and where what is on another node is to be confined.
+        """
         for name in factors:
             if name not in self.factors:
                 alike = difflib.get_close_matches(name, self.factors, 1)
                 hint = f": {alike[0]}?" if alike else ": its [factors] name all that there are"
                 raise UsageError(f"{self.path}: has no factor {name!r}{hint}")
+        only_here(f"{self.path}: a harness")
+        node = other_node() if self.commands.apart else None
+        if node is not None and within:
+            raise UsageError(
+                f"{self.path}: the system has a node of its own ([commands] apart): resources of this machine cannot "
+                "confine it; leave out apart, or the resources"
+            )
         place.mkdir(parents=True, exist_ok=True)
         values = {
             **self.factors,
             **factors,
             "place": str(place.resolve()),
             "here": str(self.path.resolve().parent),
+            "server": node.address if node is not None else "127.0.0.1",
         }
         filled = partial(fill, values={name: shlex.quote(value) for name, value in values.items()})
         bench = CommandBench(
             self.path, self.commands, filled, self.reader, self.generator, self.task, place.resolve(),
-            closed=self.unit == "clients", window_s=self.window_s, within=within,
+            closed=self.unit == "clients", window_s=self.window_s, within=within, node=node,
         )  # fmt: skip
         with bench:
             yield bench
@@ -188,7 +205,7 @@ def _goal(goal: Section) -> Goal:
 
 def _commands(section: Section, factors: Collection[str]) -> Commands:
     times = ("ready_timeout", "load_timeout", "drain_timeout", "stop_timeout", "grace", "warmup")
-    section.only((*WORDS, *times, "fresh"))
+    section.only((*WORDS, *times, "fresh", "apart"))
     if not section.text_at("load"):
         section.fail(
             None, "[commands] load is missing: expected the command that offers {load} for {runlength} s"
@@ -202,10 +219,15 @@ def _commands(section: Section, factors: Collection[str]) -> Commands:
                 section.fail(word, f"[commands] {word} has {{{name}}}, which is not known: {hint}")
     if "{load}" not in section.text_at("load") and "{requests}" not in section.text_at("load"):
         section.fail("load", "[commands] load has no {load}: it would offer the same each time")
+    if section.flag("apart") and "{server}" not in section.text_at("load"):
+        section.fail(
+            "apart", "[commands] load has no {server}: with apart = true the system is on another machine"
+        )
     spans = {f"{name}_s": section.seconds(name) for name in times}
     given: dict[str, Any] = {name: seconds for name, seconds in spans.items() if seconds is not None}
     start, ready, load, drain, stop = (section.text_at(word) for word in WORDS)
-    read = Commands(start, ready, load, drain, stop, fresh=section.flag("fresh"), text=section.text)
+    fresh, apart = section.flag("fresh"), section.flag("apart")
+    read = Commands(start, ready, load, drain, stop, fresh=fresh, apart=apart, text=section.text)
     return replace(read, **given)
 
 

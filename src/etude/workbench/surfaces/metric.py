@@ -20,6 +20,7 @@ from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.run import resume, run
 from etude.experiment.test import MetricPattern, Test
+from etude.experiment.there import only_here
 from etude.results.model import Measurement
 from etude.results.reader import Results, load_results
 from etude.stats.describe import describe
@@ -86,6 +87,8 @@ class Metric:
     def _of_command(self, asked: Asked, place: Path, tell: Tell) -> Results:
         given = {**asked.settings, **asked.setting.values}
         quoted = {name: shlex.quote(text) for name, text in given.items()}
+        if asked.setting.prefix:
+            only_here("a surface with resources")
         words = (*asked.setting.prefix, "/bin/sh", "-c", fill(self.asked.command, quoted))
         pattern = (
             (MetricPattern(self.name, self.asked.pattern, self.unit or "1"),) if self.asked.pattern else ()

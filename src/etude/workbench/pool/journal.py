@@ -1,0 +1,151 @@
+"""`pool.jsonl` in a results directory: what was submitted and how it ended, a line each, in the order in which it was.
+
+It is what the timeline is drawn from, and what the next controller knows of the jobs of one that died.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from etude.errors import InputError
+from etude.results.writer import refused
+from etude.workbench.pool.job import Ended, How, Job
+
+FILE = "pool.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job in the journal."""
+
+    job: Job
+    what: str
+    """What it measures, in the words of who submitted it: the key of a cell, a test, a number of blocks."""
+    at_s: float
+    """Of the pool's clock."""
+    id: str | None = None
+    """None: it is not known whether the pool ever had it. `Pool.submit` of the same job finds out."""
+    ended: Ended | None = None
+
+
+class Journal:
+    """One directory's. Only its sole writer has one (results.writer.sole_writer)."""
+
+    def __init__(self, directory: Path) -> None:
+        """Reads what is there. Raises InputError where a line but the last is none of a journal."""
+        self._directory = directory
+        self._path = directory / FILE
+        self._jobs: dict[str, Submitted] = {}
+        self.torn = False
+        """Whether the last line was cut short; it is dropped."""
+        self._mend()
+
+    @property
+    def jobs(self) -> tuple[Submitted, ...]:
+        """All, in the order in which they were submitted."""
+        return tuple(self._jobs.values())
+
+    def unfinished(self) -> tuple[Submitted, ...]:
+        """Those whose end is not in the journal."""
+        return tuple(each for each in self._jobs.values() if each.ended is None)
+
+    def submitting(self, job: Job, what: str, at_s: float) -> None:
+        """To be called before `Pool.submit`. Raises MachineRefuses where it cannot be written, as all of these."""
+        line = {"event": "submitting", "what": what, "at_s": at_s, "job": self._members(job)}
+        self._append(line)
+
+    def submitted(self, job: Job, id: str) -> None:
+        """To be called once the pool has taken it."""
+        self._append({"event": "submitted", "place": self._shown(job.place), "id": id})
+
+    def ended(self, job: Job, ended: Ended) -> None:
+        """To be called once all that it brought is kept: until then the next controller is told of it again."""
+        self._append({"event": "ended", "place": self._shown(job.place), **asdict(ended)})
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
+        try:
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            try:
+                os.write(file, text.encode("utf-8", "replace"))
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise refused(self._path, error) from error
+        self._take(line)
+
+    def _mend(self) -> None:
+        """Read it, and cut off a line that was not written to its end."""
+        try:
+            whole = self._path.read_bytes()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be read: {error.strerror}") from None
+        kept = whole[: whole.rfind(b"\n") + 1]
+        self.torn = kept != whole
+        if self.torn:
+            try:
+                os.truncate(self._path, len(kept))
+            except OSError as error:
+                raise refused(self._path, error) from error
+        for number, line in enumerate(kept.decode("utf-8", "replace").split("\n")[:-1], 1):
+            try:
+                self._take(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                raise InputError(f"{self._path}:{number}: is no line of a journal of jobs") from None
+
+    def _take(self, line: Mapping[str, Any]) -> None:
+        if line["event"] == "submitting":
+            job = self._job(line["job"])
+            self._jobs[str(job.place)] = Submitted(job, str(line["what"]), float(line["at_s"]))
+            return
+        place = str(self._directory / str(line["place"]))
+        known = self._jobs[place]
+        if line["event"] == "submitted":
+            self._jobs[place] = Submitted(known.job, known.what, known.at_s, str(line["id"]))
+        elif line["event"] == "ended":
+            self._jobs[place] = Submitted(known.job, known.what, known.at_s, str(line["id"]), _ended(line))
+        else:
+            raise ValueError(line["event"])
+
+    def _shown(self, place: Path) -> str:
+        """Within the directory where it is within, so that the directory can be moved."""
+        return str(place.relative_to(self._directory) if place.is_relative_to(self._directory) else place)
+
+    def _members(self, job: Job) -> dict[str, Any]:
+        paths = {"place": self._shown(job.place), "directory": str(job.directory)}
+        return asdict(job) | paths | {"avoid": sorted(job.avoid), "environment": dict(job.environment)}
+
+    def _job(self, members: Mapping[str, Any]) -> Job:
+        return Job(
+            str(members["name"]),
+            tuple(str(word) for word in members["command"]),
+            self._directory / str(members["place"]),
+            Path(members["directory"]),
+            int(members["nodes"]),
+            frozenset(str(node) for node in members["avoid"]),
+            None if members["only"] is None else str(members["only"]),
+            {str(name): str(value) for name, value in members["environment"].items()},
+        )
+
+
+def _ended(line: Mapping[str, Any]) -> Ended:
+    if line["how"] not in get_args(How):
+        raise ValueError(line["how"])
+    return Ended(
+        str(line["id"]),
+        line["how"],
+        None if line["code"] is None else int(line["code"]),
+        tuple(str(node) for node in line["nodes"]),
+        str(line["why"]),
+        float(line["submitted_s"]),
+        None if line["started_s"] is None else float(line["started_s"]),
+        float(line["ended_s"]),
+    )

@@ -1,0 +1,238 @@
+"""This machine as a pool: one job at a time, and never two controllers' jobs at once.
+
+Jobs are the same scripts as on a cluster, in processes of their own that outlive a controller which is killed: the
+next one adopts what still runs, and reads the end of what has ended.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from etude.errors import MachineRefuses
+from etude.workbench.pool.ends import SCRIPT, begun, end, last_line
+from etude.workbench.pool.job import Ended, Job
+from etude.workbench.pool.laid import Laid, laid, lay, note
+from etude.workbench.pool.shell import Checks
+
+LOOK_S, GRACE_S = 0.05, 10.0
+MARK = "ETUDE_JOB"
+"""In the environment of a job's processes: its id."""
+
+
+def lock_path() -> Path:
+    """The lock that all users of the machine share."""
+    shared = Path("/run/lock")
+    return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / "etude-machine.lock"
+
+
+@dataclass
+class _Started:
+    id: str
+    job: Job
+    submitted_s: float
+    pid: int
+    process: subprocess.Popen[bytes] | None
+    """None of a job that another controller started."""
+
+
+class LocalPool:
+    """See `Pool`. Jobs that ask for several nodes have this machine for all of them."""
+
+    name = "local"
+
+    def __init__(
+        self,
+        lock: Path | None = None,
+        say: Callable[[str], None] = lambda line: None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`say` is told once each time that it has to wait for another controller."""
+        self._lock, self._say, self._pause = lock or lock_path(), say, pause
+        self._waiting: dict[str, tuple[Job, float]] = {}
+        self._started: _Started | None = None
+        self._told = False
+
+    def width(self, nodes: int = 1) -> int:
+        """One."""
+        return 1
+
+    def submit(self, job: Job) -> str:
+        """It is started once those before it have ended. A place is one job, as in a pool by Slurm."""
+        before = laid(job.place)
+        if before is not None:
+            self.adopt(before.token, job)
+            return before.token
+        record = Laid(f"local-{secrets.token_hex(6)}", time.time())
+        lay(job, record, Checks(None))
+        note(job.place, record)
+        self._waiting[record.token] = (job, record.submitted_s)
+        self._start_next()
+        return record.token
+
+    def adopt(self, id: str, job: Job) -> None:
+        """One that never began is run; one that runs is waited for."""
+        before = laid(job.place)
+        if before is None:
+            raise MachineRefuses(f"{job.place}: no job was submitted from here")
+        self._waiting[id] = (job, before.submitted_s)
+        self._start_next()
+
+    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+        """See `Pool`."""
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        while self._waiting or self._started:
+            self._start_next()
+            found = self._concluded()
+            if found is not None:
+                self._start_next()
+                return (found,)
+            left = LOOK_S if until is None else min(LOOK_S, until - time.monotonic())
+            if left <= 0:
+                break
+            self._wait(left)
+        return ()
+
+    def running(self) -> frozenset[str]:
+        """One, or none."""
+        return frozenset((self._started.id,)) if self._started else frozenset()
+
+    def cancel(self, id: str) -> None:
+        """SIGTERM to all of its processes, then SIGKILL."""
+        self._waiting.pop(id, None)
+        if self._started is not None and self._started.id == id:
+            self._end(self._started)
+            self._started = None
+
+    def clock_s(self) -> float:
+        """Since the epoch."""
+        return time.time()
+
+    def close(self) -> None:
+        """What runs is ended."""
+        self._waiting.clear()
+        if self._started is not None:
+            self.cancel(self._started.id)
+
+    def _start_next(self) -> None:
+        """The first that waits, if the machine is free; one that has begun before is waited for instead."""
+        if self._started is not None or not self._waiting:
+            return
+        for id, (job, submitted_s) in self._waiting.items():
+            written = begun(job.place)
+            if end(job.place) is not None or written is not None:
+                pid = written.pid if written is not None and written.pid is not None else 0
+                self._started = _Started(id, job, submitted_s, pid, None)
+                del self._waiting[id]
+                return
+        id, (job, submitted_s) = next(iter(self._waiting.items()))
+        lock = self._locked()
+        if lock is None:
+            return
+        del self._waiting[id]
+        # The job holds the lock, not this process: when all of its processes are gone, the machine is free.
+        try:
+            process = subprocess.Popen(
+                ["/bin/sh", str(job.place / SCRIPT)],
+                env={**os.environ, MARK: id},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=(lock,),
+            )
+        finally:
+            os.close(lock)
+        self._started = _Started(id, job, submitted_s, process.pid, process)
+
+    def _locked(self) -> int | None:
+        """The machine's lock; None while another has it."""
+        try:
+            lock = os.open(self._lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        except PermissionError:  # another user's, in a directory that is everybody's (fs.protected_regular)
+            lock = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            if not self._told:
+                self._say("another Étude measures on this machine: waiting until it has ended")
+                self._told = True
+            return None
+        self._told = False
+        return lock
+
+    def _wait(self, seconds: float) -> None:
+        if self._started is None or self._started.process is None:
+            self._pause(seconds)
+            return
+        try:
+            self._started.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return
+
+    def _concluded(self) -> Ended | None:
+        started = self._started
+        if started is None or _lives(started):
+            return None
+        self._started = None
+        written, began = end(started.job.place), begun(started.job.place)
+        here = (os.uname().nodename,)
+        if written is None or written.ended_s is None:
+            killed = "something ended it: it has not written its end; see its output"
+            began_s = began.began_s if began else None
+            return Ended(
+                started.id, "node-lost", None, here, killed, started.submitted_s, began_s, time.time()
+            )
+        why = written.why
+        if written.how == "failed":
+            said = last_line(started.job.place)
+            why = f"exit status {written.code}" + (f": {said}" if said else "")
+        how = written.how or "failed"
+        return Ended(
+            started.id,
+            how,
+            written.code,
+            here,
+            why,
+            started.submitted_s,
+            written.began_s,
+            written.ended_s,
+        )
+
+    def _end(self, started: _Started) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if not _lives(started):
+                break
+            try:
+                os.killpg(started.pid, number)
+            except ProcessLookupError:
+                break
+            until = time.monotonic() + GRACE_S
+            while _lives(started) and time.monotonic() < until:
+                self._wait_for(started)
+
+    def _wait_for(self, started: _Started) -> None:
+        if started.process is None:
+            self._pause(LOOK_S)
+            return
+        try:
+            started.process.wait(LOOK_S)
+        except subprocess.TimeoutExpired:
+            return
+
+
+def _lives(started: _Started) -> bool:
+    if started.process is not None:
+        return started.process.poll() is None
+    try:
+        environment = Path(f"/proc/{started.pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return f"{MARK}={started.id}".encode() in environment.split(b"\0")
