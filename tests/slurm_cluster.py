@@ -79,12 +79,14 @@ class Cluster:
         options: Mapping[str, str] | None = None,
         partitions: Sequence[str] = (),
         features: Mapping[str, str] | None = None,
+        private: Path | None = None,
     ) -> None:
         """`options` go into slurm.conf above those here; `partitions` are further lines of it, behind
-        `PartitionName=`; `features` are those of nodes."""
+        `PartitionName=`; `features` are those of nodes. `private`: a directory of which each node has its own."""
         self.nodes = tuple(f"n{number}" for number in range(1, nodes + 1))
         self._options, self._partitions = dict(options or {}), tuple(partitions)
         self._features = dict(features or {})
+        self._private = f"mount -t tmpfs none {private}; " if private is not None else ""
         self._stack = ExitStack()
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -147,7 +149,7 @@ class Cluster:
         self._start(
             node,
             *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"),
-            *("sh", "-c", f"hostname {node}; exec slurmd -D -N {node}"),
+            *("sh", "-c", f"{self._private}hostname {node}; exec slurmd -D -N {node}"),
         )
         if wait:
             self.wait_for_nodes("idle", nodes=[node])

@@ -89,3 +89,14 @@ def test_a_process_of_another_boot_owns_nothing(tmp_path: Path) -> None:
     ended(process)
     assert understood(said).removed == 1
     assert [path.name for path in tmp_path.iterdir()] == ["etude-remote-2"]
+
+
+def test_what_another_namespace_of_processes_made_is_left_alone(tmp_path: Path) -> None:
+    """Two containers that share the directory: whether its keeper lives cannot be told from here."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    made = tmp_path / "etude-remote-1-1"
+    made.mkdir()
+    (made / "keeper").write_text(f"1 1 {boot} pid:[1]\n")
+    process, _ = keeper(tmp_path)
+    process.communicate("")
+    assert made.exists()

@@ -71,7 +71,7 @@ def fetch(run: Run, root: Path) -> None:
     """
     data = run(_LINE.replace("FILES", " ".join(FILES)))
     try:
-        with tarfile.open(fileobj=io.BytesIO(data[:_LARGEST])) as archive:
+        with tarfile.open(fileobj=io.BytesIO(data[:_LARGEST]), mode="r:") as archive:
             archive.extractall(root, filter="data")
     except (tarfile.TarError, OSError) as error:
         raise MachineRefuses(f"what a node said of itself cannot be read: {error}") from None

@@ -30,6 +30,8 @@ class Checks:
     version: str = f"etude {__version__}"
     machine: str = platform.machine()
     space_kib: int = LEAST_SPACE_KIB
+    is_shared: bool = True
+    """Whether the job's place is there; else it is made, on the node's own disk."""
 
 
 def script(job: Job, checks: Checks) -> str:
@@ -44,6 +46,9 @@ def script(job: Job, checks: Checks) -> str:
         environment="\n".join(lines),
         command=shlex.join(job.command),
         checks=_checks(checks),
+        make=""
+        if checks.is_shared
+        else f"mkdir -p {shlex.quote(str(job.place))} {shlex.quote(str(job.directory))}\n",
         begun=BEGUN,
         end=END,
         output=OUTPUT,
@@ -70,7 +75,7 @@ def _checks(checks: Checks) -> str:
 _TEXT = """\
 #!/bin/sh
 # Made by Étude. What this job ends with stands in {end}, beside this file.
-cd {place} 2>/dev/null || exit 124
+{make}cd {place} 2>/dev/null || exit 124
 exec >{output} 2>&1 </dev/null
 now() {{ date +%s.%N; }}
 began=$(now)

@@ -12,6 +12,7 @@ from typing import NoReturn, get_args
 from etude.errors import UsageError
 from etude.located import document
 from etude.workbench.pool.copied import CopiedPool
+from etude.workbench.pool.fetch import FetchedPool
 from etude.workbench.pool.local import LocalPool
 from etude.workbench.pool.pool import Pool
 from etude.workbench.pool.slurm.hostlist import expand
@@ -63,7 +64,9 @@ def open_pool(spec: PoolSpec, base: Path, say: Callable[[str], None] = lambda li
     for. Raises MachineRefuses where it cannot be had."""
     pool: Pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec, base, say=say)
     if spec.etude == "copied":
-        pool = CopiedPool(pool)
+        pool = CopiedPool(pool)  # whose results are written here
+    elif spec.results == "copied":
+        pool = FetchedPool(pool)
     try:
         yield pool
     finally:

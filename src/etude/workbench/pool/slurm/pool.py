@@ -89,7 +89,8 @@ class SlurmPool:
             if found is not None:
                 self._follow(found, job, before.submitted_s)
                 return found
-        checks = Checks(self._spec.python if self._spec.etude == "shared" else None)
+        python = self._spec.python if self._spec.etude == "shared" else None
+        checks = Checks(python, is_shared=self._spec.results == "shared")
         now = before or Laid(f"etude-{secrets.token_hex(6)}", self._clock())
         lay(job, now, checks)
         words = arguments(job, now.token, self._spec, self._names)
