@@ -149,10 +149,20 @@ class Cluster:
         self._start(
             node,
             *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"),
+<<<<<<< HEAD
             *("sh", "-c", f"{self._private}hostname {node}; exec slurmd -D -N {node}"),
+=======
+            # The shell stays, as the init that takes in what jobs leave behind; slurmd would not.
+            *("sh", "-c", f"hostname {node}; slurmd -D -N {node}; :"),
+>>>>>>> d4aaddbf4dfe632a9e7e8f7bcf463366ae0da199
         )
         if wait:
             self.wait_for_nodes("idle", nodes=[node])
+
+    def enter(self, node: str, *command: str) -> str:
+        """Run a command within a node: what it mounts is mounted there alone."""
+        first = self._first_process(self._daemons[node])
+        return self.run("nsenter", "--target", str(first), "--mount", "--pid", "--uts", *command)
 
     def drain(self, node: str) -> None:
         """Take a node away from new jobs."""
@@ -166,8 +176,11 @@ class Cluster:
         """End slurmctld; nodes and jobs go on."""
         self._end("slurmctld", signal.SIGTERM)
 
-    def start_controller(self) -> None:
-        """Start slurmctld, and wait until it answers."""
+    def start_controller(self, *, forgetful: bool = False) -> None:
+        """Start slurmctld, and wait until it answers; if `forgetful`, it knows of no earlier job."""
+        if forgetful:
+            shutil.rmtree(self.directory / "state")
+            (self.directory / "state").mkdir()
         self._start("slurmctld", "slurmctld", "-D")
         wait_until(
             lambda: "is UP" in self.run("scontrol", "ping", check=False), lambda: f"no answer:\n{self.log()}"
@@ -224,14 +237,17 @@ class Cluster:
 
     def _end(self, name: str, number: int) -> None:
         daemon = self._daemons.pop(name)
-        # Of a node the child of unshare, the first process of its namespace: the kernel kills all others with it.
-        children = Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()
-        os.kill(int(children[0]) if name in self.nodes and children else daemon.pid, number)
+        os.kill((self._first_process(daemon) if name in self.nodes else None) or daemon.pid, number)
         try:
             daemon.wait(10)
         except subprocess.TimeoutExpired:
             daemon.kill()
             daemon.wait()
+
+    def _first_process(self, daemon: subprocess.Popen[bytes]) -> int | None:
+        """Of a node's namespace, the child of unshare: the kernel kills all others with it. None before it is made."""
+        children = Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()
+        return int(children[0]) if children else None
 
     def _stop_all(self) -> None:
         for name in sorted(self._daemons, key=lambda name: (name == "munged", name == "slurmctld")):

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from etude.workbench.pool.job import How
+from etude.workbench.pool.job import Ended, How, Job
 
 BEGUN, END, OUTPUT, SCRIPT, RECORD = "begun.json", "end.json", "output", "job.sh", "job.json"
+
+STOPPED = 143
+"""Exit status of a job whose shell got SIGTERM: it leaves it to the scheduler to say why."""
 
 REFUSALS: dict[int | None, tuple[How, str]] = {
     121: ("no-etude", "its node has no Étude as this one: install it there, or give etude=copied"),
@@ -53,6 +56,16 @@ def end(place: Path) -> Written | None:
     """What it wrote at its end; None where it has not ended by itself."""
     found = _read(place / END)
     return found if found is not None and found.how is not None and found.ended_s is not None else None
+
+
+def by_itself(id: str, job: Job, written: Written, nodes: tuple[str, ...], submitted_s: float) -> Ended:
+    """The end of a job as it wrote it."""
+    how, why = written.how or "failed", written.why
+    if how == "failed":
+        said = last_line(job.place)
+        why = f"exit status {written.code}" + (f": {said}" if said else "")
+    ended_s = written.began_s if written.ended_s is None else written.ended_s
+    return Ended(id, how, written.code, nodes, why, submitted_s, written.began_s, ended_s)
 
 
 def last_line(place: Path) -> str:

@@ -51,7 +51,9 @@ def lay(job: Job, record: Laid, checks: Checks) -> None:
         job.place.mkdir(parents=True, exist_ok=True)
         for name in (BEGUN, END):
             (job.place / name).unlink(missing_ok=True)
-        (job.place / SCRIPT).write_text(script(job, checks), encoding="utf-8", errors="surrogateescape")
+        (job.place / SCRIPT).write_text(
+            script(job, record.token, checks), encoding="utf-8", errors="surrogateescape"
+        )
     except OSError as error:
         raise refused(job.place, error) from error
     note(job.place, record)

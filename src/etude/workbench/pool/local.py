@@ -11,15 +11,14 @@ import os
 import secrets
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.workbench.pool.ends import SCRIPT, begun, end, last_line
-from etude.workbench.pool.job import Ended, Job
+from etude.workbench.pool.ends import REFUSALS, SCRIPT, STOPPED, begun, by_itself, end
+from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.laid import Laid, laid, lay, note
 from etude.workbench.pool.shell import Checks
 
@@ -29,9 +28,8 @@ MARK = "ETUDE_JOB"
 
 
 def lock_path() -> Path:
-    """The lock that all users of the machine share."""
-    shared = Path("/run/lock")
-    return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / "etude-machine.lock"
+    """The lock that all users of the machine share, whatever their TMPDIR."""
+    return Path("/tmp/etude-machine.lock")
 
 
 @dataclass
@@ -137,6 +135,9 @@ class LocalPool:
         lock = self._locked()
         if lock is None:
             return
+        if begun(job.place) is not None:  # an earlier controller's, which began while the lock was waited for
+            os.close(lock)
+            return
         del self._waiting[id]
         # The job holds the lock, not this process: when all of its processes are gone, the machine is free.
         try:
@@ -182,29 +183,14 @@ class LocalPool:
         if started is None or _lives(started):
             return None
         self._started = None
-        written, began = end(started.job.place), begun(started.job.place)
         here = (os.uname().nodename,)
-        if written is None or written.ended_s is None:
-            killed = "something ended it: it has not written its end; see its output"
-            began_s = began.began_s if began else None
-            return Ended(
-                started.id, "node-lost", None, here, killed, started.submitted_s, began_s, time.time()
-            )
-        why = written.why
-        if written.how == "failed":
-            said = last_line(started.job.place)
-            why = f"exit status {written.code}" + (f": {said}" if said else "")
-        how = written.how or "failed"
-        return Ended(
-            started.id,
-            how,
-            written.code,
-            here,
-            why,
-            started.submitted_s,
-            written.began_s,
-            written.ended_s,
-        )
+        written = end(started.job.place)
+        if written is not None:
+            return by_itself(started.id, started.job, written, here, started.submitted_s)
+        began = begun(started.job.place)
+        how, why = _without_end(started.process.returncode if started.process is not None else None)
+        began_s = began.began_s if began else None
+        return Ended(started.id, how, None, here, why, started.submitted_s, began_s, time.time())
 
     def _end(self, started: _Started) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -226,6 +212,17 @@ class LocalPool:
             started.process.wait(LOOK_S)
         except subprocess.TimeoutExpired:
             return
+
+
+def _without_end(code: int | None) -> tuple[How, str]:
+    """What a job that has not written its end ended by; `code` as Popen has it, None of another controller's child."""
+    if code is None:
+        return "node-lost", "it was ended with the machine, or by something on it, before it could say how"
+    if code in REFUSALS:
+        return REFUSALS[code]
+    if code == STOPPED:
+        return "cancelled", "a signal ended it"
+    return "failed", f"signal {-code} ended it" if code < 0 else "its end could not be written"
 
 
 def _lives(started: _Started) -> bool:

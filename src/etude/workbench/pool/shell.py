@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from etude import __version__
 from etude.errors import UsageError
-from etude.workbench.pool.ends import BEGUN, END, OUTPUT
+from etude.workbench.pool.ends import BEGUN, END, OUTPUT, STOPPED
 from etude.workbench.pool.job import Job
 
 LEAST_SPACE_KIB = 65536
@@ -34,8 +34,8 @@ class Checks:
     """Whether the job's place is there; else it is made, on the node's own disk."""
 
 
-def script(job: Job, checks: Checks) -> str:
-    """Its text, for sh. Raises UsageError where a variable's name is none."""
+def script(job: Job, token: str, checks: Checks) -> str:
+    """Its text, for sh. `token` marks its processes. Raises UsageError where a variable's name is none."""
     for name in job.environment:
         if not _NAME.fullmatch(name):
             raise UsageError(f"{name!r}: no name of an environment variable")
@@ -52,6 +52,8 @@ def script(job: Job, checks: Checks) -> str:
         begun=BEGUN,
         end=END,
         output=OUTPUT,
+        stopped=STOPPED,
+        token=token,
     )
 
 
@@ -91,13 +93,24 @@ refuse() {{
     tell "$1" null "$3"
     exit "$2"
 }}
-trap 'exit 143' TERM INT HUP
+# What the command leaves behind is found by its environment: not all of Slurm's ways to track processes see it.
+export ETUDE_JOB={token}
+end_what_is_left() {{
+    for signal in TERM KILL; do
+        left=$(env -u ETUDE_JOB grep -lsz '^ETUDE_JOB={token}$' /proc/[0-9]*/environ |
+            tr -cd '0-9\\n' | grep -vx $$) || break
+        kill -$signal $left 2>/dev/null
+        sleep 0.2
+    done
+}}
+trap 'end_what_is_left; exit {stopped}' TERM INT HUP
 {checks}
 printf '{{%s}}\\n' "$where" >{begun}.new && mv {begun}.new {begun} || refuse no-space 123 'results cannot be written'
 cd {directory} || refuse no-space 124 'the directory in which it runs is not there'
 {environment}
 {command}
 code=$?
+end_what_is_left
 case $code in
 0) tell done 0 '' ;;
 *) tell failed $code '' ;;

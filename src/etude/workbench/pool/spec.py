@@ -62,7 +62,7 @@ def read_pool(text: str) -> PoolSpec:
 def open_pool(spec: PoolSpec, base: Path, say: Callable[[str], None] = lambda line: None) -> Iterator[Pool]:
     """The pool, until the block ends. Results are below the directory `base`; `say` is told in one line what it waits
     for. Raises MachineRefuses where it cannot be had."""
-    pool: Pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec, base, say=say)
+    pool: Pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec)
     if spec.etude == "copied":
         pool = CopiedPool(pool)  # whose results are written here
     elif spec.results == "copied":

@@ -105,11 +105,10 @@ def _rows(text: str, fields: int) -> Iterator[list[str]]:
 
 def _pairs(text: str) -> Mapping[str, str]:
     """`Key=value Key=value`, the first of each key; a value may have spaces."""
-    keys = list(_PAIR.finditer(text))
-    ends = [key.start() for key in keys[1:]] + [len(text)]
+    _, *parts = _PAIR.split(text)
     pairs: dict[str, str] = {}
-    for key, end in zip(keys, ends, strict=True):
-        pairs.setdefault(key[1], text[key.end() : end].strip())
+    for key, value in zip(parts[::2], parts[1::2], strict=True):
+        pairs.setdefault(key, value.strip())
     return pairs
 
 

@@ -1,6 +1,6 @@
 """Slurm's commands, run: an answer, or one line that says why there is none. What passes is tried again.
 
-Which errors pass was read from Slurm's sources (slurm_errno.c of 22.05) and seen with slurmctld ended and slowed.
+Which errors pass is told by their text, of which Slurm 22.05's library has the list; there is no exit status for it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ ANSWER_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 
 _PASSES = re.compile(
-    "unable to contact|timed out|connection refused|zero bytes|try again|temporarily|communication connection"
-    "|transport endpoint|unable to connect|connection reset|standby|protocol authentication|socket error"
-    "|failed to connect|incomplete|connect failure|slurm_persist_conn|network is unreachable|no route to host"
-    "|unexpected message|munge|broken pipe|insufficient resources",
+    "contact slurm controller|communication connection|timed out|zero bytes|try again|try a different|standby"
+    "|temporarily|connection refused|connection reset|failed to connect|failed to send entire|zero length message"
+    "|network is unreachable|no route to host|munge.*(socket|failed)|authentication agent",
     re.IGNORECASE,
 )
 
@@ -35,6 +34,14 @@ Run = Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
 
 class Unanswered(MachineRefuses):
     """Slurm does not answer now; it may soon."""
+
+
+def silent(error: Unanswered, seconds: float) -> Unanswered:
+    """The one line for a Slurm that has not answered for so long."""
+    return Unanswered(
+        f"Slurm has not answered for {seconds:g} s: {error}; jobs under way go on: when it answers again "
+        "(scontrol ping), go on with --resume"
+    )
 
 
 class Slurm:
@@ -105,9 +112,9 @@ class Slurm:
         while True:
             try:
                 return self._once(words)
-            except Unanswered:
+            except Unanswered as error:
                 if waited >= patience_s:
-                    raise
+                    raise silent(error, patience_s) if patience_s else error from None
             self._pause(pause)
             waited, pause = waited + pause, min(2 * pause, LONGEST_PAUSE_S)
 

@@ -5,20 +5,21 @@ A job's own `end.json` decides where it is there; Slurm's word where it is not.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.workbench.pool.ends import Written, begun, end, last_line
+from etude.workbench.pool.ends import Written, begun, by_itself, end
 from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.laid import Laid, laid, lay, note
 from etude.workbench.pool.shell import Checks
 from etude.workbench.pool.slurm import states
 from etude.workbench.pool.slurm.answers import Seen
-from etude.workbench.pool.slurm.commands import Slurm, Unanswered
+from etude.workbench.pool.slurm.commands import Slurm, Unanswered, silent
 from etude.workbench.pool.slurm.hostlist import expand
 from etude.workbench.pool.slurm.request import arguments, fits
 from etude.workbench.pool.wanted import PoolSpec
@@ -48,18 +49,17 @@ class SlurmPool:
     def __init__(
         self,
         spec: PoolSpec,
-        base: Path,
         slurm: Slurm | None = None,
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
-        say: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Raises MachineRefuses where Slurm does not answer, or has no such partition or nodes."""
-        self._spec, self._clock, self._pause, self._say = spec, clock, pause, say
+        self._spec, self._clock, self._pause = spec, clock, pause
         self._slurm = slurm or Slurm()
         self._followed: dict[str, _Followed] = {}
-        self._asked_s, self._silent_since, self._event_s = 0.0, None, clock()  # type: float, float | None, float
-        self._base = base
+        self._asked_s, self._event_s = -math.inf, clock()
+        self._silent: tuple[float, Unanswered] | None = None
+        """Since when Slurm has not answered, and what it said last."""
         try:
             known = self._slurm.nodes(spec.partition, OPEN_S)
         except Unanswered as error:
@@ -97,7 +97,7 @@ class SlurmPool:
         try:
             id = self._slurm.submit(words)
         except Unanswered as lost:
-            id = self._submitted_again(words, now, job, lost)
+            id = self._submitted_again(words, now.token, lost)
         except MachineRefuses as error:
             raise MachineRefuses(f"{job.name}: Slurm refuses the job: {error}") from None
         note(job.place, replace(now, id=id))
@@ -146,28 +146,30 @@ class SlurmPool:
         self._followed[id] = _Followed(job, submitted_s)
         self._event_s = self._clock()
 
-    def _submitted_again(self, words: Sequence[str], now: Laid, job: Job, lost: Unanswered) -> str:
+    def _submitted_again(self, words: Sequence[str], token: str, lost: Unanswered) -> str:
         """The answer was lost, and perhaps not the job: it is looked for by its name before it is made again."""
         waited, pause = 0.0, 1.0
         while waited < ANSWER_S:
             self._pause(pause)
             waited, pause = waited + pause, min(2 * pause, 30.0)
             try:
-                return self._slurm.named(now.token, 0.0) or self._slurm.submit(words)
+                return self._slurm.named(token, 0.0) or self._slurm.submit(words)
             except Unanswered as error:
                 lost = error
-        raise MachineRefuses(
-            f"{job.name}: Slurm has not answered for {ANSWER_S:g} s: {lost}; jobs under way go on: when it answers "
-            "again (scontrol ping), go on with --resume"
-        )
+        raise silent(lost, ANSWER_S)
 
     def _look(self) -> list[Ended]:
         """What has ended since the last look."""
-        found = [self._done(id) for id in tuple(self._followed)]
+        ends = [self._done(id) for id in tuple(self._followed)]
         now = self._clock()
-        if now - self._asked_s >= min(max(QUEUE_S, 0.02 * (now - self._event_s)), LONGEST_LOOK_S):
-            found += self._asked(now)
-        return [each for each in found if each is not None]
+        # Where files tell of ends all the time, Slurm is asked now and then all the same: some never write theirs.
+        every_s = LONGEST_LOOK_S if any(ends) else max(QUEUE_S, 0.02 * (now - self._event_s))
+        if now - self._asked_s >= min(every_s, LONGEST_LOOK_S):
+            ends += self._asked(now)
+        found = [each for each in ends if each is not None]
+        if not found and self._silent is not None and now - self._silent[0] > ANSWER_S:
+            raise silent(self._silent[1], ANSWER_S)
+        return found
 
     def _done(self, id: str) -> Ended | None:
         """A job that says that it succeeded, or that its node could not run it. A failure may be Slurm's doing: that
@@ -182,16 +184,15 @@ class SlurmPool:
         try:
             seen = self._slurm.queue()
         except Unanswered as error:
-            self._silent_since = self._silent_since or now
-            if now - self._silent_since > ANSWER_S:
-                raise MachineRefuses(
-                    f"Slurm has not answered for {ANSWER_S:g} s: {error}; jobs under way go on: when it answers "
-                    "again (scontrol ping), go on with --resume"
-                ) from None
+            self._silent = (now if self._silent is None else self._silent[0], error)
             return []
-        self._silent_since = None
+        self._silent = None
         busy = any(seen[id].state in states.RUNNING for id in self._followed if id in seen)
-        return [self._judged(id, seen.get(id), now, busy) for id in tuple(self._followed)]
+        ends: list[Ended | None] = []
+        for id in tuple(self._followed):
+            with suppress(Unanswered):  # what is asked further of one job is asked again at the next look
+                ends.append(self._judged(id, seen.get(id), now, busy))
+        return ends
 
     def _judged(self, id: str, seen: Seen | None, now: float, busy: bool) -> Ended | None:
         followed = self._followed[id]
@@ -212,7 +213,7 @@ class SlurmPool:
             seen = self._slurm.job(id) or seen
             how = states.ended(seen) or how
         if seen.state in ("SUSPENDED", "STOPPED", "REQUEUE_HOLD", "SPECIAL_EXIT"):
-            self._slurm.cancel(id, ANSWER_S)
+            self._slurm.cancel(id, 0.0)
         return self._by_slurm(id, seen, *how)
 
     def _waiting(self, id: str, seen: Seen, now: float, busy: bool) -> Ended | None:
@@ -222,11 +223,11 @@ class SlurmPool:
             if busy or not states.stuck(seen.reason):
                 followed.stuck_since = None
                 return None
-            followed.stuck_since = followed.stuck_since or now
+            followed.stuck_since = now if followed.stuck_since is None else followed.stuck_since
             if now - followed.stuck_since < self._spec.patience_s:
                 return None
             why = f"it has waited for {self._spec.patience_s:g} s for what may not come"
-        self._slurm.cancel(id, ANSWER_S)
+        self._slurm.cancel(id, 0.0)
         return self._by_slurm(id, seen, "held", f"{why} ({seen.reason}); it was withdrawn")
 
     def _forgotten(self, id: str, now: float) -> Ended | None:
@@ -245,19 +246,13 @@ class SlurmPool:
         return self._by_slurm(id, Seen(id, "UNKNOWN"), "node-lost", why)
 
     def _waited_for_files(self, followed: _Followed, now: float) -> bool:
-        followed.gone_since = followed.gone_since or now
+        followed.gone_since = now if followed.gone_since is None else followed.gone_since
         return now - followed.gone_since >= SHARED_S
 
     def _by_itself(self, id: str, written: Written) -> Ended:
         followed = self._followed.pop(id)
-        how: How = written.how or "failed"
-        why = written.why
-        if how == "failed":
-            said = last_line(followed.job.place)
-            why = f"exit status {written.code}" + (f": {said}" if said else "")
         nodes = expand(written.nodes) or (written.nodes,)
-        ended_s = written.ended_s if written.ended_s is not None else self._clock()
-        return Ended(id, how, written.code, nodes, why, followed.submitted_s, written.began_s, ended_s)
+        return by_itself(id, followed.job, written, nodes, followed.submitted_s)
 
     def _by_slurm(self, id: str, seen: Seen, how: How, why: str) -> Ended:
         followed = self._followed.pop(id)
