@@ -3,7 +3,7 @@
 python bench/run.py [--quick] [--all] [PART …]
 
 Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io, recording,
-replay, load-files, load-stalls, load-nfs; reading-large if named, or with --all.
+replay, load-files, load-stalls, load-nfs, pool-surface; pool-scale and reading-large if named, or with --all.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from barrier import barrier
 from io_lab import io_lab
@@ -30,6 +31,23 @@ from rows import HEADING, Row, line, quiet_priority
 from scripts import scripts
 from starting import starting
 from verdicts import COMPARISONS, verdicts
+
+sys.path.append(str(Path(__file__).parent / "pool"))
+
+
+def _pool_surface(maps: int) -> list[Row]:
+    from pool_surface import (
+        pool_surface,  # late: it computes in one thread, and what is started then inherits that
+    )
+
+    return pool_surface(maps)
+
+
+def _pool_scale(samples: int) -> list[Row]:
+    from pool_scale import pool_scale
+
+    return pool_scale(samples)
+
 
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "launching": (launching, 15, 3),
@@ -48,9 +66,11 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "load-files": (load_files, 7, 1),
     "load-stalls": (load_stalls, 3, 1),
     "reading-large": (reading_large, 2, 1),
+    "pool-surface": (_pool_surface, 3, 1),
+    "pool-scale": (_pool_scale, 10_000, 600),
 }
-LARGE = {"reading-large"}
-"""What takes much of the disk: run where it is asked for."""
+LARGE = {"reading-large", "pool-scale"}
+"""What takes much of the disk, or half an hour: run where it is asked for."""
 
 
 def main() -> None:

@@ -149,12 +149,8 @@ class Cluster:
         self._start(
             node,
             *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"),
-<<<<<<< HEAD
-            *("sh", "-c", f"{self._private}hostname {node}; exec slurmd -D -N {node}"),
-=======
             # The shell stays, as the init that takes in what jobs leave behind; slurmd would not.
-            *("sh", "-c", f"hostname {node}; slurmd -D -N {node}; :"),
->>>>>>> d4aaddbf4dfe632a9e7e8f7bcf463366ae0da199
+            *("sh", "-c", f"{self._private}hostname {node}; slurmd -D -N {node}; :"),
         )
         if wait:
             self.wait_for_nodes("idle", nodes=[node])

@@ -24,6 +24,7 @@ from etude.workbench.surfaces.mapping import (
     as_predicted,
     contradiction,
     decide,
+    learnt,
     middle,
     nearest,
     planned,
@@ -329,3 +330,49 @@ def test_a_cell_that_is_repeated_counts_as_under_way() -> None:
     done = [failed(cell) for cell in GRID]
     assert isinstance(decide(GRID, Rules(), done, [(0, 0)]), Wait)
     assert isinstance(decide(GRID, Rules(), done), Enough)
+
+
+def costing(cell: Cell) -> Sample:
+    return replace(measured(cell, product(cell)), cost_s=10.0 * 4 ** cell[1])
+
+
+def test_of_the_last_cells_the_one_that_takes_longest_is_begun_first() -> None:
+    samples = [costing(cell) for cell in GRID if sum(cell) % 2 == 0]
+    left = [cell for cell in GRID if sum(cell) % 2]
+    begun = [left.pop()]
+    for _ in range(len(left)):
+        decision = decide(GRID, Rules(), samples, begun)
+        assert isinstance(decision, Visit)
+        begun.append(decision.cell)
+    last = begun[len(left) // 2 + 1 :]
+    assert [cell[1] for cell in last] == sorted((cell[1] for cell in last), reverse=True)
+    expected = decide(GRID, Rules("in-order"), samples, begun[:1])
+    assert isinstance(expected, Visit)
+    assert expected.cell == min(begun[1:]), "in order is in order"
+
+
+def test_what_teaches_most_for_its_cost_is_first_where_time_is_short() -> None:
+    samples = [measured(cell, product(cell)) for cell in ((0, 0), (0, 3), (2, 0), (2, 2), (1, 1))]
+    free = decide(GRID, Rules(), samples)
+    assert isinstance(free, Visit)
+    bound = decide(GRID, Rules(), samples, (), lambda cell: 1000.0 if cell == free.cell else 1.0)
+    assert isinstance(bound, Visit)
+    assert bound.cell != free.cell
+
+
+def test_of_many_samples_the_last_few_only_count_as_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A surrogate is not fitted anew after each; they are as cells under way."""
+    assert [learnt(n) for n in (0, 1, 255, 256, 257, 511, 512, 543, 544, 10_000)] == [
+        0, 1, 255, 256, 256, 496, 512, 512, 544, 9728,
+    ]  # fmt: skip
+    assert [learnt(n, 511) for n in (0, 3, 9, 31, 100, 300, 9999)] == [0, 3, 8, 28, 96, 288, 9728]
+    assert [learnt(n, 31) for n in (7, 100, 256)] == [7, 100, 256]
+    monkeypatch.setattr("etude.workbench.surfaces.mapping.EACH", 16)
+    space = Space(
+        (Factor("a", "linear", tuple(map(float, range(9)))), Factor("b", "log", (1.0, 2.0, 4.0, 8.0, 16.0)))
+    )
+    order = np.random.default_rng(2).permutation(space.size)[:33]
+    samples = [measured(cell, product(cell)) for cell in (list(space)[at] for at in order)]
+    visit = decide(space, Rules(), samples)
+    assert visit == decide(space, Rules(), samples[:32], [samples[32].cell])
+    assert visit == decide(space, Rules(), [*samples[:32], measured(samples[32].cell, 1.0)])

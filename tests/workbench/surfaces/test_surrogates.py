@@ -263,6 +263,8 @@ def test_the_process_stands_where_no_other_can_be_judged():
 def test_a_choice_passes_on_how_cells_hang_together():
     fit = Chosen().fit(GRID, drawn(GRID, limits_log, 8))
     assert isinstance(fit, Learning)
-    first = fit.learned(list(GRID), list(GRID), [])
-    again = fit.learned(list(GRID), list(GRID), [list(GRID)[int(first.argmax())]])
+    lessons = fit.lessons(list(GRID), list(GRID))
+    first = lessons.worth()
+    lessons.take([list(GRID)[int(first.argmax())]])
+    again = lessons.worth()
     assert again[int(first.argmax())] < 0.5 * first.max()

@@ -69,7 +69,7 @@ class Space:
     def __iter__(self) -> Iterator[Cell]:
         """Cells in order; the last factor changes fastest."""
         every = itertools.product(*(range(len(factor.levels)) for factor in self.factors))
-        return (cell for cell in every if cell not in self.without)
+        return (cell for cell in every if cell not in self.without) if self.without else every
 
     def coded(self, cells: Sequence[Cell]) -> Floats:
         """Coded levels, shape (cells, factors)."""

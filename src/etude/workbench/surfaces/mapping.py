@@ -17,8 +17,9 @@ import numpy as np
 from scipy import special
 
 from etude.workbench.surfaces import plans
+from etude.workbench.surfaces.costs import expected_cost
 from etude.workbench.surfaces.factors import Cell, Factor, Space
-from etude.workbench.surfaces.samples import Sample, known
+from etude.workbench.surfaces.samples import Known, Sample, known
 from etude.workbench.surfaces.surrogate import Predicted
 from etude.workbench.surfaces.surrogates.choose import Choice, Chosen
 
@@ -33,6 +34,8 @@ BELIEVED = 4.0
 """Predictions that count as having come as true as they said, before any was tried."""
 LEAST_WIDENING = 1.2
 """How much too small the spread is where it is smallest, which is where cells are left out."""
+EACH = 256
+"""Samples up to which each is learnt from at once."""
 RECENT = 30
 """Of the last so many predictions it is looked at how true they came."""
 FIRST = 2
@@ -104,17 +107,43 @@ class Wait:
 
 
 def decide(
-    space: Space, rules: Rules, samples: Sequence[Sample], pending: Sequence[Cell] = ()
+    space: Space,
+    rules: Rules,
+    samples: Sequence[Sample],
+    pending: Sequence[Cell] = (),
+    cost: plans.Cost | None = None,
 ) -> Visit | Enough | Wait:
-    """The next cell, or the end; `pending` are cells under way on other machines."""
-    decision = _decided(space, rules, samples, tuple(dict.fromkeys(pending)))
+    """The next cell, or the end; `pending` are cells under way on other machines. With a `cost`, it is the cell that
+    teaches most for what it costs."""
+    decision = _decided(space, rules, samples, tuple(dict.fromkeys(pending)), cost)
     if isinstance(decision, Enough) and pending:
         return Wait(decision.why)
     return decision
 
 
+def learnt(count: int, under_way: int = 0) -> int:
+    """How many of so many samples a choice has learnt from: all of few; of many all but the last 1/16 at most; where
+    many cells are under way, all but the last 1/16 of as many.
+
+    The others, as cells under way, take variance away and nothing more: a surrogate is not fitted to thousands of
+    samples anew after each of them.
+    """
+    step = _power(count) // 16 if count > EACH else 1
+    step = max(step, min(_power(under_way) // 16, _power(count) // 4), 1)
+    return count // step * step
+
+
+def _power(count: int) -> int:
+    """The greatest power of two that is no more; 0 of 0."""
+    return (1 << count.bit_length()) >> 1
+
+
 def _decided(
-    space: Space, rules: Rules, samples: Sequence[Sample], pending: tuple[Cell, ...]
+    space: Space,
+    rules: Rules,
+    samples: Sequence[Sample],
+    pending: tuple[Cell, ...],
+    cost: plans.Cost | None,
 ) -> Visit | Enough:
     """The next cell, or why those that are measured or under way do."""
     taken = {*(sample.cell for sample in samples), *pending}
@@ -123,15 +152,19 @@ def _decided(
     left = [cell for cell in planned(space, rules) if cell not in taken]
     if not left:
         return Enough("every cell of the plan has been tried")
-    fit = fitted(space, tuple(samples)) if rules.plan != "in-order" else None
+    seen = tuple(samples[: learnt(len(samples), len(pending))])
+    ahead = (*(sample.cell for sample in samples[len(seen) :]), *pending)
+    fit = fitted(space, seen) if rules.plan != "in-order" else None
     if fit is not None and rules.plan == "adaptive" and (why := known_enough(fit, rules)):
         return Enough(why)
-    if fit is not None and rules.skip and proven(space, rules, tuple(samples)):
-        told = predicted(space, tuple(samples), left, pending)
+    if fit is not None and rules.skip and proven(space, rules, seen):
+        told = predicted(space, seen, left, ahead)
         if told is not None and all(sure(told, rules)):
             return Enough(f"the other {len(left)} cells are predicted well enough")
-    cell = _next(space, rules, left, fit, samples, pending)
-    return _visit(space, cell, fit, samples)
+    cell = _longest(space, rules, left, samples, pending)
+    if cell is None:
+        cell = _next(space, rules, left, fit, seen, ahead, cost)
+    return _visit(space, cell, fit, seen)
 
 
 def planned(space: Space, rules: Rules) -> tuple[Cell, ...]:
@@ -157,15 +190,31 @@ def middle(space: Space) -> Cell:
     return cells[int(off.argmin())]
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Samples as a key: to hash thousands takes longer than to see that they are the same objects."""
+
+    samples: tuple[Sample, ...]
+
+    def __hash__(self) -> int:
+        return hash((len(self.samples), self.samples[-1:]))
+
+
+@lru_cache(maxsize=4)
+def _known(seen: _Seen) -> Known:
+    return known(seen.samples)
+
+
 @lru_cache(maxsize=64)
-def _fitted(factors: tuple[Factor, ...], samples: tuple[Sample, ...]) -> Choice | None:
-    data = known(samples)
+def _fitted(factors: tuple[Factor, ...], seen: _Seen) -> Choice | None:
+    data = known(seen.samples)
     return Chosen().fit(Space(factors), data) if len(data.cells) >= FIRST else None
 
 
 def fitted(space: Space, samples: tuple[Sample, ...]) -> Choice | None:
     """What is believed of the surface after these samples; None while they are too few."""
-    return _fitted(space.factors, tuple(sample for sample in samples if sample.state == "measured"))
+    measured = tuple(sample for sample in samples if sample.state == "measured")
+    return _fitted(space.factors, _Seen(measured))
 
 
 def known_enough(fit: Choice, rules: Rules) -> str:
@@ -216,7 +265,7 @@ def _foretold(space: Space, measured: Sequence[Sample], at: int) -> Foretold | N
     log, variance = sample.alone
     if sample.expected is not None and sample.spread is not None:
         return Foretold(log - math.log(sample.expected), sample.spread, math.sqrt(variance))
-    fit = fitted(space, tuple(measured[:at]))
+    fit = fitted(space, tuple(measured[: learnt(at)]))
     if fit is None:
         return None
     told = fit.predict([sample.cell])
@@ -275,6 +324,20 @@ def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> 
     )
 
 
+def _longest(
+    space: Space, rules: Rules, left: Sequence[Cell], samples: Sequence[Sample], pending: Sequence[Cell]
+) -> Cell | None:
+    """Where all that is left is begun now or as soon as a machine is free: what will take longest, lest it be waited
+    for alone (Graham 1969); None where there is a choice to make, or costs are not known."""
+    room = len(left)
+    if rules.count is not None and rules.plan != "d-optimal":
+        room = rules.count - len({*(sample.cell for sample in samples), *pending})
+    if not pending or rules.plan == "in-order" or not len(left) <= min(room, len(pending) + 1):
+        return None
+    expected_s = expected_cost(space, samples)
+    return None if expected_s is None else max(left, key=expected_s)
+
+
 def _next(
     space: Space,
     rules: Rules,
@@ -282,13 +345,15 @@ def _next(
     fit: Choice | None,
     samples: Sequence[Sample],
     pending: Sequence[Cell],
+    cost: plans.Cost | None,
 ) -> Cell:
     if rules.plan == "in-order":
         return left[0]
     if rules.plan in ("full", "adaptive"):
-        data = known(samples)
-        tried = [sample.cell for sample in samples if sample.cell not in set(data.cells)]
-        return plans.next_sample(space, fit, data, None, [*tried, *pending])
+        data = _known(_Seen(tuple(samples)))
+        measured = set(data.cells)
+        tried = [sample.cell for sample in samples if sample.cell not in measured]
+        return plans.next_sample(space, fit, data, cost, pending, tried)
     if fit is None:
         return left[0]
     return left[int(plans.sd_after(fit, left, pending).argmax())]

@@ -5,11 +5,14 @@ Designs are made before anything is measured; `next_sample` sees what was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from etude.workbench.surfaces.distances import apart, farthest
 from etude.workbench.surfaces.doptimal import d_optimal
 from etude.workbench.surfaces.factors import Cell, Floats, Space
 from etude.workbench.surfaces.samples import Known
@@ -23,20 +26,35 @@ AMONG = 400
 """Cells over which a sample's worth is summed, where there are more."""
 CANDIDATES = 2000
 """Cells whose worth is found out: those least known, where there are more."""
-
-KINDS_APART = 9.0
-"""Squared distance of two levels of a categorical factor: each is to be seen before the ends of any other, at 4."""
+DIGITS = 9
+"""To which the worth of a cell is told from another's."""
 
 Cost = Callable[[Cell], float]
 """Of measuring a cell, s; any unit does, for only ratios count."""
 
 
+class Lessons(Protocol):
+    """What each of some cells would teach, others being under way."""
+
+    def follows(self, pending: Sequence[Cell]) -> bool:
+        """Whether it can go on to these cells under way: all those taken are among them, and it knows them all."""
+        ...
+
+    def take(self, pending: Sequence[Cell]) -> None:
+        """Count these as measured."""
+        ...
+
+    def worth(self) -> Floats:
+        """Of each cell, by how much the sum of variances falls by measuring it, too."""
+        ...
+
+
 @runtime_checkable
-class Learning(Protocol):
+class Learning(Fit, Hashable, Protocol):
     """A Fit that knows how cells hang together."""
 
-    def learned(self, cells: Sequence[Cell], among: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-        """By how much the sum of variances `among` cells falls by measuring each of `cells`, `pending` ones before."""
+    def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
+        """Of each of `cells`, for the variances `among` others."""
         ...
 
     def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
@@ -66,20 +84,29 @@ def one_factor(space: Space, base: Cell) -> tuple[Cell, ...]:
 
 
 def next_sample(
-    space: Space, fit: Fit | None, known: Known, cost: Cost | None = None, pending: Sequence[Cell] = ()
+    space: Space,
+    fit: Fit | None,
+    known: Known,
+    cost: Cost | None = None,
+    pending: Sequence[Cell] = (),
+    tried: Sequence[Cell] = (),
 ) -> Cell:
-    """What to measure next: the cell that teaches most for its cost, those `pending` being measured already.
+    """What to measure next: the cell that teaches most for its cost, those `pending` being measured already, and those
+    `tried` having given no value: their neighbours are not the first to be tried again.
 
     The first are far from each other: without a fit, or with fewer than START samples. Raises ValueError where all
     cells are measured or pending.
     """
-    taken = {*known.cells, *pending}
+    taken = {*known.cells, *pending, *tried}
     cells = [cell for cell in space if cell not in taken]
     if not cells:
         raise ValueError("all cells are measured")
     if fit is None or len(taken) < START:
-        return cells[int(_apart(space, cells, sorted(taken)).argmax())]
-    worth = _worth(space, fit, cells, list(pending))
+        return farthest(space, taken)
+    if not isinstance(fit, Learning):
+        worth = _plain(space, fit, cells, [*tried, *pending])
+    else:
+        cells, worth = _learnt(space, fit, cells, known, tried, pending)
     if cost is not None:
         worth = worth / np.array([cost(cell) for cell in cells])
     return cells[int(worth.argmax())]
@@ -91,29 +118,62 @@ def sd_after(fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats
     return fit.sd_after(cells, pending) if pending and isinstance(fit, Learning) else fit.predict(cells).sd
 
 
-def _worth(space: Space, fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-    """Of measuring each cell: the variance that it takes away."""
+def _plain(space: Space, fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+    """Unknown how cells hang together: the least known, far from those that are being measured."""
     variance = fit.predict(cells).sd ** 2
-    if not isinstance(fit, Learning):
-        # Unknown how cells hang together: the least known, far from those that are being measured.
-        near = np.minimum(_apart(space, cells, pending), 1.0) if pending else 1.0
-        return np.asarray(np.where(np.isfinite(variance), variance, 1e6) * near)
-    every = list(cells)
-    among = every[:: max(len(every) // AMONG, 1)]
-    at = np.argsort(-variance, kind="stable")[:CANDIDATES]
-    worth = np.full(len(every), -1.0)
-    worth[at] = fit.learned([every[place] for place in at], among, pending)
-    return worth
+    near, places = np.ones(len(cells)), space.coded(cells)
+    for place in space.coded(pending):
+        near = np.minimum(near, apart(space, places, place))
+    return np.asarray(np.where(np.isfinite(variance), variance, 1e6) * near)
 
 
-def _apart(space: Space, cells: Sequence[Cell], others: Sequence[Cell]) -> Floats:
-    """Squared coded distance to the nearest other one; to the middle where there are none."""
-    places = space.coded(cells)
-    if not others:
-        return np.asarray((places**2).sum(axis=1))
-    left, right = places[:, None, :], space.coded(others)[None, :, :]
-    apart = (left - right) ** 2
-    for at, factor in enumerate(space.factors):
-        if factor.scale == "categorical":
-            apart[:, :, at] = KINDS_APART * (apart[:, :, at] > 0)
-    return np.asarray(apart.sum(axis=2).min(axis=1))
+def _learnt(
+    space: Space,
+    fit: Learning,
+    cells: list[Cell],
+    known: Known,
+    tried: Sequence[Cell],
+    pending: Sequence[Cell],
+) -> tuple[list[Cell], Floats]:
+    """Cells of those that are left, and the variance that each takes away."""
+    there, taken = _candidates(fit, tuple(tried)), (*tried, *pending)
+    if there.lessons is None or not there.lessons.follows(taken):
+        there.begin(space, fit, known, tried, taken)
+    assert there.lessons is not None
+    there.lessons.take(taken)
+    left, worth = set(cells), there.lessons.worth()
+    if pending:
+        # Rounding follows the order in which cells were taken; the choice among cells that teach alike shall not.
+        worth = np.round(worth / worth.max(), DIGITS)
+    which = [at for at, cell in enumerate(there.cells) if cell in left]
+    if not which:
+        return cells, fit.sd_after(cells, taken)
+    return [there.cells[at] for at in which], worth[which]
+
+
+@dataclass(eq=False)
+class _Candidates:
+    """Of one fit, and what was tried: they follow from samples alone, and go on while others are under way."""
+
+    cells: list[Cell] = field(default_factory=list)
+    lessons: Lessons | None = None
+
+    def begin(
+        self, space: Space, fit: Learning, known: Known, tried: Sequence[Cell], taken: Sequence[Cell]
+    ) -> None:
+        """Those least known, where there are many."""
+        measured = {*known.cells, *tried}
+        every = [cell for cell in space if cell not in measured]
+        among = every[:: max(len(every) // AMONG, 1)]
+        self.cells = every
+        if len(every) > CANDIDATES:
+            variance = fit.predict(every).sd ** 2
+            self.cells = [every[at] for at in np.sort(np.argsort(-variance, kind="stable")[:CANDIDATES])]
+        held = set(self.cells)
+        outside = [cell for cell in dict.fromkeys(taken) if cell not in held]
+        self.lessons = fit.lessons([*self.cells, *outside], among)
+
+
+@lru_cache(maxsize=2)
+def _candidates(fit: Learning, tried: tuple[Cell, ...]) -> _Candidates:
+    return _Candidates()

@@ -81,9 +81,11 @@ class Known:
 
     def without(self, at: int) -> Known:
         """All but one."""
-        keep = np.arange(len(self.cells)) != at
-        cells = tuple(cell for number, cell in enumerate(self.cells) if number != at)
-        return Known(cells, self.log[keep], self.variance[keep])
+        return self.only([number for number in range(len(self.cells)) if number != at])
+
+    def only(self, which: Sequence[int]) -> Known:
+        """These, by their numbers."""
+        return Known(tuple(self.cells[at] for at in which), self.log[which], self.variance[which])
 
 
 def known(samples: Sequence[Sample]) -> Known:

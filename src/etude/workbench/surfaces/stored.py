@@ -7,7 +7,6 @@ import numpy as np
 from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.mapped import Cost, Mapped
 from etude.workbench.surfaces.mapping import fitted, predicted
-from etude.workbench.surfaces.samples import known
 from etude.workbench.surfaces.surrogate import Predicted
 
 
@@ -30,7 +29,7 @@ def mapped_of(kept: KeptSurface) -> Mapped:
         samples,
         told,
         fit.name if fit is not None else "",
-        () if fit is None else tuple(np.expm1(fit.left_out.log - known(samples).log).tolist()),
+        () if fit is None else tuple(np.expm1(fit.left_out.log - fit.known.log).tolist()),
         costs,
         tuple(end.get("findings", ())),
     )

@@ -10,14 +10,8 @@ import numpy as np
 
 from etude.workbench.surfaces.factors import Cell, Floats
 from etude.workbench.surfaces.surrogate import Predicted
-from etude.workbench.surfaces.surrogates.process import (
-    Alone,
-    Process,
-    learned,
-    left_out,
-    variance_after,
-    widened,
-)
+from etude.workbench.surfaces.surrogates.lessons import Lessons
+from etude.workbench.surfaces.surrogates.process import Alone, Process, left_out, widened
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +33,15 @@ class Around:
         """As the process has it, whatever was seen of its errors."""
         return self.process.predict(cells, *self.straight(cells))
 
-    def learned(self, cells: Sequence[Cell], among: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+    def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
         """See plans.Learning."""
-        return learned(self.process, self._basis, cells, among, pending)
+        return Lessons(self.process, self._basis, cells, among)
 
     def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
         """See plans.Learning."""
-        return np.sqrt(variance_after(self.process, self._basis, cells, pending)) * self._widened
+        taking = self.lessons(tuple(dict.fromkeys((*cells, *pending))), ())
+        taking.take(pending)
+        return np.asarray(np.sqrt(taking.variance[: len(cells)]) * self._widened)
 
     def _basis(self, cells: Sequence[Cell]) -> Floats:
         return self.straight(cells)[1]

@@ -10,7 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from etude.workbench.surfaces.factors import Cell, Floats, Space
-from etude.workbench.surfaces.plans import Learning
+from etude.workbench.surfaces.few import few
+from etude.workbench.surfaces.plans import Learning, Lessons
 from etude.workbench.surfaces.samples import Known
 from etude.workbench.surfaces.surrogate import Fit, Predicted
 from etude.workbench.surfaces.surrogates.gaussian import Gaussian
@@ -65,6 +66,8 @@ class Choice:
     fit: Judging
     judged: tuple[Judged, ...]
     """In the order of the surrogates."""
+    known: Known
+    """What all were fitted to."""
 
     @property
     def name(self) -> str:
@@ -86,9 +89,9 @@ class LearningChoice(Choice):
 
     learning: Learning
 
-    def learned(self, cells: Sequence[Cell], among: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+    def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
         """See plans.Learning."""
-        return self.learning.learned(cells, among, pending)
+        return self.learning.lessons(cells, among)
 
     def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
         """See plans.Learning."""
@@ -103,6 +106,7 @@ class Chosen:
     name: str = "auto"
 
     def fit(self, space: Space, known: Known) -> Choice | None:
+        known = few(space, known)
         fits = [surrogate.fit(space, known) for surrogate in self.surrogates]
         judged = tuple(
             judge(surrogate.name, fit, known) for surrogate, fit in zip(self.surrogates, fits, strict=True)
@@ -111,7 +115,9 @@ class Chosen:
         best = fits[min(there)[1]] if there else None
         if best is None:
             return None
-        return LearningChoice(best, judged, best) if isinstance(best, Learning) else Choice(best, judged)
+        if isinstance(best, Learning):
+            return LearningChoice(best, judged, known, best)
+        return Choice(best, judged, known)
 
 
 def judge(name: str, fit: Judging | None, known: Known) -> Judged:

@@ -27,6 +27,9 @@ BELIEVED = 4.0
 FARTHEST = 8.0
 """Standard deviations: no single sample counts as further off."""
 
+LEAST_VARIANCE = 1e-10
+"""Of a log response: no cell is known better."""
+
 Alone = Callable[[Sequence[Cell]], Predicted]
 """What a process says that was fitted without some sample."""
 
@@ -88,34 +91,40 @@ class Process:
         """Standard deviation of the log response of a cell around what is smooth."""
         return float(math.exp(self.logs[-1]))
 
+    @property
+    def typical(self) -> float:
+        """Variance of measuring one more."""
+        return float(np.median(self.data.known.variance))
+
     def predict(self, cells: Sequence[Cell], mean: Floats, basis: Floats) -> Predicted:
         """Of cells, from the mean function and the basis there."""
-        found = mean + self._solved(cells, basis).T @ self._whitened
+        found = mean + self.solved(cells, basis).T @ self._whitened
         return Predicted(found, np.sqrt(self.variance(cells, basis)))
 
     def variance(self, cells: Sequence[Cell], basis: Floats) -> Floats:
         """Of the true responses' logs, after the samples."""
         before = (basis**2).sum(axis=1) + math.exp(2 * self.logs[0]) + self.rough**2
-        return np.asarray(np.maximum(before - (self._solved(cells, basis) ** 2).sum(axis=0), 1e-10))
+        return np.asarray(np.maximum(before - (self.solved(cells, basis) ** 2).sum(axis=0), LEAST_VARIANCE))
 
     def covariance(
         self, cells: Sequence[Cell], basis: Floats, others: Sequence[Cell], others_basis: Floats
     ) -> Floats:
         """Of the responses of cells with what is smooth in those of others, after the samples."""
-        before = self._smooth(cells, basis, others, others_basis)
-        left, right = self._solved(cells, basis), self._solved(others, others_basis, 0.0)
+        before = self.smooth(cells, basis, others, others_basis)
+        left, right = self.solved(cells, basis), self.solved(others, others_basis, 0.0)
         return np.asarray(before - left.T @ right)
 
-    def _smooth(
+    def smooth(
         self, cells: Sequence[Cell], basis: Floats, others: Sequence[Cell], others_basis: Floats
     ) -> Floats:
+        """Covariance of what is smooth, before the samples."""
         squared = squares(self.data.space, cells, others)
         return np.asarray(basis @ others_basis.T + kernel(self.logs, squared))
 
-    def _solved(self, cells: Sequence[Cell], basis: Floats, rough: float | None = None) -> Floats:
-        """Shape (samples, cells). `rough`: how rough the cells are."""
+    def solved(self, cells: Sequence[Cell], basis: Floats, rough: float | None = None) -> Floats:
+        """Covariances of the samples with cells, whitened; shape (samples, cells). `rough`: how rough the cells are."""
         known, rough = self.data.known.cells, self.rough if rough is None else rough
-        before = self._smooth(known, self.data.basis, cells, basis) + rough**2 * _same(known, cells)
+        before = self.smooth(known, self.data.basis, cells, basis) + rough**2 * _same(known, cells)
         return np.asarray(linalg.solve_triangular(self._factor, before, lower=True))
 
     @cached_property
@@ -155,52 +164,6 @@ def fitted(data: Data, prior: Prior, start: Floats | None = None) -> Process:
         options={"maxiter": 60 if start is None else 12},
     )
     return Process(data, np.asarray(found.x))
-
-
-def learned(
-    process: Process,
-    basis: Callable[[Sequence[Cell]], Floats],
-    cells: Sequence[Cell],
-    among: Sequence[Cell],
-    pending: Sequence[Cell],
-) -> Floats:
-    """By how much the sum of variances `among` cells falls by measuring each of `cells`, `pending` ones before."""
-    own, others = basis(cells), basis(among)
-    with_others = process.covariance(cells, own, among, others)
-    variance = process.variance(cells, own)
-    if pending:
-        gained, with_first = _gained(process, basis, cells, pending)
-        with_others -= gained.T @ process.covariance(pending, basis(pending), among, others)
-        variance = np.maximum(variance - (gained * with_first).sum(axis=0), 1e-10)
-    return np.asarray((with_others**2).sum(axis=1) / (variance + _typical(process)))
-
-
-def variance_after(
-    process: Process,
-    basis: Callable[[Sequence[Cell]], Floats],
-    cells: Sequence[Cell],
-    pending: Sequence[Cell],
-) -> Floats:
-    """Of the true responses' logs, once `pending` cells are measured: their responses do not matter for it."""
-    variance = process.variance(cells, basis(cells))
-    if pending:
-        gained, with_first = _gained(process, basis, cells, pending)
-        variance = np.maximum(variance - (gained * with_first).sum(axis=0), 1e-10)
-    return variance
-
-
-def _gained(
-    process: Process,
-    basis: Callable[[Sequence[Cell]], Floats],
-    cells: Sequence[Cell],
-    pending: Sequence[Cell],
-) -> tuple[Floats, Floats]:
-    """Weights of `pending` cells in predictions of `cells`, and their covariances; shape (pending, cells)."""
-    first = basis(pending)
-    noise = (_typical(process) + process.rough**2) * np.eye(len(pending))
-    between = process.covariance(pending, first, pending, first) + noise
-    with_first = process.covariance(pending, first, cells, basis(cells))
-    return np.asarray(linalg.cho_solve(linalg.cho_factor(between), with_first)), with_first
 
 
 def kernel(logs: Floats, squared: Floats) -> Floats:
@@ -268,11 +231,6 @@ def _cholesky(data: Data, logs: Floats) -> Floats:
     covariance = data.given + kernel(logs, data.squares)
     covariance[np.diag_indices_from(covariance)] += math.exp(2 * logs[-1])
     return np.asarray(linalg.cholesky(covariance, lower=True))
-
-
-def _typical(process: Process) -> float:
-    """Variance of measuring one more."""
-    return float(np.median(process.data.known.variance))
 
 
 def _same(cells: Sequence[Cell], others: Sequence[Cell]) -> Floats:
