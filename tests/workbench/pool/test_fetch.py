@@ -86,5 +86,5 @@ def test_what_the_pool_below_has_written_here_stays(tmp_path: Path) -> None:
 
 def test_a_place_that_is_not_shared_is_made_by_the_job(tmp_path: Path) -> None:
     made = f"mkdir -p {tmp_path}"
-    assert made in script(job(tmp_path), Checks(None, is_shared=False))
-    assert made not in script(job(tmp_path), Checks(None))
+    assert made in script(job(tmp_path), "token", Checks(None, is_shared=False))
+    assert made not in script(job(tmp_path), "token", Checks(None))
