@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
 from etude.cli.bounds import answer, read_bounds
+from etude.cli.pool_options import add_pool, pool_of
 from etude.results.model import CACHE_WAYS
 
 if TYPE_CHECKING:
     from etude.report.across import Across
     from etude.report.subject import Subject
     from etude.report.verdict import Verdict
+    from etude.results.reader import Results
 
 EXPORTS = ("csv", "json", "markdown")
 
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("-o", "--output", metavar="DIR", help="results directory (default etude-results/NAME-UTCTIME)")
     add("--resume", metavar="DIR", help="go on with an interrupted experiment; takes no commands")
+    add_pool(parser)
     _around(parser.add_argument_group("around the trials"))
     _enough(parser.add_argument_group("how many trials"))
     _how(parser.add_argument_group("how trials are run"))
@@ -212,41 +215,17 @@ def _after(group: argparse._ArgumentGroup) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure, show the verdict, say where the results are."""
-    from etude.cli.display import Display
-    from etude.experiment.run import resume
-    from etude.experiment.run import run as run_plan
-
     exports = [_export(text) for text in options.export]
     bounds = read_bounds(options.fail_if)
     baseline = _baseline(options.baseline)
-    display = Display(sys.stderr)
-    try:
-        if options.resume is not None:
-            _check_resume(options)
-            outcome = resume(options.resume, observe=display.observe)
-        else:
-            plan = _plan(options)
-            if baseline is not None:
-                from etude.report.across import check_names
-
-                check_names(baseline, [test.name for test in plan.tests])
-            outcome = run_plan(
-                plan,
-                options.output,
-                observe=display.observe,
-                command_line=options.command_line,
-                verb="bench",
-                monitor=kinds.monitor(options),
-            )
-    finally:
-        display.close()
+    results = _resumed(options) if options.resume is not None else _measured(options, baseline)
 
     from etude.cli.show import BESIDE, show
     from etude.report.verdict import verdict
 
-    primary = outcome.results.experiment["plan"]["primary"]
+    primary = results.experiment["plan"]["primary"]
     metrics = None if options.json or exports else (primary, *BESIDE)
-    found = verdict(outcome.results, metrics)
+    found = verdict(results, metrics)
     across, without = _across(baseline, found, options.between_sittings)
     show(
         found,
@@ -257,6 +236,51 @@ def run(options: argparse.Namespace) -> int:
         machines=_machines(baseline, found),
     )
     return answer(bounds, [found], across, aside=options.json)
+
+
+def _resumed(options: argparse.Namespace) -> Results:
+    """An experiment that was gone on with, over its pool where it was begun over one."""
+    from etude.cli import pooled
+    from etude.cli.display import Display
+    from etude.experiment.run import resume
+    from etude.results.reader import load_results
+
+    _check_resume(options)
+    if pooled.go_on(Path(options.resume)):
+        return load_results(options.resume)
+    display = Display(sys.stderr)
+    try:
+        return resume(options.resume, observe=display.observe).results
+    finally:
+        display.close()
+
+
+def _measured(options: argparse.Namespace, baseline: Subject | None) -> Results:
+    """A new experiment."""
+    from etude.cli.display import Display
+    from etude.experiment.run import run as run_plan
+
+    plan, spec = _plan(options), pool_of(options)
+    if baseline is not None:
+        from etude.report.across import check_names
+
+        check_names(baseline, [test.name for test in plan.tests])
+    if spec is not None:
+        from etude.cli import pooled
+
+        return pooled.bench(plan, spec, options, kinds.monitor(options))
+    display = Display(sys.stderr)
+    try:
+        return run_plan(
+            plan,
+            options.output,
+            observe=display.observe,
+            command_line=options.command_line,
+            verb="bench",
+            monitor=kinds.monitor(options),
+        ).results
+    finally:
+        display.close()
 
 
 def _machines(baseline: Subject | None, found: Verdict) -> list[str]:
@@ -350,8 +374,10 @@ def _name(name: str, values: dict[str, str]) -> str:
 def _check_resume(options: argparse.Namespace) -> None:
     from etude.errors import UsageError
 
-    if options.commands or options.output:
-        raise UsageError("--resume takes what to do from the results directory: leave out commands and -o")
+    if options.commands or options.output or options.pool:
+        raise UsageError(
+            "--resume takes what to do from the results directory: leave out commands, -o and --pool"
+        )
     if kinds.monitor_was_given(options):
         raise UsageError("--resume goes on with the monitor as it was: leave out --monitor and --monitor-top")
 

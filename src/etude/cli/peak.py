@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
+from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
     from etude.workbench.bench import Bench
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a simulated server in place of HARNESS: mm1, mmc, knee, ramp, tail and others (default peak 500)",
     )
     add("-o", "--output", metavar="DIR", help="results directory; one that holds this search goes on")
+    add_pool(parser)
     _search_options(parser.add_argument_group("the search"))
     _other_ways(parser.add_argument_group("before the bench is booked"))
     add(
@@ -144,6 +146,9 @@ def run(options: argparse.Namespace) -> int:
             "expected one HARNESS.toml (or --simulate CURVE, or results directories to show again)"
         )
     one_thread()
+    spec = pool_of(options)
+    if spec is not None and (options.rehearse or options.calibrate):
+        raise UsageError("--pool is for a search: leave it out with --rehearse and --calibrate")
     source = _source(options)
     if options.rehearse or options.calibrate:
         from etude.cli.peak_ways import calibrate, rehearse
@@ -187,6 +192,13 @@ def _search(options: argparse.Namespace, source: Source) -> int:
 
     chosen = policy(options.policy)
     sought = Sought(source.name, source.task, options.policy, source.text, dict(options.factor))
+    if (spec := pool_of(options)) is not None:
+        from etude.cli import pooled
+
+        found = pooled.peak(directory_of(options, source), source, sought, spec, options)
+        assert found.answer is not None
+        show(found, found.answer, options, source.peak)
+        return 0 if found.answer.kept else 1
     with ending_by_signals(), keeping(directory_of(options, source), sought, options.command_line) as kept:
         answer = _answered(options, source, chosen, kept)
         kept.answered(answer)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.cli import parser as kinds
+from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
     from etude.script.check import Outline, Planned
@@ -65,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PCT",
         help="with --again: how far sittings of one test lie apart, in percent (default: from three stored ones)",
     )
+    add_pool(parser)
     kinds.add_monitor(add)
     add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
     add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
@@ -81,7 +83,8 @@ def run(options: argparse.Namespace) -> int:
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
-        if options.script or options.output or options.assignments or kinds.monitor_was_given(options):
+        others = (options.script, options.output, options.assignments, options.pool)
+        if any(others) or kinds.monitor_was_given(options):
             raise UsageError("--resume takes what to do from the results directory: leave out all else")
         return _go_on(Path(options.resume), options)
     if options.script is None:
@@ -90,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.script.checkpoint import is_state
 
     if is_state(Path(options.script)):
-        if options.output or options.assignments or kinds.monitor_was_given(options):
+        if options.output or options.assignments or options.pool or kinds.monitor_was_given(options):
             raise UsageError(
                 "a state file says itself where its results are and what is set: leave out all else"
             )
@@ -113,6 +116,10 @@ def _begin(options: argparse.Namespace) -> int:
         found = asked.outline()
         print("\n".join(test.name for test in found.tests) if options.list else _told(found, options.script))
         return 0
+    if (spec := pool_of(options)) is not None:
+        from etude.cli import pooled
+
+        return _show(pooled.script(asked, spec, options, kinds.monitor(options)), options)
     display = _display()
     try:
         path = run_script(
@@ -133,8 +140,11 @@ def _assignments(options: argparse.Namespace) -> list[str]:
 
 
 def _go_on(file: Path, options: argparse.Namespace) -> int:
+    from etude.cli import pooled
     from etude.script.run import resume_script
 
+    if file.is_dir() and pooled.go_on(file, options.include):
+        return _show(file, options)
     display = _display()
     try:
         path = resume_script(file, observe=display.observe, directories=options.include)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -172,20 +173,22 @@ def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, 
 
 
 def _decide(bench: Bench, tests: tuple[Test, ...]) -> Decision:
-    """What the stop rule says of the tests.
+    return judged(bench.plan, lambda: _seen(bench, tests))
+
+
+def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
+    """What the stop rule says of what was seen.
 
     Raises:
         UsageError: it cannot judge the primary metric: values are missing, or have no ratio.
     """
     try:
-        return bench.plan.rule.make().decide(_seen(bench, tests))
+        return plan.rule.make().decide(seen())
     except ValueError as error:
         advice = (
-            "leave out --shell, whose start it hardly exceeds"
-            if bench.plan.shell
-            else "choose another --primary"
+            "leave out --shell, whose start it hardly exceeds" if plan.shell else "choose another --primary"
         )
-        raise UsageError(f"metric {bench.plan.primary}: cannot be judged: {error}; {advice}") from None
+        raise UsageError(f"metric {plan.primary}: cannot be judged: {error}; {advice}") from None
 
 
 def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:

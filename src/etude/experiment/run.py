@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etude.errors import InputError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
 from etude.experiment.ledger import Ledger
@@ -86,6 +87,8 @@ def resume(
     read_experiment(path)
     with sole_writer(path):
         document = read_experiment(path)  # as whoever wrote here last left it
+        if document.get("pool"):
+            raise InputError(f"{path}: was begun over a pool; go on with: etude bench --resume {path}")
         plan = from_document(document["plan"], str(path / "experiment.json"))
         if document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
             return Outcome(load_results(path), ())

@@ -32,6 +32,8 @@ KNOWN = (
 )
 """What Étude writes into a results directory; a script's state is not published: it holds the environment."""
 LOGS = "*/logs/*"
+PARTS = ".pool"
+"""The parts of an experiment over a pool."""
 _PART = 1 << 20
 
 
@@ -98,6 +100,9 @@ def _files(directory: Path, logs: bool) -> tuple[list[str], list[str]]:
     there = set()
     for place, folders, names in os.walk(directory):
         here = Path(place).relative_to(directory)
+        if PARTS in folders:  # what was merged from them is packed
+            folders.remove(PARTS)
+            there.add(str(here / PARTS))
         if not logs and here.name == "logs":
             continue
         there |= {

@@ -142,5 +142,6 @@ def _notes(results: Results) -> list[str]:
     if len(sittings) > parts:
         found.append(f"the machine was restarted {len(sittings) - parts} times, as was asked for")
     if parts > 1:
-        found.append(f"resumed: these are {parts} sittings; pairs are formed within one only")
+        why = "over a pool" if results.experiment.get("pool") else "resumed"
+        found.append(f"{why}: these are {parts} sittings; pairs are formed within one only")
     return found

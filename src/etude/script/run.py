@@ -31,6 +31,7 @@ from etude.script import checkpoint
 from etude.script.arguments import parse_assignment
 from etude.script.bench import STATE_FILE, ScriptBench
 from etude.script.check import Outline, outline
+from etude.script.chosen import Chosen
 from etude.script.library import search_path
 from etude.script.machine import Machine
 from etude.script.parse import parse_script
@@ -53,6 +54,8 @@ class Asked:
     seed: int
     res: bool = True
     counters: str = "auto"
+    only: frozenset[str] | None = None
+    """Of its tests only these are run; None: all."""
 
     def state(self) -> State:
         """The state that it begins with. What the command line sets is in the environment, too, as by ENV."""
@@ -163,9 +166,10 @@ def resume_script(
     return path
 
 
-def _new_document(asked: Asked, command_line: Sequence[str], monitor: Monitoring | None) -> dict[str, Any]:
+def plan_of(asked: Asked) -> dict[str, Any]:
+    """The plan of a script, as experiment.json has it."""
     program = asked.program
-    plan = {
+    return {
         "kind": "script",
         "script": os.path.abspath(program.path),
         "text": {file: list(lines) for file, lines in program.lines.items()},
@@ -176,6 +180,10 @@ def _new_document(asked: Asked, command_line: Sequence[str], monitor: Monitoring
         "primary": "elapsed",
         "check_output": "first",
     }
+
+
+def _new_document(asked: Asked, command_line: Sequence[str], monitor: Monitoring | None) -> dict[str, Any]:
+    program, plan = asked.program, plan_of(asked)
     return new_document(Path(program.path).stem, "run", command_line, plan, program.digest, [], {}, monitor)
 
 
@@ -201,7 +209,8 @@ def _sit(
         try:
             if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept
                 bench.warn(why)
-            Machine(asked.program, state, bench).run()
+            world = bench if asked.only is None else Chosen(bench, asked.only, state)
+            Machine(asked.program, state, world).run()
         finally:
             bench.close()
         signal = desk.watch.signal

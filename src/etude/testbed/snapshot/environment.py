@@ -18,9 +18,9 @@ SECRET_NAME = re.compile(
 )
 PERSONAL = re.compile(
     r"^(?:USER|LOGNAME|USERNAME|MAIL|EMAIL|HOSTNAME|HOST|NAME|SUDO_.*|SSH_.*|GIT_(?:AUTHOR|COMMITTER)_.*|DEBEMAIL"
-    r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME)$"
+    r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME|SLURMD?_.*|ETUDE_(?:JOB|NODE))$"
 )
-"""Whose it is, and from where they came: it changes no number."""
+"""Whose it is, from where they came, and which job of a scheduler: it changes no number."""
 IN_A_URL = re.compile(r"(?<=://)[^/\s@]+@")
 KNOWN_SECRETS = re.compile(
     r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{15,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"

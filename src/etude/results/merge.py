@@ -1,0 +1,188 @@
+"""Several results directories of one experiment as one: each sitting stays a sitting, with its own host and machine.
+
+What is merged is made anew from its parts each time, and experiment.json is replaced last: a merge that was interrupted
+is simply repeated. Parts are only read. Trials of lost machines come along as far as they were written whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from etude.errors import InputError
+from etude.results import monitor
+from etude.results.reader import FORMAT, VERSION, load_results, read_experiment
+from etude.results.writer import directory_name, refused, replace_json
+
+_TRIAL_FIRST = re.compile(r"(\d+)(-.*)")
+
+
+@dataclass
+class _Whole:
+    """What the parts so far amount to."""
+
+    document: dict[str, Any]
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By test."""
+    trials: dict[str, int] = field(default_factory=dict)
+    """The number that each test's next trial may have."""
+    lines: dict[str, list[bytes]] = field(default_factory=dict)
+    """By file below the directory, those that were renumbered."""
+    copied: dict[str, Path] = field(default_factory=dict)
+    """By file below the directory, where a copy of it comes from."""
+
+
+def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | None = None) -> None:
+    """Merge results directories, in this order, into another one; what it holds of an earlier merge is replaced.
+
+    `parts`: each by a name, which its sittings have as `part`. `document` has the members of experiment.json that say
+    what was asked for (name, verb, command_line, digest, plan, and others); without it those of the first part.
+    Sittings are numbered anew, and so are the trials of a test that several parts have; each line stays as it is, bit
+    for bit, but for these two numbers. Of a part without a sitting nothing is taken.
+
+    Raises:
+        InputError: a part cannot be read, or lacks what a sitting has; MachineRefuses: `into` cannot be written.
+    """
+    whole = _Whole({})
+    for name, part in parts.items():
+        _take(whole, name, part)
+    least = {"format": FORMAT, "version": VERSION, "plan": {}, "sittings": []}
+    found = least | whole.document | dict(document or {}) | {"tests": list(whole.entries.values())}
+    try:
+        for file, lines in whole.lines.items():
+            _replace(into / file, b"".join(lines))
+        for file, source in whole.copied.items():
+            _replace(into / file, source.read_bytes())
+    except OSError as error:
+        raise refused(into, error) from error
+    replace_json(into / "experiment.json", found)
+
+
+def _take(whole: _Whole, name: str, part: Path) -> None:
+    """Add one part."""
+    document = read_experiment(part)
+    if not document["sittings"]:
+        return
+    if not whole.document:
+        machine = dict(document.get("machine") or {})
+        whole.document = {**document, "sittings": [], "metrics": {}, "quiet": [], "machine": machine}
+    sittings = _sittings(whole.document["sittings"], document, name)
+    whole.document["metrics"] |= document.get("metrics") or {}
+    whole.document["machine"]["after"] = (document.get("machine") or {}).get("after")
+    whole.document["quiet"] += [
+        {**each, "sitting": sittings[each["sitting"]]} for each in document.get("quiet") or []
+    ]
+    for number, new in sittings.items():
+        if (part / monitor.file_name(number)).exists():
+            whole.copied[monitor.file_name(new)] = part / monitor.file_name(number)
+    measured = load_results(part).measurements
+    for entry in document["tests"]:
+        trials = [m.trial for m in measured[entry["name"]]]
+        _take_test(whole, name, part, entry, trials, sittings)
+
+
+def _sittings(known: list[dict[str, Any]], document: Mapping[str, Any], part: str) -> dict[int, int]:
+    """Append a part's sittings, each with its snapshot; returns their new numbers."""
+    numbers = {}
+    for place, sitting in enumerate(document["sittings"]):
+        new = numbers[sitting["sitting"]] = len(known) + 1
+        snapshot = (document.get("machine") or {}).get("before") if place == 0 else sitting.get("machine")
+        own = {**sitting, "sitting": new, "machine": snapshot if new > 1 else None, "part": part}
+        if isinstance(own.get("monitor"), dict) and own["monitor"].get("file"):
+            own["monitor"] = {**own["monitor"], "file": monitor.file_name(new)}
+        known.append(own)
+    return numbers
+
+
+def _take_test(
+    whole: _Whole,
+    name: str,
+    part: Path,
+    entry: Mapping[str, Any],
+    trials: Sequence[int],
+    sittings: Mapping[int, int],
+) -> None:
+    """Add the trials of one test of a part, and what lies beside them; `trials` has a number for each whole line."""
+    test, source = entry["name"], part / entry["directory"]
+    own = whole.entries.get(test)
+    if own is None:
+        own = whole.entries[test] = _entry(whole, entry)
+    offset = whole.trials[test] - min(trials, default=0) if test in whole.trials else 0
+    whole.trials[test] = max([whole.trials.get(test, 0), *(trial + offset + 1 for trial in trials)])
+
+    def add(file: str, count: int | None, **numbers: Callable[[int], int]) -> None:
+        lines = _whole_lines(source / file)[:count]
+        known = whole.lines.setdefault(f"{own['directory']}/{file}", [])
+        known += [renumbered(line, source / file, **numbers) for line in lines] if numbers else lines
+
+    add("results.jsonl", len(trials), trial=lambda n: n + offset, sitting=lambda n: sittings[n])
+    for file in ("blocks.jsonl", "hooks.log"):
+        if (source / file).exists():
+            add(file, None, **({"trial": lambda n: n + offset} if file == "blocks.jsonl" else {}))
+    for log in sorted((source / "logs").glob("*")):
+        match = _TRIAL_FIRST.fullmatch(log.name)
+        named = f"{int(match[1]) + offset:04d}{match[2]}" if match else f"{name}-{log.name}"
+        whole.copied[f"{own['directory']}/logs/{named}"] = log
+    if entry.get("res") and (part / entry["res"]).exists():
+        whole.copied.setdefault(own["res"], part / entry["res"])
+
+
+def _entry(whole: _Whole, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry of a test that earlier parts did not have, under names of its own."""
+    others = list(whole.entries.values())
+    own = {**entry, "directory": directory_name(entry["name"], [each["directory"] for each in others])}
+    if entry.get("res"):
+        taken = [each.get("res") for each in others]
+        stem, number = str(entry["res"]).removesuffix(".res"), 2
+        while own["res"] in taken:
+            own["res"], number = f"{stem}-{number}.res", number + 1
+    return own
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """Lines with their ends, without a last one that was cut short."""
+    try:
+        return [line + b"\n" for line in path.read_bytes().split(b"\n")[:-1]]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def renumbered(line: bytes, path: Path, **numbers: Callable[[int], int]) -> bytes:
+    """A line of JSON with some of its whole numbers replaced, and nothing else, down to the last byte.
+
+    Raises:
+        InputError: it is no object that has them; `path` says where it stands.
+    """
+    try:
+        members = orjson.loads(line)
+        wanted = members | {name: new(members[name]) for name, new in numbers.items()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: a line cannot be merged ({error}); was it edited?") from None
+    if wanted == members:
+        return line
+    found = line
+    for name in numbers:
+        found = re.sub(rb'("%b"\s*:\s*)\d+' % name.encode(), rb"\g<1>%d" % wanted[name], found, count=1)
+    if orjson.loads(found) == wanted:
+        return found
+    # The first of that name was not its own: what it was read as is written.
+    return json.dumps(wanted, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def _replace(path: Path, text: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".new")
+    with open(beside, "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
