@@ -152,6 +152,10 @@ def test_whatever_json_is_given_there_is_no_exception(machine, sittings, before)
             assert "\n" not in str(warning)
 
 
+def test_a_host_that_is_no_name_is_passed_over():
+    assert machine_warnings({"sittings": [{"host": [None]}, {"host": {}}]}) == []
+
+
 def after_a_restart(how, machine):
     made = experiment(machine, sitting(machine, boot="two"))
     made["sittings"][0]["how_ended"] = how

@@ -70,7 +70,8 @@ class _State:
         """`restarted`: how the sitting before ended, where it restarted the machine itself."""
         self.restarted = restarted
         self.snapshot = snapshot if isinstance(snapshot, Mapping) else {}
-        self.host = host or _member(snapshot, "system", "hostname")
+        named = host or _member(snapshot, "system", "hostname")
+        self.host = named if isinstance(named, str) else ""
         self.boot = boot or _member(snapshot, "system", "boot_id")
 
     def changes_to(self, new: _State) -> Iterator[str]:
