@@ -52,12 +52,14 @@ def _check(pool: PoolSpec, response: Response, means: Means) -> None:
 
     resource = next(iter(means.resources), None)
     if pool.etude == "copied":
-        what = None if isinstance(response, Metric) and response.asked.command else response.name
+        what = (
+            None if isinstance(response, Metric) and response.asked.command else f"a cell of {response.name}"
+        )
         what = what if resource is None else f"factor {resource} (a resource)"
         if what is not None:
             raise UsageError(
-                f"--pool: {what} needs Étude on the nodes: with etude=copied cells can be commands only; install it on "
-                "a file system that the nodes share, and leave out etude=copied"
+                f"--pool: {what} needs Étude on the nodes: with etude=copied a cell can be a command only; install it "
+                "on a file system that the nodes share, and leave out etude=copied"
             )
     if response.nodes > 1 and resource is not None and pool.kind != "local":
         raise UsageError(

@@ -19,7 +19,7 @@ class Attempt:
     """One try at a cell, on a node."""
 
     host: str
-    """The node; of several, the one that offers."""
+    """The node; of several, the one that offers. Empty where it never came to one."""
     boot_id: str = ""
     """Of the node; empty where it never told."""
     start: str | None = None

@@ -147,7 +147,10 @@ def _attempt_in(place: Path, ended: Ended | None) -> Attempt:
         )
     except (OSError, ValueError, KeyError, TypeError):
         if ended is None or not ended.nodes:
-            return Attempt(os.uname().nodename, boot_id(), now())
+            # A job that never ran was on no machine; what is no job's was made here.
+            return (
+                Attempt("") if (place / RECORD).exists() else Attempt(os.uname().nodename, boot_id(), now())
+            )
         start = None if ended.started_s is None else _instant(ended.started_s)
         return Attempt(ended.nodes[0], start=start)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from etude.errors import CommandFailed, EtudeError, MachineRefuses
+from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import ELSEWHERE, Ended
 from etude.workbench.pool.journal import Submitted
@@ -82,8 +82,8 @@ class _Spread:
     """Nodes that can run no cell."""
     widest: int = 1
     """So many jobs there were nodes for, at most."""
-    held: str = ""
-    """Why the pool takes no more."""
+    stopped: EtudeError | None = None
+    """Why no more is begun: the pool takes no more, or what is measured has changed."""
     refused: int = 0
     """Jobs in a row that others ended."""
 
@@ -95,8 +95,8 @@ class _Spread:
         while True:
             why = self._fill()
             if not self.visits:
-                if self.held:
-                    raise MachineRefuses(self.held)
+                if self.stopped is not None:
+                    raise self.stopped
                 return why
             self.display.looks(self._pending(), len(self.pool.pool.running() & set(self.visits)))
             left_s = self.means.left_s()
@@ -111,7 +111,7 @@ class _Spread:
         width = max((self.pool.pool.width() - len(self.unfit)) // self.cells.nodes, 1)
         self.widest = max(self.widest, width)
         while True:
-            why = self.held or over(self.kept, self.means, self._pending())
+            why = str(self.stopped or "") or over(self.kept, self.means, self._pending())
             if why == DEADLINE:
                 self._withdraw(set(self.visits) - self.pool.pool.running(), why)
             if why or not self._room(width):
@@ -171,8 +171,9 @@ class _Spread:
         elif ended.how in ELSEWHERE:
             self._lost(visit, place, ended)
         elif ended.how == "held":
-            self.held = ended.why
-            self._interrupted(visit, place, ended.why)
+            self._stop(MachineRefuses(ended.why), visit, place)
+        elif ended.code == InputError.exit_code:  # of no cell: those that fail so leave a sample
+            self._stop(InputError(_said(ended)), visit, place)
         else:
             return self._refused(visit, place, ended)
         return None
@@ -214,6 +215,11 @@ class _Spread:
             return None
         return MachineRefuses(f"{self.refused} jobs in a row came to nothing; the last: {why}")
 
+    def _stop(self, why: EtudeError, visit: Visit, place: Path) -> None:
+        """What runs goes on, nothing more is begun, and the cell is tried again in another sitting."""
+        self.stopped = self.stopped or why
+        self._interrupted(visit, place, str(why))
+
     def _interrupted(self, visit: Visit, place: Path, why: str) -> None:
         cost_s, trials = on_disk(place)
         sample = replace(failed(visit.cell, why, cost_s), trials=trials)
@@ -233,6 +239,11 @@ class _Spread:
 def where(attempt: Attempt) -> str:
     """On which nodes."""
     return f"{attempt.host} and {attempt.system}" if attempt.system else attempt.host
+
+
+def _said(ended: Ended) -> str:
+    """The error with which a job ended, without what is around it."""
+    return ended.why.partition("etude: ")[2] or ended.why
 
 
 def _took(ended: Ended) -> float:
