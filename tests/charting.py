@@ -28,6 +28,7 @@ class Made:
     name, unit = "rate", "1/s"
     better: Literal["higher", "lower"] = "higher"
     text = "made 1"
+    nodes: int = 1
 
     def __init__(self, of: Callable[[Cell], float | Sample | BaseException] = product) -> None:
         self.of = of

@@ -27,6 +27,10 @@ class Response(Made):
 
     lesson: Any = None
 
+    def __init__(self, nodes: int = 1) -> None:
+        super().__init__()
+        self.nodes = nodes
+
     def recall(self, lesson: Any) -> None:
         self.lesson = lesson
 
@@ -40,6 +44,7 @@ class Nodes(SimulatedPool):
         *,
         deaths: Sequence[Death] = (),
         ends: Mapping[Cell, How] | Callable[[Cell, str], How | None] | None = None,
+        code: int | None = None,
         of: Callable[[Cell], float] = product,
     ) -> None:
         super().__init__(count, lambda job, node: 60.0, self._measure, deaths)
@@ -47,7 +52,7 @@ class Nodes(SimulatedPool):
         self.jobs: list[Job] = []
         self._followed: dict[str, Job] = {}
         self._over: dict[str, Ended] = {}
-        self._of, self._ends = of, ends
+        self._of, self._ends, self._code = of, ends, code
 
     def submit(self, job: Job) -> str:
         """A place is one job."""
@@ -88,7 +93,7 @@ class Nodes(SimulatedPool):
     def _as_told(self, ended: Ended) -> Ended:
         job = self.jobs[int(ended.id) - 1]
         how = self._how(read_todo(job.place).visit.cell, ended.nodes[0]) if ended.nodes else None
-        return ended if how is None else replace(ended, how=how, code=None, why=f"it was {how}")
+        return ended if how is None else replace(ended, how=how, code=self._code, why=f"it was {how}")
 
     def _measure(self, job: Job, node: str) -> None:
         cell = read_todo(job.place).visit.cell
@@ -110,9 +115,10 @@ def mapped_over(
     space: Space = SPACE,
     display: SpreadDisplay | None = None,
     retry: bool = False,
+    response: Response | None = None,
 ) -> KeptSurface:
     """One sitting."""
-    response = Response()
+    response = response or Response()
     what = charted("made", space, rules or Rules(), response, "")
     with keeping_surface(path, what, elsewhere=True) as kept:
         if retry:

@@ -265,3 +265,34 @@ def test_a_stored_surface_is_read_by_the_other_verbs(
     assert [each.heading for each in parts_of(["r", "r"])] == ["Surface of r", "Surface of r"]
     assert etude("report", "r") == 0
     assert '<section id="surface-0"' in Path("r", "report.html").read_text()
+
+
+QUOTA = '[factor.n]\nlevels = [1]\nresource = "quota"\n'
+HARNESS = (
+    '[goal]\nmean = "40 ms"\n[load]\nlowest = 1\nhighest = 9\n[reader]\nkind = "windows"\n[factors]\nn = 1\n'
+    '[commands]\napart = true\nstart = "s"\nload = "l {server} {load} {n}"\n'
+)
+REFUSED = {
+    "a peak": (
+        '[response]\npeak = "h.toml"\n[factor.n]\nlevels = [1]\n', "slurm,etude=copied", "a cell of peak rate needs"
+    ),
+    "a script": (
+        '[response]\nscript = "s.ap"\n[factor.n]\nlevels = [1]\n', "slurm,etude=copied", "a cell of elapsed needs"
+    ),
+    "a resource": ('[response]\ncommand = "true"\n' + QUOTA, "slurm,etude=copied", "factor n (a resource) needs"),
+    "a resource of one of two nodes": (
+        '[response]\npeak = "h.toml"\n' + QUOTA, "slurm", "factor n is a resource of the machine that offers"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_nodes_of_the_pool_cannot_do_is_one_line_before_any_job(
+    what: str, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec, pool, said = REFUSED[what]
+    for name, text in (("spec.toml", spec), ("h.toml", HARNESS), ("s.ap", "TEST t 1\n  EXEC true\nDONE\n")):
+        Path(name).write_text(text)
+    assert etude("surface", "spec.toml", "-o", "r", "--pool", pool) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("r").exists()

@@ -6,6 +6,7 @@ search to go on with here: what another machine has begun is begun anew, in a di
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -43,18 +44,25 @@ def main(words: list[str]) -> int:
 def _measure(place: Path) -> None:
     """Raises EtudeError: not even a failed cell can be told."""
     from etude.errors import InputError
+    from etude.experiment.there import VARIABLE
     from etude.workbench.surfaces import celljobs
     from etude.workbench.surfaces.incell import UNMEASURABLE, failed, measured_in
 
     todo = celljobs.read_todo(place)
     if (place / celljobs.SAMPLE).exists():
         return  # whoever submitted it did not know of its end
-    response, resources, space = _asked(todo)
-    if response.text != todo.text:
-        raise InputError(f"{todo.spec}: what it measures is another than when this cell was chosen")
+    response, resources, space, text = _asked(todo)
+    settings = space.settings(todo.visit.cell)
+    if celljobs.depends_on(response, text, settings) != todo.text:
+        raise InputError(
+            f"{todo.spec or todo.simulate}: what it measures is another than when this cell was chosen: leave it as it "
+            "is until the map has ended"
+        )
     response.recall(todo.lesson)
-    _undo_left(place)
-    celljobs.begin_on_node(place)
+    engine_elsewhere = bool(os.environ.get(VARIABLE))
+    if not engine_elsewhere:
+        _undo_left(place)
+        celljobs.begin_on_node(place)
     began = time.monotonic()
 
     def bounds() -> tuple[float | None, float]:
@@ -63,29 +71,29 @@ def _measure(place: Path) -> None:
         return todo.left_s, (todo.deadline - datetime.now(UTC)).total_seconds()
 
     try:
-        settings = space.settings(todo.visit.cell)
         sample = measured_in(place, response, resources, todo.visit, settings, bounds, lambda text: None)
     except UNMEASURABLE as error:
         sample = failed(todo.visit.cell, str(error), time.monotonic() - began)
+    if engine_elsewhere:
+        celljobs.engine_was_on_node(place)
     celljobs.write_sample(place, sample)
 
 
-def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space]:
+def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space, str]:
+    """With the text of SPEC.toml."""
     from etude.cli.surface_response import response_of, simulated_response
 
     if todo.simulate:
         system, response = simulated_response(todo.simulate)
-        return response, {}, system.space
+        return response, {}, system.space, ""
     from etude.workbench.surfaces.spec import read_spec
 
     spec = read_spec(Path(todo.spec))
-    return response_of(spec, todo.deadline), spec.resources, spec.space
+    return response_of(spec, todo.deadline), spec.resources, spec.space, spec.text
 
 
 def _undo_left(place: Path) -> None:
     """Undo what a killed attempt left on this node: nobody else measures here now."""
-    import os
-
     from etude.testbed.boot.record import boot_id
     from etude.testbed.resources.resource import undo_left
     from etude.workbench.surfaces.celljobs import NODE, attempt_in

@@ -29,11 +29,13 @@ def mapped_over(
     from etude.workbench.surfaces.celljobs import CellJobs
     from etude.workbench.surfaces.kept import keeping_surface
 
+    _check(pool, response, means)
     screen = Terminal(sys.stderr)
     path = directory_of(options, what).absolute()
     spec = None if options.spec is None else Path(options.spec)
+    simulate = options.simulate or ""
     cells = CellJobs(
-        what.name, what.space, response, spec, options.simulate or "", options.deadline, pool.python
+        what.name, what.space, response, spec, simulate, options.deadline, pool.python, what.spec
     )
     with ending_by_signals(), keeping_surface(path, what, options.command_line, elsewhere=True) as kept:
         if options.retry:
@@ -41,6 +43,29 @@ def mapped_over(
         with on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
             _spread(kept, cells, FollowedPool(nodes, Journal(path)), means, quiet=options.quiet)
     return kept
+
+
+def _check(pool: PoolSpec, response: Response, means: Means) -> None:
+    """Raises UsageError for what the nodes of this pool cannot do."""
+    from etude.errors import UsageError
+    from etude.workbench.surfaces.metric import Metric
+
+    resource = next(iter(means.resources), None)
+    if pool.etude == "copied":
+        what = (
+            None if isinstance(response, Metric) and response.asked.command else f"a cell of {response.name}"
+        )
+        what = what if resource is None else f"factor {resource} (a resource)"
+        if what is not None:
+            raise UsageError(
+                f"--pool: {what} needs Étude on the nodes: with etude=copied a cell can be a command only; install it "
+                "on a file system that the nodes share, and leave out etude=copied"
+            )
+    if response.nodes > 1 and resource is not None and pool.kind != "local":
+        raise UsageError(
+            f"--pool: factor {resource} is a resource of the machine that offers, and the system is on another "
+            "([commands] apart): leave out one of them"
+        )
 
 
 def _spread(kept: KeptSurface, cells: CellJobs, pool: FollowedPool, means: Means, *, quiet: bool) -> None:

@@ -12,14 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charting import SPACE
+from charting import SPACE, Made
 from etude.errors import InputError
+from etude.experiment.ask import make_plan
+from etude.experiment.run import run
+from etude.experiment.test import Test
+from etude.workbench.pool.job import Ended
 from etude.workbench.surfaces.celljobs import (
     CELL,
     SAMPLE,
     Todo,
     attempt_in,
     begin_on_node,
+    depends_on,
+    engine_was_on_node,
     is_begun,
     read_todo,
     sample_in,
@@ -105,3 +111,25 @@ def test_a_node_says_where_it_began_and_a_place_where_nothing_did_says_so(tmp_pa
 def test_a_missing_cell_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_todo(tmp_path)
+
+
+def test_a_cell_depends_on_its_levels_and_resources_and_not_on_the_budget() -> None:
+    def text(spec: str, **settings: str) -> str:
+        return depends_on(Made(), spec, settings)
+
+    quota = '[factor.a]\nlevels = [1]\nresource = "quota"\n'
+    assert text(quota, a="1") == text(quota + '[budget]\ntime = "1 h"\n', a="1")
+    assert len({text(quota, a="1"), text(quota, a="2"), text(quota.replace("quota", "cpus"), a="1")}) == 3
+
+
+def test_where_the_engine_alone_was_on_the_node_its_experiment_says_which(tmp_path: Path) -> None:
+    engine_was_on_node(tmp_path)
+    assert not (tmp_path / "node.json").exists()
+    ended = Ended("7", "done", 0, ("n2", "n3"), "", 1.0, 2.0, 3.0)
+    assert (attempt_in(tmp_path, ended).host, attempt_in(tmp_path, ended).system) == ("n2", "n3")
+    run(make_plan([Test("t", ("true",))], trials=2), tmp_path / "measured")
+    engine_was_on_node(tmp_path)
+    document = json.loads((tmp_path / "measured" / "experiment.json").read_text())
+    made = attempt_in(tmp_path)
+    assert (made.host, made.boot_id) == (document["sittings"][0]["host"], document["sittings"][0]["boot_id"])
+    assert made.machine == document["machine"]["before"]

@@ -16,7 +16,7 @@ from etude.errors import CommandFailed, InputError
 from etude.experiment.ask import make_plan
 from etude.results.reader import load_results
 from etude.workbench.surfaces.factors import Cell, Factor, Space
-from etude.workbench.surfaces.kept import KeptSurface, charted, keeping_surface
+from etude.workbench.surfaces.kept import Charted, KeptSurface, charted, keeping_surface
 from etude.workbench.surfaces.mapping import Rules, Visit
 from etude.workbench.surfaces.samples import Sample
 
@@ -97,6 +97,25 @@ def test_another_map_is_refused_and_the_first_stays(name: str, tmp_path: Path) -
         pass
     assert str(error.value) == f"{tmp_path}: holds another map ({said}); name another directory with -o"
     assert len(KeptSurface(tmp_path).samples()) == 2
+
+
+def test_a_factor_that_is_another_resource_by_now_is_another_map(tmp_path: Path) -> None:
+    def spec(resource: str) -> str:
+        return f'[factor.a]\nlevels = [1, 2]\nresource = "{resource}"\n'
+
+    def one(text: str) -> Charted:
+        return charted("made", SPACE, Rules(), Made(), text)
+
+    with keeping_surface(tmp_path, one(spec("quota"))) as kept:
+        kept.attempt_place((0, 0))
+    with keeping_surface(tmp_path, one(spec("quota") + '[budget]\ntime = "1 h"\n')):
+        pass
+    for other, said in (
+        (spec("memory"), "resource of factor a was .*quota.*, now .*memory"),
+        ("", "was a, now none"),
+    ):
+        with pytest.raises(InputError, match=said), keeping_surface(tmp_path, one(other)):
+            pass
 
 
 def test_another_map_is_refused_also_where_the_first_cell_is_not_done(tmp_path: Path) -> None:

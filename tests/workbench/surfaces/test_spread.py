@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from charting import SPACE, lines, product
-from etude.errors import CommandFailed, MachineRefuses
+from etude.errors import CommandFailed, InputError, MachineRefuses
+from etude.workbench.pool.job import Ended
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.simulated import Death
 from etude.workbench.surfaces.chart import Means
@@ -20,13 +23,26 @@ from etude.workbench.surfaces.machines import apart
 from etude.workbench.surfaces.mapping import Rules
 from etude.workbench.surfaces.spread import SpreadDisplay
 from etude.workbench.surfaces.stored import mapped_of
-from spreading import Nodes, mapped_over
+from spreading import Nodes, Response, mapped_over
 
 WIDE = Space((Factor("a", "log", (1.0, 2.0, 4.0, 8.0)), Factor("b", "linear", (1.0, 2.0, 3.0))))
 
 
 class Killed(BaseException):
     """What a controller that is killed does: nothing more."""
+
+
+class Never(Nodes):
+    """All of whose jobs are held before they begin."""
+
+    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+        told = super().ended(timeout_s)
+        for each in told:
+            place = self.jobs[int(each.id) - 1].place
+            (place / "node.json").unlink()
+            (place / "sample.json").unlink()
+            (place / "job.json").write_text("{}")
+        return [replace(each, how="held", nodes=(), started_s=None, why="it was held") for each in told]
 
 
 def test_each_cell_is_measured_once_on_the_nodes_that_there_are(tmp_path: Path) -> None:
@@ -148,7 +164,51 @@ def test_what_is_under_way_counts_in_the_budget(tmp_path: Path) -> None:
     nodes = Nodes(4)
     kept = mapped_over(tmp_path, nodes, space=WIDE, means=Means({}, budget_s=400.0))
     assert kept.document["surface"]["why"] == "the budget of bench time is spent"
-    assert len(kept.samples()) == 7, "four, then as many as what is under way leaves time for"
+    assert len(kept.samples()) == 7, "as many as what is under way leaves time for"
+
+
+def test_a_budget_is_not_spent_once_on_each_node_before_a_cell_has_told_its_cost(tmp_path: Path) -> None:
+    kept = mapped_over(tmp_path, Nodes(4), space=WIDE, means=Means({}, budget_s=100.0))
+    assert len(kept.samples()) == 2, "one, and one with what is left"
+    kept = mapped_over(tmp_path / "b", Nodes(4), space=WIDE, means=Means({}, budget_s=100.0, cell_s=40.0))
+    assert len(kept.samples()) == 3, "as many as it is enough for, by what each may take"
+
+
+def test_cells_of_two_nodes_are_as_many_at_once_as_there_are_pairs(tmp_path: Path) -> None:
+    nodes = Nodes(5)
+    most = []
+    display = SpreadDisplay(looks=lambda cells, running: most.append(len(cells)))
+    mapped_over(tmp_path, nodes, space=WIDE, response=Response(nodes=2), display=display)
+    assert {job.nodes for job in nodes.jobs} == {2}
+    assert max(most) == 2
+
+
+def test_nodes_are_avoided_only_while_enough_are_left_for_a_cell(tmp_path: Path) -> None:
+    nodes = Nodes(2, ends=lambda cell, node: "no-space" if len(nodes.jobs) < 3 else None)
+    kept = mapped_over(tmp_path, nodes, response=Response(nodes=2))
+    assert len(kept.samples()) == SPACE.size
+    assert {job.avoid for job in nodes.jobs} == {frozenset()}
+
+
+def test_what_cells_taught_in_an_earlier_sitting_is_told_to_the_next(tmp_path: Path) -> None:
+    mapped_over(tmp_path, Nodes(2), rules=Rules(count=2))
+    response = Response()
+    mapped_over(tmp_path, Nodes(1), rules=Rules(count=2), response=response)
+    assert len(response.taught) == 1
+
+
+def test_a_job_that_finds_another_spec_ends_the_map_and_is_no_cell_of_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="it was failed"):
+        mapped_over(tmp_path, Nodes(2, ends={(2, 1): "failed"}, code=InputError.exit_code))
+    assert (2, 1) not in {sample.cell for sample in KeptSurface(tmp_path).samples()}
+    mapped_over(tmp_path, Nodes(2))
+    assert {sample.state for sample in KeptSurface(tmp_path).samples()} == {"measured"}
+
+
+def test_a_job_that_never_ran_was_on_no_machine(tmp_path: Path) -> None:
+    with pytest.raises(MachineRefuses):
+        mapped_over(tmp_path, Never(2))
+    assert [sitting["host"] for sitting in KeptSurface(tmp_path).document["sittings"]] == [""]
 
 
 def test_no_cell_is_begun_that_would_not_end_before_the_deadline(tmp_path: Path) -> None:

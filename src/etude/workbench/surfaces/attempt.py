@@ -19,7 +19,7 @@ class Attempt:
     """One try at a cell, on a node."""
 
     host: str
-    """The node."""
+    """The node; of several, the one that offers. Empty where it never came to one."""
     boot_id: str = ""
     """Of the node; empty where it never told."""
     start: str | None = None
@@ -30,3 +30,5 @@ class Attempt:
     """The node's snapshot; None where it never told."""
     lost: str = ""
     """One of LOST: what is kept of it does not count, and the cell is tried again."""
+    system: str = ""
+    """The node of the system, where that has one of its own."""

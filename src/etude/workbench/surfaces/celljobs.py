@@ -10,12 +10,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
+from etude.results.reader import read_experiment
 from etude.results.writer import replace_json
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
@@ -26,7 +27,7 @@ from etude.workbench.record import finite_all, instant, now
 from etude.workbench.search import spent
 from etude.workbench.surfaces.attempt import Attempt
 from etude.workbench.surfaces.factors import Space
-from etude.workbench.surfaces.kept import sample_of_member
+from etude.workbench.surfaces.kept import resources_of, sample_of_member
 from etude.workbench.surfaces.mapping import Visit
 from etude.workbench.surfaces.metric import EXPERIMENT
 from etude.workbench.surfaces.peaks import SEARCH
@@ -48,12 +49,17 @@ class Todo:
     simulate: str
     """Which simulated servers; else empty."""
     text: str
-    """All that the response depends on: nothing is measured where it is another by now."""
+    """All that the cell depends on (`depends_on`): nothing is measured where it is another by now."""
     lesson: Any
     """`Response.lesson`."""
     left_s: float | None
     """Bench time that it may take."""
     deadline: datetime | None
+
+
+def depends_on(response: Response, spec: str, settings: Mapping[str, str]) -> str:
+    """All that a cell's measurement depends on. `spec`: the text of SPEC.toml."""
+    return json.dumps([response.text, resources_of(spec), dict(settings)], ensure_ascii=False)
 
 
 def read_todo(place: Path) -> Todo:
@@ -91,6 +97,21 @@ def begin_on_node(place: Path) -> None:
     replace_json(place / NODE, here | {"machine": snapshot.take()})
 
 
+def engine_was_on_node(place: Path) -> None:
+    """Note the same where the engine alone was on the node, and this is not: its experiment knows. Nothing is noted of
+    one that was never begun. Raises InputError: it was edited; MachineRefuses."""
+    if not (place / EXPERIMENT / "experiment.json").exists():
+        return
+    document = read_experiment(place / EXPERIMENT)
+    if not document["sittings"]:
+        return
+    last = document["sittings"][-1]
+    there = {name: last[name] for name in ("host", "boot_id", "start")}
+    replace_json(
+        place / NODE, there | {"start_ns": None, "machine": last["machine"] or document["machine"]["before"]}
+    )
+
+
 def write_sample(place: Path, sample: Sample) -> None:
     """What came of it. Raises MachineRefuses."""
     replace_json(place / SAMPLE, finite_all(asdict(sample)))
@@ -110,18 +131,26 @@ def sample_in(place: Path, space: Space) -> Sample | None:
 
 def attempt_in(place: Path, ended: Ended | None = None) -> Attempt:
     """Where an attempt was made: by what its node wrote, else by what the pool says."""
+    made = _attempt_in(place, ended)
+    return replace(made, system=ended.nodes[1]) if ended is not None and len(ended.nodes) > 1 else made
+
+
+def _attempt_in(place: Path, ended: Ended | None) -> Attempt:
     try:
         found: Mapping[str, Any] = json.loads((place / NODE).read_text(encoding="utf-8"))
         return Attempt(
             str(found["host"]),
             str(found["boot_id"]),
             str(found["start"]),
-            int(found["start_ns"]),
+            None if found["start_ns"] is None else int(found["start_ns"]),
             dict(found["machine"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         if ended is None or not ended.nodes:
-            return Attempt(os.uname().nodename, boot_id(), now())
+            # A job that never ran was on no machine; what is no job's was made here.
+            return (
+                Attempt("") if (place / RECORD).exists() else Attempt(os.uname().nodename, boot_id(), now())
+            )
         start = None if ended.started_s is None else _instant(ended.started_s)
         return Attempt(ended.nodes[0], start=start)
 
@@ -157,15 +186,24 @@ class CellJobs:
     deadline: datetime | None = None
     python: str = sys.executable
     """On the nodes."""
+    text: str = ""
+    """Of SPEC.toml."""
 
     def job(self, visit: Visit, place: Path, avoid: frozenset[str], left_s: float | None) -> Job:
         """What measures a cell. Raises MachineRefuses: its directory cannot be written."""
         place = place.resolve()
         spec = "" if self.spec is None else str(self.spec.resolve())
         lesson = self.response.lesson
-        write_todo(place, Todo(visit, spec, self.simulate, self.response.text, lesson, left_s, self.deadline))
+        text = depends_on(self.response, self.text, self.space.settings(visit.cell))
+        write_todo(place, Todo(visit, spec, self.simulate, text, lesson, left_s, self.deadline))
         command = (self.python, "-m", ON_NODE, str(place))
-        return Job(f"{self.name}: {self.space.name(visit.cell)}", command, place, Path.cwd(), avoid=avoid)
+        name = f"{self.name}: {self.space.name(visit.cell)}"
+        return Job(name, command, place, Path.cwd(), self.nodes, avoid)
+
+    @property
+    def nodes(self) -> int:
+        """Of each job."""
+        return self.response.nodes
 
     def learn(self, place: Path) -> None:
         """What a measured cell teaches of others."""

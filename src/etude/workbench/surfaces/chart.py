@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
 
 from etude.errors import EtudeError
 from etude.testbed.resources.resource import Resource, undo_left
@@ -51,7 +53,7 @@ def chart(kept: KeptSurface, response: Response, means: Means, display: Display)
     """
     for file in kept.directory.glob("**/resources/resources.json"):
         undo_left(file.parent)
-    _learned(kept, response)
+    taught_before(kept, response)
     space, rules = kept.charted.space, kept.charted.rules
     while True:
         decision = decide(space, rules, kept.samples())
@@ -69,7 +71,15 @@ def chart(kept: KeptSurface, response: Response, means: Means, display: Display)
         display.made(decision, sample)
 
 
-def _learned(kept: KeptSurface, response: Response) -> None:
+class Learns(Protocol):
+    """Of a response, or of cells that are jobs."""
+
+    def learn(self, place: Path) -> None:
+        """From a cell that was measured."""
+        ...
+
+
+def taught_before(kept: KeptSurface, response: Learns) -> None:
     """What cells taught in earlier sittings: the last of which a measurement came to its end."""
     for sample in reversed(kept.samples()):
         if sample.trials:

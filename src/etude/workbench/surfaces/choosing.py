@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 from etude.workbench.surfaces.chart import LEAST_S, Means
 from etude.workbench.surfaces.costs import LEAST, expected_cost
@@ -24,12 +25,17 @@ def over(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> str:
 
 
 def budget_left(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> float | None:
-    """Bench time that is neither spent nor expected to be spent by cells under way, s; None where it is not bounded."""
+    """Bench time that is neither spent nor expected to be spent by cells under way, s; None where it is not bounded.
+
+    While few have told what a cell takes, it is taken to be their mean; while none has, all that a cell may.
+    """
     if means.budget_s is None:
         return None
     cost = _cost(kept)
     spent = sum(line.sample.cost_s for line in kept.attempts())
-    return means.budget_s - spent - (0.0 if cost is None else sum(map(cost, pending)))
+    paid = [sample.cost_s for sample in kept.samples() if sample.cost_s > 0]
+    usual_s = fmean(paid) if paid else means.cell_s or math.inf
+    return means.budget_s - spent - sum(usual_s if cost is None else cost(cell) for cell in pending)
 
 
 def following(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> Visit | str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -84,6 +85,8 @@ class Line:
     """Where it was made."""
     lost: str = ""
     """How its node was lost; then it does not count. Else empty."""
+    system: str = ""
+    """Where its system was, if on a node of its own."""
 
 
 class KeptSurface(Record):
@@ -134,10 +137,11 @@ class KeptSurface(Record):
         order = 1 + max((line.order for line in self._read), default=0)
         line = to_line(self._measurement(sample, order, attempt))
         member = asdict(sample) | {"order": order, "visit": visit.why}
-        lost = "" if attempt is None else attempt.lost
-        line["surface"] = finite_all(member | ({"lost": lost} if lost else {}))
+        lost, system = ("", "") if attempt is None else (attempt.lost, attempt.system)
+        more = {"lost": lost, "system": system}
+        line["surface"] = finite_all(member | {name: text for name, text in more.items() if text})
         append(self.cell_place(sample.cell) / "results.jsonl", line)
-        self._read.append(Line(order, sample, line["host"], lost))
+        self._read.append(Line(order, sample, line["host"], lost, system))
         self._since = instant()
 
     def forget_failed(self) -> None:
@@ -254,12 +258,34 @@ def _differs(then: Charted, now: Charted) -> str | None:
     for what, a, b in (
         ("number of factors", len(then.space.factors), len(now.space.factors)),
         ("response", f"{then.response} in {then.unit or '1'}", f"{now.response} in {now.unit or '1'}"),
+        *_resources_then_and_now(then, now),
     ):
         if a != b:
             return f"{what} was {a}, now {b}"
     return (
         None if then.text == now.text else "what it measures was another: the harness or the command changed"
     )
+
+
+def _resources_then_and_now(then: Charted, now: Charted) -> list[tuple[str, str, str]]:
+    was, new = resources_of(then.spec), resources_of(now.spec)
+    if was.keys() != new.keys():
+        return [("factors that are resources", ", ".join(was) or "none", ", ".join(new) or "none")]
+    return [(f"resource of factor {name}", json.dumps(was[name]), json.dumps(new[name])) for name in was]
+
+
+def resources_of(spec: str) -> dict[str, dict[str, Any]]:
+    """What the text of a SPEC.toml says of factors that are resources, but for their levels; nothing of one that
+    cannot be read."""
+    try:
+        tables: Any = tomllib.loads(spec).get("factor", {})
+        return {
+            name: {key: str(value) for key, value in table.items() if key not in ("levels", "scale", "unit")}
+            for name, table in sorted(tables.items())
+            if "resource" in table
+        }
+    except (ValueError, AttributeError, TypeError):
+        return {}
 
 
 def _shown(factor: Factor) -> str:
@@ -303,10 +329,11 @@ def _read_samples(path: Path, space: Space) -> list[Line]:
             line = orjson.loads(text)
             check_measurement(line)
             member = line["surface"]
-            lost = member.get("lost", "")
+            lost, system = member.get("lost", ""), str(member.get("system", ""))
             if lost and lost not in LOST:
                 raise ValueError(f"lost {lost!r}")
-            found.append(Line(int(member["order"]), sample_of_member(member, cells), line["host"], lost))
+            sample = sample_of_member(member, cells)
+            found.append(Line(int(member["order"]), sample, line["host"], lost, system))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path}:{number}: no cell of a surface: {error}; was it edited?") from None
     return found

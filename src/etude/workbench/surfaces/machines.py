@@ -23,8 +23,9 @@ CONFIDENCE = 0.95
 
 
 def machine_findings(kept: KeptSurface, fit: Choice | None) -> list[str]:
-    """Lines; none of a surface that was measured on one machine. `fit`: what is believed of the surface."""
-    hosts = {line.sample.cell: line.host for line in kept.attempts() if not line.lost}
+    """Lines; none of a surface that was measured on one machine. `fit`: what is believed of the surface. Of a system
+    that has a machine of its own, it is that one which counts."""
+    hosts = {line.sample.cell: line.system or line.host for line in kept.attempts() if not line.lost}
     if len(set(hosts.values())) < 2:
         return []
     several = [w.text for w in machine_warnings(kept.document) if w.kind == "several-machines"]

@@ -44,6 +44,7 @@ class Metric:
     asked: MetricOf
     base: Path
     """Where relative paths begin."""
+    nodes: int = 1
 
     @property
     def name(self) -> str:

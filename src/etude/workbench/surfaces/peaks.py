@@ -90,6 +90,7 @@ class PeakRate:
     better: Literal["higher", "lower"] = "higher"
     shapes: Shapes = ()
     """What the cells so far have taught of the curve."""
+    nodes: int = 1
 
     def learn(self, place: Path) -> None:
         """From the trials of a cell."""
@@ -179,7 +180,9 @@ def of_harness(
                 yield bench
 
     unit = "clients" if source.task.whole else "1/s"
-    return PeakRate(source.name, source.task, policy_name, source.text, opened, unit, punctual)
+    return PeakRate(
+        source.name, source.task, policy_name, source.text, opened, unit, punctual, nodes=source.nodes
+    )
 
 
 def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:

@@ -54,6 +54,11 @@ class Response(Protocol):
         """All that it depends on: a map is gone on with only while this is the same."""
         ...
 
+    @property
+    def nodes(self) -> int:
+        """So many nodes of a pool a cell wants: one more where the system has its own."""
+        ...
+
     def learn(self, place: Path) -> None:
         """A cell that was measured in an earlier sitting may teach something of the next."""
         ...

@@ -10,13 +10,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from etude.errors import CommandFailed, EtudeError, MachineRefuses
+from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import ELSEWHERE, Ended
 from etude.workbench.pool.journal import Submitted
 from etude.workbench.surfaces.attempt import INTERRUPTED, Attempt
 from etude.workbench.surfaces.celljobs import CellJobs, attempt_in, is_begun, on_disk, read_todo, sample_in
-from etude.workbench.surfaces.chart import HOPELESS, LEAST_S, Means, findings, foretold, hopeless
+from etude.workbench.surfaces.chart import (
+    HOPELESS,
+    LEAST_S,
+    Means,
+    findings,
+    foretold,
+    hopeless,
+    taught_before,
+)
 from etude.workbench.surfaces.choosing import DEADLINE, budget_left, following, over
 from etude.workbench.surfaces.factors import Cell
 from etude.workbench.surfaces.incell import failed
@@ -73,21 +81,22 @@ class _Spread:
     unfit: set[str] = field(default_factory=set)
     """Nodes that can run no cell."""
     widest: int = 1
-    """So many nodes there were at most."""
-    held: str = ""
-    """Why the pool takes no more."""
+    """So many jobs there were nodes for, at most."""
+    stopped: EtudeError | None = None
+    """Why no more is begun: the pool takes no more, or what is measured has changed."""
     refused: int = 0
     """Jobs in a row that others ended."""
 
     def made(self) -> str:
+        taught_before(self.kept, self.cells)
         for known in self.pool.take_up():
             assert known.id is not None
             self.visits[known.id] = read_todo(known.job.place).visit
         while True:
             why = self._fill()
             if not self.visits:
-                if self.held:
-                    raise MachineRefuses(self.held)
+                if self.stopped is not None:
+                    raise self.stopped
                 return why
             self.display.looks(self._pending(), len(self.pool.pool.running() & set(self.visits)))
             left_s = self.means.left_s()
@@ -99,10 +108,10 @@ class _Spread:
 
     def _fill(self) -> str:
         """Hand over cells while nodes are free; says why no more, or nothing."""
-        width = max(self.pool.pool.width() - len(self.unfit), 1)
+        width = max((self.pool.pool.width() - len(self.unfit)) // self.cells.nodes, 1)
         self.widest = max(self.widest, width)
         while True:
-            why = self.held or over(self.kept, self.means, self._pending())
+            why = str(self.stopped or "") or over(self.kept, self.means, self._pending())
             if why == DEADLINE:
                 self._withdraw(set(self.visits) - self.pool.pool.running(), why)
             if why or not self._room(width):
@@ -135,7 +144,7 @@ class _Spread:
         """Nodes that a cell shall not run on, as long as others are left."""
         lost = {line.host for line in self.kept.losses(cell) if line.lost == "node-lost"}
         for avoid in (self.unfit | lost, self.unfit):
-            if avoid and len(avoid) < self.pool.pool.width():
+            if avoid and len(avoid) + self.cells.nodes <= self.pool.pool.width():
                 return frozenset(avoid)
         return frozenset()
 
@@ -162,8 +171,9 @@ class _Spread:
         elif ended.how in ELSEWHERE:
             self._lost(visit, place, ended)
         elif ended.how == "held":
-            self.held = ended.why
-            self._interrupted(visit, place, ended.why)
+            self._stop(MachineRefuses(ended.why), visit, place)
+        elif ended.code == InputError.exit_code:  # of no cell: those that fail so leave a sample
+            self._stop(InputError(_said(ended)), visit, place)
         else:
             return self._refused(visit, place, ended)
         return None
@@ -177,7 +187,7 @@ class _Spread:
         self.kept.keep(visit, sample, attempt)
         if sample.trials:
             self.cells.learn(place)
-        self.display.made(visit, sample, attempt.host)
+        self.display.made(visit, sample, where(attempt))
 
     def _lost(self, visit: Visit, place: Path, ended: Ended) -> None:
         """Its node was lost: what it measured does not count, and it is tried again, TRIES times at most."""
@@ -191,18 +201,24 @@ class _Spread:
             return
         sample = replace(sample, why=f"{tries} nodes came to no end of it; the last: {ended.why}")
         self.kept.keep(visit, foretold(sample, visit), attempt)
-        self.display.made(visit, sample, attempt.host)
+        self.display.made(visit, sample, where(attempt))
 
     def _refused(self, visit: Visit, place: Path, ended: Ended) -> EtudeError | None:
         """It was cancelled, or had no time left, or Étude itself failed there: the cell is failed, and tried again
         where that is asked for. Where all jobs end so, the map does."""
-        sample, attempt = failed(visit.cell, ended.why, _took(ended)), attempt_in(place, ended)
+        why = ended.why or "its job has ended well, and what it measured is not here"
+        sample, attempt = failed(visit.cell, why, _took(ended)), attempt_in(place, ended)
         self.kept.keep(visit, foretold(sample, visit), attempt)
-        self.display.made(visit, sample, attempt.host)
+        self.display.made(visit, sample, where(attempt))
         self.refused += 1
         if self.refused < HOPELESS:
             return None
-        return MachineRefuses(f"{self.refused} jobs in a row came to nothing; the last: {ended.why}")
+        return MachineRefuses(f"{self.refused} jobs in a row came to nothing; the last: {why}")
+
+    def _stop(self, why: EtudeError, visit: Visit, place: Path) -> None:
+        """What runs goes on, nothing more is begun, and the cell is tried again in another sitting."""
+        self.stopped = self.stopped or why
+        self._interrupted(visit, place, str(why))
 
     def _interrupted(self, visit: Visit, place: Path, why: str) -> None:
         cost_s, trials = on_disk(place)
@@ -218,6 +234,16 @@ class _Spread:
             visit, place = self.visits.pop(id), self.pool.under_way[id].job.place
             self.pool.cancel(id, why)
             self._interrupted(visit, place, why)
+
+
+def where(attempt: Attempt) -> str:
+    """On which nodes."""
+    return f"{attempt.host} and {attempt.system}" if attempt.system else attempt.host
+
+
+def _said(ended: Ended) -> str:
+    """The error with which a job ended, without what is around it."""
+    return ended.why.partition("etude: ")[2] or ended.why
 
 
 def _took(ended: Ended) -> float:
