@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from etude.results.series import Floats, Series
+from etude.stats.machines import levelled
 
 
 class Pairs(NamedTuple):
@@ -26,11 +27,7 @@ class Pairs(NamedTuple):
         """Both, as they would be if the ratio were the same on all machines: with their spread within machines only."""
         if not self.several:
             return self.base, self.other
-        logs, names = np.log(self.other / self.base), np.array(self.machines)
-        off = logs - logs.mean()
-        for name in dict.fromkeys(self.machines):
-            off[names == name] -= off[names == name].mean()
-        return self.base, self.base * np.exp(logs.mean() + off)
+        return self.base, self.base * np.exp(levelled(np.log(self.other / self.base), self.machines))
 
 
 def pairs_of(base: Series, other: Series, metric: str) -> Pairs:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc, stdtr
 
 from etude.stats.compare import Ratio, ratio_of
-from etude.stats.intervals import t_quantile
+from etude.stats.intervals import Interval, mean_interval, standard_error, t_quantile
 from etude.stats.multiplicity import holm
 from etude.stats.samples import check_confidence, check_positive, exponential, positive_logarithms
 
@@ -89,6 +89,49 @@ def unpaired_over_machines(
     error = math.sqrt(spread * sum(1.0 / group.size for group in groups)) / len(off)
     count = min(sum(part.size for part in side.values()) for side in sides)
     return ratio_of(math.fsum(off) / len(off), error, degrees, count, "unpaired", confidence, 1.0)
+
+
+def mean_over_machines(
+    x: ArrayLike, machines: Sequence[str], *, confidence: float = 0.95, factor: float = 1.0
+) -> Interval | None:
+    """Interval of the mean of these machines' means, each counting once, by the spread within them.
+
+    x: shape (n,), a machine's values in the order in which they were measured; machines: of each value. Where no
+    machine has two values, or there is one machine: as `mean_interval`, whose `factor` this is, too. None below two
+    values. Source: as `ratio_over_machines`.
+    """
+    check_confidence(confidence)
+    check_positive("factor", factor)
+    values = levelled(x, machines)
+    if not is_repeated(machines):
+        return mean_interval(values, confidence=confidence, factor=factor)
+    degrees = values.size - len(set(machines))
+    half = factor * t_quantile(confidence, degrees) * standard_error(values)
+    mean = float(values.mean())
+    return Interval(mean - half, mean + half)
+
+
+def levelled(x: ArrayLike, machines: Sequence[str]) -> Floats:
+    """The values with the machines' own levels taken out, for what looks at one sample; shape (n,), in their order.
+
+    Their mean is that of the machines' means, each counting once, and their standard error (s/√n) that of this mean
+    with the machine as a fixed block: s·√(1/n₁ + 1/n₂ + …)/k, s pooled within the k machines, with n - k degrees of
+    freedom. Unless `is_repeated`, they are as they are: then differences of machines count as noise.
+    """
+    values = np.asarray(x, dtype=np.float64)
+    if not is_repeated(machines):
+        return values
+    groups = _groups(values, machines)
+    means = {name: float(group.mean()) for name, group in zip(dict.fromkeys(machines), groups, strict=True)}
+    off = values - np.array([means[name] for name in machines])
+    stretched = math.sqrt((values.size - 1) / (values.size - len(groups)) * values.size) * _error(1.0, groups)
+    found: Floats = math.fsum(means.values()) / len(groups) + stretched * off
+    return found
+
+
+def is_repeated(machines: Sequence[str]) -> bool:
+    """Whether there are several machines, and on one at least something was measured twice."""
+    return 1 < len(set(machines)) < len(machines)
 
 
 def apart(base: Iterable[str], other: Iterable[str]) -> str:

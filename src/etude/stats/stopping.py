@@ -7,15 +7,16 @@ looks at neither clock nor disk. Whoever reports its series must widen the inter
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.stats.compare import paired_ratio
+from etude.stats.compare import Ratio, paired_ratio
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, factor_for
-from etude.stats.intervals import mean_interval
+from etude.stats.machines import is_repeated, mean_over_machines, ratio_over_machines
 from etude.stats.samples import check_confidence, check_positive, finite_sample
 
 
@@ -26,10 +27,13 @@ class Seen:
     values: one array per test, values[0] the reference. In a comparison all have the same length, and the
     same index is the same block.
     measured_s: seconds spent so far, as far as they count against a budget; the caller says what does.
+    machines: of each test, the machine of each value; empty where all are of one. Several are a block each, never one
+    sample (stats/machines.py).
     """
 
     values: tuple[NDArray[np.float64], ...]
     measured_s: float = 0.0
+    machines: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.values:
@@ -37,6 +41,10 @@ class Seen:
         if math.isnan(self.measured_s) or self.measured_s < 0.0:
             raise ValueError(f"measured time must be 0 or more seconds, not {self.measured_s}")
         object.__setattr__(self, "values", tuple(finite_sample(x) for x in self.values))
+        machines = self.machines or tuple(("",) * x.size for x in self.values)
+        if [len(names) for names in machines] != [x.size for x in self.values]:
+            raise ValueError("a stop rule needs the machine of each value, or of none")
+        object.__setattr__(self, "machines", machines)
 
     @property
     def fewest(self) -> int:
@@ -119,9 +127,9 @@ class TimeBudget:
 class MeanPrecision:
     """Stop when the mean of every test is known within `precision` of itself.
 
-    Tests are judged one by one, by factor·t·s/√n_eff (see mean_interval); all must pass. At `maximum`
-    trials, or when `budget_s` seconds are used, it stops unconverged, but never below `minimum` trials.
-    budget_s may be math.inf.
+    Tests are judged one by one, by factor·t·s/√n_eff (see mean_interval, mean_over_machines); all must pass.
+    At `maximum` trials, or when `budget_s` seconds are used, it stops unconverged, but never below `minimum`
+    trials. budget_s may be math.inf.
     """
 
     precision: float = 0.05
@@ -142,18 +150,18 @@ class MeanPrecision:
         """Enough when every mean is precise, or can be given no more trials."""
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum)}", False)
-        widths = [self._relative_half_width(x) for x in seen.values]
+        widths = [self._relative_half_width(*each) for each in zip(seen.values, seen.machines, strict=True)]
         can_go_on = any(
             not width < self.precision and x.size < self.maximum
             for x, width in zip(seen.values, widths, strict=True)
         )
         return _judge(self, seen, max(widths), "of the mean", "trial", can_go_on)
 
-    def _relative_half_width(self, x: NDArray[np.float64]) -> float:
-        interval = mean_interval(x, confidence=self.confidence, factor=self.factor)
+    def _relative_half_width(self, x: NDArray[np.float64], machines: Sequence[str]) -> float:
+        interval = mean_over_machines(x, machines, confidence=self.confidence, factor=self.factor)
         if interval is None:
             return math.inf
-        mean = abs(float(x.mean()))
+        mean = abs(interval.low / 2.0 + interval.high / 2.0)
         if interval.half_width == 0.0:
             return 0.0
         return interval.half_width / mean if mean > 0.0 else math.inf
@@ -163,8 +171,9 @@ class MeanPrecision:
 class RatioPrecision:
     """Stop when the ratio of every other test to the reference is known within a factor of 1 + `precision`.
 
-    It looks at the width of the intervals (see paired_ratio), never at whether they exclude 1: stopping at
-    a difference would find differences that are not there. Limits as in MeanPrecision, counted in blocks.
+    It looks at the width of the intervals (see paired_ratio, ratio_over_machines), never at whether they exclude
+    1: stopping at a difference would find differences that are not there. Limits as in MeanPrecision, counted in
+    blocks.
     """
 
     precision: float = 0.02
@@ -190,10 +199,13 @@ class RatioPrecision:
             raise ValueError("a rule on ratios needs as many trials of every test")
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum, 'pair')}", False)
-        worst = max(
-            paired_ratio(base, x, confidence=self.confidence, factor=self.factor).half_width for x in others
-        )
+        worst = max(self._ratio(base, x, seen.machines[0]).half_width for x in others)
         return _judge(self, seen, worst, "of the ratio", "pair", seen.fewest < self.maximum)
+
+    def _ratio(self, base: NDArray[np.float64], other: NDArray[np.float64], machines: Sequence[str]) -> Ratio:
+        if is_repeated(machines):
+            return ratio_over_machines(base, other, machines, confidence=self.confidence, factor=self.factor)
+        return paired_ratio(base, other, confidence=self.confidence, factor=self.factor)
 
 
 def _judge(

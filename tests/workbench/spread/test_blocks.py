@@ -18,13 +18,13 @@ from etude.errors import CommandFailed, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, digest, to_document
 from etude.experiment.test import Test
 from etude.results.reader import load_results
-from etude.workbench.pool.job import Ended
+from etude.workbench.pool.job import TRIES, Ended
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.simulated import Death, SimulatedPool
 from etude.workbench.pool.wanted import PoolSpec
 from etude.workbench.spread.asked import document_of, stored
 from etude.workbench.spread.blocks import LEAST, Blocks, shares
-from etude.workbench.spread.jobs import ATTEMPTS, Jobs
+from etude.workbench.spread.jobs import Jobs
 from etude.workbench.spread.part import parts_of
 from workbench.spread.nodes import Nodes, sittings
 from workbench.spread.telling import Telling
@@ -185,8 +185,25 @@ def test_nodes_that_die_one_after_the_other_end_it_in_one_line(tmp_path: Path) -
     deaths = [Death(f"node00{n}", 0.5 + n, math.inf) for n in range(1, 6)]
     pool = pool_of(made, 1)
     pool = SimulatedPool(5, lambda job, node: made.duration_s(job, node) + 100, made.finish, deaths)
-    with pytest.raises(MachineRefuses, match=f"attempt {ATTEMPTS} of {ATTEMPTS}"):
+    with pytest.raises(MachineRefuses, match=f"attempt {TRIES} of {TRIES}"):
         spread(plan_of("a", trials=1), tmp_path, pool).run()
+
+
+def test_a_job_that_ends_well_and_leaves_nothing_is_told_and_not_taken_for_measured(tmp_path: Path) -> None:
+    pool = SimulatedPool(2, lambda job, node: 1.0, lambda job, node: None)
+    with pytest.raises(MachineRefuses, match="has no results"):
+        spread(plan_of("a", trials=4), tmp_path, pool).run()
+    assert not Journal(tmp_path).unfinished()
+
+
+def test_a_node_that_was_up_again_is_avoided_only_by_what_it_lost(tmp_path: Path) -> None:
+    made = Nodes(ratio)
+    pool = pool_of(made, 2, [Death("node001", 0.5, 0.6)])
+    spread(plan_of("a", "b", min_trials=4, max_trials=12, precision=1e-9, budget_s=1e9), tmp_path, pool).run()
+    jobs = {part.name: part.task["attempt"] for part in parts_of(tmp_path)}
+    avoid = [(jobs[each.what], set(each.job.avoid)) for each in Journal(tmp_path).jobs]
+    assert [attempt for attempt, _ in avoid][2:4] == [2, 1]
+    assert all(nodes == ({"node001"} if attempt == 2 else set()) for attempt, nodes in avoid)
 
 
 @given(st.integers(1, 10_000), st.integers(1, 600))

@@ -24,10 +24,12 @@ under it. *preempted*: the scheduler took its nodes away. *out-of-time*: its tim
 *held*: it waits for a person (a hold, a limit, a request that no node can meet). The last three: the node cannot run
 it, and nothing was measured."""
 
-ELSEWHERE: frozenset[How] = frozenset(
-    ("node-lost", "preempted", "no-etude", "no-space", "other-architecture")
-)
+UNFIT: frozenset[How] = frozenset(("no-etude", "no-space", "other-architecture"))
+"""Ends that say that a node can run no job of this kind."""
+ELSEWHERE: frozenset[How] = UNFIT | {"node-lost", "preempted"}
 """Ends that say nothing of the job: it is repeated, on other nodes."""
+TRIES = 3
+"""So often what lost its node is begun, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Job:
     nodes: int = 1
     """Of one allocation, all of them exclusive."""
     avoid: frozenset[str] = frozenset()
-    """Nodes that it shall not run on."""
+    """Nodes that it shall not run on, as long as there are others."""
     only: str | None = None
     """The node that it has to run on."""
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -68,7 +68,8 @@ class Blocks:
                     self._begin(tests, blocks)
                 if not self._jobs.parts:
                     break
-                self._heed(self._jobs.wait(self._merge))
+                self._heed(self._jobs.wait())
+                self._merge()
             results = self._results()
             decisions = tuple(decide(self._plan, results, names_of(group)) for group in self._groups)
             self._merge({"ended": "complete", "decisions": [each.why for each in decisions]})
@@ -145,7 +146,7 @@ class Blocks:
         for part, ended in over:
             names = tuple(part.task["tests"])
             if again(part, ended):
-                self._lost[names] = int(part.task["attempt"])
+                self._lost[names] = part.attempt
             else:
                 self._lost.pop(names, None)
 

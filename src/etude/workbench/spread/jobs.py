@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
-from etude.workbench.pool.job import ELSEWHERE, Ended, Job
+from etude.workbench.pool.followed import FollowedPool
+from etude.workbench.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.pool import Pool
 from etude.workbench.spread.part import Part, job_of, new_part, parts_of, read_part
-
-ATTEMPTS = 3
-"""What lost its node is begun so many times at most."""
-BLAMELESS = ("preempted",)
-"""Ends in ELSEWHERE that the node is not to blame for: it is not avoided."""
 
 Say = Callable[[str], None]
 
@@ -38,26 +34,15 @@ class Jobs:
             InputError: the journal or a part cannot be read; MachineRefuses: the pool does not take them.
         """
         self.directory = directory.resolve()
-        self.pool = pool
-        self.journal = Journal(self.directory)
+        self.pool, self.journal = pool, Journal(self.directory)
+        self._followed = FollowedPool(pool, self.journal)
         self._python, self._say = python, say
-        self._under: dict[str, tuple[Part, Job]] = {}
-        self._avoid: frozenset[str] = frozenset()
-        for each in self.journal.jobs:
-            if each.ended is not None:
-                self._blame(each.ended)
-        for each in self.journal.unfinished():
-            part = read_part(each.job.place)
-            if each.id is None:
-                self._submit(part, each.job)
-            else:
-                self.pool.adopt(each.id, each.job)
-                self._under[each.id] = part, each.job
+        self._under = {str(each.id): read_part(each.job.place) for each in self._followed.take_up()}
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """Of the jobs under way."""
-        return tuple(part for part, _ in self._under.values())
+        return tuple(self._under.values())
 
     @property
     def over(self) -> list[Part]:
@@ -65,62 +50,66 @@ class Jobs:
         under = {part.name for part in self.parts}
         return [part for part in parts_of(self.directory) if part.name not in under]
 
-    def free(self, nodes: int = 1) -> int:
+    def free(self) -> int:
         """How many more could run at once."""
-        return max(self.pool.width(nodes) - len(self._under), 0)
+        return max(self.pool.width() - len(self._under), 0)
 
     def begin(self, task: Mapping[str, Any], name: str, nodes: int = 1) -> None:
-        """Have a new part done; `name` is for whoever watches."""
+        """Have a new part done; `name` is for whoever watches. Raises MachineRefuses."""
         part = new_part(self.directory, task)
-        job = job_of(part, name, nodes=nodes, avoid=self._avoid, python=self._python)
-        self.journal.submitting(job, part.name, self.pool.clock_s())
-        self._submit(part, job)
+        job = job_of(part, name, nodes=nodes, avoid=self._avoided(part), python=self._python)
+        self._under[self._followed.submit(job, part.name)] = part
 
-    def _submit(self, part: Part, job: Job) -> None:
-        id = self.pool.submit(job)
-        self.journal.submitted(job, id)
-        self._under[id] = part, job
+    def _avoided(self, part: Part) -> frozenset[str]:
+        """The client's nodes of jobs that could not be run there; what is begun again also avoids those that died."""
+        ends = UNFIT if part.attempt == 1 else UNFIT | {"node-lost"}
+        ended = [each.ended for each in self.journal.jobs if each.ended is not None]
+        return frozenset(node for each in ended if each.how in ends for node in each.nodes[:1])
 
-    def wait(self, keep: Callable[[], None]) -> list[tuple[Part, Ended]]:
-        """Wait until some have ended; `keep` puts what they brought on disk, and only then their ends are noted."""
-        found = [(*self._under.pop(each.id), each) for each in self.pool.ended() if each.id in self._under]
-        keep()
-        for part, job, ended in found:
-            self.journal.ended(job, ended)
-            self._blame(ended)
+    def wait(self) -> list[tuple[Part, Ended]]:
+        """Wait until some have ended. What a part brought stays in it: to be merged whenever it is.
+
+        Raises:
+            MachineRefuses: the pool is silent for too long; jobs go on.
+        """
+        found = []
+        for submitted, ended in self._followed.ended():
+            part = self._under.pop(ended.id)
+            self._followed.conclude(submitted, ended)
             on = f" on {', '.join(ended.nodes)}" if ended.nodes else ""
-            self._say(f"{part.name} ({job.name}){on}: {ended.how}{f': {ended.why}' if ended.why else ''}")
-        return [(part, ended) for part, _, ended in found]
-
-    def _blame(self, ended: Ended) -> None:
-        if ended.how in ELSEWHERE and ended.how not in BLAMELESS:
-            self._avoid |= {ended.nodes[0]} if ended.nodes else set()
+            why = f": {ended.why}" if ended.why else ""
+            self._say(f"{part.name} ({submitted.job.name}){on}: {ended.how}{why}")
+            found.append((part, ended))
+        return found
 
     def cancel(self, *, waiting_only: bool = False) -> None:
         """End those under way, or those that have not begun yet."""
         running = self.pool.running() if waiting_only else frozenset()
         for id in [each for each in self._under if each not in running]:
-            _, job = self._under.pop(id)
-            self.pool.cancel(id)
-            now_s = self.pool.clock_s()
-            self.journal.ended(job, Ended(id, "cancelled", None, (), "ended from here", now_s, None, now_s))
+            del self._under[id]
+            self._followed.cancel(id, "ended from here")
 
 
 def again(part: Part, ended: Ended) -> bool:
     """Whether the job's end says nothing of the part, so that it is to be done again, elsewhere.
 
     Raises:
-        EtudeError: what the job told; MachineRefuses: it cannot be done in this pool, or has lost too many nodes.
+        EtudeError: what the job told; MachineRefuses: it cannot be done in this pool, has lost too many nodes, or has
+            left nothing.
     """
-    if ended.how == "done":
-        return False
     where = f"{part.name} on {', '.join(ended.nodes)}" if ended.nodes else part.name
+    if ended.how == "done":
+        if not part.measured:
+            raise MachineRefuses(
+                f"{where}: has ended well, but {part.results} has no results: is it shared with that node "
+                "(results=copied), and is there space left?"
+            )
+        return False
     if ended.how in ELSEWHERE:
-        attempt = int(part.task.get("attempt", 1))
-        if attempt < ATTEMPTS:
+        if part.attempt < TRIES:
             return True
         raise MachineRefuses(
-            f"{where}: {ended.how}: {ended.why or 'no more is known'}; this was attempt {attempt} of {ATTEMPTS}"
+            f"{where}: {ended.how}: {ended.why or 'no more is known'}; this was attempt {part.attempt} of {TRIES}"
         )
     told = part.error() if ended.how == "failed" else None
     if told is not None:

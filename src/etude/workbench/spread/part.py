@@ -40,6 +40,11 @@ class Part:
         return self.place / RESULTS
 
     @property
+    def attempt(self) -> int:
+        """From 1; a later one is in place of another, which lost its node."""
+        return int(self.task.get("attempt", 1))
+
+    @property
     def measured(self) -> bool:
         """Whether it has left results, to whatever end it came."""
         return (self.results / "experiment.json").exists()

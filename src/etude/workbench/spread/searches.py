@@ -59,7 +59,7 @@ def sought_on(
     def heed(over: Sequence[tuple[Part, Ended]]) -> None:
         for part, ended in over:
             if again(part, ended):
-                begin(int(part.task["attempt"]) + 1)
+                begin(part.attempt + 1)
             else:
                 found.append(part)
 
@@ -69,7 +69,7 @@ def sought_on(
         if not found and not jobs.parts:
             begin(1)
         while jobs.parts:
-            heed(jobs.wait(lambda: None))
+            heed(jobs.wait())
     except (EtudeError, KeyboardInterrupt):
         jobs.cancel()
         raise

@@ -12,7 +12,6 @@ from etude.experiment.loop import judged, shell_test
 from etude.experiment.plan import Plan
 from etude.results.reader import Results
 from etude.results.stretches import stretches
-from etude.stats.levelled import levelled
 from etude.stats.stopping import Decision, Seen
 
 Floats = NDArray[np.float64]
@@ -34,31 +33,35 @@ def kept(results: Results, tests: Sequence[str]) -> int:
 
 
 def seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
-    """All kept trials so far, with the machines' own levels taken out (`etude.stats.levelled`).
+    """All kept trials so far, a machine after the other.
 
     Raises:
-        ValueError: a value has no ratio.
+        ValueError: a value is missing.
     """
     machines = _by_machine(results, tests)
-    measured_s = sum(ledger.measured_s(tests) for ledger in machines)
+    measured_s = sum(ledger.measured_s(tests) for ledger in machines.values())
+    values: list[list[Floats]] = [[np.empty(0)] for _ in tests]
+    names: list[list[str]] = [[] for _ in tests]
+    for machine, ledger in machines.items():
+        for at, own in enumerate(_less_shell(plan, ledger, _samples(plan, ledger, tests))):
+            values[at].append(own)
+            names[at] += [machine] * own.size
+    return Seen(tuple(map(np.concatenate, values)), measured_s, tuple(map(tuple, names)))
+
+
+def _samples(plan: Plan, ledger: Ledger, tests: Sequence[str]) -> Sequence[Sequence[float]]:
     if plan.rule.kind == "ratio-precision":
-        return Seen(
-            _ratios([_less_shell(plan, each, each.paired(tests, plan.primary)) for each in machines]),
-            measured_s,
-        )
-    samples = [
-        _less_shell(plan, each, [each.sample(test, plan.primary) for test in tests]) for each in machines
-    ]
-    return Seen(tuple(_level([own[at] for own in samples]) for at in range(len(tests))), measured_s)
+        return ledger.paired(tests, plan.primary)
+    return [ledger.sample(test, plan.primary) for test in tests]
 
 
-def _by_machine(results: Results, tests: Sequence[str]) -> list[Ledger]:
+def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Ledger]:
     """What was measured on each, in the order in which they came."""
     sittings = results.experiment["sittings"]
-    host = {sitting["sitting"]: sitting.get("host") for sitting in sittings}
+    host = {sitting["sitting"]: str(sitting.get("host")) for sitting in sittings}
     shell = [name for name in results.names("shell") if name not in tests]
-    return [
-        Ledger(
+    return {
+        machine: Ledger(
             {
                 name: [m for m in results.measurements.get(name, ()) if host.get(m.sitting) == machine]
                 for name in (*tests, *shell)
@@ -66,7 +69,7 @@ def _by_machine(results: Results, tests: Sequence[str]) -> list[Ledger]:
             stretches(sittings),
         )
         for machine in dict.fromkeys(host.values())
-    ]
+    }
 
 
 def _less_shell(plan: Plan, ledger: Ledger, samples: Sequence[Sequence[float]]) -> list[Floats]:
@@ -76,20 +79,3 @@ def _less_shell(plan: Plan, ledger: Ledger, samples: Sequence[Sequence[float]]) 
         starts = ledger.sample(shell_test(plan.shell).name, "elapsed")
     cost = sum(starts) / len(starts) if starts else 0.0
     return [np.asarray(sample, dtype=np.float64) - cost for sample in samples]
-
-
-def _level(machines: Sequence[Floats]) -> Floats:
-    there = [values for values in machines if values.size]
-    return levelled(there) if there else np.empty(0)
-
-
-def _ratios(machines: Sequence[Sequence[Floats]]) -> tuple[Floats, ...]:
-    """Samples whose ratios to the first have one level on all machines."""
-    there = [own for own in machines if own[0].size]
-    if not there:
-        return tuple(np.empty(0) for _ in machines[0])
-    base = np.concatenate([own[0] for own in there])
-    others = range(1, len(there[0]))
-    if len(there) == 1 or any(float(values.min()) <= 0.0 for own in there for values in own):
-        return (base, *(np.concatenate([own[at] for own in there]) for at in others))
-    return (base, *(base * np.exp(_level([np.log(own[at] / own[0]) for own in there])) for at in others))

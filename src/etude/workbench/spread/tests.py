@@ -77,7 +77,7 @@ class Tests:
                 if group not in begun:
                     self._begin(group, 1)
             while self._jobs.parts:
-                self._heed(self._jobs.wait(self._merge))
+                self._heed(self._jobs.wait())
                 self._merge()
             self._merge({"ended": "complete"})
         except (EtudeError, KeyboardInterrupt):
@@ -109,7 +109,7 @@ class Tests:
         for part, ended in over:
             try:
                 if again(part, ended):
-                    self._begin(tuple(part.task["only"]), int(part.task["attempt"]) + 1)
+                    self._begin(tuple(part.task["only"]), part.attempt + 1)
             except CommandFailed as error:
                 self._failed.append(str(error))
 

@@ -9,7 +9,7 @@ from etude.workbench.pool.slurm.answers import Node
 from etude.workbench.pool.slurm.request import arguments, fits
 from etude.workbench.pool.wanted import PoolSpec
 
-KNOWN = ("n1", "n2", "n3", "n4")
+KNOWN = tuple(Node(f"n{number}", True, "p", True, frozenset()) for number in (1, 2, 3, 4))
 
 
 def of(spec: PoolSpec, **changes: object) -> list[str]:
@@ -30,6 +30,12 @@ def test_nodes_are_exclusive_and_nothing_is_run_twice() -> None:
 def test_nodes_to_avoid_are_those_of_job_and_pool_that_slurm_knows() -> None:
     words = of(PoolSpec("slurm", exclude="n2"), avoid=frozenset(("n1", "gone")))
     assert "--exclude=n1,n2" in words
+
+
+@pytest.mark.parametrize(("nodes", "avoided"), [(1, True), (2, False)])
+def test_nodes_are_avoided_as_long_as_enough_others_are_left(nodes: int, avoided: bool) -> None:
+    words = of(PoolSpec("slurm", exclude="n4"), avoid=frozenset(("n1", "n2")), nodes=nodes)
+    assert ("--exclude=n1,n2,n4" in words, "--exclude=n4" in words) == (avoided, not avoided)
 
 
 def test_a_nodelist_means_no_other_nodes() -> None:

@@ -69,7 +69,7 @@ class SlurmPool:
         if not known:
             where = f"no partition {spec.partition!r}, or no nodes in it" if spec.partition else "no nodes"
             raise MachineRefuses(f"Slurm has {where}: sinfo lists what there is")
-        self._names = frozenset(node.name for node in known)
+        self._known = known
         if not any(fits(node, spec) for node in known):
             raise MachineRefuses(
                 "Slurm has no node that is as it was asked for (partition, constraint, nodelist, exclude): see sinfo"
@@ -93,7 +93,7 @@ class SlurmPool:
         checks = Checks(python, is_shared=self._spec.results == "shared")
         now = before or Laid(f"etude-{secrets.token_hex(6)}", self._clock())
         lay(job, now, checks)
-        words = arguments(job, now.token, self._spec, self._names)
+        words = arguments(job, now.token, self._spec, self._known)
         try:
             id = self._slurm.submit(words)
         except Unanswered as lost:

@@ -15,11 +15,12 @@ from etude.workbench.pool.wanted import PoolSpec
 _WORDS = re.compile("[A-Za-z0-9_.:-]+(?:[&|][A-Za-z0-9_.:-]+)*")
 
 
-def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[str]) -> list[str]:
+def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[Node]) -> list[str]:
     """Of sbatch. `token` is the name by which it is found again; `known` are all nodes of the partition.
 
-    Nodes are exclusive, with all of their memory. A job never runs twice under one number: what Slurm would requeue is
-    told as lost, and submitted anew elsewhere.
+    Nodes are exclusive, with all of their memory; those that the job avoids are left out as long as enough others are
+    as the pool's keys want them. A job never runs twice under one number: what Slurm would requeue is told as lost, and
+    submitted anew elsewhere.
     """
     words = [
         f"--job-name={token}",
@@ -33,15 +34,18 @@ def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[str]) -> l
             words.append(f"--{key}={getattr(spec, key)}")
     if spec.time_s is not None:
         words.append(f"--time={math.ceil(spec.time_s / 60)}")
-    without = set(job.avoid) | set(expand(spec.exclude) or ())
+    names = {node.name for node in known}
+    without = set(expand(spec.exclude) or ())
     if spec.nodelist:
         # --nodelist of sbatch asks for all of these nodes; here it means none but these.
-        without |= set(known) - set(expand(spec.nodelist) or ())
+        without |= names - set(expand(spec.nodelist) or ())
+    if len({node.name for node in known if fits(node, spec)} - job.avoid) >= job.nodes:
+        without |= job.avoid
     if job.only is not None:
         words.append(f"--nodelist={job.only}")
         without.discard(job.only)
     # A name that Slurm does not know, of a node that was taken out of it, would refuse the whole job.
-    without &= set(known)
+    without &= names
     if without:
         words.append(f"--exclude={','.join(sorted(without))}")
     return [*words, str(job.place / SCRIPT)]
