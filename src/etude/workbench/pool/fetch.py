@@ -20,7 +20,7 @@ from etude.errors import MachineRefuses
 from etude.results.writer import refused
 from etude.testbed.remote.slurm import slurm, srun
 from etude.workbench.pool.ends import BEGUN, END, RECORD, SCRIPT, last_line
-from etude.workbench.pool.job import Ended, Job
+from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.pool import Pool
 
 LOOK_S = 2.0
@@ -163,9 +163,9 @@ class FetchedPool:
         self._nodes.cancel(id)
         status = int(code) if code.isdigit() else None
         why = "" if status == 0 else f"exit status {code}: {last_line(away.job.place) or 'it said nothing'}"
-        how = "done" if status == 0 else "failed"
+        how: How = "done" if status == 0 else "failed"
         ended_s = self.clock_s()
-        return Ended(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)  # type: ignore[arg-type]
+        return Ended(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)
 
     def _lost(self, end: Ended) -> Ended:
         """It has ended before its results were fetched."""
