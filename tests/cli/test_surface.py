@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from charting import lines
+from etude.cli import surface_cell
 from etude.cli.report_parts import parts_of
+from etude.cli.surface_response import simulated_response
 from etude.errors import MachineRefuses
 from etude.testbed.resources.quota import Quota
+from etude.workbench.surfaces.celljobs import CellJobs, sample_in
 from etude.workbench.surfaces.kept import KeptSurface
+from etude.workbench.surfaces.mapping import Visit
 from etude.workbench.surfaces.peaks import PeakRate
 from fakes import World
 
@@ -296,3 +300,14 @@ def test_what_nodes_of_the_pool_cannot_do_is_one_line_before_any_job(
     assert etude("surface", "spec.toml", "-o", "r", "--pool", pool) == 2
     assert said in capsys.readouterr().err
     assert not Path("r").exists()
+
+
+def test_a_node_that_does_not_see_the_results_measures_its_cell_all_the_same(tmp_path: Path) -> None:
+    system, response = simulated_response("DB_TP")
+    cells = CellJobs("x", system.space, response, None, "DB_TP")
+    for place in (tmp_path / "cell", tmp_path / "cell" / "attempt-2"):
+        cells.job(Visit((0, 0), None, None, "the first"), place, frozenset(), None)
+        assert surface_cell.main([str(place)]) == 0
+        sample = sample_in(place, system.space)
+        assert sample is not None
+        assert sample.state == "measured"

@@ -84,3 +84,7 @@ def test_the_page_of_pools_shows_the_timeline_with_a_lost_node_as_it_is_told() -
     assert tuple(header.split()) == HEADER
     assert sum("node-lost" in row for row in rows) == 1
     assert sum(row.endswith("done") for row in rows) == 9
+
+
+def test_the_steps_are_ten() -> None:
+    assert re.findall(r"^\*\*(\d+)\. ", PAGE, re.MULTILINE) == [str(number) for number in range(1, 11)]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from etude.errors import MachineRefuses
 from etude.workbench.pool.job import Ended, Job
 from etude.workbench.pool.pool import Pool
 from etude.workbench.pool.spec import open_pool, read_pool
@@ -84,3 +85,18 @@ def test_results_are_kept_for_the_controller_after_the_one_that_died(
     assert found.how == "done"
     assert (made.place / "results").read_text() == "measured\n"
     assert there(cluster, base) == ""
+
+
+@needs_slurm
+def test_a_node_that_sees_the_results_directory_is_told_of_and_nothing_is_removed(
+    cluster: Cluster, near: None, tmp_path: Path
+) -> None:
+    made = job(tmp_path / "shared", "echo measured >results")
+    with open_pool(read_pool(POOL), tmp_path) as pool:
+        pool.submit(made)
+        with pytest.raises(
+            MachineRefuses, match=r"node n1 sees .*/shared, the results directory: leave out results="
+        ):
+            waited(pool, cluster)
+    assert (made.place / "part.json").read_text() == '{"trials": 3}'
+    wait_until(lambda: not cluster.run("squeue", "-h"), cluster.log)

@@ -165,7 +165,7 @@ def test_what_goes_wrong_on_a_node_is_told_as_if_it_had_gone_wrong_here(
     options = {"cwd": tmp_path, "env": cluster.environment}
     failed = etude("bench", "false", "--trials", "4", "-o", "f", *POOL, check=4, **options)
     assert "exit status 1" in failed.stderr.splitlines()[-1]
-    assert "part-0001 on n" in failed.stderr.splitlines()[-1]
+    assert re.search(r"part-000[12] on n", failed.stderr.splitlines()[-1])  # whichever fails first
     unknown = etude("bench", "true", "--primary", "nothing", "-o", "u", *POOL, check=2, **options)
     assert "it has none of that name" not in unknown.stdout
     assert "'nothing'" in unknown.stderr.splitlines()[-1]

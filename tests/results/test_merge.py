@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders import document, line, measurement, results_directory
@@ -165,6 +165,7 @@ JSON = st.recursive(
 )
 
 
+@example({"a": {"trial": 1e308}}, 0, 2)
 @given(
     st.dictionaries(st.sampled_from(["a", "b", "metrics"]), JSON),
     st.integers(0, 2**40),
@@ -217,6 +218,21 @@ def test_what_lies_beside_trials_comes_along_under_their_new_numbers(tmp_path: P
         "monitor of q\n",
     ]
     assert load_results(whole).experiment["quiet"] == [{"sitting": 1, "by": "p"}, {"sitting": 2, "by": "q"}]
+
+
+def test_a_log_does_not_pass_to_the_trial_that_has_its_number_after_another_part_came(tmp_path: Path) -> None:
+    parts = {
+        name: results_directory(tmp_path / name, {"a": [measurement("a", n) for n in range(2)]})
+        for name in ("p", "q")
+    }
+    (parts["q"] / "a" / "logs").mkdir()
+    (parts["q"] / "a" / "logs" / "0001-0.stdout").write_text("q")
+    (parts["q"] / "monitor-1.jsonl").write_text("monitor of q\n")
+    whole = tmp_path / "whole"
+    merged({"q": parts["q"]}, whole)
+    merged(parts, whole)
+    assert [each.name for each in (whole / "a" / "logs").iterdir()] == ["0003-0.stdout"]
+    assert [each.name for each in whole.glob("monitor-*")] == ["monitor-2.jsonl"]
 
 
 def test_what_was_asked_for_is_what_the_whole_was_asked_for(tmp_path: Path) -> None:

@@ -100,7 +100,10 @@ def _undo_left(place: Path) -> None:
     from etude.workbench.surfaces.incell import RESOURCES
 
     here = os.uname().nodename, boot_id()
-    results = next(above for above in place.resolve().parents if (above / "experiment.json").exists())
+    cell = place.resolve()
+    # Where results are brought from here, this node has none but of its cells.
+    usual = cell.parents[cell.name.startswith("attempt-")]
+    results = next((above for above in cell.parents if (above / "experiment.json").exists()), usual)
     for file in results.glob(f"**/{RESOURCES}/resources.json"):
         other = file.parent.parent
         if (other / NODE).exists():

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from etude.engine import Engine, Interrupts, Launch, Repeated, Worker
+from etude.engine import Engine, EngineLost, Interrupts, Launch, Repeated, Worker
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.bench import EngineLike
 from etude.experiment.plan import Plan
@@ -34,12 +34,17 @@ class EngineThere:
         """One trial's worth of processes, in the engine's own directory there.
 
         Raises:
-            MachineRefuses: the engine is lost, or could not make sense of the request.
+            MachineRefuses: the engine is lost, or could not make sense of the request; EngineLost also where it was
+                told to end by those who took its node, which is no failure of what ran.
         """
         workers = tuple(_sent(worker) for worker in launch.workers)
         files = [_files(worker) for worker in launch.workers]
         most = max(launch.capture_bytes, CAPTURE_BYTES) if any(files) else launch.capture_bytes
         rows = self._engine.launch(replace(launch, workers=workers, capture_bytes=most), patience=patience)
+        if any(row["cancelled"] or row["signal"] for row in rows) and not self.there.is_held():
+            raise EngineLost(
+                f"node {self.there.node}: job {self.there.job} has ended, and with it what was measured there"
+            )
         for row in rows:
             for stream, path in files[row["worker"]].items():
                 with open(path, "a", encoding="utf-8", errors="replace") as file:
@@ -84,6 +89,15 @@ class There:
         if engine is self._main and self._host is not None:
             self._host.close()
             self._host = self._main = None
+
+    def is_held(self) -> bool:
+        """Whether its job still has the node."""
+        try:
+            if self._host is not None:
+                self._host.run("true", within_s=machine.WITHIN_S)
+        except MachineRefuses:
+            return False
+        return True
 
     @property
     def boot_id(self) -> str:

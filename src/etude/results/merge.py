@@ -60,9 +60,20 @@ def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | 
             _replace(into / file, b"".join(lines))
         for file, source in whole.copied.items():
             _replace(into / file, source.read_bytes())
+        for known in _beside(whole, into):
+            if str(known.relative_to(into)) not in whole.copied:
+                known.unlink()
     except OSError as error:
         raise refused(into, error) from error
     replace_json(into / "experiment.json", found)
+
+
+def _beside(whole: _Whole, into: Path) -> list[Path]:
+    """What lies beside trials there: under their new numbers, that of an earlier merge may be another trial's."""
+    logs = [
+        found for each in whole.entries.values() for found in (into / each["directory"] / "logs").glob("*")
+    ]
+    return [*logs, *into.glob("monitor-*.jsonl")]
 
 
 def _take(whole: _Whole, name: str, part: Path) -> None:
@@ -171,7 +182,9 @@ def renumbered(line: bytes, path: Path, **numbers: Callable[[int], int]) -> byte
         return line
     found = line
     for name in numbers:
-        found = re.sub(rb'("%b"\s*:\s*)\d+' % name.encode(), rb"\g<1>%d" % wanted[name], found, count=1)
+        found = re.sub(
+            rb'("%b"\s*:\s*)\d+(?![\d.eE])' % name.encode(), rb"\g<1>%d" % wanted[name], found, count=1
+        )
     if orjson.loads(found) == wanted:
         return found
     # The first of that name was not its own: what it was read as is written.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import get_args
 
@@ -51,12 +52,33 @@ def test_a_torn_last_line_is_dropped_and_what_follows_is_whole(tmp_path: Path) -
     journal = Journal(tmp_path)
     journal.submitting(a_job(tmp_path), "a", 1.0)
     whole = (tmp_path / FILE).read_bytes()
-    (tmp_path / FILE).write_bytes(whole + b'{"event":"submit')
+    (tmp_path / FILE).write_bytes(whole + b'{"event":"submit' + 500 * b" ")
     mended = Journal(tmp_path)
     assert mended.torn
     mended.submitted(a_job(tmp_path), "3")
     assert not Journal(tmp_path).torn
     assert [each.id for each in Journal(tmp_path).unfinished()] == ["3"]
+
+
+def test_who_only_reads_leaves_a_line_that_is_being_written_alone(tmp_path: Path) -> None:
+    Journal(tmp_path).submitting(a_job(tmp_path), "a", 1.0)
+    torn = (tmp_path / FILE).read_bytes() + b'{"event":"submit'
+    (tmp_path / FILE).write_bytes(torn)
+    assert Journal(tmp_path).torn
+    assert (tmp_path / FILE).read_bytes() == torn
+
+
+def test_a_line_for_which_there_was_no_space_is_told_and_what_follows_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, write = Journal(tmp_path), os.pwrite
+    journal.submitting(a_job(tmp_path), "a", 1.0)
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda file, text, at: write(file, text[:7], at))
+        with pytest.raises(MachineRefuses, match="free some space"):
+            journal.submitted(a_job(tmp_path), "3")
+    journal.submitted(a_job(tmp_path), "4")
+    assert [each.id for each in Journal(tmp_path).unfinished()] == ["4"]
 
 
 @pytest.mark.parametrize("line", ["[]", "1", "{}", '{"event":"ended","place":"none"}', "no JSON"])

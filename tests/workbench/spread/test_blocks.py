@@ -22,10 +22,11 @@ from etude.workbench.pool.job import TRIES, Ended
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.simulated import Death, SimulatedPool
 from etude.workbench.pool.wanted import PoolSpec
+from etude.workbench.spread import blocks
 from etude.workbench.spread.asked import document_of, stored
 from etude.workbench.spread.blocks import LEAST, Blocks, shares
 from etude.workbench.spread.jobs import Jobs
-from etude.workbench.spread.part import parts_of
+from etude.workbench.spread.part import new_part, parts_of
 from workbench.spread.nodes import Nodes, sittings
 from workbench.spread.telling import Telling
 
@@ -204,6 +205,18 @@ def test_a_node_that_was_up_again_is_avoided_only_by_what_it_lost(tmp_path: Path
     avoid = [(jobs[each.what], set(each.job.avoid)) for each in Journal(tmp_path).jobs]
     assert [attempt for attempt, _ in avoid][2:4] == [2, 1]
     assert all(nodes == ({"node001"} if attempt == 2 else set()) for attempt, nodes in avoid)
+
+
+def test_a_part_whose_controller_died_is_gone_on_with_where_it_has_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = new_part(tmp_path, {"kind": "blocks", "plan": {}, "command_line": []})
+    (part.results).mkdir()
+    (part.results / "experiment.json").write_text("{}")
+    gone_on: list[Path] = []
+    monkeypatch.setattr(blocks, "resume", gone_on.append)
+    blocks.measure(part)
+    assert gone_on == [part.results]
 
 
 @given(st.integers(1, 10_000), st.integers(1, 600))

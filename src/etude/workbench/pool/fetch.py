@@ -20,7 +20,7 @@ from etude.errors import MachineRefuses
 from etude.results.writer import refused
 from etude.testbed.remote.slurm import slurm, srun
 from etude.workbench.pool.ends import BEGUN, END, RECORD, SCRIPT, last_line
-from etude.workbench.pool.job import Ended, Job
+from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.pool import Pool
 
 LOOK_S = 2.0
@@ -35,6 +35,7 @@ _END = bytes(1024)
 """Of every archive."""
 TRIES = 5
 GIVEN, CODE = "given", "code"
+SHARED = "shared"
 _JOB = """\
 cd {place} || exit
 while [ ! -e {given} ]; do sleep 0.2; done
@@ -49,6 +50,10 @@ exit $code
 Ask = Callable[[Sequence[str]], str]
 Carry = Callable[[Sequence[str], bytes], bytes]
 """Runs a command with that standard input; what it prints."""
+
+
+class _Shared(MachineRefuses):
+    """A node sees the results directory."""
 
 
 @dataclass
@@ -135,6 +140,8 @@ class FetchedPool:
                     self._give(id, away, node)
                 if comment.startswith(ENDED):
                     found.append(self._fetch(id, away, comment.removeprefix(ENDED)))
+            except _Shared:
+                raise
             except MachineRefuses:  # of a lost node the pool below tells
                 away.tries += 1
                 if away.tries >= TRIES:
@@ -146,11 +153,19 @@ class FetchedPool:
         place = shlex.quote(str(away.job.place))
         away.node = node
         try:
-            line = f"cd {place} && {{ [ -e {GIVEN} ] || {{ tar -x && touch {GIVEN}; }}; }}"
-            self._on(id, away, line, packed(away.job))
+            given = f"[ -e {GIVEN} ] || {{ tar -x && touch {GIVEN}; }}"
+            # Where a file is there that only this side writes, it is this very directory: nothing is to be removed.
+            line = f"cd {place} && if [ -e {RECORD} ]; then cat >/dev/null; echo {SHARED}; else {given}; fi"
+            shared = self._on(id, away, line, packed(away.job)).strip() == SHARED.encode()
         except MachineRefuses:
             away.node = ""
             raise
+        if shared:
+            for each in self._away:
+                self._nodes.cancel(each)
+            raise _Shared(
+                f"{away.job.name}: node {node} sees {away.job.place}, the results directory: leave out results=copied"
+            )
         away.began_s = self.clock_s()
 
     def _fetch(self, id: str, away: _Away, code: str) -> Ended:
@@ -163,9 +178,9 @@ class FetchedPool:
         self._nodes.cancel(id)
         status = int(code) if code.isdigit() else None
         why = "" if status == 0 else f"exit status {code}: {last_line(away.job.place) or 'it said nothing'}"
-        how = "done" if status == 0 else "failed"
+        how: How = "done" if status == 0 else "failed"
         ended_s = self.clock_s()
-        return Ended(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)  # type: ignore[arg-type]
+        return Ended(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)
 
     def _lost(self, end: Ended) -> Ended:
         """It has ended before its results were fetched."""

@@ -5,6 +5,7 @@ It is what the timeline is drawn from, and what the next controller knows of the
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -37,13 +38,14 @@ class Journal:
     """One directory's. Only its sole writer has one (results.writer.sole_writer)."""
 
     def __init__(self, directory: Path) -> None:
-        """Reads what is there. Raises InputError where a line but the last is none of a journal."""
+        """Reads what is there, and changes nothing. Raises InputError: a line but the last is none of a journal."""
         self._directory = directory
         self._path = directory / FILE
         self._jobs: dict[str, Submitted] = {}
         self.torn = False
         """Whether the last line was cut short; it is dropped."""
-        self._mend()
+        self._size = self._read()
+        """Of what is whole, bytes: where the next line is to stand."""
 
     @property
     def jobs(self) -> tuple[Submitted, ...]:
@@ -68,38 +70,37 @@ class Journal:
         self._append({"event": "ended", "place": self._shown(job.place), **asdict(ended)})
 
     def _append(self, line: Mapping[str, Any]) -> None:
-        text = json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
+        text = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "replace")
         try:
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
-                os.write(file, text.encode("utf-8", "replace"))
+                os.ftruncate(file, self._size)  # what was not written to its end goes
+                if os.pwrite(file, text, self._size) != len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file)
             finally:
                 os.close(file)
         except OSError as error:
             raise refused(self._path, error) from error
+        self._size += len(text)
         self._take(line)
 
-    def _mend(self) -> None:
-        """Read it, and cut off a line that was not written to its end."""
+    def _read(self) -> int:
+        """All whole lines; returns how many bytes they are."""
         try:
-            whole = self._path.read_bytes()
+            found = self._path.read_bytes()
         except FileNotFoundError:
-            return
+            return 0
         except OSError as error:
             raise InputError(f"{self._path}: cannot be read: {error.strerror}") from None
-        kept = whole[: whole.rfind(b"\n") + 1]
-        self.torn = kept != whole
-        if self.torn:
-            try:
-                os.truncate(self._path, len(kept))
-            except OSError as error:
-                raise refused(self._path, error) from error
-        for number, line in enumerate(kept.decode("utf-8", "replace").split("\n")[:-1], 1):
+        whole = found[: found.rfind(b"\n") + 1]
+        self.torn = whole != found
+        for number, line in enumerate(whole.decode("utf-8", "replace").split("\n")[:-1], 1):
             try:
                 self._take(json.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise InputError(f"{self._path}:{number}: is no line of a journal of jobs") from None
+        return len(whole)
 
     def _take(self, line: Mapping[str, Any]) -> None:
         if line["event"] == "submitting":

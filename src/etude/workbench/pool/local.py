@@ -13,13 +13,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import MachineRefuses
 from etude.workbench.pool.ends import REFUSALS, SCRIPT, STOPPED, begun, by_itself, end
 from etude.workbench.pool.job import Ended, How, Job
-from etude.workbench.pool.laid import Laid, laid, lay, note
+from etude.workbench.pool.laid import Laid, laid, lay
 from etude.workbench.pool.shell import Checks
 
 LOOK_S, GRACE_S = 0.05, 10.0
@@ -71,7 +72,6 @@ class LocalPool:
             return before.token
         record = Laid(f"local-{secrets.token_hex(6)}", time.time())
         lay(job, record, Checks(None))
-        note(job.place, record)
         self._waiting[record.token] = (job, record.submitted_s)
         self._start_next()
         return record.token
@@ -96,7 +96,7 @@ class LocalPool:
             left = LOOK_S if until is None else min(LOOK_S, until - time.monotonic())
             if left <= 0:
                 break
-            self._wait(left)
+            self._wait(self._started, left)
         return ()
 
     def running(self) -> frozenset[str]:
@@ -169,14 +169,13 @@ class LocalPool:
         self._told = False
         return lock
 
-    def _wait(self, seconds: float) -> None:
-        if self._started is None or self._started.process is None:
+    def _wait(self, started: _Started | None, seconds: float) -> None:
+        """Until it has ended, at most so long; of another controller's child that cannot be told."""
+        if started is None or started.process is None:
             self._pause(seconds)
             return
-        try:
-            self._started.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return
+        with suppress(subprocess.TimeoutExpired):
+            started.process.wait(seconds)
 
     def _concluded(self) -> Ended | None:
         started = self._started
@@ -202,16 +201,7 @@ class LocalPool:
                 break
             until = time.monotonic() + GRACE_S
             while _lives(started) and time.monotonic() < until:
-                self._wait_for(started)
-
-    def _wait_for(self, started: _Started) -> None:
-        if started.process is None:
-            self._pause(LOOK_S)
-            return
-        try:
-            started.process.wait(LOOK_S)
-        except subprocess.TimeoutExpired:
-            return
+                self._wait(started, LOOK_S)
 
 
 def _without_end(code: int | None) -> tuple[How, str]:

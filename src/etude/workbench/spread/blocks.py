@@ -17,7 +17,7 @@ from etude.experiment import monitoring
 from etude.experiment.loop import GIVE_UP
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.plan import Plan, RuleSpec, from_document, to_document
-from etude.experiment.run import run
+from etude.experiment.run import resume, run
 from etude.experiment.schedule import groups
 from etude.experiment.test import Test
 from etude.results.merge import merged
@@ -175,12 +175,15 @@ def _blocks_of(part: Part, names: tuple[str, ...]) -> int:
 
 
 def measure(part: Part) -> None:
-    """On the node: measure the blocks of a part.
+    """On the node: measure the blocks of a part; gone on with where its controller died (etude=copied).
 
     Raises:
         EtudeError: as `etude.experiment.run.run`.
     """
     task = part.task
+    if part.measured:
+        resume(part.results)
+        return
     run(
         from_document(task["plan"], str(part.place)),
         part.results,
