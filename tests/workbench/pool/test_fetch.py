@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.errors import EtudeError, MachineRefuses
+from etude.errors import EtudeError, MachineRefuses, UsageError
 from etude.workbench.pool.ends import RECORD
-from etude.workbench.pool.fetch import packed, unpack
-from etude.workbench.pool.job import Job
+from etude.workbench.pool.fetch import HERE, FetchedPool, packed, unpack
+from etude.workbench.pool.job import Ended, Job
 from etude.workbench.pool.shell import Checks, script
+from etude.workbench.pool.simulated import SimulatedPool
 
 NAMES = st.text(
     st.characters(categories=["L", "N", "P", "Zs"], exclude_characters="/."), min_size=1, max_size=20
@@ -88,3 +91,36 @@ def test_a_place_that_is_not_shared_is_made_by_the_job(tmp_path: Path) -> None:
     made = f"mkdir -p {tmp_path}"
     assert made in script(job(tmp_path), "token", Checks(None, is_shared=False))
     assert made not in script(job(tmp_path), "token", Checks(None))
+
+
+class Begun(SimulatedPool):
+    """Whose jobs run for ever."""
+
+    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+        return ()
+
+
+def here(words: Sequence[str], data: bytes) -> bytes:
+    """A node that is this machine."""
+    return subprocess.run(words[-3:], input=data, capture_output=True, check=True).stdout
+
+
+def test_a_node_that_shares_the_results_directory_is_told_and_nothing_is_removed(tmp_path: Path) -> None:
+    wanted = job(tmp_path / "place")
+    wanted.place.mkdir()
+    (wanted.place / "part.json").write_text("{}")
+    pool = FetchedPool(Begun(1, lambda job, node: 1.0, lambda job, node: None), lambda words: "1|n1|\n", here)
+    id = pool.submit(wanted)
+    with pytest.raises(
+        UsageError, match=r"a job: n1 shares the results directory, .*: leave out results=copied"
+    ):
+        pool.ended()
+    pool.cancel(id)
+    assert (wanted.place / "part.json").exists()
+
+
+def test_what_tells_a_place_here_from_one_on_a_node_does_not_go_there(tmp_path: Path) -> None:
+    (tmp_path / HERE).touch()
+    (tmp_path / "part.json").touch()
+    with tarfile.open(fileobj=io.BytesIO(packed(job(tmp_path)))) as went:
+        assert went.getnames() == ["part.json"]

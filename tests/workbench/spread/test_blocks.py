@@ -21,6 +21,7 @@ from etude.results.reader import load_results
 from etude.workbench.pool.job import Ended
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.simulated import Death, SimulatedPool
+from etude.workbench.pool.slurm.commands import Unanswered
 from etude.workbench.pool.wanted import PoolSpec
 from etude.workbench.spread.asked import document_of, stored
 from etude.workbench.spread.blocks import LEAST, Blocks, shares
@@ -187,6 +188,43 @@ def test_nodes_that_die_one_after_the_other_end_it_in_one_line(tmp_path: Path) -
     pool = SimulatedPool(5, lambda job, node: made.duration_s(job, node) + 100, made.finish, deaths)
     with pytest.raises(MachineRefuses, match=f"attempt {ATTEMPTS} of {ATTEMPTS}"):
         spread(plan_of("a", trials=1), tmp_path, pool).run()
+
+
+class Silent(SimulatedPool):
+    """A pool whose scheduler does not answer any more."""
+
+    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+        raise Unanswered("Slurm has not answered")
+
+    def cancel(self, id: str) -> None:
+        raise AssertionError(f"job {id} was to go on")
+
+
+def test_jobs_go_on_where_the_scheduler_is_silent(tmp_path: Path) -> None:
+    made = Nodes()
+    with pytest.raises(Unanswered, match="Slurm has not answered"):
+        spread(plan_of("a", trials=6), tmp_path, Silent(3, made.duration_s, made.finish)).run()
+    assert len(Journal(tmp_path).unfinished()) == 3
+
+
+def test_results_of_a_job_that_are_gone_are_told_and_not_measured_for_ever(tmp_path: Path) -> None:
+    pool = SimulatedPool(2, lambda job, node: 1.0, lambda job, node: None)
+    with pytest.raises(
+        MachineRefuses, match=r"part-0001 on node001: done, but its results are not in .*results"
+    ):
+        spread(plan_of("a", trials=4), tmp_path, pool).run()
+
+
+def test_a_node_that_was_to_blame_may_have_been_mended_when_it_is_gone_on_with(tmp_path: Path) -> None:
+    made = Nodes()
+    pool = Killing(2, made.duration_s, made.finish, [Death("node002", 0.5)])
+    pool.at = 2
+    with pytest.raises(Died):
+        spread(plan_of("a", trials=8), tmp_path, pool).run()
+    lost = [each.ended.how for each in Journal(tmp_path).jobs if each.ended]
+    assert lost == ["node-lost"]
+    spread(plan_of("a", trials=12), tmp_path, pool).run()
+    assert not Journal(tmp_path).jobs[-1].job.avoid
 
 
 @given(st.integers(1, 10_000), st.integers(1, 600))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.errors import MachineRefuses
+from etude.errors import MachineRefuses, UsageError
 from etude.results.writer import refused
 from etude.testbed.remote.slurm import slurm, srun
 from etude.workbench.pool.ends import BEGUN, END, RECORD, SCRIPT, last_line
@@ -29,12 +29,14 @@ WITHIN_S = 600.0
 """For a job's files, there or back."""
 ENDED = "etude-ended-"
 """Of the comment of a job whose command has ended: its exit status behind it."""
-OURS = (BEGUN, END, RECORD, SCRIPT)
+HERE = "here"
+"""A file in a job's place on this side: a node that has it, too, shares the place."""
+OURS = (BEGUN, END, RECORD, SCRIPT, HERE)
 """Of the pool below, which has its own on either side."""
 _END = bytes(1024)
 """Of every archive."""
 TRIES = 5
-GIVEN, CODE = "given", "code"
+GIVEN, CODE, SHARED = "given", "code", "shared"
 _JOB = """\
 cd {place} || exit
 while [ ! -e {given} ]; do sleep 0.2; done
@@ -49,6 +51,10 @@ exit $code
 Ask = Callable[[Sequence[str]], str]
 Carry = Callable[[Sequence[str], bytes], bytes]
 """Runs a command with that standard input; what it prints."""
+
+
+class Shared(UsageError):
+    """What would be removed on the node is what is here."""
 
 
 @dataclass
@@ -75,7 +81,13 @@ class FetchedPool:
 
     def submit(self, job: Job) -> str:
         """Raises MachineRefuses: as the pool below; a job of two nodes, of which one would not have the files."""
-        id = self._nodes.submit(_there(job))
+        there = _there(job)
+        try:
+            job.place.mkdir(parents=True, exist_ok=True)
+            (job.place / HERE).touch()
+        except OSError as error:
+            raise refused(job.place, error) from error
+        id = self._nodes.submit(there)
         self._away[id] = _Away(job, self.clock_s())
         return id
 
@@ -135,6 +147,8 @@ class FetchedPool:
                     self._give(id, away, node)
                 if comment.startswith(ENDED):
                     found.append(self._fetch(id, away, comment.removeprefix(ENDED)))
+            except Shared:
+                raise
             except MachineRefuses:  # of a lost node the pool below tells
                 away.tries += 1
                 if away.tries >= TRIES:
@@ -146,9 +160,14 @@ class FetchedPool:
         place = shlex.quote(str(away.job.place))
         away.node = node
         try:
-            line = f"cd {place} && {{ [ -e {GIVEN} ] || {{ tar -x && touch {GIVEN}; }}; }}"
-            self._on(id, away, line, packed(away.job))
-        except MachineRefuses:
+            line = f"cd {place} && {{ [ ! -e {HERE} ] || {{ echo {SHARED}; exit; }}; }} &&"
+            line += f" {{ [ -e {GIVEN} ] || {{ tar -x && touch {GIVEN}; }}; }}"
+            if SHARED in self._on(id, away, line, packed(away.job)).decode(errors="replace"):
+                raise Shared(
+                    f"{away.job.name}: {node} shares the results directory, {away.job.place}: leave out "
+                    "results=copied, and begin it anew"
+                )
+        except (MachineRefuses, Shared):
             away.node = ""
             raise
         away.began_s = self.clock_s()

@@ -45,7 +45,7 @@ class Job:
     nodes: int = 1
     """Of one allocation, all of them exclusive."""
     avoid: frozenset[str] = frozenset()
-    """Nodes that it shall not run on."""
+    """Nodes that it shall not run on, as long as there are others."""
     only: str | None = None
     """The node that it has to run on."""
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
+from etude.workbench.pool.ends import OUTPUT
 from etude.workbench.pool.job import ELSEWHERE, Ended, Job
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.pool import Pool
+from etude.workbench.pool.slurm.commands import Unanswered
 from etude.workbench.spread.part import Part, job_of, new_part, parts_of, read_part
 
 ATTEMPTS = 3
@@ -43,9 +45,7 @@ class Jobs:
         self._python, self._say = python, say
         self._under: dict[str, tuple[Part, Job]] = {}
         self._avoid: frozenset[str] = frozenset()
-        for each in self.journal.jobs:
-            if each.ended is not None:
-                self._blame(each.ended)
+        """Of what this controller has seen: somebody may have mended the nodes of an earlier one."""
         for each in self.journal.unfinished():
             part = read_part(each.job.place)
             if each.id is None:
@@ -96,6 +96,11 @@ class Jobs:
         if ended.how in ELSEWHERE and ended.how not in BLAMELESS:
             self._avoid |= {ended.nodes[0]} if ended.nodes else set()
 
+    def give_up(self, error: BaseException) -> None:
+        """The experiment ends by this error: so do its jobs, unless the scheduler is silent. Then they go on."""
+        if not isinstance(error, Unanswered):
+            self.cancel()
+
     def cancel(self, *, waiting_only: bool = False) -> None:
         """End those under way, or those that have not begun yet."""
         running = self.pool.running() if waiting_only else frozenset()
@@ -112,9 +117,13 @@ def again(part: Part, ended: Ended) -> bool:
     Raises:
         EtudeError: what the job told; MachineRefuses: it cannot be done in this pool, or has lost too many nodes.
     """
-    if ended.how == "done":
-        return False
     where = f"{part.name} on {', '.join(ended.nodes)}" if ended.nodes else part.name
+    if ended.how == "done":
+        if not part.measured:
+            raise MachineRefuses(
+                f"{where}: done, but its results are not in {part.results}: what removed them?"
+            )
+        return False
     if ended.how in ELSEWHERE:
         attempt = int(part.task.get("attempt", 1))
         if attempt < ATTEMPTS:
@@ -127,6 +136,6 @@ def again(part: Part, ended: Ended) -> bool:
         told.args = (f"{told} ({where})",)
         raise told
     status = f" (exit status {ended.code})" if ended.code else ""
-    raise MachineRefuses(
-        f"{where}: {ended.how}{status}: {ended.why or 'see what it said'}: {part.place / 'output'}"
-    )
+    output = part.place / OUTPUT
+    said = f": {output}" if output.exists() else ""
+    raise MachineRefuses(f"{where}: {ended.how}{status}: {ended.why or 'see what it said'}{said}")

@@ -64,15 +64,19 @@ class SlurmPool:
             known = self._slurm.nodes(spec.partition, OPEN_S)
         except Unanswered as error:
             raise MachineRefuses(
-                f"Slurm does not answer: {error}; see that slurmctld runs (scontrol ping) and SLURM_CONF names its file"
+                f"Slurm does not answer: {error.last}; see that slurmctld runs (scontrol ping) and SLURM_CONF "
+                "names its file"
             ) from None
         if not known:
             where = f"no partition {spec.partition!r}, or no nodes in it" if spec.partition else "no nodes"
             raise MachineRefuses(f"Slurm has {where}: sinfo lists what there is")
         self._names = frozenset(node.name for node in known)
-        if not any(fits(node, spec) for node in known):
+        self._fitting = frozenset(node.name for node in known if fits(node, spec))
+        if not self._fitting:
+            keys = ("partition", "constraint", "nodelist", "exclude")
+            asked = ", ".join(f"{key}={getattr(spec, key)}" for key in keys if getattr(spec, key))
             raise MachineRefuses(
-                "Slurm has no node that is as it was asked for (partition, constraint, nodelist, exclude): see sinfo"
+                f"Slurm has no node that is as it was asked for ({asked}): see sinfo -N -o '%N %f'"
             )
 
     def width(self, nodes: int = 1) -> int:
@@ -93,7 +97,9 @@ class SlurmPool:
         checks = Checks(python, is_shared=self._spec.results == "shared")
         now = before or Laid(f"etude-{secrets.token_hex(6)}", self._clock())
         lay(job, now, checks)
-        words = arguments(job, now.token, self._spec, self._names)
+        others = len(self._fitting - job.avoid) >= job.nodes
+        asked = job if others else replace(job, avoid=frozenset())
+        words = arguments(asked, now.token, self._spec, self._names)
         try:
             id = self._slurm.submit(words)
         except Unanswered as lost:
