@@ -169,7 +169,26 @@ def test_what_goes_wrong_on_a_node_is_told_as_if_it_had_gone_wrong_here(
     unknown = etude("bench", "true", "--primary", "nothing", "-o", "u", *POOL, check=2, **options)
     assert "it has none of that name" not in unknown.stdout
     assert "'nothing'" in unknown.stderr.splitlines()[-1]
+    nowhere = ("--pool", "slurm,partition=none")
+    refused = etude("bench", "true", "-o", "p", *nowhere, check=5, **options)
+    assert "partition 'none'" in one_line(refused.stderr)
+    assert "measured" not in refused.stderr
+    missing = ("--pool", "slurm,python=/nowhere/python")
+    lost = etude("bench", "true", "--trials", "2", "-o", "e", *missing, check=5, **options).stderr
+    assert "no-etude" in lost.splitlines()[-1]
+    assert lost.endswith("attempt 3 of 3; what was measured is in e; go on with: etude bench --resume e\n")
     assert not cluster.run("squeue", "-h", check=True).strip()
+
+
+def test_a_search_leaves_other_results_as_they_are(tmp_path: Path) -> None:
+    etude("bench", "true", "--trials", "2", "--monitor", "off", "-o", "b", cwd=tmp_path)
+    before = (tmp_path / "b" / "experiment.json").read_bytes()
+    search = ("peak", "--simulate", "mm1", "-q", "--pool", "local", "-o")
+    done = etude(*search, "b", cwd=tmp_path, check=3)
+    assert "b: holds results already" in one_line(done.stderr)
+    assert (tmp_path / "b" / "experiment.json").read_bytes() == before
+    done = etude(*search, "b/experiment.json/x", cwd=tmp_path, check=5)
+    assert "cannot write results" in one_line(done.stderr)
 
 
 def test_what_a_job_cannot_do_is_refused_before_anything_is_made(tmp_path: Path) -> None:

@@ -91,8 +91,10 @@ def peak(
 ) -> Kept:
     """`etude peak --pool`."""
     from etude.errors import UsageError
+    from etude.experiment.sitting import already, holds_results
+    from etude.results.writer import refused
     from etude.workbench.record import digest
-    from etude.workbench.spread.asked import document_of
+    from etude.workbench.spread.asked import document_of, stored
     from etude.workbench.spread.searches import sought_on
 
     if options.speed is not None:
@@ -104,7 +106,12 @@ def peak(
     )
     plan = sought.plan()
     document = document_of("peak", sought.name, plan, digest(plan), spec, options.command_line)
-    directory.mkdir(parents=True, exist_ok=True)
+    if holds_results(directory) and stored(directory) is None:
+        raise already(directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(directory, error) from error
     again = f"the same command with -o {directory}"
     with over(directory, spec, again) as (jobs, _):
         return sought_on(jobs, source, words, sought, document, options.deadline, source.nodes)
@@ -145,8 +152,9 @@ def over(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[Jobs,
     """
     from etude.cli.peak import Ended, ending_by_signals
     from etude.cli.terminal import Terminal
-    from etude.errors import EtudeError, Interrupted
+    from etude.errors import EtudeError, Interrupted, MachineRefuses
     from etude.results.writer import sole_writer
+    from etude.workbench.pool.journal import FILE
     from etude.workbench.pool.spec import open_pool
     from etude.workbench.pool.timeline import timeline
     from etude.workbench.spread.jobs import Jobs
@@ -166,5 +174,7 @@ def over(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[Jobs,
                 number, f"ended by {name}; what was measured is in {directory}; go on with: {go_on_by}"
             ) from None
         except EtudeError as error:
-            error.args = (f"{error}; what was measured is in {directory}",)
+            if (directory / FILE).exists():  # else no job was handed in, and the line itself says what to do
+                by = f"; go on with: {go_on_by}" if isinstance(error, MachineRefuses) else ""
+                error.args = (f"{error}; what was measured is in {directory}{by}",)
             raise

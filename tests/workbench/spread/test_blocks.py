@@ -21,6 +21,7 @@ from etude.results.reader import load_results
 from etude.workbench.pool.job import TRIES, Ended
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.simulated import Death, SimulatedPool
+from etude.workbench.pool.slurm.commands import Unanswered
 from etude.workbench.pool.wanted import PoolSpec
 from etude.workbench.spread import blocks
 from etude.workbench.spread.asked import document_of, stored
@@ -217,6 +218,35 @@ def test_a_part_whose_controller_died_is_gone_on_with_where_it_has_results(
     monkeypatch.setattr(blocks, "resume", gone_on.append)
     blocks.measure(part)
     assert gone_on == [part.results]
+
+
+class Silent(SimulatedPool):
+    """A pool whose scheduler does not answer any more."""
+
+    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+        raise Unanswered("Slurm has not answered")
+
+    def cancel(self, id: str) -> None:
+        raise AssertionError(f"job {id} was to go on")
+
+
+def test_jobs_go_on_where_the_scheduler_is_silent(tmp_path: Path) -> None:
+    made = Nodes()
+    with pytest.raises(Unanswered, match="Slurm has not answered"):
+        spread(plan_of("a", trials=6), tmp_path, Silent(3, made.duration_s, made.finish)).run()
+    assert len(Journal(tmp_path).unfinished()) == 3
+
+
+def test_a_node_that_was_to_blame_may_have_been_mended_when_it_is_gone_on_with(tmp_path: Path) -> None:
+    made = Nodes()
+    pool = Killing(2, made.duration_s, made.finish, [Death("node002", 0.5)])
+    pool.at = 2
+    with pytest.raises(Died):
+        spread(plan_of("a", trials=8), tmp_path, pool).run()
+    lost = [each.ended.how for each in Journal(tmp_path).jobs if each.ended]
+    assert lost == ["node-lost"]
+    spread(plan_of("a", trials=12), tmp_path, pool).run()
+    assert not Journal(tmp_path).jobs[-1].job.avoid
 
 
 @given(st.integers(1, 10_000), st.integers(1, 600))

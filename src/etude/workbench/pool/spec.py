@@ -99,7 +99,8 @@ def _value(key: str, value: object, fail: Fail) -> tuple[str, object]:
             fail(key, f"{key} is {value!r}: expected a number of nodes, at least 1")
         return key, number
     if not isinstance(value, str) or not value or not value.isprintable():
-        fail(key, f"{key} is {value!r}: expected a text of one line")
+        such = 'a time in quotes, such as "30m"' if key in TIMES else "a text of one line"
+        fail(key, f"{key} is {value!r}: expected {such}")
     if key in TIMES:
         return TIMES[key], _seconds(key, value, fail)
     if key in WAYS and value not in get_args(Way):

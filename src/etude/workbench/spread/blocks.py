@@ -73,8 +73,8 @@ class Blocks:
             results = self._results()
             decisions = tuple(decide(self._plan, results, names_of(group)) for group in self._groups)
             self._merge({"ended": "complete", "decisions": [each.why for each in decisions]})
-        except (EtudeError, KeyboardInterrupt):
-            self._jobs.cancel()
+        except (EtudeError, KeyboardInterrupt) as error:
+            self._jobs.give_up(error)
             self._merge()
             raise
         return decisions

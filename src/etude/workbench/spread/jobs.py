@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
+from etude.workbench.pool.ends import OUTPUT
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.pool import Pool
+from etude.workbench.pool.slurm.commands import Unanswered
 from etude.workbench.spread.part import Part, job_of, new_part, parts_of, read_part
 
 Say = Callable[[str], None]
@@ -82,6 +84,11 @@ class Jobs:
             found.append((part, ended))
         return found
 
+    def give_up(self, error: BaseException) -> None:
+        """The experiment ends by this error: so do its jobs, unless the scheduler is silent. Then they go on."""
+        if not isinstance(error, Unanswered):
+            self.cancel()
+
     def cancel(self, *, waiting_only: bool = False) -> None:
         """End those under way, or those that have not begun yet."""
         running = self.pool.running() if waiting_only else frozenset()
@@ -116,6 +123,6 @@ def again(part: Part, ended: Ended) -> bool:
         told.args = (f"{told} ({where})",)
         raise told
     status = f" (exit status {ended.code})" if ended.code else ""
-    raise MachineRefuses(
-        f"{where}: {ended.how}{status}: {ended.why or 'see what it said'}: {part.place / 'output'}"
-    )
+    output = part.place / OUTPUT
+    said = f": {output}" if output.exists() else ""
+    raise MachineRefuses(f"{where}: {ended.how}{status}: {ended.why or 'see what it said'}{said}")

@@ -70,8 +70,8 @@ def sought_on(
             begin(1)
         while jobs.parts:
             heed(jobs.wait())
-    except (EtudeError, KeyboardInterrupt):
-        jobs.cancel()
+    except (EtudeError, KeyboardInterrupt) as error:
+        jobs.give_up(error)
         raise
     merged({found[-1].name: found[-1].results}, jobs.directory, {"pool": document["pool"]})
     return Kept(jobs.directory)

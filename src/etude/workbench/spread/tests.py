@@ -80,8 +80,8 @@ class Tests:
                 self._heed(self._jobs.wait())
                 self._merge()
             self._merge({"ended": "complete"})
-        except (EtudeError, KeyboardInterrupt):
-            self._jobs.cancel()
+        except (EtudeError, KeyboardInterrupt) as error:
+            self._jobs.give_up(error)
             self._merge()
             raise
         if self._failed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from subprocess import CompletedProcess, TimeoutExpired
 
@@ -256,7 +256,7 @@ def test_a_slurm_that_stays_silent_is_told_with_what_to_do(fake: FakeSlurm, tmp_
     pool.submit(a_job(tmp_path))
     fake.silent["squeue"] = -1
     with pytest.raises(
-        MachineRefuses, match=r"not answered for 300 s: .*connect failure.*go on with --resume"
+        MachineRefuses, match=r"not answered for 300 s: .*connect failure.*go on: wait until it answers again"
     ):
         pool.ended()
     assert ANSWER_S <= fake.now_s - 1000.0 <= 2 * ANSWER_S
@@ -335,3 +335,29 @@ def test_without_slurms_commands_it_says_which_package_has_them() -> None:
 
     with pytest.raises(MachineRefuses, match=r"sinfo: not found: .*slurm-client"):
         SlurmPool(PoolSpec("slurm"), Slurm(none))
+
+
+def excluded(fake: FakeSlurm) -> list[str]:
+    return [word for words in fake.asked for word in words if word.startswith("--exclude=")]
+
+
+def test_nodes_are_avoided_as_long_as_there_are_others_that_fit(fake: FakeSlurm, tmp_path: Path) -> None:
+    a_pool(fake).submit(replace(a_job(tmp_path, "a"), avoid=frozenset(("n1", "n2"))))
+    assert excluded(fake) == ["--exclude=n1,n2"]
+    a_pool(fake, PoolSpec("slurm", constraint="epyc")).submit(
+        replace(a_job(tmp_path, "b"), avoid=frozenset(("n1", "n2")))
+    )
+    assert excluded(fake) == ["--exclude=n1,n2"]
+
+
+def test_what_no_node_fits_is_said_by_its_keys(fake: FakeSlurm) -> None:
+    with pytest.raises(MachineRefuses, match=r"no node .* asked for \(constraint=epyc, nodelist=n1\)"):
+        a_pool(fake, PoolSpec("slurm", constraint="epyc", nodelist="n1"))
+
+
+def test_a_slurm_that_is_silent_from_the_beginning_is_said_once(fake: FakeSlurm) -> None:
+    fake.silent["sinfo"] = -1
+    with pytest.raises(MachineRefuses) as told:
+        a_pool(fake)
+    assert str(told.value).count("answer") == 1
+    assert SILENT in str(told.value)

@@ -33,14 +33,19 @@ Run = Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
 
 
 class Unanswered(MachineRefuses):
-    """Slurm does not answer now; it may soon."""
+    """Slurm does not answer now; it may soon. `last`: what its command said in the end."""
+
+    def __init__(self, text: str, last: str = "") -> None:
+        super().__init__(text)
+        self.last = last or text
 
 
 def silent(error: Unanswered, seconds: float) -> Unanswered:
     """The one line for a Slurm that has not answered for so long."""
     return Unanswered(
-        f"Slurm has not answered for {seconds:g} s: {error}; jobs under way go on: when it answers again "
-        "(scontrol ping), go on with --resume"
+        f"Slurm has not answered for {seconds:g} s: {error}; jobs under way go on: wait until it answers "
+        "again (scontrol ping)",
+        error.last,
     )
 
 

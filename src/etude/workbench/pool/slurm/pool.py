@@ -64,15 +64,18 @@ class SlurmPool:
             known = self._slurm.nodes(spec.partition, OPEN_S)
         except Unanswered as error:
             raise MachineRefuses(
-                f"Slurm does not answer: {error}; see that slurmctld runs (scontrol ping) and SLURM_CONF names its file"
+                f"Slurm does not answer: {error.last}; see that slurmctld runs (scontrol ping) and SLURM_CONF "
+                "names its file"
             ) from None
         if not known:
             where = f"no partition {spec.partition!r}, or no nodes in it" if spec.partition else "no nodes"
             raise MachineRefuses(f"Slurm has {where}: sinfo lists what there is")
         self._known = known
         if not any(fits(node, spec) for node in known):
+            keys = ("partition", "constraint", "nodelist", "exclude")
+            asked = ", ".join(f"{key}={getattr(spec, key)}" for key in keys if getattr(spec, key))
             raise MachineRefuses(
-                "Slurm has no node that is as it was asked for (partition, constraint, nodelist, exclude): see sinfo"
+                f"Slurm has no node that is as it was asked for ({asked}): see sinfo -N -o '%N %f'"
             )
 
     def width(self, nodes: int = 1) -> int:

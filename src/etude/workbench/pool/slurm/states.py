@@ -29,7 +29,7 @@ _FOR_A_PERSON = {
     "JobHeldAdmin": "an administrator holds it",
     "PartitionNodeLimit": "it asks for more or fewer nodes than the partition allows",
     "PartitionTimeLimit": "it asks for more time than the partition allows: time=",
-    "PartitionConfig": "the partition has not as many nodes",
+    "PartitionConfig": "the partition has not as many nodes, or does not allow as much time: time=",
     "BadConstraints": "no node is as it asks for: constraint=, nodelist=",
     "InvalidAccount": "there is no such account: account=",
     "AccountNotAllowed": "its account may not use the partition",
