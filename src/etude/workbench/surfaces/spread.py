@@ -12,7 +12,7 @@ from pathlib import Path
 
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import ELSEWHERE, Ended
+from etude.workbench.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
 from etude.workbench.pool.journal import Submitted
 from etude.workbench.surfaces.attempt import INTERRUPTED, Attempt
 from etude.workbench.surfaces.celljobs import CellJobs, attempt_in, is_begun, on_disk, read_todo, sample_in
@@ -33,12 +33,8 @@ from etude.workbench.surfaces.machines import machine_findings
 from etude.workbench.surfaces.mapping import Visit, fitted
 from etude.workbench.surfaces.samples import Sample
 
-TRIES = 3
-"""So many nodes may be lost under a cell before it is the cell."""
 LOOK_S = 20.0
 """So often it is looked at how many nodes there are, s."""
-UNFIT = ("no-etude", "no-space", "other-architecture")
-"""Ends that say that a node can run no cell of this map."""
 
 
 @dataclass(frozen=True)
