@@ -128,23 +128,25 @@ def _check_backtests(
 
 
 def _confirmed(raised: Sequence[Alert], commands: Sequence[str], screen: Terminal) -> list[Alert]:
-    """Compare afresh; alerts of the newest step stand only where that bears them out. Older ones are left alone."""
+    """Compare afresh; alerts of the newest step stand unless that refutes them. Older ones are left alone."""
     from etude.history.confirming import borne_out
 
     newest = max(raised, key=lambda a: a.change.first.committed or a.change.first.measured).change.first
     ratio = _compare_afresh(commands, newest.metric)
+    afresh = f"HEAD/BASE is {ratio.ratio:.4g} ({ratio.low:.4g} to {ratio.high:.4g})"
+    heads = {
+        "confirmed": "Confirmed afresh",
+        "refuted": "Not confirmed",
+        "open": "Cannot be told afresh, and stands",
+    }
     stand = []
     for alert in raised:
         same = (alert.change.first.commit, alert.change.first.test) == (newest.commit, newest.test)
-        if not same or borne_out(alert.change, ratio, alert.rule):
+        word = borne_out(alert.change, ratio, alert.rule) if same else None
+        if word is not None:
+            screen.say(f"{heads[word]}: {_alert_line(alert)} Afresh, {afresh}.")
+        if word != "refuted":
             stand.append(alert)
-            continue
-        screen.say(
-            f"Not confirmed: {_alert_line(alert)} Afresh, HEAD/BASE is {ratio.ratio:.4g} "
-            f"({ratio.low:.4g} to {ratio.high:.4g})."
-        )
-    if any(alert.change.first.commit == newest.commit for alert in stand):
-        screen.say(f"Confirmed afresh: HEAD/BASE is {ratio.ratio:.4g} ({ratio.low:.4g} to {ratio.high:.4g}).")
     return stand
 
 
