@@ -129,3 +129,16 @@ def test_a_controller_that_is_killed_leaves_its_jobs_to_the_next(tmp_path: Path)
     assert (tmp_path / "ran").read_text() == "a\nb\n"
     assert Journal(tmp_path).unfinished() == ()
     assert begun(tmp_path / "a") is not None
+
+
+def test_a_job_that_ran_on_another_machine_is_told_of_that_one(pool: LocalPool, tmp_path: Path) -> None:
+    job = sh(tmp_path, "a", "true")
+    there = LocalPool(lock=tmp_path / "other")
+    id = there.submit(job)
+    wait_for(job.place / "end.json")
+    written = (job.place / "end.json").read_text()
+    (job.place / "end.json").write_text(written.replace(f'"{os.uname().nodename}"', '"other"'))
+    pool.adopt(id, job)
+    (ended,) = pool.ended(PATIENCE_S)
+    assert (ended.how, ended.nodes) == ("done", ("other",))
+    there.close()

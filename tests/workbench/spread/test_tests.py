@@ -84,6 +84,10 @@ def test_a_test_that_fails_does_not_keep_the_others_from_being_run(tmp_path: Pat
     found = load_results(tmp_path / "out")
     assert [len(found.measurements[name]) for name in "bcd"] == [2, 2, 2]
     assert not Journal(tmp_path / "out").unfinished()
+    assert found.experiment["pool"]["ended"] is None  # so that who goes on with it is told the same
+    with pytest.raises(CommandFailed, match="given up: a"):
+        spread(tmp_path, Telling(2, made.duration_s, made.finish)).run()
+    assert len(parts_of(tmp_path / "out")) == 3
 
 
 def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:

@@ -182,14 +182,15 @@ class LocalPool:
         if started is None or _lives(started):
             return None
         self._started = None
-        here = (os.uname().nodename,)
         written = end(started.job.place)
+        began = written or begun(started.job.place)
+        # An earlier controller may have run it on another machine, which shares this directory.
+        where = (began.nodes,) if began is not None and began.nodes else (os.uname().nodename,)
         if written is not None:
-            return by_itself(started.id, started.job, written, here, started.submitted_s)
-        began = begun(started.job.place)
+            return by_itself(started.id, started.job, written, where, started.submitted_s)
         how, why = _without_end(started.process.returncode if started.process is not None else None)
         began_s = began.began_s if began else None
-        return Ended(started.id, how, None, here, why, started.submitted_s, began_s, time.time())
+        return Ended(started.id, how, None, where, why, started.submitted_s, began_s, time.time())
 
     def _end(self, started: _Started) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):

@@ -79,7 +79,7 @@ class Tests:
             while self._jobs.parts:
                 self._heed(self._jobs.wait())
                 self._merge()
-            self._merge({"ended": "complete"})
+            self._merge({} if self._failed else {"ended": "complete"})
         except (EtudeError, KeyboardInterrupt) as error:
             self._jobs.give_up(error)
             self._merge()
