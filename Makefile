@@ -46,7 +46,7 @@ guest: wheel ## build the test machine: a Debian with Étude in it, booted by QE
 	$(BIN)/python packaging/guest/build.py dist/*.whl
 
 test-guest: guest ## all tests that use the test machine; some minutes
-	$(BIN)/python -m pytest tests/guest
+	$(BIN)/python -m pytest tests/e2e/guest
 
 nfs: $(SETUP_STAMP) ## NFS of versions 3 and 4, client and server CPU, by ganesha in namespaces (as root; docs/nfs.md)
 	$(BIN)/etude run examples/nfs/ganesha.ap
@@ -55,7 +55,7 @@ nfs-peak: $(SETUP_STAMP) ## the peak rate of an NFS server: four workloads, then
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/nfs-peak/run.sh $(NFS_PEAK) build/nfs-peak/$$(date -u +%Y%m%dT%H%M%S)
 
 nfs-guest: guest ## the same of the kernel's server and client, in the test machine; some minutes
-	$(BIN)/python tests/guest/run_example.py nfs/kernel.ap build/nfs-guest/$$(date -u +%Y%m%dT%H%M%S)
+	$(BIN)/python tests/support/guest/run_example.py nfs/kernel.ap build/nfs-guest/$$(date -u +%Y%m%dT%H%M%S)
 
 chain: $(SETUP_STAMP) ## a program recorded, and ext4 and xfs rated by its I/O (as root; docs/chain.md); ten minutes
 	PATH=$(abspath $(BIN)):$$PATH examples/chain/chain.sh build/chain-$$(date -u +%Y%m%dT%H%M%S)
@@ -114,7 +114,7 @@ test-rust: $(SETUP_STAMP)
 test-python: $(SETUP_STAMP)
 	@packaging/tests.sh $(BIN)/python -n $(PROCESSES) --dist worksteal -m beside --ignore=tests/e2e
 	@packaging/tests.sh $(BIN)/python -n $(WAITING) --dist worksteal -m 'beside and not serial' tests/e2e
-	@packaging/tests.sh $(BIN)/python -m 'not beside or serial' --ignore=tests/guest
+	@packaging/tests.sh $(BIN)/python -m 'not beside or serial' --ignore=tests/e2e/guest
 
 # Python compiles what it imports when it does, which is a small part of all that is installed.
 # Requirements first and alone: then an edit of Rust costs cargo and a second of pip.

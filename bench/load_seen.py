@@ -19,12 +19,12 @@ from pathlib import Path
 
 from rows import ROOT, measured_where
 
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests"))
 
-from distributions import Check
-from preset_checks import Arrivals, Load, arrivals, checks
-from published import PUBLISHED
-from seen_loads import over_directory, over_nfs, server
+from support.distributions import Check
+from support.preset_checks import Arrivals, Load, arrivals, checks
+from support.published import PUBLISHED
+from support.seen_loads import over_directory, over_nfs, server
 
 Offer = Callable[[str, int, Arrivals], Load]
 """Offers so many operations of a preset, and says what was seen."""

@@ -10,7 +10,7 @@ from made import results
 from rows import BUILD, ETUDE, ROOT, Row, interleave, ratios
 
 sys.path.insert(0, str(ROOT / "tests"))
-from chromium import chromium
+from support.chromium import chromium
 
 TESTS, TRIALS = 50, 200
 MOST = 5

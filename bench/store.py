@@ -55,7 +55,7 @@ def store(rounds: int) -> list[Row]:
             "SQLite", str(file), results, rounds, lambda: sqlite3.connect(file, isolation_level=None), "?"
         )
         sys.path.append(str(ROOT / "tests"))
-        import postgres
+        from support import postgres
 
         if postgres.PROGRAMS:
             import psycopg

@@ -1,8 +1,8 @@
 """What an idle node of a pool bears: its processes and their CPU time, beside Slurm without Étude.
 
-A cluster of two nodes on this machine (tests/slurm_cluster.py, needs root). With the pool, a controller keeps the first
-node busy with job after job, and looks for their ends; the second has nothing to do, and is what is looked at. Without,
-there is no controller. Stretches of both take turns in random order.
+A cluster of two nodes on this machine (tests/support/slurm_cluster.py, needs root). With the pool, a controller keeps
+the first node busy with job after job, and looks for their ends; the second has nothing to do, and is looked at.
+Without, there is no controller. Stretches of both take turns in random order.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def pool_idle(rounds: int) -> list[Row]:
     """Two rows: processes of ours on an idle node, and what CPU time it uses more than under Slurm alone."""
     if os.geteuid() != 0:
         return [_missing("it needs root, for a cluster on this machine")]
-    from slurm_cluster import Cluster
+    from support.slurm_cluster import Cluster
 
     quick = rounds < STRETCHES
     stretch_s = QUICK_S if quick else STRETCH_S

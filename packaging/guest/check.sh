@@ -29,7 +29,7 @@ esac
 left_s=$((limit_s - SECONDS))
 ((left_s > 60)) || skipped "$left_s s of $limit_s s are left after building it: too few for a boot"
 status=0
-timeout --kill-after=10 "$left_s" "$python" -m pytest -m short tests/guest || status=$?
+timeout --kill-after=10 "$left_s" "$python" -m pytest -m short tests/e2e/guest || status=$?
 case $status in
 124 | 137) skipped "its short tests were not done within the $left_s s that were left" ;;
 *) exit "$status" ;;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 #[test]
 fn every_vector_is_read_as_it_says_however_it_is_cut() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/columns.jsonl");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/columns.jsonl");
     for line in std::fs::read_to_string(path).expect("the vectors").lines() {
         let vector: Value = serde_json::from_str(line).expect("JSON");
         for chunk in [1, 7, 300, 1 << 20] {

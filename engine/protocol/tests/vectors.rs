@@ -4,7 +4,7 @@ use etude_protocol::{Counting, Line, Reply, Request, Row, parse};
 use serde_json::Value;
 
 fn vectors() -> Vec<(String, Value)> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/boundary.jsonl");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/boundary.jsonl");
     let text = std::fs::read_to_string(path).expect("the vectors");
     let vector = |line: &str| {
         let mut line: Value = serde_json::from_str(line).expect("JSON");

@@ -1,0 +1,93 @@
+"""What servers and file systems are asked by `etude load`: seen there, and compared with what its presets say.
+
+ETUDE_LOAD_OPERATIONS: how many operations of each (10,000; a documented run has 1,000,000: bench/load_seen.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.preset_checks import OF_ORDER, Arrivals, arrivals, checks
+from support.published import PUBLISHED
+from support.recordings import small_disk
+from support.seen_loads import Server, over_directory, over_nfs, server
+
+OPERATIONS = int(os.environ.get("ETUDE_LOAD_OPERATIONS", "10000"))
+RATE = 2000.0
+SELDOM = 100.0
+"""Requests/s: so few that also a busy machine is late by little of a gap."""
+pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
+
+
+def needs_a_server(test: Callable[..., None]) -> Callable[..., None]:
+    """The programs of a server of NFS."""
+    for name, package in (("ganesha.nfsd", "nfs-ganesha"), ("rpcbind", "rpcbind"), ("ip", "iproute2")):
+        test = pytest.mark.needs_program(name, package=package)(test)
+    return test
+
+
+@pytest.fixture(scope="module")
+def nfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with server(tmp_path_factory.mktemp("seen"), f"seen{os.getpid()}", "10.79.21") as made:
+        yield made
+
+
+@needs_a_server
+@pytest.mark.parametrize("preset", list(PUBLISHED))
+def test_a_server_is_asked_what_the_preset_says(nfs: Server, preset: str) -> None:
+    found = over_nfs(nfs, preset, OPERATIONS, Arrivals(RATE, shape=False))
+    assert found.tape.garbage == ()
+    assert len(found.load.seen) == found.summary["started"]
+    assert len(found.load.seen) > 0.9 * OPERATIONS
+    done = list(checks(found.load))
+    assert len(done) >= 6
+    assert [check for check in done if not check.holds] == []
+
+
+@needs_a_server
+@pytest.mark.parametrize("poisson", [True, False], ids=["poisson", "constant"])
+def test_requests_come_at_a_server_as_they_were_asked_for(nfs: Server, poisson: bool) -> None:
+    asked, other = seldom(poisson), seldom(not poisson)
+    seen = over_nfs(nfs, "web", 1000, asked).load.seen
+    assert [check for check in arrivals(seen.at_ns, asked) if not check.holds] == []
+    assert not all(check.holds for check in arrivals(seen.at_ns, other))
+
+
+def seldom(poisson: bool) -> Arrivals:
+    # A third of the gaps may be off by anything: the other process is far beyond that.
+    return Arrivals(SELDOM, poisson, moved=0.33, late=0.2, allowance=2.0)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """In memory: so one thread suffices for the rate, whatever a disk takes for a commit."""
+    with small_disk(tmp_path / "disk", "1g") as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("preset", "threads"),
+    [("web", 64), ("web", 1), ("db_tp", 1), ("mail", 1)],
+    ids=str,
+)
+def test_a_file_system_is_asked_what_the_preset_says(disk: Path, preset: str, threads: int) -> None:
+    options = ["--outstanding", str(threads)]
+    load, summary = over_directory(disk, preset, OPERATIONS, Arrivals(RATE, shape=False), options=options)
+    assert len(load.seen) == summary["started"]
+    assert len(load.seen) > 0.9 * OPERATIONS
+    # Threads overtake each other between drawing and calling; one alone keeps the order.
+    done = [check for check in checks(load) if threads == 1 or check.name not in OF_ORDER]
+    assert len(done) >= 6
+    assert [check for check in done if not check.holds] == []
+
+
+@pytest.mark.parametrize("poisson", [True, False], ids=["poisson", "constant"])
+def test_requests_come_at_a_file_system_as_they_were_asked_for(disk: Path, poisson: bool) -> None:
+    asked, other = seldom(poisson), seldom(not poisson)
+    seen = over_directory(disk, "web", 1000, asked)[0].seen
+    assert [check for check in arrivals(seen.at_ns, asked) if not check.holds] == []
+    assert not all(check.holds for check in arrivals(seen.at_ns, other))

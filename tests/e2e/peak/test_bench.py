@@ -1,0 +1,40 @@
+"""The bench of searches for a peak rate runs within a minute, with all policies, and tells what they came to."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from support.places import BENCH
+
+pytestmark = pytest.mark.beside
+
+pytest.importorskip("etude.workbench.policies.posterior")
+
+BENCH = BENCH / "workbench" / "peak.py"
+
+
+def test_the_quick_bench_shows_all_policies_on_all_servers(tmp_path):
+    record = tmp_path / "peak.md"
+    words = [sys.executable, str(BENCH), "--quick", "--seed", "20261122", "--record", str(record)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    page = record.read_text(encoding="utf-8")
+    hours = page.partition("## Bench hours of a search")[2].partition("\n## ")[0]
+    sums = {
+        name: float(total)
+        for name, total in re.findall(r"^\| (\S+) \|.* \| ([\d.]+) \|$", hours, re.MULTILINE)
+    }
+    assert sums.keys() >= {
+        "strawman",
+        "linear",
+        "binsearch",
+        "binsearch+seed",
+        "model",
+        "polynomial",
+        "bracket",
+    }
+    assert sums["ours"] < sums["binsearch"] < sums["linear"] < sums["strawman"]
+    assert "| NO |" not in page
+    assert "| a decision of the controller |" in page

@@ -1,0 +1,171 @@
+"""A bench of commands, with a generator that is a line of shell: what it makes of good ones, and of each bad one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from etude.errors import CommandFailed
+from etude.workbench.bench import Enough
+from etude.workbench.harnesses.spec import read_harness
+from etude.workbench.task import Offer, Trial
+from etude.workbench.window import Window
+from support.real import processes_with
+
+pytestmark = pytest.mark.beside
+
+WINDOW = (
+    '{\\"duration_s\\": 0.1, \\"offered\\": 10, \\"started\\": %d, \\"completed\\": %d, \\"mean_s\\": 0.01}'
+)
+GOOD = f"echo '{WINDOW % (10, 10)}'"
+
+
+def toml(tmp_path: Path, commands: str, more: str = "") -> Path:
+    path = tmp_path / "toy.toml"
+    path.write_text(
+        f'[goal]\nmean = "40 ms"\n[load]\nlowest = 1\nhighest = 1000\n[reader]\nkind = "windows"\n{more}\n'
+        f'[commands]\nload_timeout = "1 s"\ngrace = "300 ms"\nready_timeout = "2 s"\n{commands}\n'
+    )
+    return path
+
+
+def never(windows: Sequence[Window]) -> bool:
+    return False
+
+
+def trials(
+    path: Path, tmp_path: Path, count: int = 1, enough: Enough = never, load: float = 100.0
+) -> list[Trial]:
+    with read_harness(path).bench({}, tmp_path / "place") as bench:
+        found = [bench.run(Offer(load, 1.0, "test"), enough) for _ in range(count)]
+    assert not processes_with(str(tmp_path)), "nothing is left running"
+    return found
+
+
+def test_several_loads_share_one_start_and_a_trial_says_what_was_offered(tmp_path: Path) -> None:
+    path = toml(
+        tmp_path,
+        f'start = "echo started >> {{here}}/log; exec sleep 1000 # {tmp_path}"\n'
+        'ready = "test -e {here}/log"\ndrain = "echo drained >> {here}/log"\nstop = "echo stopped >> {here}/log"\n'
+        f'load = "for i in 1 2 3; do {GOOD}; done; echo load {{load}} >> {{here}}/log"',
+    )
+    first, second = trials(path, tmp_path, 2)
+    assert (tmp_path / "log").read_text().split() == [
+        "started",
+        "load",
+        "100",
+        "drained",
+        "load",
+        "100",
+        "drained",
+        "stopped",
+    ]
+    assert first.ended == "whole"
+    assert first.limited is None
+    assert [w.completed for w in first.windows] == [10, 10, 10]
+    assert "asked 100/s, sent 100/s, completed 100/s, failed 0" in second.note
+    assert first.cost_s > 0
+
+
+def test_a_trial_is_ended_early_by_its_windows_with_all_that_it_started(tmp_path: Path) -> None:
+    load = f"while :; do {GOOD}; sleep 0.02; done & sleep 1000; : {{load}}"
+    (trial,) = trials(toml(tmp_path, f'load = "{load}"'), tmp_path, enough=lambda windows: len(windows) >= 3)
+    assert trial.ended == "early"
+    assert len(trial.windows) >= 3
+
+
+def test_a_generator_that_does_not_heed_sigterm_is_killed(tmp_path: Path) -> None:
+    load = f"trap '' TERM; {GOOD}; while :; do sleep 0.1; done; : {{load}}"
+    (trial,) = trials(toml(tmp_path, f'load = "{load}"'), tmp_path, enough=lambda windows: True)
+    assert trial.ended == "early"
+
+
+def test_less_than_asked_is_the_servers_limit_only_with_all_outstanding(tmp_path: Path) -> None:
+    """100 requests a second of 10 ms each keep one outstanding."""
+    line = f"sleep 0.3; for i in $(seq 30); do echo '{WINDOW % (10, 10)}'; done; : {{load}}"
+    path = toml(tmp_path, f'load = "{line}"', "[generator]\noutstanding = 1")
+    assert trials(path, tmp_path, load=200)[0].limited == "server"
+    path = toml(tmp_path, f'load = "{line}"', "[generator]\noutstanding = 50")
+    (trial,) = trials(path, tmp_path, load=200)
+    assert trial.limited == "generator"
+    assert not trial.of_server
+
+
+BAD = [
+    pytest.param(
+        'start = "exit 3"\nready = "false"\nload = "x {load}"', "start: the system ended with 3", id="ends"
+    ),
+    pytest.param(
+        'start = "exec sleep 99"\nready = "false"\nload = "x {load}"', "ready: the system was not", id="never"
+    ),
+    pytest.param(
+        'ready = "sleep 99"\nload = "x {load}"', "ready: the system was not ready within 2 s", id="hangs"
+    ),
+    pytest.param(
+        'load = "echo no such option >&2; exit 2; {load}"', "ended with 2: no such option", id="fails"
+    ),
+    pytest.param('load = "true {load}"', "what it printed ends with 'nothing'", id="prints nothing"),
+    pytest.param('load = "echo garbage {load}"', "ends with 'garbage 100': expected windows", id="garbage"),
+    pytest.param('load = "exec sleep 1000 {load}"', "did not end within 1 s more", id="load hangs"),
+]
+
+
+@pytest.mark.parametrize(("commands", "said"), BAD)
+def test_a_harness_that_cannot_work_is_one_line(tmp_path: Path, commands: str, said: str) -> None:
+    path = toml(tmp_path, commands)
+    with pytest.raises(CommandFailed) as caught:
+        trials(path, tmp_path)
+    message = str(caught.value)
+    assert said in message
+    assert message.startswith(f"{path}:")
+    assert "\n" not in message
+    assert not processes_with(f"{tmp_path}/place")
+
+
+def test_a_system_that_dies_under_load_is_started_anew_for_the_next(tmp_path: Path) -> None:
+    path = toml(
+        tmp_path,
+        'start = "echo $$ > pid; echo s >> {here}/starts; exec sleep 1000"\nready = "kill -0 $(cat pid)"\n'
+        f'load = "{GOOD}; test {{load}} -lt 500 || {{ kill -9 $(cat pid); sleep 0.1; exit 1; }}"',
+    )
+    with read_harness(path).bench({}, tmp_path / "place") as bench:
+        died = bench.run(Offer(600, 1.0, ""), never)
+        after = bench.run(Offer(100, 1.0, ""), never)
+    assert died.ended == "died"
+    assert died.limited is None
+    assert "did not recover" in died.note
+    assert after.ended == "whole"
+    assert (tmp_path / "starts").read_text().split() == ["s", "s"]
+
+
+def test_a_load_command_that_fails_on_a_living_system_tells_nothing_of_it(tmp_path: Path) -> None:
+    path = toml(tmp_path, f'load = "{GOOD}; test {{load}} -lt 500"')
+    (trial,) = trials(path, tmp_path, load=600)
+    assert trial.ended == "died"
+    assert trial.limited == "generator"
+
+
+def test_what_a_killed_search_left_running_is_ended_first(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    started = threading.Event()
+    left = os.spawnve(
+        os.P_NOWAIT, "/bin/sleep", ["sleep", "1000"], {**os.environ, "ETUDE_PEAK_PLACE": str(place.resolve())}
+    )
+    started.set()
+    trials(toml(tmp_path, f'load = "{GOOD}; : {{load}}"'), tmp_path)
+    assert os.WIFSIGNALED(os.waitpid(left, 0)[1])
+
+
+def test_an_interrupt_ends_all_that_was_started(tmp_path: Path) -> None:
+    def interrupt(windows: Sequence[Window]) -> bool:
+        raise KeyboardInterrupt
+
+    path = toml(tmp_path, f'start = "exec sleep 1000 # {tmp_path}"\nload = "{GOOD}; sleep 1000; : {{load}}"')
+    with pytest.raises(KeyboardInterrupt):
+        trials(path, tmp_path, enough=interrupt)
+    assert not processes_with(str(tmp_path))

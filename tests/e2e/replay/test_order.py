@@ -1,0 +1,183 @@
+"""Processes of a replay keep the order of what they share; what is written is kept where that is asked for."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude.program import engine_path
+from support.recordings import environment
+
+pytestmark = pytest.mark.beside
+
+TIMINGS = ["none", "gap"]
+
+
+def run(*words: str | Path, at: Path, status: int = 0) -> str:
+    command = [engine_path(), *map(str, words)]
+    done = subprocess.run(
+        command,
+        cwd=at,
+        env=environment(at / "sites"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def compiled(at: Path, program: str) -> str:
+    """Records a Python program, and makes a roll of it; the script."""
+    (at / "it.py").write_text(program)
+    (at / "work").mkdir()
+    words = [
+        engine_path(),
+        "record",
+        "-q",
+        "-o",
+        str(at / "a.trace"),
+        "--",
+        sys.executable,
+        "-I",
+        str(at / "it.py"),
+    ]
+    subprocess.run(words, cwd=at / "work", env=environment(at / "sites"), check=True, timeout=30)
+    run("script", "a.trace", "-o", "a.script", at=at)
+    run("compile", "-q", "a.script", at=at)
+    return (at / "a.script").read_text()
+
+
+def replayed(at: Path, *options: str) -> dict[str, Any]:
+    shutil.rmtree(at / "stage", ignore_errors=True)
+    run("prepare", "-q", "a.script", "stage", at=at)
+    found: dict[str, Any] = json.loads(run("replay", "--json", *options, "a.roll", "stage", at=at))
+    return found
+
+
+def wrong(report: dict[str, Any]) -> dict[str, Any]:
+    return {name: of for name, of in report["by_call"].items() if of["mismatches"]}
+
+
+PIPES = """
+import os, time
+tasks, answers = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.close(tasks[1])
+    while True:
+        task = os.read(tasks[0], 65536)
+        if not task:
+            os._exit(0)
+        time.sleep(0.001)
+        os.write(answers[1], task[:1])
+for size in [10, 4096, 70, 5000, 1, 30000] * 20:
+    os.write(tasks[1], bytes(size // 2))
+    os.write(tasks[1], bytes(size - size // 2))
+    os.read(answers[0], 100)
+os.close(tasks[1])
+os.wait()
+"""
+LOCKS = """
+import fcntl, os, time
+for number in range(4):
+    if os.fork() == 0:
+        for _ in range(20):
+            lock = os.open("lock", os.O_RDWR | os.O_CREAT)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            log = os.open("log", os.O_RDWR | os.O_CREAT)
+            had = os.read(log, 1 << 20)
+            os.write(log, bytes(10 + number))
+            os.close(log)
+            if number % 2:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+            time.sleep(0.0003)
+            os.close(lock)
+        os._exit(0)
+for _ in range(4):
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize("program", [PIPES, LOCKS], ids=["pipes", "locks"])
+def test_what_processes_share_is_met_in_order(program: str, tmp_path: Path) -> None:
+    script = compiled(tmp_path, program)
+    assert re.search(r"\n1: ", script)
+    for timing in TIMINGS:
+        for _ in range(3):
+            report = replayed(tmp_path, "--timing", timing)
+            assert report["mismatches"] == 0, (timing, wrong(report))
+            assert report["calls"] > 150
+
+
+def recorded_replay(at: Path, lines: str, *options: str) -> list[str]:
+    """The calls that a replay of a script makes, by the recorder."""
+    (at / "a.script").write_text(f"etude script 1\n{lines}")
+    run("compile", "-q", "a.script", at=at)
+    run("prepare", "-q", "a.script", "stage", at=at)
+    replay = [engine_path(), "replay", "-q", *options, "a.roll", "stage"]
+    run("record", "-q", "-o", "again.trace", "--", *replay, at=at)
+    return run("script", "--events", "again.trace", at=at).splitlines()
+
+
+WAYS = {
+    "copies": "copy_file_range(3, NULL, 4, NULL, 100, 0) = 100\nclose(4) = 0",
+    "sendfile": "sendfile(4, 3, NULL, 100) = 100\nclose(4) = 0",
+    "close_range": "write(4, 10) = 10\nclose_range(4, 9, 0) = 0",
+    "dup2": "write(4, 10) = 10\ndup2(3, 4) = 4",
+    "exec": "write(4, 10) = 10\nexec()\nfstat(3) = 0",
+    "end": "write(4, 10) = 10",
+    "end of another process": "fork(1)\n1: write(4, 10) = 10\n0: wait(1)",
+}
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_what_was_written_is_made_durable_however_it_is_closed(way: str, tmp_path: Path) -> None:
+    lines = f"""file "in" 100
+openat(AT_FDCWD, "in", O_RDONLY) = 3
+openat(AT_FDCWD, "out", O_RDWR|O_CREAT|O_CLOEXEC, 0644) = 4
+{WAYS[way]}
+"""
+    made = recorded_replay(tmp_path, lines, "--fsync")
+    assert sum(" fsync(" in line for line in made) == 1
+    shutil.rmtree(tmp_path / "stage")
+    (tmp_path / "a.roll").unlink()
+    (tmp_path / "again.trace").unlink()
+    assert not any(" fsync(" in line for line in recorded_replay(tmp_path, lines))
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="creat is a call of x86-64")
+def test_what_creat_makes_is_written_directly(tmp_path: Path) -> None:
+    made = recorded_replay(tmp_path, 'creat("out", 0644) = 3\nwrite(3, 4096) = 4096\n', "--direct")
+    assert any('"out", O_WRONLY|O_CREAT|O_TRUNC|O_DIRECT, 0644' in line for line in made), made
+    assert (tmp_path / "stage" / "out").stat().st_size == 4096
+
+
+WANDERS = """
+import os
+for name in ("a", "b"):
+    os.mkdir(name)
+    open(f"{name}/f", "w").write("x")
+for turn in range(20):
+    os.chdir("a")
+    os.stat("f")
+    os.chdir("../b")
+    if os.fork() == 0:
+        os.stat("../a/f")
+        os._exit(0)
+    os.wait()
+    os.chdir("..")
+"""
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
+def test_a_program_that_changes_its_directory_finds_its_files(tmp_path, timing):
+    script = compiled(tmp_path, WANDERS)
+    assert 'chdir("/' in script
+    assert replayed(tmp_path, "--timing", timing)["mismatches"] == 0

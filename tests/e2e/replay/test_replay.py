@@ -1,0 +1,253 @@
+"""Eight programs, from their recording to a replay that makes the same calls; and what a replay may never do."""
+
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude.program import engine_path
+from support.places import BENCH
+from support.recordings import NOBODY, environment, everybodys
+
+pytestmark = pytest.mark.beside
+
+
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(BENCH))
+    programs, steps = map(importlib.import_module, ("replay_programs", "replay_steps"))
+
+MEMORY = ("mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "msync")
+"""Calls that the replayer also makes for itself."""
+PACKAGES = {"sqlite3": "sqlite3", "gcc": "make", "git": "git", "fortran": "gfortran"}
+
+
+def named(name: str) -> Any:
+    program = programs.PROGRAMS.get(name, ("sh",))[-1]
+    package = PACKAGES.get(name, "(every Debian has it)")
+    return pytest.param(name, marks=pytest.mark.needs_program(program, package=package), id=name)
+
+
+def run(*words: str | Path, at: Path, status: int = 0) -> str:
+    """A verb of the engine; what it says on standard error, or prints."""
+    command = [engine_path(), *map(str, words)]
+    done = subprocess.run(
+        command, cwd=at, env=environment(at / "sites"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def replayed(at: Path, *options: str, roll: str = "a.roll", status: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run("replay", "--json", *options, roll, "stage", at=at, status=status))
+    return found
+
+
+def prepared(at: Path, script: str = "a.script") -> None:
+    shutil.rmtree(at / "stage", ignore_errors=True)
+    run("prepare", "-q", script, "stage", at=at)
+
+
+# --- the eight programs
+
+
+@pytest.fixture(params=[named(name) for name in programs.MAKERS])
+def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A directory with the trace, the script and the roll of a program, and a stage for it."""
+    workload = programs.MAKERS[request.param](tmp_path, programs.SMALL)
+    workload.fresh()
+    words = [engine_path(), "record", "-q", "-o", str(tmp_path / "a.trace"), "--", *workload.command]
+    variables = {**environment(tmp_path / "sites"), **workload.variables}
+    subprocess.run(words, cwd=workload.directory, env=variables, check=True, capture_output=True)
+    run("script", "a.trace", "-o", "a.script", at=tmp_path)
+    run("compile", "-q", "a.script", at=tmp_path)
+    return tmp_path
+
+
+def test_a_replay_makes_the_calls_of_its_script(recorded: Path) -> None:
+    prepared(recorded)
+    report = replayed(recorded)
+    assert report["mismatches"] == 0, wrong(report)
+    assert report["calls"] > 20
+    prepared(recorded)
+    replay = [engine_path(), "replay", "-q", "--timing", "none", "a.roll", "stage"]
+    run("record", "-q", "-o", "again.trace", "--", *replay, at=recorded)
+    again = by_thread(run("script", "--events", "again.trace", at=recorded).splitlines())
+    for thread, calls in by_step(recorded / "a.script").items():
+        assert any(within(calls, made) for made in again), f"thread {thread}: {calls[:5]} … {calls[-5:]}"
+
+
+def wrong(report: dict[str, Any]) -> dict[str, Any]:
+    return {name: of for name, of in report["by_call"].items() if of["mismatches"]}
+
+
+def plain(line: str) -> str:
+    """A call without descriptors, places in memory, sizes of directories, times."""
+    call = re.sub(r" <[\d.]+>$", "", line)
+    name, rest = call.split("(", 1)
+    result = rest.rsplit(" = ", 1)[-1]
+    texts = re.findall(r'"(?:[^"\\]|\\.)*"', rest)
+    failed = result if result.startswith("-1") else ""
+    moved = result if name in ("read", "write", "pread64", "pwrite64", "lseek", "readv", "writev") else ""
+    return " ".join([name, *texts, failed, moved])
+
+
+def by_step(path: Path) -> dict[str, list[str]]:
+    """The calls of a script, by thread; without those that are not played."""
+    found: dict[str, list[str]] = {}
+    for line in path.read_text().splitlines():
+        step = re.fullmatch(r"(?:(\d+): )?(\w+\(.*\) = .*)", line)
+        if step and not step[2].startswith((*(f"{name}(" for name in MEMORY), "ioctl(", "fcntl(")):
+            found.setdefault(step[1] or "0", []).append(plain(step[2]))
+    return found
+
+
+def by_thread(lines: Sequence[str]) -> list[list[str]]:
+    """The calls of a trace, by thread."""
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        event = re.fullmatch(r"(?: *\d+ +(\d+) )?[\d.]+ (\w+\(.*\) = .*)", line)
+        if event and not event[2].startswith((*(f"{name}(" for name in MEMORY), "ioctl(", "fcntl(")):
+            found.setdefault(event[1] or "0", []).append(plain(event[2]))
+    return list(found.values())
+
+
+def within(calls: Sequence[str], made: Sequence[str]) -> bool:
+    """Whether the first stand among the others, one behind the other."""
+    whole, part = "\n".join(["", *made, ""]), "\n".join(["", *calls, ""])
+    return part in whole
+
+
+# --- what is in the way is said, and nothing is played
+
+
+@pytest.fixture
+def by_hand(tmp_path: Path) -> Path:
+    """A script that reads a file and writes another."""
+    (tmp_path / "a.script").write_text(
+        'etude script 1\nfile "in" 100\nopenat(AT_FDCWD, "in", O_RDONLY) = 3 <0.00001>\nread(3, 100) = 100 <0.00001>\n'
+        'openat(AT_FDCWD, "out", O_RDWR|O_CREAT, 0644) = 4 <0.00001>\ncompute(0.001)\nwrite(4, 100) = 100 <0.00001>\n'
+    )
+    run("compile", "-q", "a.script", at=tmp_path)
+    return tmp_path
+
+
+def test_a_hand_written_script_is_played(by_hand: Path) -> None:
+    prepared(by_hand)
+    report = replayed(by_hand, "--judge", "--late", "10")
+    assert (report["calls"], report["mismatches"], report["written_bytes"]) == (4, 0, 100)
+    assert (by_hand / "stage" / "out").stat().st_size == 100
+
+
+def test_another_result_is_told_and_judged(by_hand: Path) -> None:
+    prepared(by_hand)
+    (by_hand / "stage" / "out").mkdir()
+    told = run("replay", "--judge", "a.roll", "stage", at=by_hand, status=1)
+    assert "Another result: openat 1 of 2." in told
+    assert "Not faithful: 33.33 % of calls had another result" in told
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "status"),
+    [
+        (
+            lambda at: (at / "a.roll").write_bytes((at / "a.roll").read_bytes()[:-5]),
+            "a.roll: is cut short",
+            3,
+        ),
+        (
+            lambda at: (at / "a.roll").write_bytes(b"etuderol\x09" + bytes(20)),
+            "a.roll: is a roll of version 9",
+            3,
+        ),
+        (lambda at: (at / "a.roll").write_bytes(b"what is this supposed to be"), "a.roll: is no roll", 3),
+        (lambda at: (at / "a.roll").unlink(), "a.roll: No such file", 3),
+        (lambda at: shutil.rmtree(at / "stage"), "stage: No such file or directory", 5),
+        (lambda at: (at / "stage" / "in").unlink(), "in: is needed and not there; etude prepare", 5),
+        (lambda at: (at / "stage" / "in").write_bytes(b"12"), "in: has 2 bytes, and 100 are needed", 5),
+    ],
+)
+def test_what_is_wrong_is_one_line(change: Any, line: str, status: int, by_hand: Path) -> None:
+    prepared(by_hand)
+    change(by_hand)
+    told = run("replay", "a.roll", "stage", at=by_hand, status=status)
+    assert told.startswith(f"etude replay: {line}"), told
+    assert len(told.splitlines()) == 1
+
+
+@pytest.mark.needs_root
+def test_a_directory_of_another_user_is_refused(by_hand: Path) -> None:
+    prepared(by_hand)
+    os.chown(by_hand / "stage", NOBODY, NOBODY)
+    told = run("replay", "a.roll", "stage", at=by_hand, status=5)
+    assert told == f"etude replay: stage: belongs to user {NOBODY}, not to you (0); prepare one of your own\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["a.roll"],
+        ["a.roll", "stage", "more"],
+        ["--timing", "soon", "a.roll", "stage"],
+        ["--speed", "0", "a", "b"],
+    ],
+)
+def test_usage(words: list[str], tmp_path: Path) -> None:
+    told = run("replay", *words, at=tmp_path, status=2)
+    assert told.endswith("see etude replay --help\n")
+    assert len(told.splitlines()) == 1
+
+
+def test_a_roll_that_is_there_is_not_overwritten(by_hand: Path) -> None:
+    before = (by_hand / "a.roll").read_bytes()
+    told = run("compile", "a.script", at=by_hand, status=5)
+    assert told.startswith("etude compile: a.roll: File exists")
+    assert (by_hand / "a.roll").read_bytes() == before
+
+
+def test_an_error_of_a_script_shows_where(by_hand: Path) -> None:
+    (by_hand / "b.script").write_text("etude script 1\nopenat(AT_FDCWD, in, O_RDONLY) = 3\n")
+    told = run("compile", "b.script", at=by_hand, status=3)
+    assert told.startswith("etude compile: b.script:2:18: ")
+    assert not (by_hand / "b.roll").exists()
+
+
+@pytest.mark.needs_root
+def test_an_ordinary_user_replays_within_the_directory(by_hand: Path) -> None:
+    with everybodys() as place:
+        shutil.copy(by_hand / "a.script", place)
+        (place / "a.script").chmod(0o644)
+        verbs = ["prepare -q a.script stage", "compile -q a.script", "replay --json a.roll stage"]
+        shell = ["sh", "-c", " && ".join(f"./etude-engine {verb}" for verb in verbs)]
+        done = subprocess.run(
+            shell, cwd=place, user=NOBODY, group=NOBODY, capture_output=True, text=True, check=False
+        )
+        if "cannot be kept within its directory" in done.stderr:
+            pytest.skip("user namespaces are not allowed here")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["mismatches"] == 0
+
+
+def test_nothing_leads_out_of_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").write_text("as it was")
+    outside = tmp_path / "outside"
+    paths = ["../outside/x", f"{outside}/x", "planted/x", "/../../outside/x", "relative/x"]
+    lines = [f'openat(AT_FDCWD, "{path}", O_RDWR|O_CREAT, 0644) = 3' for path in paths]
+    lines += [f'unlink("{path}") = 0' for path in ["../outside/kept", "planted/kept", f"{outside}/kept"]]
+    (tmp_path / "a.script").write_text("\n".join(["etude script 1", *lines, ""]))
+    run("compile", "-q", "a.script", at=tmp_path)
+    (tmp_path / "stage").mkdir()
+    (tmp_path / "stage" / "planted").symlink_to(outside)
+    (tmp_path / "stage" / "relative").symlink_to("../outside")
+    report = replayed(tmp_path, "--timing", "none")
+    assert report["calls"] == 8
+    assert [path.name for path in outside.iterdir()] == ["kept"]
+    assert (outside / "kept").read_text() == "as it was"

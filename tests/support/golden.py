@@ -1,0 +1,97 @@
+"""What users read, held by files: the one place where wording is compared.
+
+A test gives the text to the fixture `golden`:
+
+    def test_a_slower_command(golden):
+        comparison = compare(...)
+        assert comparison.differs          # data: asserted here
+        golden("\\n".join(lines(comparison)))   # words: tests/golden/words/report/sentences.txt
+
+All texts of a test module are in one file, a section for each call. `make golden` writes the files anew; the diff is
+reviewed like code. A text must be the same on every machine: no times, paths of a temporary directory, or versions.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.places import TESTS
+
+WORDS = TESTS / "golden" / "words"
+WRITING = os.environ.get("ETUDE_GOLDEN") == "write"
+MARK = "=== "
+
+Golden = Callable[[str], None]
+written: dict[Path, dict[str, str]] = {}
+"""Sections of this session, by file."""
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compares a text with its section of the module's golden file."""
+    file = golden_file(request.path)
+    calls = 0
+
+    def compare(text: str) -> None:
+        nonlocal calls
+        calls += 1
+        name = request.node.name + (f" ({calls})" if calls > 1 else "")
+        text = text.rstrip("\n") + "\n"
+        if any(line.startswith(MARK) for line in text.splitlines()):
+            raise ValueError(f"{name}: a line of the text begins with {MARK!r}, which divides sections")
+        if WRITING:
+            written.setdefault(file, {})[name] = text
+            return
+        expected = sections(file).get(name)
+        if expected is None:
+            pytest.fail(
+                f"{file.relative_to(TESTS)} has no section {name!r}: make golden, and review its diff"
+            )
+        if expected != text:
+            lines = difflib.unified_diff(
+                expected.splitlines(), text.splitlines(), "golden", "now", lineterm=""
+            )
+            pytest.fail("\n".join([f"{file.relative_to(TESTS)}, section {name!r}:", *lines]), pytrace=False)
+
+    return compare
+
+
+def golden_file(test_file: Path) -> Path:
+    """tests/unit/report/test_sentences.py has tests/golden/words/report/sentences.txt."""
+    place = test_file.relative_to(TESTS)
+    return WORDS.joinpath(*place.parts[1:-1], place.stem.removeprefix("test_") + ".txt")
+
+
+def sections(file: Path) -> dict[str, str]:
+    """Texts by name; none where there is no file."""
+    if not file.exists():
+        return {}
+    found: dict[str, str] = {}
+    name = None
+    for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.startswith(MARK):
+            name = line.removeprefix(MARK).removesuffix("\n")
+            found[name] = ""
+        elif name is not None:
+            found[name] += line
+    return found
+
+
+def write_golden_files() -> None:
+    """At the end of a session that writes: sections of tests that ran are new, the others stay."""
+    for file, texts in written.items():
+        ran = {call_free(name) for name in texts}
+        merged = {name: text for name, text in sections(file).items() if call_free(name) not in ran} | texts
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{MARK}{name}\n{merged[name]}" for name in sorted(merged)), encoding="utf-8")
+
+
+def call_free(name: str) -> str:
+    """The test's name, of a section that may be its second or a later one."""
+    return re.sub(r" \(\d+\)$", "", name)

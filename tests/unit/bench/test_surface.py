@@ -1,0 +1,98 @@
+"""bench/workbench/surface.py: all mappers have the same systems, what maps came to is judged and laid out right."""
+
+import importlib
+import math
+import subprocess
+import sys
+
+import pytest
+
+from support.places import BENCH
+
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(BENCH))
+    patch.syspath_prepend(str(BENCH / "workbench"))
+    searches, tables, surface = map(
+        importlib.import_module, ("surface_searches", "surface_tables", "surface")
+    )
+
+FOUR = tables.FOUR
+
+
+def found(hours=1.0, wrong=0, told=0, missed=0):
+    errors = (None,) * wrong + (0.01,) * (32 - wrong - told)
+    return searches.Found(hours, errors, ((0.02, True),) * (told - missed) + ((0.2, False),) * missed)
+
+
+def maps(**changes):
+    whole = {
+        (mapper, name): [found(hours)]
+        for mapper, hours in (
+            ("binsearch+seed", 50.0),
+            ("ours", 6.0),
+            ("ours+skip", 4.0),
+            ("mlrsearch", 20.0),
+        )
+        for name in FOUR
+    }
+    return (
+        whole
+        | {("ours+skip", name): [found(4.0, told=20)] for name in FOUR}
+        | {tuple(key.split("/")): [each] for key, each in changes.items()}
+    )
+
+
+def verdicts(whole):
+    every = tables.Everything(whole, {}, {}, {})
+    return {row.what: row.reached for row in tables.reached(every)}
+
+
+def test_all_mappers_map_the_same_systems_and_other_numbers_others():
+    one, other = (searches.system_of(searches.Job(name, "Web", 5, 2)) for name in ("ours", "binsearch"))
+    assert (one.law, one.seed) == (other.law, other.seed)
+    seeds = {
+        searches.system_of(searches.Job("ours", *rest)).seed
+        for rest in (("Web", 5, 2), ("Mail", 5, 2), ("Web", 6, 2), ("Web", 5, 3))
+    }
+    assert len(seeds) == 4
+
+
+def test_the_cells_that_can_be_paid_for_are_the_same_for_both():
+    _, of = searches.worked(searches.Job("ours", "batches", 5, 0, cells=5))
+    assert set(of) == {"ours", "binsearch+seed"}
+    assert {len(each.errors) for each in of.values()} == {5}
+    assert len(of["ours"].predicted) == 175
+    assert of["binsearch+seed"].predicted == ()
+
+
+def test_hours_and_cells_are_judged():
+    assert set(verdicts(maps()).values()) <= {True, None}
+    rows = verdicts(
+        maps(**{"ours/Mail": found(20.0, wrong=3), "ours+skip/Web": found(9.0, told=20, missed=2)})
+    )
+    assert rows["bench hours, every cell"] is False
+    assert rows["bench hours, with predicted cells"] is False
+    assert rows["cells within 10 %, every cell, worst surface"] is False
+    assert rows["predicted cells whose interval holds the peak: Web"] is False
+    assert rows["predicted cells whose interval holds the peak: Mail"] is True
+    assert rows["predicted cells whose interval holds the peak: all together"] is True
+
+
+def test_a_surface_of_which_no_cell_was_predicted_judges_no_interval():
+    rows = verdicts(maps(**{"ours+skip/Web": found(4.0)}))
+    assert rows["predicted cells whose interval holds the peak: Web"] is None
+    assert math.isnan(tables.covered([found()]))
+
+
+def test_the_paper_stands_beside_in_figure_8():
+    lines = tables.figure_8(maps(), FOUR)
+    assert "47.6 h" in lines[0]
+    assert "| ours | 0.12 | 0.12 | 0.12 | 0.12 |" in lines
+
+
+@pytest.mark.parametrize("options", [("--maps", "0"), ("--seed", "-1")], ids=["maps", "seed"])
+def test_what_cannot_be_meant_is_said(options):
+    words = [sys.executable, str(BENCH / "workbench" / "surface.py"), *options]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,217 @@
+"""Bad input: one line that says what, where and what to do; the right exit code; nothing left behind."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from etude.cli.main import ENGINE_VERBS, VERBS
+from support.builders import measurement, results_directory
+from support.fakes import World
+
+Etude = Callable[..., int]
+Captured = pytest.CaptureFixture[str]
+
+USAGE = [
+    ([], 2, "nothing to run: give at least one command"),
+    (["-n", "x"], 2, "nothing to run"),
+    (["a", "b", "-n", "x"], 2, "1 names (-n) for 2 commands; give one each or none"),
+    (["a", "a"], 2, "two tests are called 'a'; give each a name of its own with -n"),
+    ([""], 2, "the command is empty"),
+    (["a 'b"], 2, "No closing quotation"),
+    (["a", "--metric", "rate=("], 2, "is no regular expression"),
+    (["a", "--metric", "rate"], 2, "expected NAME=REGEX or NAME:UNIT=REGEX"),
+    (["a", "--metric", "elapsed=x"], 2, "metric elapsed"),
+    (["a", "-P", "n"], 2, "-P n: expected NAME=A,B,C"),
+    (["a {n}", "-P", "n=3..1"], 2, "-P n=3..1: never gets from 3 to 1"),
+    (["a {n}", "-P", "n=1,2", "-P", "n=3"], 2, "-P n: stands twice"),
+    (["a", "-P", "n=1,2"], 2, "-P n: no command or hook contains {n}"),
+    (["a", "--precision", "x"], 2, "'x' is no share; expected such as 0.02 or 2%"),
+    (["a", "--precision", "200%"], 2, "--precision 2: expected a relative half width"),
+    (["a", "--precision", "nan"], 2, "'nan' is no share; expected such as 0.02 or 2%"),
+    (["a", "--precision", "5"], 2, "5 would be 500 %; write 5% or 0.05"),
+    (["a", "--between-sittings", "-1"], 2, "expected such as 0.02 or 2%"),
+    (["a", "--time", "soon"], 2, "'soon' is no duration; expected such as 30, 500ms, 2m or 1h"),
+    (["a", "--time", "0"], 2, "--time 0"),
+    (["a", "--timeout", "0"], 2, "it must be above 0"),
+    (["a", "--trials", "0"], 2, "--trials 0: at least 1 is needed"),
+    (["a", "--trials", "x"], 2, "invalid int value: 'x'"),
+    (["a", "--trials", "5", "--max-trials", "9"], 2, "--trials fixes their number"),
+    (["a", "--min-trials", "1"], 2, "--min-trials 1"),
+    (["a", "--max-trials", "3", "--min-trials", "4"], 2, "--max-trials 3: is below --min-trials 4"),
+    (["a", "--workers", "0"], 2, "0 workers; at least 1 is needed"),
+    (["a", "--workers", "2", "--inner", "3"], 2, "inner repetitions need a single worker"),
+    (["a", "--inner", "0"], 2, "0: expected auto or a number from 1"),
+    (["a", "--inner", "x"], 2, "'x': expected auto or a number from 1"),
+    (["a", "--cpu", "3-1"], 2, "'3-1' is no list of CPUs"),
+    (["a", "--schedule", "odd"], 2, "invalid choice: 'odd'"),
+    (["a", "--schedule", "duet"], 2, "a duet needs two or more commands"),
+    (["a", "b", "--schedule", "duet", "--inner", "2"], 2, "a duet runs each command once a trial"),
+    (["a", "--export", "xml"], 2, "--export xml: expected csv, json, markdown"),
+    (["a", "--nosuch"], 2, "unrecognized arguments: --nosuch"),
+    (["a", "--seed", "x"], 2, "invalid int value: 'x'"),
+    (["a", "--resume", "DIR"], 2, "--resume takes what to do from the results directory"),
+    (["--resume", "DIR", "-o", "x"], 2, "--resume takes what to do from the results directory"),
+    (["--resume", "nowhere"], 3, "nowhere: no results here"),
+    (["a", "--baseline", "nowhere"], 3, "nowhere: no results here"),
+    (["a\udcff"], 2, "UTF-8"),
+]
+
+
+def one_line(capsys: Captured) -> str:
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("etude: "), err
+    assert err.count("\n") == 1, err
+    assert err.endswith("\n")
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"), USAGE, ids=[" ".join(a) or "none" for a, _, _ in USAGE]
+)
+def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
+    etude: Etude, world: World, capsys: Captured, arguments: list[str], code: int, says: str
+) -> None:
+    assert etude("bench", *arguments) == code
+    assert says in one_line(capsys)
+    assert os.listdir() == []
+    assert world.log == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (
+            ["nosuch"],
+            2,
+            f"no verb 'nosuch'; there are {', '.join((*VERBS, *ENGINE_VERBS))}: see etude --help",
+        ),
+        (["--nosuch"], 2, "no verb '--nosuch'"),
+        (["stats"], 2, "the following arguments are required: FILE"),
+        (["stats", "nowhere"], 3, "nowhere: cannot be read: No such file or directory"),
+        (["stats", "--nosuch", "x"], 2, "unrecognized arguments: --nosuch"),
+        (["doctor", "x"], 2, "unrecognized arguments: x"),
+    ],
+)
+def test_other_verbs_say_it_alike(
+    etude: Etude, capsys: Captured, arguments: list[str], code: int, says: str
+) -> None:
+    assert etude(*arguments) == code
+    assert says in one_line(capsys)
+    assert os.listdir() == []
+
+
+def test_results_of_a_newer_version_are_refused_by_every_verb(
+    etude: Etude, capsys: Captured, tmp_path: Path
+) -> None:
+    newer = str(results_directory(tmp_path / "newer", {"a": [measurement()]}, version=99))
+    for arguments in (["stats", newer], ["bench", "--resume", newer], ["bench", "a", "--baseline", newer]):
+        assert etude(*arguments) == 3
+        assert "version 99 of the results format; this Étude reads up to 1: use a newer" in one_line(capsys)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", "\0\1\2", '{"format": "x"}', "\ud800"])
+def test_a_file_that_is_not_ours_is_an_input_error(
+    etude: Etude, capsys: Captured, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "experiment.json").write_text(content, errors="surrogatepass")
+    for arguments in (["stats", str(tmp_path)], ["bench", "--resume", str(tmp_path)]):
+        assert etude(*arguments) == 3
+        assert str(tmp_path / "experiment.json") in one_line(capsys)
+
+
+def test_a_file_for_a_directory_is_said_to_be_one(etude: Etude, capsys: Captured, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert etude("stats", str(tmp_path / "file")) == 3
+    assert "file: is empty" in one_line(capsys)
+    assert etude("bench", "--resume", str(tmp_path / "file")) == 3
+    assert "is a file" in one_line(capsys)
+    assert etude("bench", "a", "-o", str(tmp_path / "file")) == 5
+    assert "cannot write results: File exists" in one_line(capsys)
+
+
+def test_a_directory_with_results_is_not_written_over(etude: Etude, capsys: Captured, tmp_path: Path) -> None:
+    assert etude("bench", "a", "--trials", "2", "-o", str(tmp_path / "r")) == 0
+    capsys.readouterr()
+    before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*"))
+    assert etude("bench", "a", "--trials", "2", "-o", str(tmp_path / "r")) == 3
+    assert "holds results already; go on with --resume" in one_line(capsys)
+    assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*")) == before
+
+
+def test_a_path_that_is_too_long_is_one_line(etude: Etude, capsys: Captured) -> None:
+    assert etude("bench", "a", "-o", "x" * 300) == 5
+    assert "File name too long" in one_line(capsys)
+    assert etude("stats", "x" * 300) == 3
+    assert "File name too long" in one_line(capsys)
+
+
+def test_a_command_that_fails_is_exit_code_4_and_stays_on_disk(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = world.times | {"false": {"exit_status": 1, "stderr": "no\n"}}  # type: ignore[operator]
+    assert etude("bench", "false", "-o", "r") == 4
+    assert "false: trial 0: exit status 1: no; if that is how it should end" in one_line(capsys)
+    assert json.loads(Path("r/false/results.jsonl").read_text())["why"] == "failed"
+
+
+def test_a_hook_that_fails_is_exit_code_4(etude: Etude, world: World, capsys: Captured) -> None:
+    world.times = world.times | {"mount it": {"exit_status": 32}}  # type: ignore[operator]
+    assert etude("bench", "a", "--setup", "mount it") == 4
+    assert "setup of test 'a' failed (exit status 32): mount it" in one_line(capsys)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_128_and_its_number_and_says_how_to_go_on(
+    etude: Etude, world: World, capsys: Captured, number: signal.Signals
+) -> None:
+    def come(now: int, world: World) -> None:
+        if now == 3:
+            world.signal(number)
+
+    world.before = come
+    assert etude("bench", "a", "b", "-o", "r") == 128 + number
+    line = one_line(capsys)
+    assert f"ended by {number.name}; what was measured is in r; go on with: etude bench --resume r" in line
+    world.before = lambda now, world: None
+    assert etude("bench", "--resume", "r") == 0
+
+
+def test_a_full_device_is_exit_code_5_and_says_to_resume(
+    etude: Etude, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, lines = os.write, []
+
+    def full(file: int, data: bytes) -> int:
+        if data.startswith(b'{"test"'):
+            lines.append(data)
+            if len(lines) == 6:
+                real(file, data[:100])
+                raise OSError(errno.ENOSPC, "full")
+        return real(file, data)
+
+    monkeypatch.setattr("os.write", full)
+    assert etude("bench", "a", "b", "-o", "r") == 5
+    assert "No space left on device; free some space, then go on with --resume" in one_line(capsys)
+    content = [path.read_text() for path in Path("r").glob("*/results.jsonl")]
+    assert sum(text.count("\n") for text in content) == 5
+    assert all(text.endswith("\n") for text in content if text)
+
+
+def test_a_missing_engine_is_exit_code_5(
+    etude: Etude, capsys: Captured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from etude.engine import Engine
+    from etude.experiment import run as running
+
+    monkeypatch.setitem(running.run.__kwdefaults__, "make_engine", Engine)
+    monkeypatch.setenv("ETUDE_ENGINE", str(tmp_path / "nowhere"))
+    assert etude("bench", "a", "-o", "r") == 5
+    assert "nowhere: cannot be run: No such file or directory; reinstall Étude" in one_line(capsys)

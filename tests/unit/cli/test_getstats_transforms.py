@@ -1,0 +1,411 @@
+"""Transforms as options of `getstats`: in the order given, before and after the readpass."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from etude.cli.getstats import main
+from support.builders import measurement, results_directory
+from support.places import DATA
+from support.profiles import examples
+
+Captured = pytest.CaptureFixture[str]
+READERS = DATA / "readers"
+
+
+def res(name: str, elapsed: tuple[float, ...], free: int = 0) -> str:
+    """Epochs of two threads that run tar and make; the second takes 1 s longer, and fails in epoch 3."""
+    lines = [
+        f"[measurement]\nthread = {thread}\nepoch = {epoch}\ncommand = {command}\nuser = 1.0\nsys = 0.25\n"
+        f"elapsed = {seconds / 2 + (thread - 1) * 0.5}\nstatus = {int(epoch == 3 and thread == 2)}\n"
+        f"free = {1000 + epoch * free} B\n"
+        for epoch, seconds in enumerate(elapsed, 1)
+        for thread in (1, 2)
+        for command in ("tar", "make")
+    ]
+    Path(name).write_text("[disk]\nhda\n" + "".join(lines))
+    return name
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    res("a.res", (9.0, 9.1, 8.9, 9.05, 8.95))
+    res("b.res", (19.0, 18.0, 21.0, 17.0, 20.0))
+
+
+@pytest.fixture
+def shows(capsys: Captured) -> Callable[..., list[str]]:
+    """The lines that getstats prints, all being well."""
+
+    def call(*words: str) -> list[str]:
+        assert main(words) == 0
+        return capsys.readouterr().out.splitlines()
+
+    return call
+
+
+Shows = Callable[..., list[str]]
+
+
+def test_a_transform_that_changes_nothing_leaves_all_as_it_was(shows: Shows) -> None:
+    assert shows("--select", "1", "a.res", "b.res") == shows("a.res", "b.res")
+    assert shows("a.res")[:2] == ["a.res: Thread 2 ended with status 1 in epoch 3."] * 2
+    assert "Elapsed      5 10.000 10.000  9.902 10.098  9.900 10.100 0.791 0.982" in shows("a.res")
+
+
+def test_a_shifted_transform_comes_before_commands_and_threads_are_joined(shows: Shows) -> None:
+    lines = shows(
+        "--shift", "--select", '$command eq "make" && $thread == 1', "--columns", "elapsed", "a.res"
+    )
+    assert lines[-1].split()[:3] == ["Elapsed", "5", "4.500"]
+    assert "ended with" not in lines[0]
+    assert main(["--select", "$thread == 2", "a.res"]) == 0  # after the joining there is one thread
+    assert shows("--select", "$thread == 2", "a.res")[-3:-1] == [
+        "a.res: No row with a number is left.",
+        "a.res",
+    ]
+
+
+def test_transforms_are_done_in_the_order_given(shows: Shows) -> None:
+    words = ["--update", "x=$elapsed", "--select", "$x > 9.97", "--update", "x=10 * $x"]
+    lines = shows(*words, "--columns", "x", "a.res")
+    assert lines[-1].split()[:3] == ["x", "3", "100.500"]
+    assert shows("--update", "x=$elapsed", "--update", "x=10 * $x", "--select", "$x > 9.97", "a.res")[
+        -1
+    ].split()[:2] == [
+        "x",
+        "5",
+    ]
+
+
+def test_computed_columns_are_shown_behind_the_usual_ones(shows: Shows) -> None:
+    lines = shows("--update", "per_run:1/s=1/$elapsed", "a.res")
+    assert [line.split()[0] for line in lines[-6:]] == [
+        "Elapsed",
+        "System",
+        "User",
+        "Wait",
+        "CPU%",
+        "per_run",
+    ]
+    lines = shows("--project", "epoch,io,free", "a.res")
+    assert [line.split()[0] for line in lines[-3:]] == ["NAME", "Wait", "free"]
+    assert shows("--rename", "elapsed=real", "--columns", "real", "a.res")[-1].startswith("real ")
+
+
+def test_the_rows_can_be_printed_at_any_place(shows: Shows) -> None:
+    assert shows("--select", "$epoch <= 1", "--dump", "a.res") == [
+        "a.res",
+        "epoch  thread   command status user sys elapsed free io cpu",
+        "1           1 tar; make      0    4   1      10 1000  5  50",
+    ]
+    raw = shows("--shift", "--select", "$epoch == 1", "--shift", "--dump", "a.res")
+    assert len(raw) == 2 + 4
+    assert raw[2].split() == ["1", "1", "tar", "0", "1", "0.25", "4.5", "1000"]
+    rows = list(
+        csv.reader(shows("--select", "$epoch < 3", "--project", "epoch,elapsed", "--csv", "--dump", "a.res"))
+    )
+    assert rows == [["epoch", "elapsed"], ["1", "10"], ["2", "10.1"]]
+
+
+def test_without_the_standard_transforms_the_rows_are_printed(shows: Shows) -> None:
+    lines = shows(
+        "--nostdtransforms", "--exitfail", "--select", "$epoch == 3", "--project", "thread,elapsed", "a.res"
+    )
+    assert lines == [
+        "a.res: Thread 2 ended with status 1 in epoch 3.",
+        "a.res: Thread 2 ended with status 1 in epoch 3.",
+        "a.res",
+        "thread  elapsed",
+        "1          4.45",
+        "1          4.45",
+        "2          4.95",
+        "2          4.95",
+    ]
+    assert shows("--no-stdtransforms", "a.res") == shows("--dump", "--nostdtransforms", "a.res")
+    joined = shows("--nostdtransforms", "--unifycommand", "--waitcpu", "--project", "elapsed,io,cpu", "a.res")
+    assert joined[2].split() == ["10", "5", "50"]
+    threads = shows("--nostdtransforms", "--aggthreads", "--project", "command,elapsed", "a.res")
+    assert threads[2].split() == ["tar", "5"]
+
+
+def test_groups_have_a_table_each(shows: Shows) -> None:
+    lines = shows("--shift", "--group", "command", "--columns", "elapsed", "--set", "warn=0", "a.res")
+    assert [line for line in lines if "=" in line] == ["a.res (command=tar)", "a.res (command=make)"]
+    assert lines[-1].split() == ["Elapsed", "5", *["5.000"] * 2, *lines[-1].split()[4:-1], "0.000"]
+
+
+def test_aggregates_are_by_their_functions(shows: Shows) -> None:
+    lines = shows("--aggregate", "elapsed=mean,user=max", "--dump", "a.res")
+    assert lines[1:] == ["elapsed  user", "10          4"]
+    lines = shows("--shift", "--aggregate", "thread,command:elapsed=max", "--dump", "a.res")
+    assert [line.split() for line in lines[1:3]] == [["thread", "command", "elapsed"], ["1", "tar", "4.55"]]
+
+
+def test_inputs_are_made_one_relation(shows: Shows) -> None:
+    lines = shows("--concat", "--columns", "elapsed", "--set", "warn=0", "a.res", "b.res")
+    assert lines[0] == "a.res + b.res"
+    assert lines[-1].split()[:3] == ["Elapsed", "10", "15.000"]
+    lines = shows("--concat", "--select", '$file eq "b.res"', "--columns", "elapsed", "a.res", "b.res")
+    assert lines[-1].split()[:3] == ["Elapsed", "5", "20.000"]
+
+
+def test_one_file_twice_is_two_runs_of_each_epoch(shows: Shows) -> None:
+    lines = shows("--concat", "--columns", "elapsed", "--set", "warn=0", "a.res", "a.res")
+    assert lines[-1].split()[:3] == ["Elapsed", "10", "10.000"]
+
+
+def test_a_column_that_is_not_all_numbers_is_text_and_said(shows: Shows) -> None:
+    Path("n.csv").write_text("a,b\n1,2\n3,x\n")
+    lines = shows("--select", '$b ne "2"', "n.csv")
+    assert lines[0] == "n.csv: Column b is taken as text: 'x' in row 3 is no number."
+    assert lines[-1].split()[:3] == ["a", "1", "3.000"]
+
+
+def test_warnings_of_the_users_own_and_echoes(shows: Shows) -> None:
+    words = [
+        "--warnrow",
+        "$elapsed > 21",
+        "slow, $elapsed s in epoch $epoch",
+        "--warncol",
+        "$sdev > 5",
+        "$name varies",
+    ]
+    lines = shows(
+        *words,
+        "--warnval",
+        '$raw eq "user" && $value > 0',
+        "user $value",
+        "--echo",
+        "$fileno of $filecount",
+        "b.res",
+    )
+    assert lines[0] == "0 of 1"
+    assert "b.res: slow, 22 s in epoch 3" in lines
+    assert [line for line in lines if line.endswith("varies")] == [
+        f"b.res: {name} varies" for name in ("Elapsed", "Wait", "CPU%")
+    ]
+    assert len([line for line in lines if line == "b.res: user 4"]) == 5
+    lines = shows(
+        "--set",
+        "limit=21",
+        "--warnrow",
+        "$elapsed > $limit",
+        "over $limit",
+        "--warnz",
+        "--warnregress",
+        "b.res",
+    )
+    assert "b.res: over 21" in lines
+
+
+def test_thresholds_can_be_set(shows: Shows) -> None:
+    res("leak.res", (9.0, 9.1, 8.9, 9.05, 8.95), free=-20)
+    leak = "leak.res: Linear regression slope for free is: -2.128%."
+    assert leak in shows("leak.res")  # though the table does not show free memory
+    assert leak in shows("--select", "1", "leak.res")
+    assert leak not in shows("--set", "regress-thresh=3", "leak.res")
+    res("grows.res", (9.0, 9.1, 8.9, 9.05, 8.95), free=20)
+    assert not [line for line in shows("grows.res") if "slope" in line]
+    high = "a.res: High z-score of 1.26491106406735 for elapsed in epoch 2."
+    assert high not in shows("a.res")
+    assert high in shows("--set", "zscore-thresh=1.2", "a.res")
+    assert "ended with" not in shows("--set", "warn=0", "a.res")[0]
+    assert shows("--set", "precision=1", "--columns", "elapsed", "a.res")[-1].split() == [
+        *["Elapsed", "5", "10.0", "10.0", "9.9", "10.1", "9.9", "10.1", "0.8", "1.0"]
+    ]
+    assert shows("--set", "confidencelevel=99", "a.res") == shows("--confidence", "99", "a.res")
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [("interval", "9.902", "10.098"), ("minmax", "9.900", "10.100"), ("deviation", "9.921", "10.079")],
+)
+def test_error_bars_are_of_the_kind_asked_for(kind: str, low: str, high: str, shows: Shows) -> None:
+    line = shows("--errorbars", kind, "--columns", "elapsed", "a.res")[-1]
+    assert line.split()[4:6] == [low, high]
+
+
+def test_the_readpass_takes_the_mean_of_the_trials_own_shares(shows: Shows) -> None:
+    Path("t.res").write_text(
+        "".join(
+            f"[measurement]\nthread = 1\nepoch = {epoch}\nuser = 1\nsys = 1\nelapsed = {elapsed}\nstatus = 0\n"
+            for epoch, elapsed in ((1, 4), (2, 20))
+        )
+    )
+    for words in ([], ["--select", "1"]):
+        assert shows(*words, "t.res")[-1].split()[:3] == [
+            "CPU%",
+            "2",
+            "30.000",
+        ]  # the ratio of means is 16.667
+
+
+def test_a_predicate_is_judged_on_what_the_transforms_leave() -> None:
+    assert main(["--select", "$epoch <= 2", "--predicate", "$count == 2", "a.res"]) == 0
+    assert main(["--select", "$epoch <= 2", "--predicate", "$count == 5", "a.res"]) == 1
+    assert main(["--nostdtransforms", "--predicate", "$count == 20", "a.res"]) == 0
+
+
+def test_own_results_and_tables_are_transformed_too(tmp_path: Path, shows: Shows) -> None:
+    metrics = {"user": [0.5, "s"], "system": [0.25, "s"]}
+    rows = {
+        name: [measurement(name, t, metrics={"elapsed": [1.0 + t, "s"], **metrics}) for t in (1, 2, 3)]
+        for name in ("a", "b")
+    }
+    results_directory(tmp_path / "r", rows)
+    lines = shows("--select", "$epoch > 1", "r")
+    assert [line for line in lines if line in ("r/a", "r/b")] == ["r/a", "r/b"]
+    assert ["Elapsed", "2", "3.500", "3.500", "-2.853", "9.853"] in [line.split()[:6] for line in lines]
+    Path("t.csv").write_text("epoch,host,elapsed\n1,x,2.5\n2,y,3.5\n3,y,4.5\n")
+    lines = shows("--select", '$host eq "y"', "t.csv")
+    assert lines[-1].split()[:3] == ["Elapsed", "2", "4.000"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("autopilot.res", "Elapsed"),
+        ("etude-results.jsonl", "Elapsed"),
+        ("getstats-dump.txt", "CPU%"),
+        ("table.tsv", ""),
+        ("time-v.txt", "User"),
+        ("postmark-verbose.txt", "read_throughput"),
+        ("hyperfine-1.json", "Elapsed"),
+        ("hyperfine-summaries.json", "Elapsed"),
+        ("pyperf.json", ""),
+        ("pytest-benchmark.json", ""),
+        ("pytest-benchmark-summaries.json", ""),
+        ("asv.json", ""),
+        ("google-benchmark.json", ""),
+        ("go.txt", ""),
+        ("github-action-benchmark-data.js", ""),
+        ("fio.json", "write_iops"),
+        ("pgbench-summary.txt", ""),
+        ("sysbench-cpu.txt", ""),
+        ("perf-x-repeated.csv", ""),
+        ("filebench-1.5.txt", ""),
+    ],
+)
+def test_every_format_that_etude_reads_has_its_tables(name: str, says: str, shows: Shows) -> None:
+    lines = shows(str(READERS / name))
+    assert any(line.startswith("NAME ") for line in lines)
+    assert any(line.startswith(says) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--shift", "a.res"], 2, "--shift lacks the transform that it applies to"),
+        (["--select"], 2, "--select lacks its value"),
+        (["--warnrow", "1"], 2, "--warnrow needs 2 values"),
+        (["--unifycommand=1", "a.res"], 2, "--unifycommand takes no value"),
+        (["--select", "$elapsed >", "a.res"], 2, "--select, column 11: expected a number"),
+        (
+            ["--select", "$elapse > 1", "a.res"],
+            2,
+            "--select, column 1: unknown variable $elapse, did you mean $elapsed",
+        ),
+        (["--select", "1 / ($epoch - 2)", "a.res"], 2, "--select, column 3: row 2: division by zero"),
+        (["--select", "$command + 1", "a.res"], 2, "row 1: + needs a number, and 'tar; make' is none"),
+        (
+            ["--project", "nosuch", "a.res"],
+            2,
+            "a.res: --project: there is no column 'nosuch'; there are test, trial",
+        ),
+        (["--rename", "elapsed", "a.res"], 2, "--rename 'elapsed': expected pairs A=B"),
+        (["--rename", "user=elapsed", "a.res"], 2, "there is a column 'elapsed' already"),
+        (["--update", "elapsed", "a.res"], 2, "--update 'elapsed': expected NAME=EXPR"),
+        (["--aggregate", "elapsed=avg", "a.res"], 2, "there is no function avg; there are sum, mean"),
+        (["--set", "limit", "a.res"], 2, "--set limit: expected NAME=VALUE"),
+        (["--set", "precision=x", "a.res"], 2, "--set precision=x: expected a number from 0 to 15"),
+        (["--echo", "$nosuch", "a.res"], 2, "--echo, column 1: unknown variable $nosuch"),
+        (["--concat", "a.res", "t.csv"], 2, "--concat: a.res and t.csv differ in columns"),
+        (
+            ["--twosamplet", "a.res"],
+            2,
+            "--twosamplet compares later files with the first one; name two or more",
+        ),
+        (
+            ["--ftest", "--levene", "a.res"],
+            2,
+            "--ftest and --levene are two ways to choose; take one of them",
+        ),
+        (["--from-summary", "--select", "1", "a.res"], 2, "--from-summary has no rows"),
+        (
+            ["--select", "1", "--columns", "nosuch", "a.res"],
+            2,
+            "a.res: has no column 'nosuch'; it has user, system",
+        ),
+        (["--select", "1", "--columns", "command", "a.res"], 3, "column command: holds no numbers"),
+        (["--select", "1", "missing"], 3, "missing: cannot be read: No such file"),
+        (["--select", "1", str(READERS / "hyperfine-summaries.json")], 3, "holds summaries, not rows"),
+        (["--predicate", "1", str(READERS / "hyperfine-summaries.json")], 2, "holds summaries, not values"),
+        (
+            ["--dump", str(READERS / "hyperfine-summaries.json")],
+            2,
+            "holds summaries; there are no rows to print",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(words: list[str], code: int, says: str, capsys: Captured) -> None:
+    Path("t.csv").write_text("a,b\n1,2\n")
+    assert main(words) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("getstats: ")
+    assert err.count("\n") == 1
+    assert says in err
+
+
+def test_two_samples_are_compared_as_figure_3_has_it(shows: Shows) -> None:
+    lines = shows("--twosamplet", "--columns", "elapsed,user", "a.res", "b.res")
+    place = lines.index("Comparing b.res (Sample 1) to a.res (Sample 2).")
+    assert lines[place + 1 :] == [
+        "Elapsed: 95%CI for b.res - a.res = (8.367, 11.633)",
+        "Null Hyp. Alt. Hyp. P-value Result     ",
+        "u1 <= u2  u1 >  u2  0.000   REJECT H_0 ",
+        "u1 >= u2  u1 <  u2  1.000   ACCEPT H_0 ",
+        "u1 == u2  u1 != u2  0.000   REJECT H_0 ",
+        "",
+        "User: - (neither sample varies: there is no spread to judge their difference by)",
+    ]
+    by = {name: shows(f"--{name}", "--columns", "elapsed", "a.res", "b.res") for name in ("ftest", "levene")}
+    assert (
+        "F test of equal variances: F = 400.000, P-value 0.000: Welch's t, 4.0 degrees of freedom"
+        in by["ftest"]
+    )
+    assert any(line.startswith("Levene test of equal variances: W = ") for line in by["levene"])
+    assert not any("test of equal variances" in line for line in lines)
+
+
+OPTIONS = (
+    "select",
+    "update",
+    "group",
+    "project",
+    "aggregate",
+    "rename",
+    "warnrow",
+    "echo",
+    "shift",
+    "concat",
+)
+FLAGS = ("dump", "csv", "unifycommand", "waitcpu", "aggthreads", "describe", "nostdtransforms", "twosamplet")
+VALUES = ("$elapsed > 9", "1", "epoch", "elapsed", "x=1", "elapsed=max", "elapsed=e", "a.res", "b.res", "--")
+words = st.sampled_from([*(f"--{name}" for name in (*OPTIONS, *FLAGS)), *VALUES])
+
+
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(words, max_size=8))
+def test_any_words_are_answered_or_refused_in_one_line(capsys: Captured, given_words: list[str]) -> None:
+    code = main(given_words)
+    out, err = capsys.readouterr()
+    assert (code, bool(out), err) == (0, True, "") or (code in (2, 3) and err.count("\n") == 1)

@@ -1,0 +1,208 @@
+"""`etude history`, `etude history mark` and `etude compare` on a store that was filled."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from etude.store.database import open_store
+from etude.store.entry import Machine
+from support.fakes import World, around
+from support.made_histories import HOST, commit, fill, history, on_another
+
+Etude = Callable[..., int]
+UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
+OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
+RULES = '[rule.slower]\nat_least = "2 %"\nsees = "6 %"\n'
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A store of 60 results with a step at 40, machine changed at 50; and 24 of another machine."""
+    file = tmp_path_factory.mktemp("store") / "store.sqlite"
+    made = on_another(history(60, {40: 1.08}, noise=0.005), UPGRADED, 50)
+    made[30] = replace(made[30], tags=("v1",))
+    made[55] = replace(made[55], tags=("v2",))
+    with open_store(file) as store:
+        fill(store, [*made, *history(24, machine=OTHER, seed=3)])
+    return file.read_bytes()
+
+
+@pytest.fixture
+def stored(world: World, filled: bytes, monkeypatch: pytest.MonkeyPatch) -> World:
+    """The store, in the working directory."""
+    Path("etude-store.sqlite").write_bytes(filled)
+    monkeypatch.delenv("ETUDE_STORE", raising=False)
+    return world
+
+
+def test_a_history_names_the_step_its_first_result_and_what_of_the_machine_changed(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etude("history", "sort") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "sort, elapsed, on host-a: 60 results, 2026-01-01 to 2026-03-01" in said
+    assert f"first at 2026-02-10 (commit {commit(40)[:10]}); last before it 2026-02-09" in said
+    assert "The machine is another from 2026-02-20" in said
+    assert "kernel: 6.1 → 6.2" in said
+    assert "sort, elapsed, on host-b: 24 results" in said
+    assert "No step among 24 results" in said
+    assert "2 machines: each has its own history" in said
+
+
+def test_a_sparkline_points_at_the_step(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    etude("history", "sort", "--machine", "host-a")
+    _, bars, marks, *_ = capsys.readouterr().out.splitlines()
+    assert len(bars) == 60
+    assert marks == " " * 40 + "▲"
+
+
+def test_a_history_as_json_has_results_levels_and_steps(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etude("history", "sort", "--machine", "host-a", "--json") == 0
+    (course,) = json.loads(capsys.readouterr().out)
+    assert len(course["results"]) == 60
+    (step,) = course["steps"]
+    assert step["at"] == 40
+    assert step["first"]["commit"] == commit(40)
+    assert step["low"] < 0.08 < step["high"]
+    assert course["machines"] == [{"at": 50, "differences": ["kernel: 6.1 → 6.2"]}]
+
+
+def test_a_figure_and_a_page_are_written(stored: World, etude: Etude) -> None:
+    assert etude("history", "sort", "--figure", "h.svg", "--page", "h.html") == 0
+    assert b"<svg" in Path("h.svg").read_bytes()
+    page = Path("h.html").read_text()
+    assert page.count('<section id="machine-') == 2
+    assert "kernel: 6.1 → 6.2" in page
+    assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", page)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["copy"], 3, "has no test 'copy'"),
+        (["sort", "--machine", "moon"], 3, "no result with values for machine moon"),
+        (["sort", "--metric", "user"], 3, "no metric 'user'"),
+        (["sort", "--figure", "h.gif"], 2, "is written as .pdf"),
+        (["sort", "--gate"], 2, "name their file with --rules"),
+        (["sort", "--rules", "no.toml"], 3, "no.toml: cannot be read"),
+        (["sort", "--store", "no.sqlite"], 3, "there is no store"),
+        (["sort", "--rules", "r.toml", "--gate", "--backtest"], 2, "--backtest is run by itself"),
+    ],
+)
+def test_a_wrong_question_is_one_line(
+    stored: World,
+    etude: Etude,
+    capsys: pytest.CaptureFixture[str],
+    arguments: Sequence[str],
+    code: int,
+    said: str,
+) -> None:
+    assert etude("history", *arguments) == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_a_rule_gates_only_after_its_backtest_and_ends_with_1_where_it_objects(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("r.toml").write_text(RULES)
+    asked = ["history", "sort", "--machine", "host-a", "--rules", "r.toml"]
+    assert etude(*asked) == 0
+    assert "ALERT by slower" in capsys.readouterr().out
+    assert etude(*asked, "--gate") == 2
+    assert "may not gate sort on host-a: it has no backtest" in capsys.readouterr().err
+    assert etude(*asked, "--backtest") == 0
+    said = capsys.readouterr().out
+    assert re.search(r"False alarms: in \d+ of 100", said)
+    assert re.search(r"Misses: \d+ of 100", said)
+    assert etude(*asked, "--gate") == 1
+    assert "by its backtest on 60 results" in capsys.readouterr().out
+    Path("r.toml").write_text(RULES + "persist = 6\n")
+    assert etude(*asked, "--gate") == 2
+
+
+def test_a_marked_change_opens_the_gate(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("r.toml").write_text(RULES)
+    asked = ["history", "sort", "--machine", "host-a", "--rules", "r.toml"]
+    assert etude("history", "mark", "sort", commit(40)[:9], "--why", "checksums are on") == 0
+    assert etude(*asked) == 0
+    assert "No alert by slower" in capsys.readouterr().out
+    etude("history", "sort", "--machine", "host-a")
+    assert "Expected: checksums are on." in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("head", "stands"), [(0.0109, True), (0.0100, False)], ids=["slower", "as before"])
+def test_an_alert_stands_only_where_a_fresh_comparison_bears_it_out(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str], head: float, stands: bool
+) -> None:
+    stored.times = {"new": around(head), "old": around(0.0100)}
+    Path("r.toml").write_text(RULES)
+    code = etude("history", "sort", "--machine", "host-a", "--rules", "r.toml", "--confirm", "old", "new")
+    said = capsys.readouterr().out
+    assert code == 0
+    assert ("Confirmed afresh" in said) is stands
+    assert ("Not confirmed" in said) is not stands
+
+
+def test_two_tags_are_compared_and_a_machine_that_changed_is_told(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etude("compare", "tag:v1", "v2", "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["low"] < 1.08 < found["high"]
+    assert found["differences"] == ["kernel: 6.1 → 6.2"]
+    assert etude("compare", "tag:v1", "v2") == 0
+    said = capsys.readouterr().out
+    assert "Machines differ: kernel: 6.1 → 6.2" in said
+    assert "v2/tag:v1" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["v1", "v9"], 3, "no such commit, tag, date or machine"),
+        (["v1", "branch:x"], 2, "none of commit:…"),
+        (["v1", "v2", "--metric", "user"], 3, "has no user"),
+    ],
+)
+def test_a_side_that_is_not_there_is_one_line(
+    stored: World,
+    etude: Etude,
+    capsys: pytest.CaptureFixture[str],
+    arguments: Sequence[str],
+    code: int,
+    said: str,
+) -> None:
+    assert etude("compare", *arguments) == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_a_mark_needs_a_test_that_is_there(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etude("history", "mark", "copy", "abcd", "--why", "x") == 3
+    assert "has no test 'copy'" in capsys.readouterr().err
+    assert HOST.name == "host-a"
+
+
+def test_names_in_a_page_are_never_markup(stored: World, etude: Etude) -> None:
+    name = "<script>alert(1)</script>"
+    with open_store() as store:
+        fill(store, history(8, test=name, machine=Machine(name, "d")))
+    assert etude("history", name, "--page", "odd.html") == 0
+    page = Path("odd.html").read_text()
+    assert name not in page
+    assert "&lt;script&gt;alert(1)" in page

@@ -1,0 +1,218 @@
+"""What stands on the screen: the verdict on standard output, and where the results are last."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from etude.results.reader import load_results
+from support.fakes import World, around
+
+Etude = Callable[..., int]
+Captured = pytest.CaptureFixture[str]
+
+
+def test_the_verdict_and_last_where_the_results_are(etude: Etude, capsys: Captured) -> None:
+    assert etude("bench", "a", "b", "-o", "r") == 0
+    out, _ = capsys.readouterr()
+    lines = out.splitlines()
+    assert any(re.search(r"^ *elapsed .* mean .* ratio *$", line) for line in lines)
+    assert any(re.match(r"b takes 1\.\d+ × a's time \(95 %: ", line) for line in lines)
+    assert any(re.fullmatch(r"a's elapsed is (9\.9\d\d|10\.0\d) ms \(mean\)\.", line) for line in lines)
+    assert lines[-1] == "Results: r"
+
+
+def test_without_a_name_results_go_below_etude_results(etude: Etude, capsys: Captured) -> None:
+    assert etude("bench", "/usr/bin/a b", "--trials", "2") == 0
+    (made,) = Path("etude-results").iterdir()
+    assert re.fullmatch(r"a-\d{8}T\d{6}Z", made.name)
+    assert capsys.readouterr().out.splitlines()[-1] == f"Results: {made}"
+    assert etude("bench", "a", "-n", "my name", "--trials", "2") == 0
+    assert any(path.name.startswith("my-name-") for path in Path("etude-results").iterdir())
+
+
+def test_options_reach_the_experiment(etude: Etude, world: World) -> None:
+    assert (
+        etude(
+            *["bench", "a {n}", "-n", "A {n}", "-P", "n=1..4*2", "-o", "r", "--seed", "7", "--trials", "2"],
+            *["--setup", "s {n}", "--timeout", "2m", "--cpu", "0,2-3", "--schedule", "in-turn"],
+            *["--no-cgroup", "--counters", "off", "--metric", "rate:B/s=.*", "--ignore-failure"],
+        )
+        == 2
+    ), "the pattern matches no number"
+    document = load_results("r").experiment
+    assert [test["name"] for test in document["tests"]] == ["A 1", "A 2", "A 4"]
+    assert [test["parameters"] for test in document["tests"]] == [{"n": "1"}, {"n": "2"}, {"n": "4"}]
+    plan = document["plan"]
+    first = plan["tests"][0]
+    assert (first["command"], first["setup"]) == (["a", "1"], "s 1")
+    assert (first["timeout_s"], first["cpus"]) == (120.0, [0, 2, 3])
+    assert first["metrics"] == [{"name": "rate", "regex": ".*", "unit": "B/s"}]
+    assert (plan["seed"], plan["schedule"], plan["cgroup"], plan["counters"]) == (7, "in-turn", False, "off")
+    assert plan["ignore_failure"] is True
+    assert document["verb"] == "bench"
+    assert document["command_line"][:2] == ["etude bench", "a {n}"]
+
+
+def test_options_may_stand_anywhere_and_shell_takes_no_command_for_itself(etude: Etude, world: World) -> None:
+    assert etude("bench", "--shell", "a | b", "-o", "r", "c", "--trials", "2", "--seed", "1") == 0
+    assert {launch.workers[0].argv for launch in world.log} == {
+        ("/bin/sh", "-c", "a | b"),
+        ("/bin/sh", "-c", "c"),
+        ("/bin/sh", "-c", ":"),
+    }
+
+
+@pytest.mark.parametrize("option", ["--runs", "--trials"])
+def test_the_names_of_others_are_understood(etude: Etude, world: World, option: str) -> None:
+    assert etude("bench", "a", option, "3", "-o", "r") == 0
+    assert sum(m.kept for m in load_results("r").measurements["a"]) == 3
+
+
+NAMES = ["grep '[a-z]' [/red] [bold]x[/bold]", "sed :smile: \\[x]", "x" * 200]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_is_shown_as_it_was_typed(etude: Etude, capsys: Captured, name: str) -> None:
+    assert etude("bench", "a", "b", "-n", "A", "-n", name, "-o", "r") == 0
+    shown = capsys.readouterr().out
+    assert re.sub(r"\s", "", name)[:20] in re.sub(r"\s", "", shown.split("ratio", 1)[1].split("takes")[0])
+    assert etude("stats", "r") == 0
+    assert (
+        f"{name}: 10 trials kept, 1 set aside" in re.sub(r"\n(?!\n)", "", capsys.readouterr().out)
+        or name[:100] in capsys.readouterr().out + shown
+    )
+
+
+def test_json_is_the_only_thing_on_standard_output(etude: Etude, capsys: Captured) -> None:
+    assert etude("bench", "a", "b", "-o", "r", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["format"] == "etude-verdict"
+    assert document["results"] == "r"
+    assert etude("stats", "r", "--json") == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["comparisons"][0].pop("secondary"), "only etude stats looks at other metrics"
+    assert document["comparisons"][0].pop("secondary") == []
+    assert again == document
+
+
+def test_exports_go_beside_the_results_or_where_they_are_told(etude: Etude) -> None:
+    exports = ["--export", "csv", "--export", "markdown=out.md", "--export", "json"]
+    assert etude("bench", "a", "-o", "r", *exports) == 0
+    lines = Path("r/summary.csv").read_text().splitlines()
+    assert [row["test"] for row in csv.DictReader(lines)] == ["a", "a"]
+    assert Path("out.md").read_text().startswith("| elapsed | mean |")
+    assert json.loads(Path("r/summary.json").read_text())["format"] == "etude-verdict"
+
+
+def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sittings_is_known(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    assert etude("bench", "a", "-o", "old") == 0
+    world.times = {"a": around(0.02)}
+    assert etude("bench", "a", "-o", "new", "--baseline", "old") == 0
+    assert (
+        "a (new) is not compared with a (old): what changes between sittings is not known from 1 stored"
+        in (" ".join(capsys.readouterr().out.split()))
+    )
+    assert etude("bench", "a", "-o", "newer", "--baseline", "old", "--between-sittings", "2%") == 0
+    lines = capsys.readouterr().out.splitlines()
+    told = " ".join(" ".join(lines).split())
+    assert re.search(
+        r"a takes (2|1\.99)\.?\d* × the baseline a's time \(95 %: [\d.–]+; p [<=] [\d.]+; one sitting each, widened by "
+        r"2\.0 % between sittings as stated, unpaired, drift not controlled\); "
+        r"the baseline's elapsed is (9\.9\d\d|10\.0\d) ms \(mean\)\.",
+        told,
+    )
+    assert lines[-1] == "Results: newer"
+
+
+def test_fail_if_ends_with_1_when_the_whole_interval_is_beyond(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01), "b": around(0.02)}
+    assert etude("bench", "a", "b", "-o", "r", "--fail-if", "elapsed > baseline * 1.5") == 1
+    assert "elapsed > baseline * 1.5? b against a: yes: the ratio lies in" in capsys.readouterr().out
+    assert etude("stats", "r", "--fail-if", "elapsed > baseline * 3") == 0
+    assert "b against a: no: " in capsys.readouterr().out
+    assert etude("bench", "a", "-o", "x", "--fail-if", "elapsed > base") == 2
+    assert "expected METRIC > BOUND" in capsys.readouterr().err
+
+
+def test_a_baseline_of_other_names_is_refused_before_anything_is_measured(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    assert etude("bench", "a", "-o", "old") == 0
+    before = len(world.log)
+    capsys.readouterr()
+    assert etude("bench", "b", "c", "-o", "new", "--baseline", "old") == 3
+    assert "none of its tests (a) has the name of one of those that are compared" in capsys.readouterr().err
+    assert len(world.log) == before
+
+
+def test_stats_shows_each_metric_and_the_comparison(etude: Etude, capsys: Captured) -> None:
+    assert etude("bench", "a", "b", "-o", "r") == 0
+    capsys.readouterr()
+    assert etude("stats", "r") == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "r"
+    assert "a: 10 trials kept, 1 set aside" in out
+    assert re.search(
+        r"metric +n +n_eff +mean +95 % of mean +median +95 % of median +quartiles +min +max +deviation",
+        out,
+    )
+    assert re.search(r"elapsed +10 +\d+ +(9\.9\d*|10\.0\d*) ms", out)
+    assert re.search(r"b takes 1\.\d+ × a's time \(95 %: 1\.\d+–1\.\d+; 10 pairs, random order", out)
+    assert "H0 (a ratio of 1) is rejected" in out
+
+
+def test_stats_of_one_metric_compares_that_metric(etude: Etude, capsys: Captured) -> None:
+    assert etude("bench", "a", "b", "-o", "r") == 0
+    capsys.readouterr()
+    assert etude("stats", "r", "--metric", "user") == 0
+    out = capsys.readouterr().out
+    assert "elapsed" not in out
+    assert "b's user is 1.2" in out or "b's user is 1.19" in out
+
+
+def test_several_directories_are_shown_one_after_the_other(etude: Etude, capsys: Captured) -> None:
+    for name in ("r1", "r2"):
+        assert etude("bench", "a", "-o", name, "--trials", "2") == 0
+    capsys.readouterr()
+    assert etude("stats", "r1", "r2") == 0
+    out = capsys.readouterr().out
+    assert out.index("r1") < out.index("r2")
+
+
+def test_what_was_resumed_or_differs_is_said_above_the_table(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": {"stdout": "12"}, "b": {"stdout": "1"}}
+    assert etude("bench", "a", "b", "-o", "r", "--trials", "3") == 0
+    assert capsys.readouterr().out.startswith(
+        "! b printed less than a (1 B against 2 B): is it the same work?"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"], []])
+def test_help_lists_verbs_and_exit_codes(etude: Etude, capsys: Captured, arguments: list[str]) -> None:
+    assert etude(*arguments) == (0 if arguments else 2)
+    out = capsys.readouterr().out
+    for expected in ("etude bench", "etude stats", "etude doctor", "exit codes:", "128+n"):
+        assert expected in out
+
+
+@pytest.mark.parametrize("verb", ["bench", "stats", "doctor"])
+def test_each_verb_has_help_of_its_own(etude: Etude, capsys: Captured, verb: str) -> None:
+    assert etude(verb, "--help") == 0
+    assert f"usage: etude {verb}" in capsys.readouterr().out
+
+
+def test_the_version_is_said(etude: Etude, capsys: Captured) -> None:
+    assert etude("--version") == 0
+    assert re.fullmatch(r"etude \d+\.\d+\.\d+\n", capsys.readouterr().out)

@@ -1,0 +1,79 @@
+"""`etude report`: where it writes, what it refuses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from etude.cli.main import main
+from support import pages
+
+
+def test_the_page_goes_beside_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = pages.plain(tmp_path / "r")
+    assert main(["report", str(directory)]) == 0
+    assert (directory / "report.html").read_text().startswith("<!doctype html>")
+    assert capsys.readouterr().out == f"Report: {directory}/report.html\n"
+
+
+def test_markdown_and_latex_go_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = pages.plain(tmp_path / "r")
+    assert main(["report", str(directory), "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.startswith("## sorting")
+    assert main(["report", str(directory), "--format", "latex"]) == 0
+    assert r"\begin{tabular}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("a.md", "## "), ("a.tex", "% "), ("a.HTML", "<!doctype"), ("a", "<!d")]
+)
+def test_the_name_of_the_file_says_the_format(tmp_path: Path, name: str, begins: str) -> None:
+    directory = pages.plain(tmp_path / "r")
+    assert main(["report", str(directory), "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / name).read_text().startswith(begins)
+
+
+def test_a_title_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = pages.plain(tmp_path / "r")
+    assert main(["report", str(directory), "--format", "markdown", "--title", "Which sort?"]) == 0
+    assert capsys.readouterr().out.startswith("## Which sort?")
+
+
+@pytest.mark.parametrize("output", ["missing/page.html", "taken/page.html", "r"])
+def test_a_target_that_cannot_be_written_is_one_line_and_leaves_nothing(
+    tmp_path: Path, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = pages.plain(tmp_path / "r")
+    (tmp_path / "taken").write_text("a file")
+    before = sorted(os.listdir(tmp_path)), sorted(os.listdir(directory))
+    assert main(["report", str(directory), "-o", str(tmp_path / output)]) == 5
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "the report cannot be written" in error
+    assert (sorted(os.listdir(tmp_path)), sorted(os.listdir(directory))) == before
+
+
+def test_a_page_that_is_replaced_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = pages.plain(tmp_path / "r")
+    (directory / "report.html").write_text("the old one")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    assert main(["report", str(directory)]) == 5
+    assert (directory / "report.html").read_text() == "the old one"
+    assert not list(directory.glob(".report.html.*"))
+
+
+def test_what_is_no_result_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main(["report", str(tmp_path / "empty")]) == 3
+    assert main(["report", str(tmp_path / "missing")]) == 3
+    assert main(["report", str(pages.plain(tmp_path / "r")), "--metric", "bandwidth"]) == 2
+    assert main(["report", str(tmp_path / "r"), "--reference", "C"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("etude: ") for line in lines)

@@ -1,0 +1,384 @@
+"""`etude stats`: any results in, a defended verdict out; and an answer as exit code."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from etude.cli.main import main
+from etude.results.model import Measurement
+from support.builders import measurement, results_directory
+from support.places import DATA
+from support.profiles import examples
+
+SAMPLES = DATA / "readers"
+Captured = pytest.CaptureFixture[str]
+Stats = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def stats(capsys: Captured) -> Stats:
+    """What a call prints, lines joined where the screen is too narrow; it must end with the code."""
+
+    def call(*words: object, code: int = 0) -> str:
+        capsys.readouterr()
+        try:
+            ended: object = main(["stats", *map(str, words)])
+        except SystemExit as exit:
+            ended = exit.code
+        assert ended == code
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return out if code in (0, 1) else err
+
+    return call
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def table(path: str, columns: dict[str, Sequence[object]]) -> str:
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    Path(path).write_text("\n".join(lines) + "\n")
+    return path
+
+
+def noisy(n: int = 20, mean: float = 1.0, cv: float = 0.01, seed: int = 1) -> list[float]:
+    return [float(x) for x in np.random.default_rng(seed).normal(mean, cv * mean, n)]
+
+
+def script(directory: str, **levels: float) -> str:
+    """Results of a script with tests in turn."""
+    rows = {
+        name: [measurement(name, trial=n, elapsed_s=x) for n, x in enumerate(noisy(12, level, seed=7), 1)]
+        for name, level in levels.items()
+    }
+    results_directory(Path(directory), rows, plan={"kind": "script", "primary": "elapsed"})
+    return directory
+
+
+@pytest.mark.parametrize("sample", sorted(p.name for p in SAMPLES.iterdir() if p.suffix != ".md"))
+def test_every_sample_of_every_reader_has_statistics(sample: str, stats: Stats) -> None:
+    out = stats(SAMPLES / sample)
+    assert re.search(r"\btrials? kept|Only summaries|95 % of mean", out)
+
+
+def test_a_summary_has_intervals_quartiles_and_what_it_is_worth(stats: Stats) -> None:
+    out = stats(table("t.csv", {"elapsed (ms)": noisy(20, 12.0)}))
+    heading = next(line for line in out.splitlines() if "metric" in line)
+    assert re.sub(r"\s+", " ", heading).strip() == (
+        "metric n n_eff mean 95 % of mean median 95 % of median quartiles min max deviation"
+    )
+    row = next(line for line in out.splitlines() if line.lstrip().startswith("elapsed"))
+    values = noisy(20, 12.0)
+    assert re.search(r"elapsed +20 +20 +1[12]\.\d+ ms", row)
+    assert f"{100 * np.std(values, ddof=1) / np.mean(values):.2f} %" in row
+
+
+def test_digits_are_those_that_the_interval_leaves(stats: Stats) -> None:
+    wide = stats(table("w.csv", {"elapsed": noisy(10, 1.0, 0.3)}), "--no-warn", "not-normal")
+    narrow = stats(table("n.csv", {"elapsed": noisy(10, 1.0, 0.0003)}))
+    mean = r"elapsed +10 +\d+ +([\d.]+) (?:s|ms)"
+    assert [len(re.sub(r"\D", "", re.search(mean, text)[1]).lstrip("0")) for text in (wide, narrow)] == [3, 6]  # type: ignore[index]
+
+
+def test_percentiles_trimmed_mean_and_error_bars_are_there_on_request(stats: Stats) -> None:
+    file = table("t.csv", {"elapsed": noisy(40)})
+    out = stats(file, "--percentiles", "p50,p90,p99.9", "--trim", "10%", "--error-bars", "min-max")
+    assert re.search(r"elapsed, p50 of 40 trials: .* \(95 %: ", out)
+    assert re.search(r"elapsed, p90 of 40 trials: .* \(95 %: ", out)
+    assert "elapsed, p99.9 of 40 trials: –: p99.9 needs 1000 or more values, not 40" in out
+    assert "mean without 4 of 40 at either end" in out
+    assert "min … max" in out
+
+
+def test_a_mean_that_does_not_fit_is_refused_with_the_reason(stats: Stats) -> None:
+    file = table("t.csv", {"speed (MB/s)": noisy(10, 50.0)})
+    assert re.search(r"speed +10 .* \(h\)", stats(file)), "the harmonic mean of a rate, and marked as such"
+    stats(file, "--mean", "harmonic")
+    err = stats(file, "--mean", "arithmetic", code=2)
+    assert "--mean arithmetic: speed: no arithmetic mean of a rate: equal work at several rates takes" in err
+
+
+def test_two_tests_of_a_foreign_file_are_compared_as_unpaired(stats: Stats) -> None:
+    rows = {"test": ["a"] * 12 + ["b"] * 12, "elapsed": noisy(12) + noisy(12, 1.3, seed=2)}
+    out = flat(stats(table("t.csv", rows), "--same-within", "2%"))
+    assert re.search(
+        r"b takes 1\.\d+ × a's time \(95 %: .*; at least 12 trials of each, unpaired, drift not", out
+    )
+    assert "Difference of the means:" in out
+    assert "H0 (a ratio of 1) is rejected: p < .0001 (Welch's t on logarithms)" in out
+    assert "By ranks (Hodges–Lehmann, Mann–Whitney)" in out
+    assert "The same within 2.0 %? No: they differ by more" in out
+    assert re.search(r"find a difference of [\d.]+ % four times in five", out)
+
+
+def test_what_cannot_be_told_apart_is_called_not_distinguishable(stats: Stats) -> None:
+    rows = {"test": ["a"] * 12 + ["b"] * 12, "elapsed": noisy(12) + noisy(12, 1.0, seed=2)}
+    out = flat(
+        stats(table("t.csv", rows), "--test", "student", "--test", "by-variance", "--test", "permutation")
+    )
+    assert "No difference above" in out
+    assert "H0 (a ratio of 1) is not rejected" in out
+    assert "Student's t (pooled, as Getstats)" in out
+    assert re.search(
+        r"(Welch|Student)'s t, chosen by the F test of the variances \(p = .*never the default", out
+    )
+    assert "Permutation of studentised differences" in out
+
+
+def test_tests_in_turn_are_compared_when_a_reference_is_named_and_p_is_adjusted(stats: Stats) -> None:
+    directory = script("r", a=1.0, b=1.1, c=1.2)
+    assert "takes" not in stats(directory)
+    out = flat(stats(directory, "--reference", "a"))
+    assert "b takes 1.1" in out
+    assert "c takes 1.2" in out
+    assert out.count("by Holm over all comparisons p <") == 2
+    assert "has no test 'nosuch'; it has a, b, c" in stats(directory, "--reference", "nosuch", code=2)
+
+
+def test_files_are_compared_only_as_far_as_sittings_are_known(stats: Stats) -> None:
+    files = [table(f"{n}.csv", {"elapsed": noisy(10, level, seed=n)}) for n, level in ((1, 1.0), (2, 1.5))]
+    refused = flat(stats(*files))
+    assert "is not compared with" in refused
+    assert "run both tests interleaved in one experiment" in refused
+    told = flat(stats(*files, "--between-sittings", "3%"))
+    assert re.search(r"2 takes 1\.\d+ × the baseline 1's time \(95 %: ", told)
+    assert "widened by 3.0 % between sittings as stated" in told
+    assert "lies in" in stats(
+        *files, "--between-sittings", "3%", "--fail-if", "elapsed > baseline * 1.1", code=1
+    )
+    assert "is not compared with" in stats(*files, "--fail-if", "elapsed > baseline * 1.1", code=2)
+
+
+def test_several_sittings_widen_the_interval_of_a_mean(stats: Stats) -> None:
+    rows: list[Measurement] = []
+    for sitting, level in ((1, 1.0), (2, 1.2), (3, 0.9)):
+        rows += [
+            measurement(trial=10 * sitting + n, elapsed_s=x, sitting=sitting, boot_id=f"boot{sitting}")
+            for n, x in enumerate(noisy(10, level))
+        ]
+    directory = results_directory(Path("r"), {"a": rows}, plan={"kind": "script", "primary": "elapsed"})
+    out = flat(stats(directory))
+    assert re.search(r"the mean's interval is over 3 boots; of the variance lies in trial [\d.]+ %", out)
+    document = json.loads(stats(directory, "--json"))
+    metric = document["tests"][0]["metrics"]["elapsed"]
+    assert metric["levels"]["groups"] == 3
+    assert metric["high"] - metric["low"] > 0.5, "three boots know little"
+
+
+def test_a_predicate_is_answered_by_the_exit_code(stats: Stats) -> None:
+    file = table("t.csv", {"elapsed": noisy(10), "user": noisy(10, 1.0, 0.5)})
+    stats(file, "--predicate", "$delta < 0.05 * $mean", code=1)
+    stats(file, "--predicate", "$delta < 0.05 * $mean", "--metric", "elapsed")
+    assert "--predicate, column" in stats(file, "--predicate", "$delta <", code=2)
+    assert "metric 'nosuch': test 't' has none of that name" in stats(file, "--metric", "nosuch", code=2)
+
+
+def test_json_is_strict_and_says_all(stats: Stats) -> None:
+    rows = {
+        "test": ["a"] * 12 + ["b"] * 12,
+        "elapsed": noisy(12) + noisy(12, 1.3, seed=2),
+        "hits (%)": noisy(24),
+    }
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    document = json.loads(stats(table("t.csv", rows), "--json"), parse_constant=refuse)
+    (c,) = document["comparisons"]
+    assert c["ratio"]["method"] == "unpaired"
+    assert c["ratio"]["p"] < 1e-6
+    assert c["shift"]["low"] < c["shift"]["shift"] < c["shift"]["high"]
+    assert [s["metric"] for s in c["secondary"]] == ["hits"]
+    assert document["tests"][0]["metrics"]["hits"]["which"] == "arithmetic"
+
+
+def test_many_tests_have_a_line_each(stats: Stats) -> None:
+    rows = {"test": [f"t{n % 12}" for n in range(120)], "elapsed": noisy(120)}
+    out = stats(table("t.csv", rows))
+    assert len(re.findall(r"^ t\d+ +10 ", out, re.MULTILINE)) == 12
+    assert out.count("n_eff") == 1
+    assert stats("t.csv", "--all").count("n_eff") == 12
+
+
+def test_a_warning_can_be_moved_and_left_out(stats: Stats) -> None:
+    file = table("t.csv", {"elapsed": [*noisy(30), 3.0]})
+    assert "outlier" in stats(file)
+    assert "outlier" not in stats(file, "--no-warn", "outliers")
+    assert "--no-warn nosuch: no such kind of warning; there are " in stats(
+        file, "--no-warn", "nosuch", code=2
+    )
+    assert "nosuch" in stats(file, "--threshold", "nosuch=3", code=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "empty"),
+        (b"\x00\x01\xff\xfe" * 50, ""),
+        (b"elapsed,user\n", ""),
+        (b'{"results": [{"command": "x"', ""),
+        (b"[measurement]\nthread = 1\n", ""),
+        (b"just words\nand more\n", ""),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(content: bytes, says: str, stats: Stats) -> None:
+    Path("bad").write_bytes(content)
+    err = stats("bad", code=3)
+    assert err.startswith("etude: bad")
+    assert len(err.splitlines()) == 1
+    assert says in err
+
+
+def test_one_trial_equal_values_and_what_is_no_number(stats: Stats) -> None:
+    assert re.search(r"elapsed +1 +1 +2\.000 s +– ", stats(table("one.csv", {"elapsed": [2.0]})))
+    assert "one and the same" in stats(table("same.csv", {"elapsed": [2.0] * 10})) or "2.000" in stats(
+        "same.csv"
+    )
+    out = stats(table("nan.csv", {"elapsed": [1.0, "nan", "inf", 2.0, 3.0]}))
+    assert re.search(r"elapsed +3 ", out)
+    assert "2 of 5 cells have no value" in out
+
+
+def test_a_file_with_text_columns_and_other_metrics_in_another(stats: Stats) -> None:
+    first = table("1.csv", {"name of host": ["x"] * 5, "elapsed": noisy(5)})
+    second = table("2.csv", {"speed (MB/s)": noisy(5)})
+    assert "elapsed" in stats(first, "--all")
+    assert "Not compared: 2.csv: test 2 has no elapsed; it has speed" in flat(stats(first, second))
+    third = table("3.csv", {"test": ["x", "y"], "elapsed": [1.0, 2.0]})
+    assert "Not compared: 1.csv: none of its tests (1) has the name of one of" in flat(stats(first, third))
+
+
+def test_a_very_wide_file_is_refused(stats: Stats) -> None:
+    Path("wide.csv").write_text(
+        ",".join(f"c{n}" for n in range(200_000)) + "\n" + ",".join("1" * 200_000) + "\n"
+    )
+    assert stats("wide.csv", code=3).count("\n") == 1
+
+
+def test_summaries_only_have_the_interval_that_can_be_computed(stats: Stats) -> None:
+    benchmark = {
+        "name": "b",
+        "fullname": "b",
+        "stats": {
+            "rounds": 10,
+            "mean": 1.0,
+            "stddev": 0.1,
+            "median": 1.0,
+            "min": 0.9,
+            "max": 1.2,
+            "q1": 0.95,
+            "q3": 1.05,
+        },
+    }
+    Path("p.json").write_text(
+        json.dumps(
+            {
+                "machine_info": {},
+                "commit_info": {},
+                "benchmarks": [benchmark],
+                "version": "4.0.0",
+                "datetime": "",
+            }
+        )
+    )
+    out = stats("p.json")
+    assert "Only summaries" in out
+    half = 2.262157 * 0.1 / math.sqrt(10)
+    assert f"{1 - half:.4f} s … {1 + half:.3f} s" in out
+
+
+def test_results_of_another_etude_are_refused(stats: Stats) -> None:
+    script("r", a=1.0)
+    document = json.loads(Path("r/experiment.json").read_text()) | {"version": 99}
+    Path("r/experiment.json").write_text(json.dumps(document))
+    assert "use a newer Étude" in stats("r", code=3)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=12), st.booleans())
+def test_any_numbers_have_statistics(stats: Stats, values: list[float], two: bool) -> None:
+    columns: dict[str, Sequence[object]] = {"elapsed": values}
+    if two:
+        columns = {"test": ["a", "b"] * len(values), "elapsed": [v for v in values for _ in "ab"]}
+    stats(table("t.csv", columns), "--percentiles", "--trim", "20%")
+
+
+def test_rows_that_use_a_trials_number_again_are_trials_of_their_own(stats: Stats) -> None:
+    columns = {"test": ["a"] * 8, "trial": [1, 2, 3, 4] * 2, "elapsed": [1.0, 1.01, 0.99, 1.02] * 2}
+    out = stats(table("t.csv", columns))
+    assert re.search(r"elapsed +8 +\d+ +1\.0", out), "summed up they would be four of two seconds"
+    flats = flat(stats(table("s.csv", {"test": ["a"] * 8, "sitting": [1] * 4 + [2] * 4, **columns})))
+    assert re.search(r"elapsed 8 ", flats)
+    assert "the mean's interval is over 2 sittings" in flats
+
+
+def test_a_transform_that_changes_nothing_changes_no_statistics(stats: Stats) -> None:
+    rows = {
+        name: [
+            measurement(name, trial=n, elapsed_s=x, kept=n > 0, why=None if n else "first run")
+            for n, x in enumerate(noisy(13, level, seed=9))
+        ]
+        for name, level in (("a", 1.0), ("b", 1.1))
+    }
+    tests = [{"name": n, "directory": n, "role": "test", "parameters": {}, "group": 1} for n in rows]
+    results_directory(Path("r"), rows, plan={"kind": "script", "primary": "elapsed"}, tests=tests)
+    plain = stats("r")
+    assert "12 pairs" in plain
+    assert (
+        stats("r", "--echo", "here").replace("here\n", "", 1).splitlines()[-12:] == plain.splitlines()[-12:]
+    )
+    mean = float(np.mean(noisy(13, 1.0, seed=9)[1:]))
+    aggregated = stats("r", "--aggregate", "test:elapsed=mean")
+    assert f"{1000 * mean:.1f} ms" in aggregated or f"{mean:.3f} s" in aggregated, (
+        "what is set aside is in no figure"
+    )
+
+
+def test_names_that_are_no_utf_8_stay_apart(stats: Stats) -> None:
+    lines = [b"test,elapsed"] + [b"gr\xf6,1"] * 3 + [b"gr\xe4,2"] * 3
+    Path("latin.csv").write_bytes(b"\n".join(lines) + b"\n")
+    out = stats("latin.csv")
+    assert "gr\\xf6: 3 trials kept" in out
+    assert "gr\\xe4: 3 trials kept" in out
+
+
+def test_the_mean_in_a_sentence_is_the_one_that_fits(stats: Stats) -> None:
+    rows = {"test": ["a"] * 3 + ["b"] * 3, "speed (MB/s)": [10.0, 40.0, 16.0, 20.0, 21.0, 22.0]}
+    out = flat(stats(table("t.csv", rows)))
+    assert "a's speed is 15.26 MiB/s (harmonic mean)." in out
+    assert "Difference of the means" not in out, "rates do not add up"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--trim", "50%"], "nothing would be left"),
+        (["--trim", "10"], "10 would be 1000 %; write 10% or 0.1"),
+        (["--between-sittings", "-1"], "expected such as 0.02 or 2%"),
+        (["--same-within", "0"], "expected such as 0.02 or 2%"),
+        (["--metric", "nope"], "has none of that name"),
+    ],
+)
+def test_shares_that_cannot_be_meant(words: list[str], says: str, stats: Stats) -> None:
+    assert says in stats(table("t.csv", {"elapsed": noisy(5)}), *words, code=2)
+
+
+def test_many_values_are_permuted_in_parts(stats: Stats) -> None:
+    rows = {"test": ["a"] * 3000 + ["b"] * 3000, "elapsed": noisy(6000)}
+    assert "Permutation of studentised" in stats(table("t.csv", rows), "--test", "permutation")

@@ -1,0 +1,313 @@
+"""`etude surface`: what it says, what it keeps, how it ends; on simulated servers and on commands of a made world."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from etude.cli import surface_cell
+from etude.cli.report_parts import parts_of
+from etude.cli.surface_response import simulated_response
+from etude.errors import MachineRefuses
+from etude.testbed.resources.quota import Quota
+from etude.workbench.surfaces.celljobs import CellJobs, sample_in
+from etude.workbench.surfaces.kept import KeptSurface
+from etude.workbench.surfaces.mapping import Visit
+from etude.workbench.surfaces.peaks import PeakRate
+from support.charting import lines
+from support.fakes import World
+
+Etude = Callable[..., int]
+SPEC = """
+[response]
+command = "work {n} {kind}"
+[factor.n]
+levels = [1, 10]
+scale = "log"
+[factor.kind]
+levels = ["x", "y"]
+"""
+
+
+@pytest.fixture
+def spec(world: World) -> Path:
+    """SPEC.toml of a command that takes 15 ms everywhere."""
+    path = Path("spec.toml")
+    path.write_text(SPEC)
+    return path
+
+
+def simulated(etude: Etude, *arguments: str) -> int:
+    return etude("surface", "--simulate", "DB_TP", "--count", "4", "-o", "r", *arguments)
+
+
+WRONG = {
+    "nothing": ((), 2, "expected SPEC.toml, a results directory to show again, or --simulate NAME"),
+    "both": (
+        ("spec.toml", "--simulate", "Web"),
+        2,
+        "--simulate takes the place of SPEC: leave out one of them",
+    ),
+    "no such surface": (
+        ("--simulate", "Nothing"),
+        2,
+        "--simulate Nothing: no such surface; there are DB_TP, ",
+    ),
+    "no such file": (("none.toml",), 3, "none.toml: cannot be read: No such file or directory"),
+    "a directory": ((".",), 3, ".: cannot be read: Is a directory"),
+    "more than all": (
+        ("--simulate", "DB_TP", "--count", "33"),
+        2,
+        "--count is 33: expected a whole number up to 32",
+    ),
+    "a design": (("--simulate", "DB_TP", "--plan", "d-optimal"), 2, "--plan d-optimal needs a count"),
+    "adaptive": (
+        ("--simulate", "DB_TP", "--plan", "adaptive"),
+        2,
+        "--plan adaptive needs a count, or an error",
+    ),
+    "an error": (("--simulate", "DB_TP", "--error", "5%"), 2, "--error is for plan adaptive, not full"),
+    "skip": (("--simulate", "DB_TP", "--plan", "in-order", "--skip"), 2, "--skip is not for plan in-order"),
+    "count": (("--simulate", "DB_TP", "--count", "0"), 2, "--count"),
+    "no harness": (("harness.toml",), 3, "none.toml: cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_meant_is_one_line(
+    name: str, etude: Etude, spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("harness.toml").write_text(SPEC.replace('command = "work {n} {kind}"', 'peak = "none.toml"'))
+    arguments, code, said = WRONG[name]
+    assert etude("surface", *arguments) == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert said in shown.err
+    assert shown.err.count("etude") >= 1
+    assert "Traceback" not in shown.err
+    assert not Path("etude-results").exists(), "nothing is left by it"
+
+
+def test_a_surface_of_commands_is_measured_shown_and_shown_again(
+    etude: Etude, spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etude("surface", str(spec), "-o", "r") == 0
+    shown = capsys.readouterr()
+    rows = [line.split(":")[0].split() for line in shown.err.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4"]
+    assert {" ".join(row[1:]) for row in rows} == {"n=1 kind=x", "n=1 kind=y", "n=10 kind=x", "n=10 kind=y"}
+    assert shown.out.startswith(
+        "Ended: every cell of the plan has been tried.\nelapsed (s), 95 % intervals:\n"
+    )
+    assert "4 of 4 cells measured" in shown.out
+    assert etude("surface", "r") == 0
+    again = capsys.readouterr()
+    assert (again.out, again.err) == (shown.out, "")
+
+
+def test_each_cell_is_a_line_with_its_experiment_beside_it(etude: Etude, spec: Path) -> None:
+    assert etude("surface", str(spec), "-o", "r", "-q") == 0
+    assert [line["surface"]["order"] for line in lines(Path("r"))] == [1, 2, 3, 4]
+    assert all(
+        (file.parent / "measured" / "experiment.json").exists() for file in Path("r").glob("*/results.jsonl")
+    )
+
+
+def test_quietly_it_says_only_the_surface(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(etude, "-q")
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "peak rate (1/s)" in shown.out
+
+
+def test_the_same_command_goes_on_and_measures_nothing_twice(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated(etude, "--count", "1")
+    capsys.readouterr()
+    simulated(etude)
+    rows = capsys.readouterr().err.splitlines()
+    assert rows[0].startswith("Goes on after 1 cell, ")
+    assert [row.split()[0] for row in rows[1:]] == ["2", "3", "4"]
+    assert simulated(etude, "--simulate", "Web") == 3
+    assert capsys.readouterr().err.startswith("etude: r: holds another map (what it measures was another")
+
+
+def test_the_document_has_all_cells_and_how_it_ended(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = simulated(etude, "--json", "--target", "200")
+    document = json.loads(capsys.readouterr().out)
+    assert (document["format"], document["version"], document["name"]) == ("etude-surface", 1, "DB_TP")
+    assert (document["ended"], document["results"]) == ("4 cells were asked for", "r")
+    states = [cell["state"] for cell in document["cells"]]
+    assert (states.count("measured"), states.count("predicted")) == (4, 28)
+    assert document["break_evens"]
+    kept = [cell["kept"] for cell in document["cells"] if cell["state"] == "measured"]
+    assert code == (0 if all(kept) else 1)
+
+
+def test_figures_are_drawn_and_named(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(etude, "-q", "--figures", "f", "--format", "png")
+    names = {path.name for path in Path("f").iterdir()}
+    assert {"surface.png", "map.png", "effects.png"} <= names
+    assert "f/surface.png" in capsys.readouterr().out
+
+
+def test_a_cell_that_fails_is_exit_status_1_and_can_be_tried_again(
+    etude: Etude, spec: Path, world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = world.times["/bin/sh"]
+
+    def failing(launch: object) -> dict[str, object]:
+        return {"exit_status": 3} if "work 10 y" in str(launch) else {}
+
+    world.times = {"/bin/sh": failing}
+    assert etude("surface", str(spec), "-o", "r") == 1
+    shown = capsys.readouterr()
+    assert "n=10 kind=y: failed" in shown.err
+    assert "1 of which nothing is known" in shown.out
+    world.times = {"/bin/sh": good}
+    assert etude("surface", str(spec), "-o", "r") == 1, "not asked to"
+    assert etude("surface", str(spec), "-o", "r", "--retry") == 0
+    assert etude("surface", "r") == 0
+    assert len(lines(Path("r"))) == 5
+
+
+def test_a_command_that_never_works_ends_it_in_one_line(
+    etude: Etude, spec: Path, world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.times = {"/bin/sh": {"exit_status": 127}}
+    assert etude("surface", str(spec), "-o", "r", "-q") == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "etude: the first 3 cells could not be measured; the last: command: trial 0: exit status 127"
+    )
+    assert line.endswith("; 2 cells on disk; the same command with -o r goes on")
+
+
+@pytest.mark.parametrize(("error", "code", "said"), [
+    (KeyboardInterrupt(), 130, "ended by SIGINT; 2 cells on disk; the same command with -o r goes on"),
+    (MachineRefuses("no space left"), 5, "2 cells on disk; the same command with -o r goes on"),
+], ids=["interrupt", "refused"])  # fmt: skip
+def test_whatever_ends_it_the_cells_are_kept(
+    etude: Etude, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, code: int,
+    said: str,
+) -> None:  # fmt: skip
+    keep, measure = KeptSurface.keep, PeakRate.measure
+
+    def broken(*arguments: object) -> object:
+        if len(lines(Path("r"))) == 2:
+            raise error
+        return (measure if isinstance(error, KeyboardInterrupt) else keep)(*arguments)  # type: ignore[arg-type]
+
+    if isinstance(error, KeyboardInterrupt):
+        monkeypatch.setattr(PeakRate, "measure", broken)
+    else:
+        monkeypatch.setattr(KeptSurface, "keep", broken)
+    assert simulated(etude, "-q") == code
+    shown = capsys.readouterr()
+    assert shown.err.strip().endswith(said)
+    assert shown.out == ""
+    here = Path.cwd()
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    simulated(etude, "-q")
+    assert len(lines(Path("r"))) == 4
+
+
+def test_a_deadline_that_has_come_measures_nothing(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulated(etude, "--deadline", "2001-01-01T00:00") == 1
+    assert "Ended: the deadline has come." in capsys.readouterr().out
+
+
+def test_a_budget_ends_it(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(etude, "--budget", "20m", "-q")
+    assert "Ended: the budget of bench time is spent." in capsys.readouterr().out
+    assert 0 < len(lines(Path("r"))) < 4
+
+
+def test_a_resource_that_cannot_be_set_here_is_said_before_anything_is_measured(
+    etude: Etude, spec: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec.write_text(SPEC + '[factor.cpu]\nresource = "quota"\nlevels = [0.5, 1]\n')
+    monkeypatch.setattr(Quota, "check", lambda self: "only root may make cgroups in it")
+    assert etude("surface", str(spec), "-o", "r") == 2
+    said = "etude: spec.toml: factor cpu (quota) cannot be set here: only root may make cgroups in it\n"
+    assert capsys.readouterr().err == said
+    assert not Path("r").exists()
+
+
+def test_results_of_another_kind_are_one_line(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    etude("peak", "--simulate", "mm1:700", "-o", "p", "-q")
+    capsys.readouterr()
+    for arguments in (("p",), ("--simulate", "DB_TP", "-o", "p")):
+        assert etude("surface", *arguments) == 3
+        assert capsys.readouterr().err == "etude: p: holds results of etude peak, and no surface\n"
+    assert etude("peak", "p", "-q") == 0
+
+
+def test_a_stored_surface_is_read_by_the_other_verbs(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated(etude, "-q")
+    capsys.readouterr()
+    assert etude("stats", "r", "--metric", "peak_rate") == 0
+    assert "peak_rate" in capsys.readouterr().out
+    assert etude("plot", "r", "--metric", "peak_rate", "-o", "bars.png") == 0
+    assert Path("bars.png").exists()
+    capsys.readouterr()
+    assert etude("report", "r", "--format", "markdown") == 0
+    text = capsys.readouterr().out
+    assert "### Surface" in text
+    assert "**Every cell of the surface (peak rate (1/s))**" in text
+    (part,) = parts_of(["r"])
+    assert (part.key, part.heading) == ("surface-0", "Surface")
+    assert [each.heading for each in parts_of(["r", "r"])] == ["Surface of r", "Surface of r"]
+    assert etude("report", "r") == 0
+    assert '<section id="surface-0"' in Path("r", "report.html").read_text()
+
+
+QUOTA = '[factor.n]\nlevels = [1]\nresource = "quota"\n'
+HARNESS = (
+    '[goal]\nmean = "40 ms"\n[load]\nlowest = 1\nhighest = 9\n[reader]\nkind = "windows"\n[factors]\nn = 1\n'
+    '[commands]\napart = true\nstart = "s"\nload = "l {server} {load} {n}"\n'
+)
+REFUSED = {
+    "a peak": (
+        '[response]\npeak = "h.toml"\n[factor.n]\nlevels = [1]\n', "slurm,etude=copied", "a cell of peak rate needs"
+    ),
+    "a script": (
+        '[response]\nscript = "s.ap"\n[factor.n]\nlevels = [1]\n', "slurm,etude=copied", "a cell of elapsed needs"
+    ),
+    "a resource": ('[response]\ncommand = "true"\n' + QUOTA, "slurm,etude=copied", "factor n (a resource) needs"),
+    "a resource of one of two nodes": (
+        '[response]\npeak = "h.toml"\n' + QUOTA, "slurm", "factor n is a resource of the machine that offers"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_nodes_of_the_pool_cannot_do_is_one_line_before_any_job(
+    what: str, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec, pool, said = REFUSED[what]
+    for name, text in (("spec.toml", spec), ("h.toml", HARNESS), ("s.ap", "TEST t 1\n  EXEC true\nDONE\n")):
+        Path(name).write_text(text)
+    assert etude("surface", "spec.toml", "-o", "r", "--pool", pool) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("r").exists()
+
+
+def test_a_node_that_does_not_see_the_results_measures_its_cell_all_the_same(tmp_path: Path) -> None:
+    system, response = simulated_response("DB_TP")
+    cells = CellJobs("x", system.space, response, None, "DB_TP")
+    for place in (tmp_path / "cell", tmp_path / "cell" / "attempt-2"):
+        cells.job(Visit((0, 0), None, None, "the first"), place, frozenset(), None)
+        assert surface_cell.main([str(place)]) == 0
+        sample = sample_in(place, system.space)
+        assert sample is not None
+        assert sample.state == "measured"

@@ -1,0 +1,305 @@
+"""Going on with an interrupted experiment: nothing lost, nothing twice, no pair across sittings."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude.api import make_plan, run
+from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses
+from etude.experiment.plan import Plan
+from etude.experiment.run import resume
+from etude.experiment.test import Test
+from etude.report.verdict import verdict
+from etude.results.reader import Results, load_results
+from etude.results.samples import paired_samples, trials_of
+from support.builders import hooked
+from support.fakes import World, around, is_hook
+
+A, B = Test("a", ("a",)), Test("b", ("b",))
+WORKERS = Test("a", ("a",), workers=2)
+PLANS: dict[str, Callable[[], Plan]] = {
+    "repeated": lambda: make_plan([A], trials=4, seed=1),
+    "one": lambda: make_plan([A], trials=4, seed=1, check_output="each"),
+    "compared": lambda: make_plan([A, B], trials=5, seed=1),
+    "in turn": lambda: make_plan([A, B], trials=3, seed=1, schedule="in-turn"),
+    "duet": lambda: make_plan([A, B], trials=5, seed=1, schedule="duet"),
+    "workers": lambda: make_plan([WORKERS, B], trials=3, seed=1),
+    "shell": lambda: make_plan(["a", "b"], trials=5, seed=1, shell="/bin/sh"),
+    "hooks": lambda: make_plan(hooked("a", "b"), trials=2, seed=1),
+    "inner": lambda: make_plan([Test("a", ("a",), inner="auto"), B], trials=3, seed=1),
+}
+
+
+def world(**options: Any) -> World:
+    return World({"a": around(0.01), "b": around(0.02), "/bin/sh": around(0.03)}, **options)
+
+
+def cut(plan: Plan, directory: Path, number: int) -> None:
+    """Run the plan with an engine that dies at its launch of that number."""
+
+    def die(now: int, world: World) -> None:
+        if now == number:
+            raise MachineRefuses("the engine died")
+
+    with pytest.raises(MachineRefuses, match="the engine died"):
+        run(plan, directory=directory, make_engine=world(before=die).make_engine)
+
+
+def lines(results: Results) -> dict[str, list[Any]]:
+    return {name: list(rows) for name, rows in results.measurements.items()}
+
+
+def check_resumed(plan: Plan, before: dict[str, list[Any]], results: Results) -> None:
+    after = lines(results)
+    for name, rows in before.items():
+        assert after[name][: len(rows)] == rows, "what was on disk is still there"
+    for name, rows in after.items():
+        workers = next((t.workers for t in plan.tests if t.name == name), 1)
+        assert max(Counter((m.trial, m.worker) for m in rows).values(), default=1) == 1
+        assert max(Counter(m.block for m in rows if m.kept).values(), default=1) <= workers
+        assert sorted({m.trial for m in rows}) == list(range(len({m.trial for m in rows})))
+    for name in results.names():
+        trials = trials_of(results.measurements[name])
+        assert sum(t.kept for t in trials) == plan.rule.parameters["count"]
+        firsts = [t.first for t in trials if t.first.why == "first run"]
+        assert [m.sitting for m in firsts] == sorted({m.sitting for m in results.measurements[name]})
+    sittings = results.experiment["sittings"]
+    assert [s["sitting"] for s in sittings] == [1, 2]
+    assert [s["how_ended"] for s in sittings] == ["the engine died", "complete"]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_an_experiment_cut_at_any_launch_is_completed_by_resume(tmp_path: Path, name: str) -> None:
+    plan = PLANS[name]()
+    whole = world()
+    run(plan, directory=tmp_path / "whole", make_engine=whole.make_engine)
+    for number in range(1, len(whole.log) + 1):
+        directory = tmp_path / str(number)
+        cut(plan, directory, number)
+        before = lines(load_results(directory))
+        done = resume(directory, make_engine=world().make_engine)
+        check_resumed(plan, before, done.results)
+        assert lines(done.results) == lines(load_results(directory))
+
+
+@pytest.mark.parametrize("name", ["repeated", "compared", "duet", "workers"])
+def test_an_experiment_that_a_signal_ended_is_completed_by_resume(tmp_path: Path, name: str) -> None:
+    plan = PLANS[name]()
+    whole = world()
+    run(plan, directory=tmp_path / "whole", make_engine=whole.make_engine)
+    for number in range(1, len(whole.log) + 1):
+        for moment in ("before", "after"):
+            directory = tmp_path / f"{number}-{moment}"
+
+            def come(now: int, world: World, number: int = number) -> None:
+                if now == number:
+                    world.signal(signal.SIGINT)
+
+            with pytest.raises(Interrupted):
+                run(plan, directory=directory, make_engine=world(**{moment: come}).make_engine)
+            results = resume(directory, make_engine=world().make_engine).results
+            for test in results.names():
+                kept = [m for m in results.measurements[test] if m.kept]
+                assert max(Counter((m.block, m.worker) for m in kept).values()) == 1
+                assert {m.block for m in kept} >= set(range(1, plan.rule.parameters["count"] + 1))
+
+
+def test_pairs_never_cross_sittings(tmp_path: Path) -> None:
+    plan = PLANS["compared"]()
+    torn = 0
+    for number in range(3, 13):
+        directory = tmp_path / str(number)
+        cut(plan, directory, number)
+        results = resume(directory, make_engine=world().make_engine).results
+        a, b = ([m for m in results.measurements[name] if m.kept] for name in "ab")
+        sitting = {name: {m.block: m.sitting for m in rows} for name, rows in (("a", a), ("b", b))}
+        together = [block for block in sitting["a"] if sitting["a"][block] == sitting["b"][block]]
+        pairs = paired_samples([trials_of(a), trials_of(b)], "elapsed")
+        assert len(pairs[0]) == len(together)
+        torn += len(together) < len(sitting["a"])
+        assert verdict(results).comparisons[0].ratio.count == len(together)
+    assert torn, "some cut must have torn a block in two"
+
+
+def test_a_stop_rule_on_ratios_counts_whole_pairs_only(tmp_path: Path) -> None:
+    plan = make_plan([A, B], seed=1)
+    cut(plan, tmp_path, 8)
+    results = resume(tmp_path, make_engine=world().make_engine).results
+    assert verdict(results).comparisons[0].ratio.count == 10
+    assert sum(m.kept for m in results.measurements["a"]) == 11
+
+
+def test_the_verdict_says_that_it_was_resumed(tmp_path: Path) -> None:
+    cut(PLANS["compared"](), tmp_path, 6)
+    results = resume(tmp_path, make_engine=world().make_engine).results
+    assert "resumed: these are 2 sittings; pairs are formed within one only" in map(
+        str, verdict(results).warnings
+    )
+
+
+def test_resuming_a_complete_experiment_measures_nothing(tmp_path: Path) -> None:
+    plan = PLANS["hooks"]()
+    run(plan, directory=tmp_path, make_engine=world().make_engine)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    again = world()
+    outcome = resume(tmp_path, make_engine=again.make_engine)
+    assert again.log == []
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert len(outcome.results.measurements["a"]) == 3
+
+
+def test_a_torn_last_line_is_cut_off_and_said(tmp_path: Path) -> None:
+    plan = PLANS["one"]()
+    cut(plan, tmp_path, 4)
+    file = tmp_path / "a" / "results.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-7])
+    results = resume(tmp_path, make_engine=world().make_engine).results
+    assert results.torn == load_results(tmp_path).torn == ()
+    assert "a: a line that was cut short before sitting 2 was left out" in map(str, verdict(results).warnings)
+    assert results.experiment["sittings"][1]["torn"] == ["a"]
+    assert file.read_bytes().startswith(whole[: whole.rindex(b"\n", 0, -1) + 1])
+    assert sum(m.kept for m in results.measurements["a"]) == 4
+
+
+def test_a_journal_that_the_engine_left_unfinished_is_gone_on_with(tmp_path: Path) -> None:
+    """As after SIGKILL of both in the middle of a repetition: whole lines, and half of one."""
+    plan = PLANS["repeated"]()
+    run(plan, directory=tmp_path, make_engine=world().make_engine)
+    file = tmp_path / "a" / "results.jsonl"
+    content = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(content[:3]) + content[3][:50])
+    document = (tmp_path / "experiment.json").read_text()
+    (tmp_path / "experiment.json").write_text(document.replace('"complete"', "null"))
+    again = world()
+    results = resume(tmp_path, make_engine=again.make_engine).results
+    assert [launch.repeat.count for launch in again.log if launch.repeat] == [2]
+    assert [(m.trial, m.block, m.sitting) for m in results.measurements["a"] if m.kept] == [
+        (1, 1, 1),
+        (2, 2, 1),
+        (4, 3, 2),
+        (5, 4, 2),
+    ]
+
+
+def test_a_resumed_experiment_keeps_its_inner_repetitions(tmp_path: Path) -> None:
+    plan = PLANS["inner"]()
+    cut(plan, tmp_path, 7)
+    results = resume(tmp_path, make_engine=World({"a": 0.5, "b": 0.5}).make_engine).results
+    assert {m.inner for m in results.measurements["a"] if m.kept} == {5}
+
+
+def test_it_can_be_cut_and_resumed_again_and_again(tmp_path: Path) -> None:
+    plan = PLANS["compared"]()
+    cut(plan, tmp_path, 5)
+    for _ in range(6):
+
+        def die(now: int, world: World) -> None:
+            if now == 5:
+                raise MachineRefuses("the engine died")
+
+        try:
+            done = resume(tmp_path, make_engine=world(before=die).make_engine)
+            break
+        except EtudeError:
+            continue
+    assert all(sum(m.kept for m in done.results.measurements[name]) == 5 for name in "ab")
+    assert len(done.results.experiment["sittings"]) > 2
+
+
+def test_every_setup_is_run_again_in_a_new_sitting(tmp_path: Path) -> None:
+    plan = PLANS["hooks"]()
+    cut(plan, tmp_path, 9)
+    again = world()
+    resume(tmp_path, make_engine=again.make_engine)
+    hooks = [line for launch, line in zip(again.log, again.story, strict=True) if is_hook(launch)]
+    assert [hooks[0], hooks[-1]] == ["a setup", "a cleanup"]
+
+
+def test_what_cannot_be_resumed_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no results here"):
+        resume(tmp_path, make_engine=world().make_engine)
+    run(PLANS["one"](), directory=tmp_path / "made", make_engine=world().make_engine)
+    file = tmp_path / "made" / "experiment.json"
+    file.write_text(file.read_text().replace('"schedule"', '"order"'))
+    with pytest.raises(InputError, match="its plan cannot be read"):
+        resume(tmp_path / "made", make_engine=world().make_engine)
+
+
+def test_a_directory_that_holds_results_is_not_written_over(tmp_path: Path) -> None:
+    run(PLANS["one"](), directory=tmp_path, make_engine=world().make_engine)
+    with pytest.raises(InputError, match=f"holds results already; go on with --resume {tmp_path}"):
+        run(PLANS["one"](), directory=tmp_path, make_engine=world().make_engine)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "file/below"])
+def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineRefuses, match="cannot write results"):
+        run(PLANS["one"](), directory=tmp_path / name, make_engine=world().make_engine)
+
+
+def test_resume_waits_for_the_first_to_end_and_goes_on_from_what_it_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is still measuring when the second is started, and ends while that waits for its lock."""
+    from etude.results.writer import sole_writer
+
+    cut(PLANS["compared"](), tmp_path, 6)
+    first = sole_writer(tmp_path)
+    first.__enter__()
+
+    def ends(seconds: float) -> None:
+        file = tmp_path / "experiment.json"
+        file.write_text(file.read_text().replace("the engine died", "complete"))
+        first.__exit__(None, None, None)
+
+    monkeypatch.setattr("time.sleep", ends)
+    again = world()
+    resume(tmp_path, make_engine=again.make_engine)
+    assert again.log == []
+
+
+def test_a_second_run_into_one_directory_is_refused_even_if_it_came_too_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from etude.results.writer import sole_writer
+
+    first = sole_writer(tmp_path)
+    first.__enter__()
+
+    def ends(seconds: float) -> None:
+        (tmp_path / "experiment.json").write_text("{}")
+        first.__exit__(None, None, None)
+
+    monkeypatch.setattr("time.sleep", ends)
+    with pytest.raises(InputError, match="holds results already"):
+        run(PLANS["one"](), directory=tmp_path, make_engine=world().make_engine)
+    assert (tmp_path / "experiment.json").read_text() == "{}"
+
+
+def test_what_the_engine_told_of_the_tlbs_is_kept_and_older_results_are_read_without(tmp_path: Path) -> None:
+    tlb = [{"kind": "data", "level": 1, "page_bytes": 4096, "entries": 72}]
+
+    def telling(watch: Any) -> Any:
+        engine = world().make_engine(watch)
+        engine.hello = {**engine.hello, "tlb": tlb}
+        return engine
+
+    plan, file = PLANS["one"](), tmp_path / "experiment.json"
+    assert run(plan, directory=tmp_path, make_engine=telling).results.experiment["machine"]["tlb"] == tlb
+    document = json.loads(file.read_text())
+    del document["machine"]["tlb"]
+    document["sittings"][-1]["how_ended"] = None
+    file.write_text(json.dumps(document))
+    assert verdict(load_results(tmp_path)).warnings is not None
+    results = tmp_path / "a" / "results.jsonl"
+    results.write_text("".join(results.read_text().splitlines(keepends=True)[:-1]))
+    assert resume(tmp_path, make_engine=telling).results.experiment["machine"]["tlb"] == tlb

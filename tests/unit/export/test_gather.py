@@ -1,0 +1,88 @@
+"""From results on disk, files of other programs, and entries of a store to what is exported."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from etude.errors import InputError
+from etude.export.document import Run
+from etude.export.entries import document_of
+from etude.export.formats import exported
+from etude.export.gather import gather
+from etude.store.entry import Entry, Machine
+from support.builders import measurement, results_directory
+from support.places import DATA
+
+FILES = DATA / "readers"
+KIND = {"kind": "script", "primary": "elapsed"}
+
+
+def test_kept_trials_are_exported_with_host_and_time(tmp_path: Path) -> None:
+    rows = [
+        measurement(trial=n, elapsed_s=n / 10, kept=n != 2, why=None if n != 2 else "slow") for n in (1, 2, 3)
+    ]
+    sitting = {"sitting": 1, "boot_id": "boot", "host": "here", "start": "2026-01-01T00:00:00Z", "end": None}
+    place = results_directory(tmp_path / "r", {"a": rows}, plan=KIND, sittings=[sitting])
+    (point,) = gather([str(place)], Run("", commit="c1")).points
+    assert point.values == (0.1, 0.3)
+    assert point.figures is not None
+    assert point.figures.mean == pytest.approx(0.2)
+    assert point.run.commit == "c1"
+    assert point.run.machine is not None
+    assert point.run.machine.name == "here"
+    assert point.run.measured == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_machines_of_one_result_are_not_pooled(tmp_path: Path) -> None:
+    sittings = [
+        {"sitting": n, "boot_id": f"b{n}", "host": f"lab{n}", "start": "2026-01-01T00:00:00Z", "end": None}
+        for n in (1, 2)
+    ]
+    rows = [measurement(trial=n, elapsed_s=float(n), sitting=(n + 1) // 2) for n in (1, 2, 3, 4)]
+    place = results_directory(tmp_path / "r", {"a": rows}, plan=KIND, sittings=sittings)
+    first, second = gather([str(place)]).points
+    assert first.values == (1.0, 2.0)
+    assert second.values == (3.0, 4.0)
+    assert second.figures is not None
+    assert second.figures.mean == 3.5
+    names = {first.run.machine and first.run.machine.name, second.run.machine and second.run.machine.name}
+    assert names == {"lab1", "lab2"}
+
+
+def test_a_test_without_a_kept_trial_is_there_and_says_why(tmp_path: Path) -> None:
+    rows = [measurement(kept=False, why="failed", exit_status=1)]
+    place = results_directory(tmp_path / "r", {"a": rows}, plan=KIND)
+    (point,) = gather([str(place)]).points
+    assert point.figures is None
+    assert point.values == ()
+    assert point.reason
+
+
+@pytest.mark.parametrize("name", ["hyperfine-1.json", "hyperfine-2.json", "go.txt", "pyperf.json"])
+def test_files_of_other_programs_are_exported(name: str) -> None:
+    document = gather([str(FILES / name)])
+    assert json.loads(exported("bencher", document).text)
+    assert {point.run.machine for point in document.points} == {None}
+
+
+def test_summaries_have_figures_and_no_values() -> None:
+    document = gather([str(FILES / "hyperfine-summaries.json")])
+    assert all(point.values == () and point.figures for point in document.points)
+
+
+def test_entries_of_a_store_are_points_of_runs_with_their_commits() -> None:
+    machine, began = Machine("lab", "d"), datetime(2026, 1, 2, tzinfo=UTC)
+    old = Entry(1, "a", "elapsed", "s", "cost", machine, began, (1.0, 2.0), "c1", began, "main", (), "x")
+    user = Entry(
+        1, "a", "user", "s", "cost", machine, began.replace(hour=1), (0.5, 0.5), "c1", began, "main", (), "x"
+    )
+    document = document_of([old, user])
+    assert document.primary == "elapsed"
+    assert len(document.runs) == 1, "metrics of one result are of one run, whatever trial began them"
+    assert document.runs[0].measured == began
+    with pytest.raises(InputError, match="no entry"):
+        document_of([])

@@ -1,0 +1,78 @@
+"""Two sides of the store: a ratio where it can be carried, and machines named where they differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from etude.history.choosing import chosen
+from etude.history.comparing import compared
+from etude.stats.compare import Ratio
+from etude.stats.sittings import Refused, SittingsRatio
+from etude.store.entry import Entry, Machine
+from support.made_histories import HOST, history, on_another
+
+UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
+OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
+
+
+def ratio_of(entries: list[Entry], base: str, other: str) -> SittingsRatio | Ratio | Refused:
+    (found,) = compared(chosen(base, entries), chosen(other, entries), entries)
+    return found.found
+
+
+def test_single_results_are_compared_by_the_spread_of_their_history_without_its_steps() -> None:
+    made = history(100, {50: 1.5}, noise=0.02)
+    found = ratio_of(made, "date:2026-02-01", "date:2026-04-01")
+    assert isinstance(found, SittingsRatio)
+    assert 0.015 < found.between.deviation < 0.03
+    assert found.low <= 1.5 <= found.high
+    assert found.high / found.low < 1.2
+
+
+def test_two_results_of_one_level_differ_in_one_of_twenty() -> None:
+    false = 0
+    for seed in range(200):
+        made = history(30, seed=seed, noise=0.02)
+        found = ratio_of(made, "date:2026-01-10", "date:2026-01-20")
+        assert isinstance(found, SittingsRatio)
+        false += found.p < 0.05
+    assert false <= 20
+
+
+def test_a_short_history_is_refused_with_what_is_missing() -> None:
+    found = ratio_of(history(2), "date:2026-01-01", "date:2026-01-02")
+    assert isinstance(found, Refused)
+    assert (found.have, found.needed) == (2, 1)
+
+
+def test_several_results_a_side_are_compared_over_results() -> None:
+    made = [replace(e, tags=("old" if e.result <= 5 else "new",)) for e in history(10, {5: 1.3})]
+    found = ratio_of(made, "old", "new")
+    assert isinstance(found, Ratio)
+    assert found.count == 5
+    assert found.low <= 1.3 <= found.high
+
+
+def test_machines_are_paired_by_name_and_named_where_only_others_are_there() -> None:
+    made = [*history(20), *[replace(e, machine=OTHER, tags=("there",)) for e in history(20, seed=2)]]
+    pairs = compared(chosen("date:2026-01-05", made), chosen("date:2026-01-15", made), made)
+    assert [(p.base[0].machine.name, p.other[0].machine.name) for p in pairs] == [
+        ("host-a",) * 2,
+        ("host-b",) * 2,
+    ]
+    assert all(p.same_machine for p in pairs)
+    base = chosen("machine:host-a,date:2026-01-05", made)
+    (across,) = compared(base, chosen("machine:host-b,date:2026-01-05", made), made)
+    assert across.differences == ("machine: host-a → host-b", "processor: Epyc → Xeon")
+
+
+def test_a_machine_that_changed_under_its_name_is_told() -> None:
+    made = on_another(history(40), UPGRADED, 20)
+    (found,) = compared(chosen("date:2026-01-05", made), chosen("date:2026-02-05", made), made)
+    assert found.differences == ("kernel: 6.1 → 6.2",)
+
+
+def test_values_that_have_no_ratio_are_left_out() -> None:
+    made = [replace(e, values=(0.0, 1.0)) for e in history(10)]
+    assert compared(chosen("date:2026-01-05", made), chosen("date:2026-01-06", made), made) == ()
+    assert HOST.name == "host-a"

@@ -1,0 +1,111 @@
+"""Courses of results: a step is named with its first result, and the machine's are not taken for the code's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from etude.history.course import course_of, courses
+from etude.store.entry import Machine
+from support.made_histories import HOST, commit, history, on_another
+
+UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
+
+
+@dataclass(frozen=True)
+class Marked:
+    test: str
+    metric: str | None
+    commit: str
+    why: str
+
+
+@pytest.mark.parametrize("at", [20, 100, 190])
+def test_a_known_step_in_a_history_of_200_commits_is_found_at_its_commit(at: int) -> None:
+    course = course_of(history(200, {at: 1.1}))
+    (change,) = course.changes
+    assert change.first.commit == commit(at)
+    assert change.last.commit == commit(at - 1)
+    assert change.low <= 0.1 <= change.high
+    assert change.low > 0.08
+    assert change.worse
+    assert change.cause == "code"
+
+
+def test_flat_histories_of_200_commits_raise_none_in_19_of_20() -> None:
+    assert sum(bool(course_of(history(200, seed=seed)).changes) for seed in range(100)) <= 5
+
+
+def test_a_step_of_a_rate_downwards_is_for_the_worse() -> None:
+    (change,) = course_of(history(60, {30: 0.9}, kind="rate")).changes
+    assert change.worse
+    (change,) = course_of(history(60, {30: 0.9}, kind="ratio")).changes
+    assert change.worse is None
+
+
+def test_a_step_where_the_machine_changes_is_the_machines_with_what_differs() -> None:
+    course = course_of(on_another(history(100, {50: 1.1}), UPGRADED, 50))
+    (change,) = course.changes
+    assert change.cause == "machine"
+    assert change.differences == ("kernel: 6.1 → 6.2",)
+    assert course.machines == ((50, ("kernel: 6.1 → 6.2",)),)
+
+
+def test_a_machine_of_which_nothing_is_known_is_not_said_to_have_changed() -> None:
+    course = course_of(on_another(history(100, {50: 1.1}), Machine("host-a", ""), 50))
+    assert course.machines == ()
+    assert course.changes[0].cause == "code"
+
+
+def test_a_step_far_from_a_change_of_the_machine_is_the_codes() -> None:
+    (change,) = course_of(on_another(history(100, {50: 1.1}), UPGRADED, 70)).changes
+    assert (change.cause, change.differences) == ("code", ())
+
+
+def test_results_of_machines_of_other_names_are_never_one_course() -> None:
+    slow = Machine("host-b", "d9")
+    found = courses(on_another(history(100, {50: 1.5}), slow, 50))
+    assert [(c.machine.name, len(c.entries), c.changes) for c in found] == [
+        ("host-a", 50, ()),
+        ("host-b", 50, ()),
+    ]
+
+
+def test_a_step_between_two_results_of_one_commit_is_neither_the_codes_nor_the_machines() -> None:
+    made = history(100, {50: 1.2})
+    made[50] = replace(made[50], commit=made[49].commit)
+    (change,) = course_of(made).changes
+    assert change.cause == "neither"
+
+
+def test_a_marked_commit_makes_its_step_expected_for_that_test_and_metric_alone() -> None:
+    made = history(100, {50: 1.2})
+    said = [Marked("sort", "elapsed", commit(50)[:9], "checksums are on")]
+    assert course_of(made, said).changes[0].expected == "checksums are on"
+    for other in (Marked("copy", None, commit(50), ""), Marked("sort", "user", commit(50), "")):
+        assert course_of(made, [other]).changes[0].expected is None
+    assert course_of(made, [Marked("sort", None, commit(53), "")]).changes[0].expected is None
+
+
+def test_values_at_zero_give_a_step_in_their_unit() -> None:
+    made = [replace(e, values=tuple(0.0 if d < 50 else 3.0 for _ in e.values))
+            for d, e in enumerate(history(100))]  # fmt: skip
+    course = course_of(made)
+    assert not course.relative
+    assert course.changes[0].size == 3.0
+
+
+def test_what_trials_explain_of_the_variance_between_results_is_told() -> None:
+    course = course_of(history(200, noise=0.02, trials=4))
+    assert course.within == pytest.approx(0.25 / 4 / (1 + 0.25 / 4), rel=0.5)
+    assert course_of(history(20, trials=1)).within is None
+
+
+def test_a_result_without_a_finite_value_is_left_out() -> None:
+    made = history(10)
+    made[3] = replace(made[3], values=(float("nan"), 1.0))
+    made[4] = replace(made[4], values=())
+    (course,) = courses(made)
+    assert len(course.entries) == 8
+    assert course.machine == HOST

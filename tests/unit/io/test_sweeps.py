@@ -1,0 +1,174 @@
+"""A sweep is an ordinary experiment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude.errors import EtudeError, InputError, MachineRefuses, UsageError
+from etude.io.points import swept_of
+from etude.io.refine import bends
+from etude.io.sweeps import make_plan, make_sweep, refined
+from etude.report.subject import subject_of
+from etude.report.verdict import verdict
+
+
+def test_each_size_of_each_curve_is_a_test_with_the_first_run_set_aside(laboratory: Any) -> None:
+    results = laboratory.sweep(buffers="8..64", curves=["untouched", "touched"], trials=3)
+    assert results.names() == (
+        *(f"buffer={size}B untouched" for size in (8, 16, 32, 64)),
+        *(f"buffer={size}B touched" for size in (8, 16, 32, 64)),
+        "buffer=1MiB storage",
+    )
+    for rows in results.measurements.values():
+        assert [m.kept for m in rows] == [False, True, True, True]
+
+
+def test_the_order_within_a_block_is_random(laboratory: Any) -> None:
+    results = laboratory.sweep(buffers="8..1K", trials=4)
+    rows = sorted((m for rows in results.measurements.values() for m in rows), key=lambda m: m.start_ns)
+    orders = {block: [m.test for m in rows if m.block == block] for block in range(1, 5)}
+    assert len({tuple(order) for order in orders.values()}) == 4
+    assert all(sorted(order) == sorted(orders[1]) for order in orders.values())
+
+
+def test_the_rate_is_kept_in_bytes_a_second(laboratory: Any) -> None:
+    results = laboratory.sweep(buffers="64K..128K", curves=["touched"], trials=5)
+    swept = swept_of(subject_of(results))
+    (curve,) = swept.curves
+    assert curve.sizes.tolist() == [65536.0, 131072.0]
+    assert 0.9 * 8e9 < curve.medians[0] < 8e9
+    assert swept.storage is not None
+    assert 0.9e9 < swept.storage[0] < 1e9
+
+
+def test_a_buffer_is_never_larger_than_what_is_transferred(laboratory: Any) -> None:
+    plan = make_plan(make_sweep(laboratory.directory, totals="1..8M", buffers="2M"), seed=1)
+    buffers = {test.parameters["total"]: test.command[test.command.index("-b") + 1] for test in plan.tests}
+    assert buffers["1B"] == "1"
+    assert buffers["1MiB"] == str(1 << 20)
+    assert buffers["8MiB"] == str(2 << 20)
+
+
+def test_a_sweep_over_totals_judges_the_whole_program(laboratory: Any) -> None:
+    results = laboratory.sweep(totals="1..1K", trials=3)
+    assert results.experiment["plan"]["primary"] == "elapsed"
+    curves = swept_of(subject_of(results)).curves
+    assert [curve.name for curve in curves] == ["static", "dynamic"]
+    assert 0.6 < curves[0].medians[0] / curves[1].medians[0] < 0.66
+
+
+def test_other_verbs_read_it_without_a_warning_about_the_work(laboratory: Any) -> None:
+    found = verdict(laboratory.sweep(buffers="8..64", curves=["touched"], trials=3))
+    assert found.primary == "bandwidth"
+    assert not [w for w in found.warnings if "same work" in str(w)]
+
+
+def test_a_size_that_does_not_divide_has_a_shorter_last_transfer(laboratory: Any) -> None:
+    plan = make_plan(make_sweep(laboratory.directory, buffers=[3000, 4096], totals="16M"), seed=1)
+    assert ["--tail" in test.command for test in plan.tests[:2]] == [True, False]
+
+
+def test_the_data_are_made_once_and_removed(laboratory: Any) -> None:
+    plan = make_plan(make_sweep(laboratory.directory, buffers="8..16", curves=["touched"]), seed=1)
+    first, second = plan.tests[:2]
+    assert first.setup == second.setup
+    assert first.setup is not None
+    assert "io create" in first.setup
+    assert first.cleanup == f"rm -f {first.command[-1]}"
+
+
+def test_what_goes_around_the_page_cache_has_a_file_of_its_own_and_cools_nothing(laboratory: Any) -> None:
+    plan = make_plan(make_sweep(laboratory.directory, buffers="4K", curves=["touched", "direct"]), seed=1)
+    touched, direct, storage = plan.tests
+    assert direct.command[-1] == storage.command[-1] != touched.command[-1]
+    ways = [test.command[test.command.index("--cool") + 1] for test in plan.tests]
+    assert ways == ["warm", "none", "none"]
+
+
+def test_sizes_that_cannot_go_around_the_page_cache_have_no_storage_beside_them(laboratory: Any) -> None:
+    plan = make_plan(
+        make_sweep(laboratory.directory, buffers="8..64", totals="1000", curves=["touched"]), seed=1
+    )
+    assert [test.parameters["curve"] for test in plan.tests] == ["touched"] * 4
+
+
+def test_buffers_above_the_total_are_that_total_once(laboratory: Any) -> None:
+    what = make_sweep(laboratory.directory, buffers="512..8K", totals="1K", curves=["touched"], storage=False)
+    assert [test.parameters["buffer"] for test in make_plan(what, seed=1).tests] == ["512B", "1KiB"]
+    assert make_sweep(laboratory.directory, buffers=4096).buffers == (4096,)
+
+
+def test_a_file_that_is_there_is_only_read(laboratory: Any) -> None:
+    file = laboratory.directory / "data"
+    file.write_bytes(bytes(1 << 20))
+    plan = make_plan(make_sweep(file, buffers="8..16", totals="1M", storage=False), seed=1)
+    assert {(test.setup, test.cleanup, test.command[-1]) for test in plan.tests} == {(None, None, str(file))}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"buffers": "8..16", "totals": "1M,2M"}, UsageError, "buffer sizes or over total sizes"),
+        ({"curves": ["touched", "touched"]}, UsageError, "a name of its own"),
+        ({"curves": ["storage=-d"]}, UsageError, "other than storage"),
+        ({"curves": ["nosuch"]}, UsageError, "expected NAME=OPTIONS, or one of untouched"),
+        ({"curves": ["a='--touch"]}, UsageError, "No closing quotation"),
+        ({"trials": 1}, UsageError, "at least 2"),
+        ({"curves": []}, UsageError, "at least one"),
+        ({"curves": ["x=-b 1M"]}, UsageError, "-b is for the sweep to say"),
+        ({"curves": ["x=--touch -n3"]}, UsageError, "-n3 is for the sweep to say"),
+        ({"buffers": [0, 4096]}, UsageError, "from 1"),
+        ({"where": "pipe"}, InputError, "can be read again and again"),
+        ({"where": "pipe", "operation": "write"}, UsageError, "writes only to a file that it has made"),
+        ({"operation": "erase"}, UsageError, "expected read or write"),
+        ({"where": "short"}, InputError, "is 5 bytes long, less than 16MiB; make a longer one"),
+        ({"where": "short", "operation": "write"}, UsageError, "writes only to a file that it has made"),
+        ({"where": "nosuch"}, MachineRefuses, "No such file or directory; name a directory"),
+        ({"totals": "1T"}, MachineRefuses, "2TiB are needed for the data"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(
+    laboratory: Any, options: dict[str, Any], error: type[EtudeError], text: str
+) -> None:
+    (laboratory.directory / "short").write_text("short")
+    os.mkfifo(laboratory.directory / "pipe")
+    where = laboratory.directory / options.pop("where", ".")
+    with pytest.raises(error, match=text) as raised:
+        make_plan(make_sweep(where, **options), seed=1)
+    assert "\n" not in str(raised.value)
+
+
+def test_refined_sizes_lie_beside_the_bend_and_are_measured_in_a_sitting_of_their_own(
+    laboratory: Any,
+) -> None:
+    what = make_sweep(laboratory.directory, buffers="64K..16M", curves=["touched"], trials=5)
+    results = laboratory.run(what)
+    assert {bends(results, what, 2)[0], bends(results, what, 2)[-1]} <= {741376, 1482752, 2965504}
+    before = {name: len(rows) for name, rows in results.measurements.items()}
+    more = refined(results, what, 2, make_engine=laboratory.world.make_engine)
+    fresh = set(more.names()) - set(before)
+    assert len(fresh) == 2
+    assert all(sum(m.kept for m in more.measurements[name]) == 5 for name in fresh)
+    assert all({m.sitting for m in more.measurements[name]} == {2} for name in fresh)
+    assert all(sum(m.kept for m in more.measurements[name]) == 5 for name in before)
+    (curve,) = swept_of(subject_of(more)).curves
+    assert curve.sizes.size == 11
+
+
+def test_a_frame_has_the_sizes_in_bytes(laboratory: Any) -> None:
+    frame = laboratory.sweep(buffers="512,4K", curves=["touched"], trials=2).frame()
+    assert {"buffer", "buffer_bytes", "curve", "bandwidth"} <= set(frame.columns)
+    assert set(frame.filter(frame["buffer"] == "4KiB")["buffer_bytes"]) == {4096.0}
+
+
+def test_results_of_another_kind_are_no_sweep(tmp_path: Path) -> None:
+    from etude.results.reader import load_results
+    from support.builders import measurement, results_directory
+
+    found = load_results(results_directory(tmp_path / "r", {"a": [measurement()]}, plan={"kind": "script"}))
+    with pytest.raises(InputError, match="is no sweep"):
+        swept_of(subject_of(found))

@@ -1,0 +1,174 @@
+"""What a report says, whatever it is written as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from etude.report.judging import Judging
+from etude.report.page import content_of, gather
+from etude.report.page.answers import QUESTIONS, Answer, answers_of
+from etude.report.page.gather import Gathered
+from support import pages
+from support.places import DATA
+
+
+def answers(*paths: Path, **options: object) -> dict[str, str]:
+    found = gather(list(map(str, paths)), **options)  # type: ignore[arg-type]
+    return {answer.key: " ".join(answer.sentences) for answer in answers_of(found)}
+
+
+def test_a_reader_who_sees_only_the_page_finds_an_answer_to_each_question(tmp_path: Path) -> None:
+    told = answers(pages.plain(tmp_path / "r"))
+    assert "B against A, by elapsed" in told["what"]
+    assert "A runs: sort 0" in told["what"]
+    assert "Example CPU, 8 CPUs, 16.00 GiB of memory" in told["where"]
+    assert "20 trials kept of 20" in told["often"]
+    assert "20 pairs" in told["often"]
+    assert "one sitting, from 2026-01-01 10:00" in told["often"]
+    assert "yes: the 95 % interval of the ratio, 1.01–1.27, excludes 1 (p = .037)" in told["real"]
+    assert "1.13 × A's time, somewhere in 1.01–1.27" in told["large"]
+    assert "trial 9" in told["against"]
+    assert "one sitting" in told["against"]
+    assert "noise floor" in told["against"]
+
+
+def test_what_is_not_shown_is_not_called_equal(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    samples = {name: generator.lognormal(-4.6, 0.05, 12).tolist() for name in "AB"}
+    told = answers(pages.results(tmp_path / "r", samples))
+    assert "not shown" in told["real"]
+    assert "would mostly be found" in told["real"]
+
+
+def test_every_question_has_an_answer_for_whatever_can_be_read(
+    tmp_path: Path, repository_data: list[Path]
+) -> None:
+    assert len(repository_data) > 15
+    for path in repository_data:
+        found = gather([str(path)])
+        content = content_of(found)
+        assert [answer.key for answer in content.answers] == list(QUESTIONS)
+        assert all(sentence.strip() for answer in content.answers for sentence in answer.sentences)
+        assert content.headline
+
+
+@pytest.fixture
+def repository_data() -> list[Path]:
+    """What other programs wrote, as far as it is read without a name of its format."""
+    from etude.errors import EtudeError
+
+    places = sorted((DATA / "readers").iterdir())
+    found = []
+    for place in places:
+        try:
+            gather([str(place)])
+        except EtudeError:
+            continue
+        found.append(place)
+    return found
+
+
+def test_a_result_without_any_trial_says_so(tmp_path: Path) -> None:
+    content = content_of(gather([str(pages.results(tmp_path / "r", {}))]))
+    assert content.headline == ("Nothing was measured: there is no trial in what was read.",)
+    assert content.tests.rows == ()
+
+
+def test_tests_that_are_not_compared_show_no_difference(tmp_path: Path) -> None:
+    told = answers(pages.plain(tmp_path / "r", compared=False))
+    assert "No two tests were compared" in told["real"]
+    assert "--reference" in told["real"]
+
+
+def test_a_reference_makes_a_comparison_that_is_called_unpaired(tmp_path: Path) -> None:
+    told = answers(pages.plain(tmp_path / "r", compared=False), judging=Judging(reference="A", full=True))
+    assert "B against A" in told["what"]
+    assert "not paired" in told["often"]
+    assert "unpaired, drift not controlled" in told["against"]
+
+
+def expectations(found: Gathered) -> dict[str, str]:
+    return {each.test: each.met for each in content_of(found).expectations}
+
+
+@pytest.mark.parametrize(
+    ("expect", "met"),
+    [
+        ("elapsed < 50 ms", "met"),
+        ("elapsed < 1 ms", "not met"),
+        ("elapsed < 11.9 ms", "cannot be told"),
+        ("elapsed > baseline", "met"),
+        ("elapsed > baseline * 1.5", "not met"),
+        ("slower than A", "to be judged"),
+        ("bandwidth > 3", "to be judged"),
+        ("elapsed < 3 apples", "to be judged"),
+    ],
+)
+def test_an_expectation_is_judged_where_it_is_a_bound(tmp_path: Path, expect: str, met: str) -> None:
+    generator = np.random.default_rng(3)
+    first = generator.lognormal(np.log(0.010), 0.02, 20).tolist()
+    second = generator.lognormal(np.log(0.0119), 0.02, 20).tolist()
+    entries = {"B": {"expect": expect, "purpose": "why"}}
+    directory = pages.results(tmp_path / "r", {"A": first, "B": second}, entries=entries)
+    assert expectations(gather([str(directory)])) == {"B": met}
+
+
+def test_purpose_expectation_and_result_stand_side_by_side(tmp_path: Path) -> None:
+    first, second = content_of(gather([str(pages.plain(tmp_path / "r"))])).expectations
+    assert (first.purpose, first.expect, first.met) == (
+        "How long does sorting take?",
+        "elapsed < 50 ms",
+        "met",
+    )
+    assert "20 trials" in first.result
+    assert second.met == "cannot be told"
+    assert "1.1" in second.why
+
+
+def test_later_results_are_compared_with_the_first_and_their_machines_too(tmp_path: Path) -> None:
+    old = pages.plain(tmp_path / "old")
+    new = pages.plain(tmp_path / "new", machine=pages.CHANGED)
+    found = gather([str(old), str(new)], between_sittings=0.03)
+    content = content_of(found)
+    (table,) = content.differences
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["system.kernel_release", "6.1.0", "6.12.0"]
+    ]
+    assert len(content.comparisons.rows) == 4  # one within each result, two across
+    told = {answer.key: " ".join(answer.sentences) for answer in content.answers}
+    assert "1 difference" in told["where"]
+    assert "not alike" in told["against"]
+
+
+def test_results_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
+    old, new = pages.plain(tmp_path / "old"), pages.plain(tmp_path / "new")
+    told = answers(old, new)
+    assert "it cannot be told" in told["real"]
+
+
+def test_every_warning_leads_to_its_test_and_the_trials_that_it_names(tmp_path: Path) -> None:
+    content = content_of(gather([str(pages.plain(tmp_path / "r"))]))
+    (outlier,) = [each for each in content.warnings if each.kind == "outliers"]
+    assert (outlier.test, outlier.trials, outlier.chart) == ("A", (9,), "test-1-1")
+    assert outlier.advice
+
+
+def test_what_many_tests_share_is_still_said_of_each(tmp_path: Path) -> None:
+    samples = {name: [0.01, 0.02, 0.03] for name in "ABCDEF"}
+    content = content_of(gather([str(pages.results(tmp_path / "r", samples, compared=False))]))
+    assert sorted(each.test for each in content.warnings if each.kind == "too-few") == list("ABCDEF")
+
+
+def test_many_comparisons_are_counted_and_not_all_told(tmp_path: Path) -> None:
+    generator = np.random.default_rng(5)
+    samples = {f"t{n}": generator.lognormal(-4.6 + 0.2 * (n > 6), 0.02, 10).tolist() for n in range(14)}
+    content = content_of(gather([str(pages.results(tmp_path / "r", samples))]))
+    assert content.headline[0] == "7 of 13 comparisons show a difference."
+    assert len(content.comparisons.rows) == 13
+
+
+def test_answers_are_data() -> None:
+    assert Answer("what", "?", ("a",)) == Answer("what", "?", ("a",))

@@ -1,0 +1,142 @@
+"""Results of different sittings: refused, or widened by what changes between sittings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from etude.errors import InputError
+from etude.report.across import Across, by_sitting, compare_across, compare_with_first, stored_beside
+from etude.report.details import across_lines
+from etude.report.subject import Subject, subject_of
+from etude.results.model import Measurement
+from etude.results.reader import load_results
+from etude.stats.compare import Ratio
+from etude.stats.sittings import Refused, SittingsRatio, given_between
+from support.builders import measurement, results_directory
+
+PLAN = {"kind": "script", "primary": "elapsed"}
+
+
+def trials(
+    test: str, level: float, *, sitting: int = 1, host: str = "here", first: int = 1
+) -> list[Measurement]:
+    noise = np.random.default_rng(int(level * 1e6) + sitting).normal(1.0, 0.005, 10)
+    return [
+        measurement(test, trial=n, elapsed_s=float(level * x), sitting=sitting, host=host)
+        for n, x in enumerate(noise, first)
+    ]
+
+
+def subject(directory: Path, rows: dict[str, list[Measurement]]) -> Subject:
+    return subject_of(load_results(results_directory(directory, rows, plan=PLAN)))
+
+
+def compared(base: Subject, other: Subject, **options: object) -> Across:
+    (found,) = compare_across(base, other, "elapsed", **options)  # type: ignore[arg-type]
+    return found
+
+
+def test_one_sitting_a_side_is_refused_with_what_is_needed(tmp_path: Path) -> None:
+    old, new = (subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("old", 1.0), ("new", 1.1)))
+    found = compared(old, new)
+    assert isinstance(found.found, Refused)
+    assert (found.found.have, found.found.needed) == (1, 2)
+    (line,) = across_lines(found)
+    assert "is not compared with a" in line
+    assert "run both tests interleaved in one experiment" in line
+    assert "2 more stored sittings of a on this machine" in line
+
+
+def test_a_stated_spread_widens_the_interval(tmp_path: Path) -> None:
+    old, new = (subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("old", 1.0), ("new", 1.1)))
+    narrow, wide = (compared(old, new, known=given_between(p)).found for p in (0.5, 10.0))
+    assert isinstance(narrow, SittingsRatio)
+    assert isinstance(wide, SittingsRatio)
+    assert narrow.low > 1.0
+    assert wide.low < 1.0 < 1.1 < wide.high
+    (line,) = across_lines(compared(old, new, known=given_between(10.0)))
+    assert "not distinguishable" in line
+    assert "widened by" in line
+    assert "unpaired, drift not controlled" in line
+
+
+def test_stored_sittings_of_the_same_test_and_machine_tell_the_spread(tmp_path: Path) -> None:
+    old, new = (subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("old", 1.0), ("new", 1.3)))
+    for n, level in enumerate((1.02, 0.98)):
+        subject(tmp_path / f"stored{n}", {"a": trials("a", level)})
+    subject(tmp_path / "elsewhere", {"a": trials("a", 5.0, host="there")})
+    subject(tmp_path / "another", {"b": trials("b", 5.0)})
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "experiment.json").write_text("{")
+    stored = [s for s in stored_beside(old) if s.label != new.label]
+    found = compared(old, new, stored=stored).found
+    assert isinstance(found, SittingsRatio)
+    assert found.between.sittings == 3
+    assert found.between.deviation == pytest.approx(0.02, rel=0.3)
+
+
+def test_several_sittings_a_side_are_compared_by_their_levels(tmp_path: Path) -> None:
+    def sittings(*levels: float) -> list[Measurement]:
+        return [
+            m for n, level in enumerate(levels) for m in trials("a", level, sitting=n + 1, first=1 + 10 * n)
+        ]
+
+    old = subject(tmp_path / "old", {"a": sittings(1.0, 1.02, 0.98)})
+    new = subject(tmp_path / "new", {"a": sittings(1.5, 1.52, 1.48)})
+    found = compared(old, new).found
+    assert isinstance(found, Ratio)
+    assert found.count == 3
+    assert found.low > 1.3
+    (line,) = across_lines(compared(old, new))
+    assert "over 3 sittings or more of each" in line
+    assert [len(part) for part in by_sitting(old.tests[0], "elapsed")] == [10, 10, 10]
+
+
+def test_tests_belong_together_by_name_or_because_each_is_alone(tmp_path: Path) -> None:
+    one = subject(tmp_path / "one", {"a": trials("a", 1.0)})
+    other = subject(tmp_path / "other", {"b": trials("b", 1.0)})
+    two = subject(tmp_path / "two", {"c": trials("c", 1.0), "d": trials("d", 1.0)})
+    assert compared(one, other).other == "b"
+    with pytest.raises(InputError, match=r"none of its tests \(a\) has the name of one of those .*\(c, d\)"):
+        compare_across(one, two, "elapsed")
+
+
+def test_metrics_in_other_units_are_not_compared(tmp_path: Path) -> None:
+    one = subject(tmp_path / "one", {"a": trials("a", 1.0)})
+    rows = [m._replace(metrics={"elapsed": [5.0, "B"]}) for m in trials("a", 1.0)]
+    other = subject(tmp_path / "other", {"a": rows})
+    with pytest.raises(InputError, match="elapsed is in B there, in s in"):
+        compare_across(one, other, "elapsed")
+
+
+def test_stored_sittings_of_another_command_do_not_count_and_a_difference_is_said(tmp_path: Path) -> None:
+    def bench(name: str, command: str, level: float) -> Subject:
+        made = subject(tmp_path / name, {"a": trials("a", level)})
+        plan = {"tests": [{"name": "a", "command": [command], "environment": {}}]}
+        return replace(made, experiment={**(made.experiment or {}), "plan": plan})
+
+    old, new = bench("old", "sort", 1.0), bench("new", "sleep", 1.3)
+    stored = [bench(f"s{n}", "sleep", 5.0) for n in range(3)]
+    assert isinstance(compared(old, new, stored=stored).found, Refused)
+    assert isinstance(
+        compared(old, new, stored=[bench(f"t{n}", "sort", 1.0) for n in range(3)]).found, SittingsRatio
+    )
+    (line,) = across_lines(compared(old, new, known=given_between(3.0)))
+    assert "their command lines differ" in line
+
+
+def test_what_cannot_be_compared_is_named_and_the_others_are_compared(tmp_path: Path) -> None:
+    base, good = (
+        subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("base", 1.0), ("good", 1.1))
+    )
+    zeros = [measurement("a", trial=n, elapsed_s=0.0) for n in range(1, 6)]
+    bad = subject(tmp_path / "bad", {"a": zeros})
+    found, without = compare_with_first([base, bad, good], "elapsed", between=0.02)
+    assert [(a.other_label, type(a.found)) for a in found] == [(good.label, SittingsRatio)]
+    ((label, reason),) = without
+    assert label == bad.label
+    assert "positive values" in reason

@@ -1,0 +1,228 @@
+"""An outlier is explained by what was unusual beside it, and by nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude.report import outliers_explained
+from etude.report.reading import read_subject
+from etude.report.subject import Subject
+from etude.report.verdict import verdict
+from etude.report.warnings import Warning
+from etude.report.warnings.warning import warning
+from support.monitored import busy_second, columns, head, process, second, trials_of_seconds, write
+
+LENGTHS = [1] * 6 + [3] + [1] * 9
+HIT = range(7, 10)
+"""The seconds of trial 7, which lasts three times as long."""
+
+
+def told(directory: Path) -> list[Warning]:
+    subject = read_subject(str(directory))
+    assert isinstance(subject, Subject)
+    return [each for each in verdict(subject).every if each.kind == "outlier-explained"]
+
+
+def explained(directory: Path, readings: Sequence[Any] | None, **changes: Any) -> str:
+    """The single explanation, which is of trial 7."""
+    (found,) = told(trials_of_seconds(directory, LENGTHS, readings, **changes))
+    assert found.trials == (7,)
+    assert found.text.startswith("trial 7 (3.002 s, median 1.002 s): ")
+    return found.text.partition("): ")[2]
+
+
+def seconds(**hit: Any) -> list[dict[str, Any]]:
+    """All seconds of the trials; those of trial 7 with something in them."""
+    return [
+        busy_second(n, 0.4 if hit else 0.97, **hit) if n in HIT else busy_second(n, 0.97)
+        for n in range(1, sum(LENGTHS) + 1)
+    ]
+
+
+def test_a_foreign_process_is_named_with_what_it_used(tmp_path: Path) -> None:
+    text = explained(tmp_path / "r", seconds(foreign=1.5, name="stress-ng", pressure_cpu_some=0.63))
+    assert text == (
+        "other processes used 1.6 CPUs in these seconds (usually 0.0): stress-ng 1.5 CPUs (pid 4242); "
+        "CPU pressure 63 % (usually 0 %)"
+    )
+
+
+def test_what_helps_is_to_keep_it_away(tmp_path: Path) -> None:
+    (found,) = told(trials_of_seconds(tmp_path / "r", LENGTHS, seconds(foreign=1.5, name="stress-ng")))
+    assert found.advice == "keep stress-ng away while you measure"
+
+
+def test_processes_of_one_name_are_named_together(tmp_path: Path) -> None:
+    readings = seconds(foreign=0.9)
+    for reading in readings:
+        intruders = [entry for entry in reading["top"] if entry["name"] == "intruder"]
+        reading["top"] += [entry | {"pid": 4243, "start": 5, "cpu": 0.6} for entry in intruders]
+        if intruders:
+            reading["v"][0] += 0.6
+    assert "intruder 1.5 CPUs (2 processes, such as pid 4242)" in explained(tmp_path / "r", readings)
+
+
+def test_the_trial_s_own_processes_are_never_named(tmp_path: Path) -> None:
+    """Whether its cgroup tells them, or that they are there beside all trials."""
+    readings = seconds(foreign=1.5)
+    assert "program" not in explained(tmp_path / "with", readings)
+    for reading in readings:
+        for entry in reading["top"]:
+            entry.pop("cgroup", None)
+    assert "program" not in explained(tmp_path / "without", readings)
+
+
+def test_what_is_in_the_trial_s_cgroup_is_its_own(tmp_path: Path) -> None:
+    """Also where it is there beside that trial only."""
+    readings = seconds(foreign=1.5)
+    for number in HIT:
+        readings[number - 1]["top"].append(process(51, "helper", 0.4, cgroup="/x/etude-7-1"))
+    assert "helper" not in explained(tmp_path / "own", readings)
+    for number in HIT:
+        readings[number - 1]["top"][-1]["cgroup"] = "/x/other"
+    assert "helper 0.4 CPUs (pid 51)" in explained(tmp_path / "foreign", readings)
+
+
+def test_on_a_machine_without_a_cpu_to_spare_who_comes_is_named(tmp_path: Path) -> None:
+    """The sum of what others use cannot rise: it was all there is."""
+    usual = process(70, "rustc", 1.0, cgroup="/")
+    readings = [busy_second(n, 0.97, 0.0) for n in range(1, 19)]
+    for number, reading in enumerate(readings, 1):
+        came = number in HIT
+        reading["v"][0] = 2.0
+        own, steady = (0.33, 0.9) if came else (0.97, 1.0)
+        reading["top"] = [process(50, "program", own, cgroup="/etude-7-1"), usual | {"cpu": steady}]
+        reading["top"] += [process(4242, "intruder", 0.7, cgroup="/")] if came else []
+    for reading in readings:  # of its trials the others vary by as much as they rise
+        reading["v"][0] -= 0.4 * (reading["ns"] % 2e9 == 0)
+    text = explained(tmp_path / "r", readings)
+    assert (
+        text == "other processes used 1.5 CPUs in these seconds (usually 0.6): intruder 0.7 CPUs (pid 4242)"
+    )
+
+
+def test_what_measures_is_never_named(tmp_path: Path) -> None:
+    readings = seconds(foreign=1.5, name="etude-engine")
+    assert explained(tmp_path / "r", readings).endswith("none of the processes that were listed")
+    for reading in readings:
+        for entry in reading["top"]:
+            entry["name"] = "it" if entry["pid"] == 4242 else entry["name"]
+            entry["pid"] = 99 if entry["pid"] == 4242 else entry["pid"]
+    assert explained(tmp_path / "s", readings).endswith("none of the processes that were listed")
+
+
+def test_processes_that_had_ended_are_told_of(tmp_path: Path) -> None:
+    readings = [
+        second(n, cpu_user=1.9 if n in HIT else 0.97) | {"unseen": 1.4 if n in HIT else 0.02}
+        for n in range(1, sum(LENGTHS) + 1)
+    ]
+    assert "processes that had ended before they were seen 1.4 CPUs" in explained(tmp_path / "r", readings)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"disk_sda_busy": 0.9}, "sda busy 90 % (usually 0 %)"),
+        ({"disk_sda_written": 50 * 2.0**20}, "sda written 50 MiB/s (usually 0 B/s)"),
+        ({"cpu_iowait": 0.8}, "waiting for I/O 0.8 CPUs (usually 0.0 CPUs)"),
+        ({"cpu_steal": 0.5}, "stolen by the hypervisor 0.5 CPUs (usually 0.0 CPUs)"),
+        ({"interrupts": 90300.0}, "interrupts 90 k/s (usually 300 /s)"),
+        ({"frequency_0": 8e8}, "clock rate 0.80 GHz (usually 2.00 GHz)"),
+        ({"pressure_io_some": 0.4}, "I/O pressure 40 % (usually 0 %)"),
+        ({"net_eth0_received": 2.0**23}, "eth0 received 8.0 MiB/s (usually 0 B/s)"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_other_things_that_slow_a_program_down(tmp_path: Path, values: dict[str, float], words: str) -> None:
+    readings = [
+        busy_second(n, 0.97 if n not in HIT else 0.33, **(values if n in HIT else {})) for n in range(1, 19)
+    ]
+    assert explained(tmp_path / "r", readings) == words
+
+
+def test_a_kernel_message_of_these_seconds_is_quoted(tmp_path: Path) -> None:
+    readings = [busy_second(n, 0.97 if n not in HIT else 0.33) for n in range(1, 19)]
+    readings.append({"ns": 7_500_000_000, "level": 3, "kernel": "sda: I/O error,\n dev sda"})
+    readings.append({"ns": 7_600_000_000, "level": 6, "kernel": "only a word"})
+    assert explained(tmp_path / "r", readings) == 'the kernel said "sda: I/O error, dev sda"'
+
+
+def test_where_nothing_was_unusual_it_says_so(tmp_path: Path) -> None:
+    readings = [busy_second(n, 0.97 if n not in HIT else 0.33) for n in range(1, 19)]
+    assert explained(tmp_path / "r", readings) == "nothing in the monitor's series explains it"
+
+
+def test_a_load_that_is_always_there_explains_nothing(tmp_path: Path) -> None:
+    readings = [busy_second(n, 0.97 if n not in HIT else 0.33, foreign=0.8) for n in range(1, 19)]
+    assert explained(tmp_path / "r", readings) == "nothing in the monitor's series explains it"
+
+
+def test_a_trial_shorter_than_the_time_between_readings_is_told_as_such(tmp_path: Path) -> None:
+    quiet = [second(5 * n, cpu_user=own) for n, own in enumerate((5.0, 3.0, 5.0, 3.0), 1)]
+    directory = trials_of_seconds(tmp_path / "r", LENGTHS, None)
+    write(directory / "monitor-1.jsonl", [head(every_s=5.0), columns(), *quiet])
+    (found,) = told(directory)
+    assert found.text.endswith(
+        "nothing in the monitor's series explains it; it is shorter than the 5 s between readings, "
+        "which are too coarse for it"
+    )
+    assert found.advice == "measure with --monitor 100ms or less, or make a trial longer"
+
+
+def test_a_trial_that_was_not_read_is_told_as_such(tmp_path: Path) -> None:
+    assert (
+        explained(tmp_path / "r", [busy_second(n, 0.97) for n in range(1, 7)])
+        == "the monitor has no reading of it"
+    )
+
+
+def test_readings_of_another_boot_explain_nothing(tmp_path: Path) -> None:
+    assert told(trials_of_seconds(tmp_path / "r", LENGTHS, seconds(foreign=1.5), boot_id="another")) == []
+
+
+def test_without_a_monitor_nothing_is_said(tmp_path: Path) -> None:
+    assert told(trials_of_seconds(tmp_path / "r", LENGTHS, None)) == []
+
+
+def test_a_monitor_s_file_that_cannot_be_read_costs_the_explanation_only(tmp_path: Path) -> None:
+    directory = trials_of_seconds(tmp_path / "r", LENGTHS, [{"what": 1}])
+    subject = read_subject(str(directory))
+    assert isinstance(subject, Subject)
+    found = verdict(subject)
+    assert [w.kind for w in found.every] == ["note", "outliers"]
+    (note,) = [w for w in found.every if w.kind == "note"]
+    assert "monitor-1.jsonl:3: is no line of the monitor's" in note.text
+    assert note.text.endswith("; outliers are not explained")
+
+
+def test_neighbours_of_the_burst_are_no_outliers_and_not_told_of(tmp_path: Path) -> None:
+    """A burst that reaches into the next trial without slowing it down."""
+    readings = [busy_second(n, 0.4, 1.5) if n in (*HIT, 10) else busy_second(n, 0.97) for n in range(1, 19)]
+    assert "intruder" in explained(tmp_path / "r", readings)
+
+
+def test_a_burst_around_a_short_trial_is_told_of_as_such(tmp_path: Path) -> None:
+    busy = [second(5 * n, cpu_user=own) for n, own in enumerate((5.0, 9.5, 5.0, 3.0), 1)]
+    directory = trials_of_seconds(tmp_path / "r", LENGTHS, None)
+    write(directory / "monitor-1.jsonl", [head(every_s=5.0), columns(), *busy])
+    (found,) = told(directory)
+    assert (
+        "): in the 5 s around it (it is shorter than the time between readings) other processes used 1.3 CPUs (usu"
+        in found.text
+    )
+
+
+def test_many_outliers_are_not_all_looked_at(tmp_path: Path) -> None:
+    """The farthest ten are, and told of in the order in which they were made."""
+    lengths = [2 + n // 6 if n % 6 == 3 else 1 for n in range(1, 91)]
+    readings = [busy_second(n, 0.97) for n in range(1, sum(lengths) + 1)]
+    subject = read_subject(str(trials_of_seconds(tmp_path / "r", lengths, readings)))
+    assert isinstance(subject, Subject)
+    trials = [number for number, length in enumerate(lengths, 1) if length > 1]
+    found = outliers_explained.explained(subject, [warning("outliers", "a", "elapsed", "", "", trials)])
+    assert [each.trials for each in found] == [*((number,) for number in trials[-10:]), tuple(trials[:-10])]
+    assert found[-1].text == "5 outliers that lie less far were not looked at in the monitor's series"

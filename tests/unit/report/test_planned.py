@@ -1,0 +1,264 @@
+"""Plans from pilots: what they count, what time costs, what they refuse."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from etude.api import make_plan, run
+from etude.errors import InputError, UsageError
+from etude.report import plan_text
+from etude.report.planned import Planned, Wanted, plan_from
+from etude.report.subject import subject_of, subject_of_table
+from etude.report.trialcost import seconds_per_trial
+from etude.results.reader import Results, load_results
+from etude.results.readers import read_table
+from etude.stats.planning import noise_of_pairs, plan_for_deadline, plan_for_effect, trials_for_mean
+from support.builders import measurement, results_directory
+from support.fakes import World
+
+RNG = np.random.default_rng(31)
+A, B, C = (0.1 * np.exp(0.02 * RNG.normal(size=12)) for _ in range(3))
+SCRIPT = {"kind": "script", "primary": "elapsed", "check_output": "first"}
+
+
+def results(directory: Path, times: dict[str, Any], **options: Any) -> Results:
+    asked = make_plan(tuple(times), **{"seed": 1, "again_every": 0, **options})
+    return run(asked, directory=directory, make_engine=World(times).make_engine).results
+
+
+def columns(directory: Path, gap_s: float = 1.0, **samples: Any) -> Results:
+    """A script's tests, one after the other, a trial every `gap_s` seconds."""
+    rows = {
+        name: [
+            measurement(name, i, float(x), start_ns=int(1e9 * gap_s * i) + 1) for i, x in enumerate(values, 1)
+        ]
+        for name, values in samples.items()
+    }
+    return load_results(results_directory(directory, rows, plan=SCRIPT))
+
+
+def plans(found: Results, **wanted: Any) -> tuple[Planned, ...]:
+    return plan_from(subject_of(found), found, Wanted(**wanted))
+
+
+def pilot(directory: Path, **options: Any) -> Results:
+    """Two tests in twelve blocks; the set-aside first runs are other than all that follow."""
+    times = {"a": iter([9.0, *A]), "b": iter([9.0, *B])}
+    return results(directory, times, trials=12, **options)
+
+
+def test_a_pilot_in_blocks_is_planned_by_its_pairs(tmp_path: Path) -> None:
+    (plan,) = plans(pilot(tmp_path), effect=0.03, deadline_s=3600.0, power=0.9)
+    assert plan.noise is not None
+    assert (plan.tests, plan.pilot, plan.noise.design) == (("a", "b"), 12, "paired")
+    expected = noise_of_pairs(A, B, seconds_per_trial=plan.noise.seconds_per_trial)
+    assert plan.noise == expected
+    assert [row.share for row in plan.rows] == [0.05, 0.03, 0.02, 0.01, 0.005]
+    for row in plan.rows:
+        one = plan_for_effect(expected, row.share, power=0.9)
+        assert one is not None
+        assert (row.trials, row.likely) == (one.trials, one.likely_trials)
+        assert row.seconds == pytest.approx(one.hours * 3600.0)
+    deadline = plan_for_deadline(expected, 1.0, power=0.9)
+    assert deadline is not None
+    assert plan.fit is not None
+    assert (plan.fit.trials, plan.fit.share) == (deadline.trials, deadline.effect)
+
+
+def test_one_percent_is_what_a_plan_is_for_unless_another_effect_is_named(tmp_path: Path) -> None:
+    (plan,) = plans(pilot(tmp_path))
+    assert plan.asked == 0.01
+    assert plan.row.share == 0.01
+    assert plan.fit is None
+
+
+def test_a_trial_costs_what_is_done_around_it_too(tmp_path: Path) -> None:
+    found = columns(tmp_path, 2.5, a=A, b=B)
+    (plan,) = plans(found)
+    assert plan.cost.seconds == pytest.approx(2.5)
+    assert plan.cost.reason is None
+    assert plan.row.trials is not None
+    assert plan.row.seconds == pytest.approx(2 * plan.row.trials * 2.5)
+
+
+def test_time_between_sittings_is_not_of_a_trial(tmp_path: Path) -> None:
+    starts = [0, 1, 2, 3, 100, 101, 102]
+    rows = [
+        measurement("a", i, 0.1, start_ns=1 + 10**9 * s, sitting=1 + (s >= 100), boot_id=str(s >= 100))
+        for i, s in enumerate(starts, 1)
+    ]
+    found = load_results(results_directory(tmp_path, {"a": rows}, plan=SCRIPT))
+    assert seconds_per_trial(found, ["a"]) == pytest.approx(1.0)
+
+
+def test_where_starts_are_unknown_a_trial_costs_its_elapsed_and_this_is_told(tmp_path: Path) -> None:
+    rows = {
+        name: [measurement(name, i, float(x), start_ns=None) for i, x in enumerate(values, 1)]
+        for name, values in (("a", A), ("b", B))
+    }
+    (plan,) = plans(load_results(results_directory(tmp_path, rows, plan=SCRIPT)))
+    assert plan.cost.seconds == pytest.approx((A.mean() + B.mean()) / 2)
+    assert "not recorded when trials began" in plan_text.pilot_line(plan)
+
+
+def test_tests_that_did_not_take_turns_are_planned_unpaired_and_told_so(tmp_path: Path) -> None:
+    (plan,) = plans(columns(tmp_path, a=A, b=B))
+    assert plan.noise is not None
+    assert plan.noise.design == "unpaired"
+    assert "did not take turns" in " ".join(plan_text.lines(plan, None))
+
+
+def test_of_several_tests_the_noisiest_pair_is_planned_and_all_share_the_time(tmp_path: Path) -> None:
+    wild = 0.1 * np.exp(0.2 * RNG.normal(size=12))
+    times = {"a": iter([1.0, *A]), "b": iter([1.0, *B]), "w": iter([1.0, *wild])}
+    (plan,) = plans(results(tmp_path, times, trials=12), deadline_s=600.0)
+    assert (plan.tests, plan.of, plan.others) == (("a", "w"), 3, ("b",))
+    assert plan.row.trials is not None
+    assert plan.cost.seconds is not None
+    assert plan.row.seconds == pytest.approx(3 * plan.row.trials * plan.cost.seconds)
+    assert plan.fit is not None
+    assert plan.fit.trials == int(600.0 / (3 * plan.cost.seconds))
+    assert "each of the 3 tests" in " ".join(plan_text.lines(plan, None))
+
+
+def test_two_of_several_tests_can_be_named(tmp_path: Path) -> None:
+    (plan,) = plans(columns(tmp_path, a=A, b=B, c=C), tests=("c", "a"))
+    assert plan.tests == ("c", "a")
+    with pytest.raises(UsageError, match="no test 'x'"):
+        plans(columns(tmp_path / "other", a=A), tests=("x",))
+
+
+def test_a_single_test_is_planned_for_its_mean(tmp_path: Path) -> None:
+    (plan,) = plans(columns(tmp_path, 2.0, a=A), deadline_s=200.0)
+    assert plan.noise is None
+    assert plan.row.trials == trials_for_mean(A, 0.01)
+    assert plan.row.trials is not None
+    assert plan.row.seconds == pytest.approx(2.0 * plan.row.trials)
+    assert plan.fit is not None
+    assert plan.fit.trials == 100
+    assert plan.fit.share is not None
+    reached = trials_for_mean(A, plan.fit.share * 1.0001)
+    assert reached is not None
+    assert reached <= 100
+    assert trials_for_mean(A, plan.fit.share * 0.97) > 100  # type: ignore[operator]
+    with pytest.raises(UsageError, match="only 'a'"):
+        plans(columns(tmp_path / "again", a=A), effect=0.01)
+
+
+def test_a_precision_is_of_each_tests_mean(tmp_path: Path) -> None:
+    found = plans(columns(tmp_path, a=A, b=B), precision=0.02)
+    assert [plan.tests for plan in found] == [("a",), ("b",)]
+    assert {plan.asked for plan in found} == {0.02}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (
+            A[:4],
+            B[:4],
+            r"elapsed of a and b: a plan needs a pilot of 5 or more trials, not 4; run a pilot of 10",
+        ),
+        ([*A[:5], 0.0], B[:6], "ratio needs positive values: the smallest is 0"),
+        ([0.1] * 6, [0.1] * 6, "the pilot does not vary: nothing can be planned by it"),
+    ],
+)
+def test_a_pilot_that_cannot_carry_a_plan_is_refused(tmp_path: Path, a: Any, b: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plans(columns(tmp_path, a=a, b=b))
+
+
+def test_a_mean_of_values_at_or_below_zero_or_of_few_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="values at or below 0"):
+        plans(columns(tmp_path / "zero", a=[0.0, *A]))
+    with pytest.raises(InputError, match="pilot of 5 or more trials, not 3"):
+        plans(columns(tmp_path / "few", a=A[:3]))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"effect": 0.0}, "--effect 0: expected"),
+        ({"effect": -0.01}, "--effect -0.01: expected"),
+        ({"effect": math.nan}, "--effect nan: expected"),
+        ({"precision": 99.0}, "--precision 99: expected"),
+        ({"effect": 0.1, "precision": 0.1}, "give one of them"),
+        ({"power": 0.05}, "--power 0.05"),
+        ({"power": 1.0}, "--power 1"),
+        ({"deadline_s": 0.0}, "--deadline"),
+        ({"metric": "nonsense"}, "has none of that name; it has elapsed"),
+    ],
+)
+def test_a_question_that_cannot_be_meant_is_refused(
+    tmp_path: Path, wanted: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        plans(columns(tmp_path, a=A, b=B), **wanted)
+
+
+def test_a_table_of_another_program_is_a_pilot_whose_time_may_not_be_known(tmp_path: Path) -> None:
+    file = tmp_path / "pilot.csv"
+    file.write_text("test,rate\n" + "".join(f"a,{x}\nb,{y}\n" for x, y in zip(A, B, strict=True)))
+    subject = subject_of_table(read_table(file))
+    (plan,) = plan_from(subject, None, Wanted(deadline_s=60.0))
+    assert (plan.row.seconds, plan.fit) == (None, None)
+    assert plan.row.trials is not None
+    assert "How long it takes is not known" in plan_text.pilot_line(plan)
+
+
+def test_what_cannot_be_reached_is_said(tmp_path: Path) -> None:
+    wild = np.exp(9.0 * RNG.normal(size=12))
+    (plan,) = plans(columns(tmp_path, a=wild, b=1.0 / wild), effect=0.0001, deadline_s=1.5)
+    assert plan.row.trials is None
+    assert plan_text.cells(plan, plan.row)[1] == "above ten million"
+    said = " ".join(plan_text.lines(plan, None))
+    assert "out of reach" in said
+    assert "not even two trials" in said
+    assert "To do it" not in said
+
+
+def test_the_words_say_what_a_pilot_does_not_know(tmp_path: Path) -> None:
+    (plan,) = plans(pilot(tmp_path))
+    assert plan.noise is not None
+    said = " ".join(plan_text.lines(plan, None))
+    low, high = plan.noise.likely
+    assert f"within a factor of {high / low:.1f} (80 %)" in said
+    assert "changes between sittings" in said
+    assert "12 pairs of a and b, in blocks" in plan_text.pilot_line(plan)
+
+
+def test_the_command_line_is_that_of_the_pilot_with_another_number_of_trials(tmp_path: Path) -> None:
+    (plan,) = plans(pilot(tmp_path))
+    line = ["etude bench", "--precision", "2%", "-o", "old", "a b", "--prepare", "sync", "c", "--json"]
+    said = list(plan_text.lines(plan, {"verb": "bench", "command_line": line}))[-1]
+    assert said == f"To do it: etude bench --trials {plan.row.trials} 'a b' --prepare sync c"
+    script = list(plan_text.lines(plan, {"verb": "run", "command_line": ["etude run", "x.ap"]}))[-1]
+    assert "in the TEST lines of the script" in script
+
+
+@given(
+    st.lists(st.sampled_from(["--trials", "5", "--time=3", "-o", "-oX", "--", "a", "--runs=3", "-n", "N"]))
+)
+@example(["a", "--", "--trials", "5"])
+@example(["--trials"])
+def test_of_a_command_line_only_the_rule_and_the_output_are_taken_away(words: list[str]) -> None:
+    kept = plan_text.without_rule(words)
+    before = kept[: kept.index("--")] if "--" in kept else kept
+    assert not {"--trials", "--time=3", "-o", "-oX", "--runs=3"} & set(before)
+    rest = iter(words)
+    assert all(any(word == other for other in rest) for word in kept), "the others stay, in their order"
+
+
+def test_a_plan_is_also_data(tmp_path: Path) -> None:
+    found = plans(pilot(tmp_path), deadline_s=60.0)
+    (document,) = plan_text.to_document("pilot", found)["plans"]
+    assert document["design"] == "paired"
+    assert [need["share"] for need in document["needs"]] == [0.05, 0.02, 0.01, 0.005]
+    assert document["deadline"]["trials"] == found[0].fit.trials  # type: ignore[union-attr]

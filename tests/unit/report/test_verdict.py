@@ -1,0 +1,284 @@
+"""The verdict on whole experiments, from the trials on disk to what it says of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude.api import make_plan, run
+from etude.errors import MachineRefuses, UsageError
+from etude.experiment.test import Test
+from etude.report.export import to_csv, to_json, to_markdown, write
+from etude.report.judging import Judging
+from etude.report.verdict import Verdict, verdict
+from etude.results.reader import Results, load_results
+from support.builders import measurement, results_directory
+from support.fakes import World, around
+
+STEPS = (-0.004, 0.001, 0.004, -0.001, 0.002, -0.003, 0.001)
+
+
+def results(directory: Path, times: dict[str, Any], *tests: Any, **options: Any) -> Results:
+    asked = make_plan(tests or tuple(times), **{"seed": 1, **options})
+    return run(asked, directory=directory, make_engine=World(times).make_engine).results
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Verdict:
+    times = {"a": around(0.010, *STEPS), "b": around(0.012, *STEPS[::-1])}
+    return verdict(results(tmp_path / "r", times, trials=24))
+
+
+def test_a_clear_difference_is_found_with_base_value_and_noise_floor(compared: Verdict) -> None:
+    said = str(compared)
+    assert re.search(r"b takes 1\.(2|19)\d* × a's time \(95 %: 1\.\d+–1\.\d+; 24 pairs, random order", said)
+    assert re.search(r"noise floor of this machine now ± 0\.\d+ %", said)
+    assert "a's elapsed is 10.00 ms (mean)." in said
+    assert compared.comparisons[0].floor_pairs == 6
+    assert compared.comparisons[0].differs
+
+
+def test_identical_commands_show_no_difference(tmp_path: Path) -> None:
+    times = {"a": around(0.010, *STEPS), "b": around(0.010, *STEPS[::-1])}
+    said = str(verdict(results(tmp_path, times, trials=12)))
+    assert re.search(r"No difference above 0\.\d+ % can be seen between b and a", said)
+    assert "noise floor not yet known (3 of 5 pairs of a against itself)" in said
+
+
+def test_the_set_aside_first_run_is_in_no_figure(tmp_path: Path) -> None:
+    def slow_first(then: float) -> Iterator[float]:
+        yield 100.0
+        yield from around(then, *STEPS)
+
+    found = verdict(results(tmp_path, {"a": slow_first(0.01), "b": slow_first(0.02)}, trials=10))
+    assert found.tests[0].made == 11 + 0
+    assert found.tests[0].kept == 10
+    summary = found.tests[0].metric("elapsed")
+    assert summary
+    assert summary.summary
+    assert summary.summary.maximum < 0.02
+    assert found.comparisons[0].ratio.ratio == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_mean_that_did_not_converge_says_what_it_would_take(tmp_path: Path) -> None:
+    said = str(verdict(results(tmp_path, {"a": around(0.01, -0.5, 0.7, 0.1, -0.3, 0.9, -0.7)})))
+    assert re.search(
+        r"a: not converged: the mean is known to ± \d+ %, 5\.0 % was asked; [\d,]+ more trials \([^)]+\) would",
+        said,
+    )
+
+
+def test_a_ratio_that_did_not_converge_says_so(tmp_path: Path) -> None:
+    times = {"a": around(0.01, -0.5, 0.7, 0.1, -0.3, 0.9, -0.7), "b": around(0.01, *STEPS)}
+    said = str(verdict(results(tmp_path, times)))
+    assert re.search(
+        r"Not converged: the ratio is known to ± \d+ %, 2\.0 % was asked; [\d,]+ more pairs", said
+    )
+
+
+def test_tests_in_turn_are_not_compared(tmp_path: Path) -> None:
+    found = verdict(results(tmp_path, {"a": around(1.0), "b": around(2.0)}, schedule="in-turn"))
+    assert found.comparisons == ()
+
+
+@pytest.mark.parametrize(
+    ("printed", "says"),
+    [
+        ("12345", "b printed less than a (5 B against 10 B)"),
+        ("1234567890123", "b printed more than a (13 B against 10 B)"),
+        ("123456789x", "b printed something else than a (10 B each)"),
+    ],
+)
+def test_output_that_differs_is_said_before_any_number(tmp_path: Path, printed: str, says: str) -> None:
+    times = {"a": {"stdout": "1234567890"}, "b": {"stdout": printed}}
+    found = verdict(results(tmp_path, times, trials=2))
+    assert found.warnings[0].text == says
+    assert str(found).startswith(says)
+
+
+def test_output_that_is_the_same_is_not_mentioned(tmp_path: Path) -> None:
+    times = {"a": {"stdout": "same"}, "b": {"stdout": "same"}}
+    assert {w.kind for w in verdict(results(tmp_path, times, trials=2)).warnings} == {"too-few"}
+
+
+def test_endings_that_differ_are_said_first(tmp_path: Path) -> None:
+    found = verdict(results(tmp_path, {"b": {"exit_status": 1}}, "a", "b", trials=2, ignore_failure=True))
+    assert found.warnings[0].text == "b ended with exit status 1, a with exit status 0"
+
+
+def test_a_test_that_ends_now_so_now_so_is_named(tmp_path: Path) -> None:
+    def fickle() -> Iterator[dict[str, int]]:
+        for status in (0, 0, 1, 0, 1, 1, 0):
+            yield {"exit_status": status}
+
+    found = verdict(results(tmp_path, {"a": fickle()}, trials=4, ignore_failure=True))
+    assert found.warnings[0].text == "a did not always end alike: exit status 0, exit status 1"
+
+
+def test_output_of_each_trial_is_compared_on_request(tmp_path: Path) -> None:
+    outputs = ({"stdout": str(n)} for n in range(9))
+    found = verdict(results(tmp_path, {"a": outputs}, trials=4, check_output="each"))
+    assert found.warnings[0].text == "a printed different things in different trials"
+
+
+def test_a_torn_last_line_is_said(tmp_path: Path) -> None:
+    results(tmp_path, {"a": around(0.01)}, trials=3)
+    file = tmp_path / "a" / "results.jsonl"
+    file.write_bytes(file.read_bytes()[:-5])
+    assert f"{file}: its last line was cut short and was left out" in map(
+        str, verdict(load_results(tmp_path)).warnings
+    )
+
+
+def test_a_metric_that_is_not_there_is_an_error_of_usage(compared: Verdict) -> None:
+    with pytest.raises(
+        UsageError, match="metric 'nosuch': test 'a' has none of that name; it has elapsed, user"
+    ):
+        verdict(load_results(compared.directory), ["nosuch"])
+
+
+def test_a_metric_without_values_has_its_reason(tmp_path: Path) -> None:
+    found = verdict(results(tmp_path, {"a": {"metrics": {"cycles": [None, "1", "no such event"]}}}, trials=2))
+    cycles = found.tests[0].metric("cycles")
+    assert cycles
+    assert (cycles.summary, cycles.reason) == (None, "no such event")
+
+
+def test_results_without_any_trial_have_a_verdict(tmp_path: Path, compared: Verdict) -> None:
+    shutil.copytree(compared.directory, tmp_path / "empty")
+    for file in (tmp_path / "empty").rglob("results.jsonl"):
+        file.unlink()
+    found = verdict(load_results(tmp_path / "empty"))
+    assert [test.kept for test in found.tests] == [0, 0]
+    assert found.comparisons == ()
+    str(found), to_json(found), to_csv(found), to_markdown(found)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3])
+def test_few_trials_have_a_verdict(tmp_path: Path, trials: int) -> None:
+    found = verdict(results(tmp_path, {"a": around(0.01, *STEPS), "b": around(0.02, *STEPS)}, trials=trials))
+    assert len(found.comparisons) == (1 if trials > 1 else 0)
+    str(found), to_json(found), to_csv(found), to_markdown(found)
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def test_json_is_strict_and_holds_the_verdict(compared: Verdict) -> None:
+    document = json.loads(to_json(compared), parse_constant=refuse)
+    assert (document["format"], document["version"]) == ("etude-verdict", 1)
+    assert [test["test"] for test in document["tests"]] == ["a", "b"]
+    assert document["tests"][0]["metrics"]["elapsed"]["mean"] == pytest.approx(0.01, rel=0.01)
+    (comparison,) = document["comparisons"]
+    assert comparison["ratio"]["ratio"] == pytest.approx(1.2, rel=0.01)
+    assert comparison["differs"] is True
+    assert document["text"] == str(compared).splitlines()
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_what_is_infinite_is_null_in_json(tmp_path: Path) -> None:
+    times = {"a": iter([1e-300, 1e-300, 1e300] * 9), "b": iter([1e-300, 1e300, 1e-300] * 9)}
+    text = to_json(verdict(results(tmp_path, times, trials=2)))
+    assert json.loads(text, parse_constant=refuse)["comparisons"][0]["ratio"]["high"] is None
+
+
+def test_csv_has_a_line_for_each_test_and_metric_with_their_parameters(tmp_path: Path) -> None:
+    tests = [Test(f'x, "{n}"', ("a",), parameters={"n": n}) for n in ("1", "2")]
+    found = verdict(results(tmp_path, {"a": around(0.01)}, *tests, trials=3))
+    rows = list(csv.DictReader(io.StringIO(to_csv(found))))
+    assert [(r["test"], r["n"], r["metric"], r["unit"], r["count"]) for r in rows] == [
+        ('x, "1"', "1", "elapsed", "s", "3"),
+        ('x, "1"', "1", "user", "s", "3"),
+        ('x, "2"', "2", "elapsed", "s", "3"),
+        ('x, "2"', "2", "user", "s", "3"),
+    ]
+    assert float(rows[0]["mean"]) == pytest.approx(0.01, rel=0.02)
+
+
+def test_markdown_is_one_table_whatever_a_command_is_called(tmp_path: Path) -> None:
+    names = ["x | y", "x\ny", "`a|b`", "a\\"]
+    tests = [Test(name, ("a",)) for name in names]
+    text = to_markdown(verdict(results(tmp_path, {"a": around(0.01)}, *tests, trials=3)))
+    table = text.split("\n\n")[0].splitlines()
+    assert len(table) == 2 + len(names)
+    for line in table:
+        assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 8, line
+    assert "| x \\| y |" in text
+
+
+def test_an_export_that_cannot_be_written_is_one_line(tmp_path: Path, compared: Verdict) -> None:
+    with pytest.raises(MachineRefuses, match="No such file or directory"):
+        write(compared, "csv", tmp_path / "nowhere" / "out.csv")
+    for form in ("csv", "json", "markdown"):
+        write(compared, form, tmp_path / form)
+        assert (tmp_path / form).read_text().endswith("\n")
+
+
+def on_machines(directory: Path, ratios: dict[str, float], speeds: dict[str, float]) -> Verdict:
+    """Ten blocks of a and b in two sittings on each machine, which has a speed and a ratio of its own."""
+    rows: dict[str, list[Any]] = {"a": [], "b": []}
+    sittings = []
+    for machine, ratio in ratios.items():
+        for _ in range(2):
+            number = len(sittings) + 1
+            sittings.append(
+                {"sitting": number, "boot_id": machine, "host": machine, "start": "", "end": None}
+            )
+            for trial in range(1, 6):
+                step = 1.0 + STEPS[(trial + number) % len(STEPS)]
+                where = {"sitting": number, "host": machine, "boot_id": machine, "block": trial}
+                count = len(rows["a"]) + 1
+                rows["a"].append(measurement("a", count, 0.01 * speeds[machine] * step, **where))
+                other = 0.01 * speeds[machine] * ratio * (2.0 - step)
+                rows["b"].append(measurement("b", count, other, **where))
+    results_directory(directory, rows, sittings=sittings, plan=a_plan(directory.parent / "plan"))
+    return verdict(load_results(directory))
+
+
+def a_plan(directory: Path, **options: Any) -> dict[str, Any]:
+    """As experiment.json has it, of a and b."""
+    times = {"a": around(0.01, *STEPS), "b": around(0.01, *STEPS)}
+    plan: dict[str, Any] = results(directory, times, trials=2, **options).experiment["plan"]
+    return plan
+
+
+def test_machines_of_different_speed_are_no_spread_of_the_ratio(tmp_path: Path) -> None:
+    found = on_machines(tmp_path / "r", {"n1": 1.2, "n2": 1.2}, {"n1": 1.0, "n2": 2.0})
+    (c,) = found.comparisons
+    assert c.ratio.ratio == pytest.approx(1.2, rel=0.01)
+    assert c.ratio.half_width < 0.01
+    assert [(m.machine, m.pairs) for m in c.machines] == [("n1", 10), ("n2", 10)]
+    said = str(found)
+    assert "within 2 machines, each counting once, these 4 sittings only" in said
+    assert "measured on 2 machines (n1, n2)" in said
+    assert "elapsed of n2 is 100 % above the other" in said
+    assert "not the same on all machines" not in said
+    assert {warning.kind for warning in found.every} == {"several-machines", "machine-apart", "note"}
+
+
+def test_a_ratio_that_is_another_on_each_machine_is_said(tmp_path: Path) -> None:
+    found = on_machines(tmp_path / "r", {"n1": 1.0, "n2": 1.5}, {"n1": 1.0, "n2": 1.0})
+    assert re.search(
+        r"The ratio is not the same on all machines \(p < 0\.0001\): n1 1\.00\d+, n2 1\.50\d", str(found)
+    )
+    assert found.comparisons[0].ratio.half_width < 0.01
+    assert found.comparisons[0].more < 100
+
+
+def test_tests_of_different_machines_are_not_compared(tmp_path: Path) -> None:
+    def of(machine: str, test: str) -> list[Any]:
+        return [measurement(test, n, 0.01 + n / 1e5, host=machine) for n in range(1, 6)]
+
+    plan = a_plan(tmp_path / "plan", schedule="in-turn")
+    results_directory(tmp_path / "r", {"a": of("n1", "a"), "b": of("n2", "b")}, plan=plan)
+    said = str(verdict(load_results(tmp_path / "r"), judging=Judging(reference="a")))
+    assert "no elapsed of b against a: one was measured on n1, the other on n2: interleave them" in said

@@ -1,0 +1,198 @@
+"""Ratios of two tests: known values, symmetry, subtraction, and plans for more."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from etude.stats.compare import more_pairs, more_trials, noise_floor, paired_ratio, unpaired_ratio
+
+times = st.floats(1e-6, 1e6, allow_nan=False) | st.integers(1, 10_000)
+pairs = st.lists(st.tuples(times, times), min_size=2, max_size=30)
+
+BASE = np.array([1.00, 1.10, 0.95, 1.05, 1.02, 0.99])
+OTHER = np.array([1.21, 1.28, 1.16, 1.24, 1.25, 1.18])
+
+
+def close(a, b):
+    return a == pytest.approx(b, rel=1e-6) or (min(a, b) < 1e-250) or (max(a, b) > 1e250)
+
+
+def test_a_paired_ratio_is_students_interval_of_the_log_ratios():
+    expected = stats.ttest_1samp(np.log(OTHER / BASE), 0.0).confidence_interval(0.9)
+    ratio = paired_ratio(BASE, OTHER, confidence=0.9)
+    assert (ratio.low, ratio.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert ratio.ratio == pytest.approx(stats.gmean(OTHER) / stats.gmean(BASE))
+    assert (ratio.count, ratio.method, ratio.confidence, ratio.factor) == (6, "paired", 0.9, 1.0)
+
+
+def test_an_unpaired_ratio_is_welchs_interval_of_the_logs():
+    expected = stats.ttest_ind(np.log(OTHER[:4]), np.log(BASE), equal_var=False).confidence_interval(0.95)
+    ratio = unpaired_ratio(BASE, OTHER[:4])
+    assert (ratio.low, ratio.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert (ratio.count, ratio.method) == (4, "unpaired")
+
+
+def test_pairs_cancel_what_the_machine_did_to_both():
+    drift = np.linspace(1.0, 3.0, 6)
+    assert paired_ratio(BASE * drift, OTHER * drift).half_width == pytest.approx(
+        paired_ratio(BASE, OTHER).half_width
+    )
+
+
+def test_the_half_width_is_a_factor_to_either_side():
+    ratio = paired_ratio(BASE, OTHER)
+    assert ratio.high == pytest.approx(ratio.ratio * (1.0 + ratio.half_width))
+    assert ratio.low == pytest.approx(ratio.ratio / (1.0 + ratio.half_width))
+
+
+def test_a_factor_widens_the_log_interval():
+    plain, wider = paired_ratio(BASE, OTHER), paired_ratio(BASE, OTHER, factor=1.2)
+    assert math.log1p(wider.half_width) == pytest.approx(1.2 * math.log1p(plain.half_width))
+
+
+def test_a_constant_ratio_is_known_exactly():
+    ratio = paired_ratio([2, 2, 2], [3, 3, 3])
+    assert (ratio.ratio, ratio.half_width) == (pytest.approx(1.5), 0.0)
+    assert unpaired_ratio([2, 2, 2], [3, 3]).half_width == 0.0
+
+
+@given(pairs, st.floats(1e-3, 1e3))
+def test_scale_does_not_matter(values, scale):
+    base, other = map(np.array, zip(*values, strict=True))
+    for function in (paired_ratio, unpaired_ratio):
+        plain, scaled = function(base, other), function(base * scale, other * scale)
+        assert close(plain.low, scaled.low)
+        assert close(plain.high, scaled.high)
+
+
+@given(pairs)
+def test_swapping_the_tests_inverts_the_interval(values):
+    base, other = map(np.array, zip(*values, strict=True))
+    for function in (paired_ratio, unpaired_ratio):
+        there, back = function(base, other), function(other, base)
+        assert close(there.ratio * back.ratio, 1.0)
+        assert close(there.low, 1.0 / back.high if back.high else math.inf)
+
+
+@given(pairs)
+def test_a_ratio_lies_in_its_interval_and_is_never_nan(values):
+    base, other = map(list, zip(*values, strict=True))
+    for function in (paired_ratio, unpaired_ratio):
+        ratio = function(base, other)
+        assert ratio.low <= ratio.ratio <= ratio.high
+        assert ratio.half_width >= 0.0
+
+
+def test_the_cost_of_a_shell_is_taken_off_both():
+    ratio = paired_ratio(BASE + 0.5, OTHER + 0.5, subtract=(0.5, 0.0))
+    assert ratio.low == pytest.approx(paired_ratio(BASE, OTHER).low)
+
+
+def test_the_error_of_the_cost_widens_by_what_the_ratio_changes_with_it():
+    error, step = 0.02, 1e-6
+    plain = paired_ratio(BASE, OTHER, subtract=(0.5, 0.0))
+    moved = paired_ratio(BASE, OTHER, subtract=(0.5 + step, 0.0))
+    slope = math.log(moved.ratio / plain.ratio) / step
+    t = stats.t.ppf(0.975, len(BASE) - 1)
+    half = math.log1p(paired_ratio(BASE, OTHER, subtract=(0.5, error)).half_width)
+    assert half == pytest.approx(math.hypot(math.log1p(plain.half_width), t * slope * error), rel=1e-4)
+
+
+def test_an_uncertain_cost_does_not_matter_between_equals():
+    exact, vague = (paired_ratio(BASE, BASE, subtract=(0.5, error)) for error in (0.0, 0.2))
+    assert exact.half_width == vague.half_width == 0.0
+
+
+@pytest.mark.parametrize("subtract", [(0.0, 0.0), (0.97, 0.0)])
+def test_a_ratio_needs_positive_values(subtract):
+    with pytest.raises(ValueError, match=r"^ratio needs positive values"):
+        paired_ratio([1.0, 0.95, 0.0 if subtract[0] == 0.0 else 2.0], OTHER[:3], subtract=subtract)
+    with pytest.raises(ValueError, match=r"^ratio needs positive values"):
+        unpaired_ratio([1.0, -1.0], OTHER)
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "message"),
+    [
+        ([1.0, 2.0], [1.0, 2.0, 3.0], "equally many"),
+        ([1.0], [1.0], "two or more"),
+        ([1.0, math.nan], [1.0, 2.0], "finite"),
+        ([1.0, 2.0], [1.0, math.inf], "finite"),
+    ],
+)
+def test_what_makes_no_pairs_is_refused(base, other, message):
+    for function in (paired_ratio, lambda a, b: more_pairs(a, b, target=0.02)):
+        with pytest.raises(ValueError, match=message):
+            function(base, other)
+
+
+@pytest.mark.parametrize("subtract", [(math.nan, 0.0), (0.0, -1.0), (0.0, math.inf)])
+def test_a_cost_has_a_finite_value_and_error(subtract):
+    with pytest.raises(ValueError, match="standard error"):
+        paired_ratio(BASE, OTHER, subtract=subtract)
+
+
+def test_the_noise_floor_is_the_half_width_that_identical_tests_show():
+    noise = np.array([0.03, -0.03, 0.03, -0.03, 0.03])
+    floor = noise_floor(np.ones(5), np.exp(noise), pairs=20, factor=1.1)
+    assert floor == pytest.approx(math.exp(1.1 * stats.t.ppf(0.975, 4) * 0.03 / math.sqrt(20)) - 1.0)
+
+
+def test_a_steady_difference_of_the_reference_from_itself_is_noise_too():
+    assert noise_floor([1.0] * 8, [1.05] * 8, pairs=10) > 0.03
+
+
+def test_below_five_pairs_there_is_no_noise_floor():
+    assert noise_floor([1.0] * 4, [1.0] * 4, pairs=10) is None
+    assert noise_floor([1.0] * 5, [1.0] * 5, pairs=10) == 0.0
+
+
+def test_the_pairs_planned_are_just_enough():
+    rng = np.random.default_rng(4)
+    logs = rng.normal(0.0, 0.03, 8)
+    further = more_pairs(np.ones(8), np.exp(logs), target=0.01, factor=1.1)
+    for n, reached in ((8 + further, True), (8 + further - 1, False)):
+        half = 1.1 * stats.t.ppf(0.975, n - 1) * logs.std(ddof=1) / math.sqrt(n)
+        assert bool(half < math.log(1.01)) is reached
+
+
+def test_nothing_more_is_planned_where_the_target_is_reached():
+    assert more_pairs([1, 1, 1], [2, 2, 2], target=0.01) == 0
+    ratio = paired_ratio(BASE, OTHER)
+    assert more_pairs(BASE, OTHER, target=1.001 * ratio.half_width) == 0
+    assert more_pairs(BASE, OTHER, target=0.999 * ratio.half_width) > 0
+
+
+def test_the_trials_planned_count_dependence():
+    rising = np.linspace(1.0, 1.2, 12)
+    shuffled = np.random.default_rng(5).permutation(rising)
+    assert more_trials(rising, target=0.01) > 2 * more_trials(shuffled, target=0.01) > 0
+
+
+def test_a_plan_relative_to_a_mean_of_zero_is_refused():
+    with pytest.raises(ValueError, match="other than zero"):
+        more_trials([-1.0, 1.0], target=0.05)
+    with pytest.raises(ValueError, match="two or more"):
+        more_trials([1.0], target=0.05)
+
+
+def test_a_plan_without_end_is_cut():
+    assert more_pairs([1e-6, 1e6], [1e6, 1e-6], target=1e-9) == 10**9
+
+
+@given(pairs, st.floats(1e-3, 0.5), st.floats(1.01, 10.0))
+def test_a_wider_target_never_needs_more(values, target, wider):
+    base, other = map(np.array, zip(*values, strict=True))
+    assert more_pairs(base, other, target=target * wider) <= more_pairs(base, other, target=target)
+    assert more_pairs(base, other, target=target) <= more_pairs(base, other, target=target, factor=1.3)
+    assert more_trials(base, target=target * wider) <= more_trials(base, target=target)
+
+
+@pytest.mark.parametrize("target", [0.0, -0.1, math.nan, math.inf])
+def test_a_target_is_above_zero(target):
+    with pytest.raises(ValueError, match="target must be a number above 0"):
+        more_pairs(BASE, OTHER, target=target)

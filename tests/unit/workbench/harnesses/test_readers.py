@@ -1,0 +1,196 @@
+"""What load commands print, as windows; garbage is told as such and nothing else is raised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.results.histograms import encode
+from etude.results.units import MILLISECOND, ONE, PER_SECOND
+from etude.workbench.harnesses.readers import (
+    TOOLS,
+    Figures,
+    Place,
+    Windows,
+    by_expression,
+    by_path,
+)
+from etude.workbench.harnesses.reading import Reader, Run, Unreadable
+from etude.workbench.harnesses.tools.pgbench import Pgbench
+from etude.workbench.window import together
+from support.places import DATA
+
+DATA = DATA / "peak"
+
+
+def run(log: str = "", load: float = 100.0, closed: bool = False) -> Run:
+    return Run(load, closed, 3.0, 1.0, log)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 50)), min_size=1, max_size=6), st.integers(1, 40)
+)
+def test_windows_come_as_they_were_told_however_they_are_cut(counts: list[tuple[int, int]], cut: int) -> None:
+    lines = [
+        json.dumps(
+            {"duration_s": 0.5, "offered": a + b, "started": a, "completed": a, "failed": b, "mean_s": 0.01}
+        )
+        for a, b in counts
+    ]
+    text = "warming up\n" + "\n".join(lines) + "\n{torn"
+    reader = Windows(run())
+    told = [
+        each for at in range(0, len(text), cut) for each in reader.feed(text[at : at + cut])
+    ] + reader.end()
+    assert [(t.window.completed, t.window.failed, t.sent) for t in told] == [(a, b, a) for a, b in counts]
+
+
+def test_a_windows_mean_is_that_of_its_histogram() -> None:
+    line = json.dumps({"duration_s": 1, "completed": 2, "latency": encode([10_000_000, 30_000_000])})
+    (told,) = Windows(run()).feed(line + "\n")
+    assert told.window.mean_s == pytest.approx(0.02, rel=1e-3)
+    assert together([told.window]).percentile_s(50) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_requests_under_way_and_the_summary_of_windows_are_understood() -> None:
+    window = {
+        "duration_s": 0.5,
+        "offered": 9,
+        "started": 7,
+        "completed": 0,
+        "failed": 0,
+        "outstanding": 40,
+        "waiting": 2,
+    }
+    lines = [window, {"summary": {"ended": "whole", "duration_s": 0.5}, "outstanding": 40}]
+    (told,) = Windows(run()).feed("".join(json.dumps(line) + "\n" for line in lines))
+    assert (told.sent, told.busy_s) == (7, 20.0)
+
+
+@pytest.mark.parametrize("kind", ["windows", *TOOLS])
+@given(text=st.text(max_size=400))
+def test_garbage_is_told_as_unreadable(kind: str, text: str) -> None:
+    reader: Reader = Windows(run()) if kind == "windows" else TOOLS[kind].reader(run("/nonexistent/log"))
+    with pytest.raises(Unreadable) as caught:
+        print(reader.feed(text) + reader.end())
+    assert "\n" not in str(caught.value)
+
+
+LINE = '{"duration_s": 1, "completed": %s}\n'
+
+
+@pytest.mark.parametrize(
+    "wrong", ["-1", "1.5", "true", '"x"', "{}", '1, "mean_s": -1', '1, "latency": "HIST"']
+)
+def test_a_window_that_cannot_be_is_refused(wrong: str) -> None:
+    with pytest.raises(Unreadable, match="a window is"):
+        Windows(run()).feed(LINE % wrong)
+
+
+PLACES = {
+    "completed": Place("$.jobs[0].rate", PER_SECOND),
+    "failed": Place("$.bad", ONE),
+    "mean": Place("$.jobs[0].mean", MILLISECOND),
+    "p50": Place("$.p.50", MILLISECOND),
+    "p95": Place("$.p.95", MILLISECOND),
+}
+
+
+def test_json_paths_make_one_window_with_the_percentiles_that_are_known() -> None:
+    text = 'tool 1.0\n{"jobs": [{"rate": 90, "mean": 12}], "bad": 3, "p": {"50": 10, "95": 40}}\n'
+    reader = Figures(run(), PLACES, by_path)
+    assert reader.feed(text) == []
+    (told,) = reader.end()
+    assert (told.window.completed, told.window.failed, told.window.offered) == (270, 3, 300)
+    assert told.window.mean_s == pytest.approx(0.012)
+    assert together([told.window]).percentile_s(50) == pytest.approx(0.010)
+    assert together([told.window]).percentile_s(95) == pytest.approx(0.040)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "nothing"),
+        ("oops", "'oops'"),
+        ('{"jobs": []}', r"\$.jobs\[0\].rate"),
+        ('{"jobs": [{"rate": -1}]}', "no number"),
+    ],
+)
+def test_json_without_a_figure_is_told(text: str, said: str) -> None:
+    reader = Figures(run(), PLACES, by_path)
+    reader.feed(text)
+    with pytest.raises(Unreadable, match=said):
+        reader.end()
+
+
+def test_expressions_take_the_last_that_matches() -> None:
+    places = {"completed": Place(r"done: ([0-9]+)", ONE), "mean": Place(r"avg +([0-9.]+)", MILLISECOND)}
+    found = by_expression("done: 5\navg 3\ndone: 7\navg  4.5\n", places)
+    assert found == {"completed": 7, "mean": pytest.approx(0.0045)}
+    with pytest.raises(Unreadable, match="completed: nothing it printed matches"):
+        by_expression("", places)
+
+
+def test_pgbenchs_log_is_windows_while_it_is_written(tmp_path: Path) -> None:
+    """Transactions of 20 ms due each 10 ms; the second half of them fell behind by 100 ms."""
+    log = tmp_path / "log"
+    lines = []
+    for n in range(250):
+        lag = 0 if n < 125 else 100_000
+        ended = 1_000_000_000_000 + n * 10_000 + 20_000 + lag
+        took = "failed" if n == 7 else str(20_000 + lag)
+        lines.append(f"0 {n} {took} 0 {ended // 10**6} {ended % 10**6} {lag}\n")
+    reader = Pgbench(run(str(log)))
+    path = tmp_path / "log.123"
+    path.write_text("".join(lines[:90]) + lines[90][:9])
+    assert reader.feed("") == []
+    path.write_text("".join(lines[:180]))
+    (first,) = reader.feed("")
+    path.write_text("".join(lines))
+    rest = [*reader.feed(""), *reader.end()]
+    assert (first.window.completed, first.window.failed, first.window.offered) == (97, 1, 100)
+    assert first.window.mean_s == pytest.approx(0.020)
+    assert first.busy_s == pytest.approx(97 * 0.020)
+    assert [each.window.duration_s for each in rest] == pytest.approx([1.0, 0.61])
+    assert rest[-1].window.mean_s == pytest.approx(0.120)
+    assert together([rest[-1].window]).percentile_s(95) == pytest.approx(0.120, rel=0.01)
+
+
+def test_httperf_with_a_slow_answer_is_not_late_but_one_that_took_longer_is() -> None:
+    text = (DATA / "httperf.txt").read_text()
+    reader = TOOLS["httperf"].reader(run(load=190.0))
+    reader.feed(text)
+    (told,) = reader.end()
+    assert (told.sent, told.window.completed, told.window.failed, told.refused) == (570, 570, 0, 0)
+    assert told.window.offered == 570
+    assert told.window.mean_s == pytest.approx(0.0028)
+    assert int(told.window.latency.counts.sum()) == 570
+    assert together([told.window]).percentile_s(50) == pytest.approx(0.001)
+    late = TOOLS["httperf"].reader(run(load=190.0))
+    late.feed(text.replace("test-duration 3.009", "test-duration 4.009"))
+    assert late.end()[0].window.offered == pytest.approx(757, abs=1)
+
+
+def test_sysbench_tells_a_window_a_checkpoint() -> None:
+    reader = TOOLS["sysbench"].reader(run(load=50.0))
+    told = reader.feed((DATA / "sysbench.txt").read_text()) + reader.end()
+    assert [each.window.completed for each in told] == [57, 47, 60]
+    assert [each.window.mean_s for each in told] == pytest.approx([6e-5, 8e-5, 6e-5])
+    assert told[0].window.latency is None
+    assert int(told[2].window.latency.counts.sum()) == 60
+
+
+def test_fios_reports_since_the_start_are_windows_by_their_differences() -> None:
+    text = (DATA / "fio.json").read_text()
+    reader = TOOLS["fio"].reader(run(load=150.0))
+    told = [
+        each for at in range(0, len(text), 1000) for each in reader.feed(text[at : at + 1000])
+    ] + reader.end()
+    assert [each.window.completed for each in told] == [127, 166, 163]
+    assert [each.window.duration_s for each in told] == pytest.approx([0.898, 1.0, 1.0], rel=0.01)
+    assert told[0].window.mean_s == pytest.approx(0.848619e-3, rel=1e-4)
+    assert all(int(each.window.latency.counts.sum()) == each.window.completed for each in told)

@@ -1,0 +1,161 @@
+"""A harness file: what it means, and one line for each mistake, with its line and what was expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.errors import InputError, UsageError
+from etude.located import line_of
+from etude.workbench.goal import Criterion
+from etude.workbench.harnesses.spec import fill, read_harness
+from support.places import EXAMPLES
+
+EXAMPLES = sorted((EXAMPLES / "peak").glob("*.toml"))
+TEXT = """\
+name = "toy"
+
+[goal]
+mean = "40 ms"
+p95 = "0.1 s"
+errors = "1 %"
+
+[load]
+lowest = 20
+highest = 400
+runlength = "6 s"
+seed = 7
+
+[promise]
+within = "5 %"
+confidence = 0.9
+budget = "5 min"
+
+[commands]
+start = "serve {disks}"
+ready = "probe {place}"
+load = "offer {load} {runlength} {seed} {disks} ${HOME} {print $1}"
+ready_timeout = "3 s"
+
+[reader]
+kind = "windows"
+
+[generator]
+outstanding = 8
+
+[factors]
+disks = 4
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "toy.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_a_task_and_commands(tmp_path: Path) -> None:
+    harness = read_harness(written(tmp_path, TEXT))
+    assert harness.name == "toy"
+    assert harness.task.goal.criteria == (
+        Criterion("mean", 0.04),
+        Criterion("percentile", 0.1, 95.0),
+        Criterion("errors", 0.01),
+    )
+    task = harness.task
+    assert (task.lowest, task.highest, task.runlength_s, task.seed) == (20, 400, 6, 7)
+    assert (task.within, task.confidence, task.budget_s, task.promise) == (0.05, 0.9, 300, "rate")
+    assert harness.generator.outstanding == 8
+    assert harness.commands.ready_timeout_s == 3
+    assert harness.factors == {"disks": "4"}
+    assert harness.text == TEXT
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_are_harnesses(path: Path) -> None:
+    assert read_harness(path).task.budget_s == 240
+
+
+WRONG = [
+    ('mean = "40 ms"', "mean = 40", 4, '[goal] mean is 40: expected a time with its unit, as "40 ms"'),
+    ('mean = "40 ms"', 'mean = "40 parsecs"', 4, "expected a time with its unit"),
+    ('mean = "40 ms"', 'mean = "0 ms"', 4, "expected more than no time"),
+    ('mean = "40 ms"', 'maen = "40 ms"', 4, "[goal] maen is not known: mean?"),
+    ('errors = "1 %"', 'errors = "200 %"', 6, "expected a share"),
+    ("lowest = 20", "lowest = 500", 10, "[load] highest is 400: expected more than lowest, 500"),
+    ("lowest = 20\n", "", 8, "[load] lowest is missing"),
+    ("lowest = 20", "lowest = -1", 9, "expected more than 0"),
+    ("highest = 400", "highest = true", 10, "expected a number"),
+    ("seed = 7", "begin = 900", 12, "[load] begin is 900: expected a load from 20 to 400"),
+    ('name = "toy"', 'nmae = "toy"', 1, "nmae is not known: name?"),
+    ('within = "5 %"', 'kind = "rates"', 15, '[promise] kind is \'rates\': expected "rate" or "region"'),
+    ('{disks}"\nready', '{dsks}"\nready', 20, "has {dsks}, which is not known: {disks}?"),
+    ("probe {place}", "probe {load}", 21, "has {load}, which is not known"),
+    ("offer {load}", "offer", 22, "[commands] load has no {load}"),
+    ('kind = "windows"', 'kind = "window"', 26, "[reader] kind is 'window'"),
+    ('kind = "windows"', "", 25, "[reader] kind is missing"),
+    ('kind = "windows"', 'kind = "pgbench"', 22, "[commands] load has no {log}"),
+    (
+        'kind = "windows"',
+        'kind = "json"\nvalues.mean = {at = "$.m", unit = "ms"}',
+        27,
+        "completed is missing",
+    ),
+    ("disks = 4", "load = 4", 32, "a factor cannot be called 'load'"),
+    ("[promise]", "[promise", 14, "is no TOML"),
+]
+
+
+@pytest.mark.parametrize(("what", "by", "line", "said"), WRONG, ids=[f"{n}" for n in range(len(WRONG))])
+def test_a_mistake_is_one_line_with_its_place(
+    tmp_path: Path, what: str, by: str, line: int, said: str
+) -> None:
+    assert what in TEXT
+    path = written(tmp_path, TEXT.replace(what, by, 1))
+    with pytest.raises(InputError) as caught:
+        read_harness(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}:{line}: "), message
+    assert said in message
+    assert "\n" not in message
+
+
+def test_a_goal_that_the_reader_cannot_judge_is_refused(tmp_path: Path) -> None:
+    values = 'kind = "regex"\n[reader.values]\ncompleted = {find = "done ([0-9]+)"}\n'
+    text = TEXT.replace('kind = "windows"\n', values)
+    with pytest.raises(InputError, match=r"toy.toml:4: \[goal\] mean cannot be judged"):
+        read_harness(written(tmp_path, text))
+
+
+def test_a_factor_that_the_file_does_not_have_is_refused(tmp_path: Path) -> None:
+    harness = read_harness(written(tmp_path, TEXT))
+    with (
+        pytest.raises(UsageError, match="has no factor 'disk': disks"),
+        harness.bench({"disk": "2"}, tmp_path),
+    ):
+        pass
+
+
+def test_only_known_names_in_braces_are_replaced() -> None:
+    values = {"load": "5", "HOME": "no"}
+    assert fill("a {load} ${HOME} {print $1} {other}", values) == "a 5 ${HOME} {print $1} {other}"
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=300))
+def test_any_text_is_a_harness_or_one_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.mktemp("any") / "any.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_harness(path)
+    assert len(str(caught.value).split("\n")) == 1
+
+
+def test_keys_of_tables_within_tables_are_found() -> None:
+    text = '[reader]\nkind = "json"\n[reader.values]\nmean = {at = "$.x"}\n[reader.values.max]\nat = "$.y"\n'
+    assert line_of(text, "reader.values", "mean") == 4
+    assert line_of(text, "reader.values.mean", "at") == 4
+    assert line_of(text, "reader.values.max", "at") == 6
+    assert line_of(text, "absent", "key") == 1

@@ -1,0 +1,180 @@
+"""SPEC.toml: what is read, and every error as one line that says where, what, and what was expected."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from etude.errors import InputError
+from etude.workbench.surfaces.spec import MetricOf, PeakOf, Spec, read_spec
+from support.profiles import examples
+
+COMMAND = """
+[response]
+command = "dd bs={bs} count={count}"
+[factor.bs]
+levels = [4, 1, 2]
+scale = "log"
+unit = "KiB"
+[factor.count]
+levels = ["many", "few"]
+"""
+QUOTA = '\n[factor.cpu]\nresource = "quota"\nlevels = [0.5, 1]\nscale = "log"\n'
+
+
+@pytest.fixture
+def spec(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def read(text: str) -> Spec:
+        path = tmp_path / "spec.toml"
+        path.write_text(text)
+        return read_spec(path)
+
+    return read
+
+
+def test_a_command_over_two_factors(spec) -> None:  # type: ignore[no-untyped-def]
+    found = spec(COMMAND)
+    bs, count = found.space.factors
+    assert (bs.name, bs.scale, bs.levels, bs.unit) == ("bs", "log", (1.0, 2.0, 4.0), "KiB")
+    assert (count.scale, count.levels) == ("categorical", ("many", "few"))
+    assert isinstance(found.response, MetricOf)
+    assert (found.response.metric, found.response.unit, found.response.better) == ("elapsed", "s", "lower")
+    assert (found.name, found.budget_s, found.cell_s, dict(found.resources)) == ("spec", None, None, {})
+    assert (found.rules.plan, found.rules.count, found.rules.skip) == ("full", None, False)
+
+
+def test_a_peak_with_a_resource_its_rules_and_its_budget(spec) -> None:  # type: ignore[no-untyped-def]
+    found = spec(
+        'name = "mine"\n[response]\npeak = "server.toml"\npolicy = "bracket"\n'
+        + QUOTA
+        + '[factor.fs]\nlevels = ["a", "b", "c"]\nscale = "ordered"\n'
+        + '[samples]\nplan = "one-at-a-time"\nskip = true\nwithin = "5 %"\nconfidence = 0.9\nchecks = 3\n'
+        + 'base = { cpu = 1, fs = "b" }\nwithout = [{ cpu = 0.5, fs = "c" }]\nseed = 7\n'
+        + '[budget]\ntime = "2 h"\ncell = "3 min"\n'
+    )
+    assert found.response == PeakOf("server.toml", "bracket")
+    assert found.space.size == 5
+    assert (0, 2) not in set(found.space)
+    assert (found.rules.base, found.rules.within, found.rules.confidence) == ((1, 1), 0.05, 0.9)
+    assert (found.rules.checks, found.rules.seed, found.rules.skip) == (3, 7, True)
+    assert (found.name, found.budget_s, found.cell_s) == ("mine", 7200.0, 180.0)
+    assert found.resources["cpu"].name == "quota"
+
+
+def test_a_resource_needs_not_be_named_by_the_command(spec) -> None:  # type: ignore[no-untyped-def]
+    assert spec('[response]\ncommand = "true"\n' + QUOTA).resources
+
+
+BAD = {
+    "nothing": ("", 1, "no factor: expected at least one [factor.NAME]"),
+    "no response": (QUOTA, 1, "[response] has none: expected one of peak, command, script"),
+    "no factor": ('[response]\npeak = "a"\n', 1, "no factor: expected at least one [factor.NAME]"),
+    "no such key": (COMMAND + "[sample]\n", 10, "sample is not known: samples?"),
+    "two responses": (COMMAND.replace("[resp", '[response]\npeak = "x"\n#'), 5, "has peak and command"),
+    "no command": ('[response]\ncommand = " "\n' + QUOTA, 2, "command is ' ': expected a command"),
+    "a command with NUL": ('[response]\ncommand = "a\\u0000"\n' + QUOTA, 2, "expected a command"),
+    "a script's pattern": ('[response]\nscript = "a.ap"\npattern = "x"\n' + QUOTA, 3, "pattern is not known"),
+    "no script": ('[response]\nscript = "a.ap"\n' + QUOTA, 2, "script a.ap: there is no such file"),
+    "a metric of nothing": (
+        COMMAND.replace("{count}\"", "{count}\"\nmetric = \"rate\""), 4, "metric is 'rate': expected one of elapsed",
+    ),
+    "no expression": (COMMAND.replace("\n[factor.bs", '\npattern = "("\n[factor.bs'), 4, "no regular expression"),
+    "no group": (COMMAND.replace("\n[factor.bs", '\npattern = "x"\n[factor.bs'), 4, "has no group: expected (…)"),
+    "better": (COMMAND.replace("\n[factor.bs", '\nbetter = "up"\n[factor.bs'), 4, '"higher" or "lower"'),
+    "no such policy": ('[response]\npeak = "a"\npolicy = "luck"\n' + QUOTA, 3, "no policy is named 'luck'"),
+    "a command for all": ('[response]\ncommand = "true"\n[factor.n]\nlevels = [1]\n', 2, "names no factor"),
+    "no levels": (COMMAND.replace("levels = [4, 1, 2]\n", ""), 4, "levels is missing: expected a list"),
+    "empty": (COMMAND.replace("[4, 1, 2]", "[]"), 5, "levels is []: expected a list of at least one"),
+    "a level twice": (COMMAND.replace("[4, 1, 2]", "[4, 1, 4]"), 5, "levels has 4 twice"),
+    "one that looks like another": (COMMAND.replace("[4, 1, 2]", "[1, 1.00000000000001]"), 5, "levels has 1 twice"),
+    "mixed": (COMMAND.replace("[4, 1, 2]", '[4, "a"]'), 5, "expected numbers only, or words only"),
+    "flags": (COMMAND.replace("[4, 1, 2]", "[true, false]"), 5, "expected numbers only, or words only"),
+    "log of 0": (COMMAND.replace("[4, 1, 2]", "[0, 1]"), 5, "expected numbers above 0"),
+    "not finite": (COMMAND.replace("[4, 1, 2]", "[nan]"), 5, "expected numbers above 0"),
+    "no double": (COMMAND.replace("[4, 1, 2]", f"[{'9' * 400}]"), 5, "expected numbers above 0"),
+    "a number of 5000 digits": (f"a = {'9' * 5000}", 1, "cannot be read: Exceeds the limit"),
+    "lists in lists": (f"a = {'[' * 5000}", 1, "cannot be read: "),
+    "a word of nothing": (COMMAND.replace('"few"', '" "'), 9, "has ' ': expected words that can be seen"),
+    "a word of two lines": (COMMAND.replace('"few"', '"a\\nb"'), 9, "expected words that can be seen"),
+    "words with logs": (COMMAND + 'scale = "log"\n', 10, 'scale is \'log\': expected "categorical" or "ordered"'),
+    "a name": (COMMAND.replace("[factor.count]", '[factor."a b"]'), 8, "cannot be called 'a b'"),
+    "a key of a resource": (COMMAND + "size = 3\n", 10, "size is not known"),
+    "no such resource": (QUOTA.replace('"quota"', '"luck"'), 2, "[factor.cpu]: resource is 'luck'"),
+    "a level of a resource": (QUOTA.replace("0.5", "1e-9"), 2, "[factor.cpu]: "),
+    "no such plan": (COMMAND + '[samples]\nplan = "all"\n', 11, '"full", "in-order"'),
+    "a design of any size": (COMMAND + '[samples]\nplan = "d-optimal"\n', 11, "plan d-optimal needs a count"),
+    "adaptive for ever": (COMMAND + '[samples]\nplan = "adaptive"\n', 11, "plan adaptive needs a count, or an error"),
+    "an error of all": (COMMAND + '[samples]\nerror = "5 %"\n', 11, "error is for plan adaptive, not full"),
+    "in order, but": (COMMAND + '[samples]\nplan = "in-order"\nskip = true\n', 12, "skip is not for plan in-order"),
+    "more than all": (COMMAND + "[samples]\ncount = 7\n", 11, "count is 7: expected a whole number up to 6"),
+    "half a cell": (COMMAND + "[samples]\ncount = 1.5\n", 11, "count is 1.5: expected a whole number"),
+    "part of a base": (
+        COMMAND + '[samples]\nplan = "one-at-a-time"\nbase = { bs = 1 }\n', 12, "expected a level of every factor",
+    ),
+    "a base that is gone": (
+        COMMAND + '[samples]\nplan = "one-at-a-time"\nwithout = [{bs=1}]\nbase = { bs = 1, count = "few" }\n', 13,
+        "base is left out by [samples] without",
+    ),
+    "a base of nothing": (COMMAND + '[samples]\nbase = { bs = 1, count = "few" }\n', 11, "base is for plan one-at"),
+    "without nothing": (COMMAND + "[samples]\nwithout = 3\n", 11, "expected a list of tables"),
+    "without whom": (COMMAND + "[samples]\nwithout = [{ x = 1 }]\n", 11, "names 'x', which is no factor: expected"),
+    "without what": (COMMAND + "[samples]\nwithout = [{ bs = 3 }]\n", 11, "bs = 3: expected one of its levels"),
+    "without all": (COMMAND + "[samples]\nwithout = [{}]\n", 11, "without leaves no cell"),
+    "a share": (COMMAND + '[samples]\nwithin = "200 %"\n', 11, "expected a share"),
+    "no time": (COMMAND + '[budget]\ntime = "0 s"\n', 11, "[budget] time is '0 s': expected more than no time"),
+    "no unit": (COMMAND + "[budget]\ncell = 7\n", 11, "expected a time with its unit"),
+    "too many": (
+        '[response]\npeak = "a"\n'
+        + "".join(f"[factor.f{n}]\nlevels = {list(range(50))}\n" for n in range(3)), 1, "125000 cells: expected 100000",
+    ),
+    "no TOML": ("[response\n", 1, "is no TOML"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_one_line_with_its_place(name: str, spec) -> None:  # type: ignore[no-untyped-def]
+    text, line, expected = BAD[name]
+    with pytest.raises(InputError) as error:
+        spec(text)
+    said = str(error.value)
+    assert re.search(rf"spec\.toml:{line}: ", said), said
+    assert expected in said
+    assert "\n" not in said
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.toml: cannot be read: No such file"):
+        read_spec(tmp_path / "none.toml")
+
+
+WORDS = st.sampled_from(
+    ["[response]", "[factor.a]", "[factor.b]", "[samples]", "[budget]", "[factor]", 'peak = "a"', 'command = "{a}"',
+     "levels = [1, 2]", 'levels = ["x", "y"]', "levels = []", 'scale = "log"', 'resource = "quota"', "count = 1",
+     'plan = "d-optimal"', "base = { a = 1 }", "without = [{ a = 1 }]", 'time = "1 s"', "skip = 1", "seed = 1e9",
+     'resource = "volume"', "size = 3", "name = []", "response = 1", "factor = 2"]
+)  # fmt: skip
+
+
+@settings(max_examples=examples(300))
+@given(st.one_of(st.text(), st.lists(WORDS, max_size=10).map("\n".join)))
+@example('[response]\npeak = "a"\n[factor]\na.levels = [1, 2]\n')
+def test_any_text_is_a_surface_or_one_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    found = said = None
+    try:
+        found = read_spec(path)
+    except InputError as error:
+        said = str(error)
+    if found is None:
+        assert said is not None
+        assert said.startswith(str(path))
+        assert "\n" not in said
+    else:
+        assert len(list(found.space)) == found.space.size > 0
+        names = {found.space.name(cell) for cell in found.space}
+        assert len(names) == found.space.size

@@ -1,0 +1,144 @@
+"""What trials say against a single peak rate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from etude.workbench.anomalies import collapsing, findings, hysteretic, overloads
+from etude.workbench.policies.belief.evidence import Evidence
+from etude.workbench.task import Trial
+from etude.workbench.window import Window
+from support.policy_simulator import LIMIT_S, task, trial
+
+
+def kinds(*trials: Trial) -> list[str]:
+    return [each.kind for each in findings(task(), trials)]
+
+
+def calm(load: float, level: float, seed: int = 0, count: int = 12) -> Trial:
+    return trial(load, list(level * np.random.default_rng(seed).gamma(25, 1 / 25, count)))
+
+
+def test_ordinary_trials_are_no_finding() -> None:
+    assert (
+        kinds(calm(50, 0.1, 1), calm(100, 0.2, 2), calm(200, 0.9, 3), calm(200, 0.95, 4), calm(400, 20.0, 5))
+        == []
+    )
+
+
+def test_rare_windows_that_carry_the_mean_are_stalls() -> None:
+    assert kinds(trial(50, [0.1, 0.11, 0.09, 0.1, 1.2, 0.1]), calm(100, 0.1)) == ["stalling"]
+    (found,) = findings(task(), [trial(50, [0.1, 0.11, 0.09, 0.1, 1.2, 0.1])])
+    assert "1 of 6 windows took up to 12.0 times as long" in found.what
+
+
+def test_growing_windows_of_an_overload_are_no_stalls() -> None:
+    assert kinds(calm(50, 0.1), trial(400, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])) == []
+
+
+def test_what_half_of_the_windows_do_is_no_stall() -> None:
+    assert kinds(calm(50, 0.1), trial(100, [0.1] * 7 + [0.5] * 5)) == []
+
+
+def test_two_windows_have_no_middle() -> None:
+    assert kinds(trial(50, [0.1, 1.2]), calm(60, 0.1)) == []
+
+
+def test_a_lower_load_that_is_slower_is_non_monotone_once_both_were_repeated() -> None:
+    low, high = [calm(100, 0.8, 1), calm(100, 0.82, 2)], [calm(200, 0.3, 3), calm(200, 0.31, 4)]
+    assert kinds(*low, *high) == ["non-monotone"]
+    assert kinds(low[0], *high) == []
+
+
+def test_two_overloads_are_not_compared() -> None:
+    assert kinds(*[calm(100, 20.0, n) for n in (1, 2)], *[calm(200, 8.0, n) for n in (3, 4)]) == []
+
+
+def test_fewer_answers_at_more_load_is_non_monotone() -> None:
+    less = Trial(300, 180.0, (Window(10.0, 3000, 1200, 1800, 0.01),) * 4, 210.0, "early", "server")
+    assert kinds(calm(50, 0.1), calm(200, 0.5), less) == ["non-monotone"]
+
+
+def test_a_load_that_is_slower_after_an_overload_than_before_is_hysteretic() -> None:
+    before, over, after = calm(100, 0.2, 1), calm(300, 20.0, 2), calm(100, 0.4, 3)
+    assert kinds(before, over, after) == ["hysteretic"]
+    assert kinds(before, over, calm(100, 0.21, 3)) == []
+    assert kinds(before, after, over) == []
+
+
+def test_trials_in_two_groups_are_bimodal() -> None:
+    levels = [0.5, 0.9, 0.51, 0.89, 0.5, 0.91]
+    assert kinds(*[calm(100, level, n) for n, level in enumerate(levels)]) == ["bimodal"]
+
+
+def test_repeated_loads_that_get_slower_and_slower_drift() -> None:
+    levels = [0.4, 0.5, 0.62, 0.75, 0.9, 1.1]
+    assert kinds(*[calm(100, level, n) for n, level in enumerate(levels)]) == ["drifting"]
+
+
+def test_a_death_at_a_load_that_was_fine_is_failing() -> None:
+    died = Trial(80, 180.0, (), 170.0, "died")
+    assert kinds(calm(50, 0.1), calm(100, 0.2), died) == ["failing"]
+    assert kinds(calm(50, 0.1), Trial(400, 180.0, (), 170.0, "died")) == []
+
+
+def test_failures_at_a_load_that_is_fine_are_told_when_nobody_asked_for_errors() -> None:
+    some = Trial(100, 180.0, (Window(10.0, 1000, 950, 50, 0.2 * LIMIT_S),) * 6, 230.0)
+    assert kinds(calm(50, 0.1), some) == ["failing"]
+
+
+def test_a_generator_that_fell_short_is_told() -> None:
+    assert kinds(calm(50, 0.1), trial(900, [0.2] * 6, limited="generator")) == ["generator-limited"]
+
+
+def test_a_harness_without_windows_is_told() -> None:
+    assert kinds(trial(50, [0.1]), trial(100, [0.2])) == ["no-windows"]
+
+
+def test_a_window_of_a_steady_trial_that_is_far_off_is_a_stall() -> None:
+    def steady(spread: float) -> list[float]:
+        off = spread / 1.4826
+        return [*[0.1] * 3, *[0.1 * math.exp(off), 0.1 * math.exp(-off)] * 6, 0.1 * 2.55]
+
+    assert kinds(trial(50, steady(0.125)), calm(100, 0.1)) == ["stalling"]  # 7.5 robust deviations
+    assert kinds(trial(50, steady(0.145)), calm(100, 0.1)) == []  # 6.5
+
+
+def test_a_reading_that_may_be_a_brush_with_the_limit_is_no_overload() -> None:
+    wide, sharp = (Evidence(100.0, math.log(1.6), within, 10, 0) for within in (0.01, 0.0009))
+    assert overloads([wide, sharp]) == [sharp]
+
+
+def test_loads_above_an_overload_are_not_looked_at_for_its_mark() -> None:
+    assert kinds(calm(400, 0.2, 1), calm(300, 20.0, 2), calm(400, 0.4, 3)) == []
+
+
+def test_a_load_is_slower_after_an_overload_by_more_than_chance_and_by_a_third() -> None:
+    def named(times: float, sd: float) -> bool:
+        known = [
+            Evidence(100.0, math.log(0.2), sd**2, 10, 0),
+            Evidence(300.0, math.log(20.0), 0.01, 10, 1),
+            Evidence(100.0, math.log(0.2 * times), sd**2, 10, 2),
+        ]
+        return hysteretic(known) is not None
+
+    assert named(1.4, 0.01)
+    assert not named(1.25, 0.001)
+    spread = math.sqrt(2 * (0.1**2 + 0.03**2))
+    assert named(math.exp(2.7 * spread), 0.1)
+    assert not named(math.exp(2.4 * spread), 0.1)
+
+
+def answering(load: float, completed: int, seconds: float) -> Trial:
+    window = Window(seconds, round(load * seconds), completed, 0, 0.01)
+    return Trial(load, seconds, (window,), seconds)
+
+
+def test_fewer_answers_at_more_load_are_a_collapse_where_luck_does_not_explain_them() -> None:
+    found = collapsing([answering(200, 2000, 10), answering(400, 1500, 10)])
+    assert found is not None
+    assert found.what == "at 400 it answers 150/s, fewer than the 200/s at 200"
+    assert collapsing([answering(200, 2000, 10), answering(400, 1850, 10)]) is None, "no tenth"
+    assert collapsing([answering(200, 200, 1), answering(400, 165, 1)]) is None, "the luck of one second"

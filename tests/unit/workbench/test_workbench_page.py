@@ -1,0 +1,51 @@
+"""docs/workbench.md says what there is: its harness, policies, findings and options are those of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from etude.cli.main import verb_parser
+from etude.workbench.policies.registry import POLICIES
+from etude.workbench.task import Kind
+from support.places import DOCS
+
+TEXT = (DOCS / "workbench.md").read_text()
+
+
+def test_the_harness_of_the_page_is_one(tmp_path: Path) -> None:
+    spec = pytest.importorskip("etude.workbench.harnesses.spec")
+    text, apart = re.findall(r"^```toml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    (tmp_path / "harness.toml").write_text(text)
+    harness = spec.read_harness(tmp_path / "harness.toml")
+    one = re.sub(r"^\[commands\].*?(?=^\[)", apart + "\n", text, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "apart.toml").write_text(one.replace("disks = 1\n", ""))
+    assert (harness.nodes, spec.read_harness(tmp_path / "apart.toml").nodes) == (1, 2)
+    assert harness.name == "queue"
+    assert [str(criterion) for criterion in harness.task.goal.criteria] == [
+        "mean response ≤ 40 ms", "99 % of responses ≤ 250 ms", "errors ≤ 1 %"]  # fmt: skip
+    assert (harness.task.lowest, harness.task.highest, harness.task.seed_load) == (50, 5000, 400)
+
+
+def test_all_policies_and_findings_are_named() -> None:
+    for name in (*POLICIES, *get_args(Kind)):
+        assert f"`{name}`" in TEXT, name
+
+
+def test_all_options_that_are_named_are_options() -> None:
+    known = {word for action in verb_parser("peak")._actions for word in action.option_strings}
+    named = set(re.findall(r"`(?:etude peak [^`]*)?(--[a-z-]+)", TEXT))
+    assert named - known <= {"--metric"}, named - known
+    for option in (
+        "--promise",
+        "--within",
+        "--confidence",
+        "--budget",
+        "--deadline",
+        "--rehearse",
+        "--calibrate",
+    ):
+        assert option in TEXT
