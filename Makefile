@@ -13,8 +13,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 DEMO := build/demo
-PROCESSES ?= 2
-WAITING ?= 4
+# --again: tests that failed run once more, and are named as flaky if they pass then.
+AGAIN ?=
 
 # cargo takes an empty CARGO_TARGET_DIR for a directory without a name, and fails.
 ifeq ($(strip $(CARGO_TARGET_DIR)),)
@@ -29,7 +29,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
+.PHONY: help setup demo io-lab test test-more test-random test-packages guest test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -40,7 +40,15 @@ demo: $(SETUP_STAMP) $(DEMO)/text ## compare gzip -1 with gzip -5: a first real 
 	@$(BIN)/etude bench -o $(DEMO)/$$(date -u +%Y%m%dT%H%M%S) \
 		-n 'gzip -1' 'gzip -1 -c $(DEMO)/text' -n 'gzip -5' 'gzip -5 -c $(DEMO)/text'
 
-test: test-packages test-rust test-python ## all tests; as root also what needs Debian packages
+test: $(SETUP_STAMP) test-packages ## the quick tests, one real thing of each kind among them: ten minutes
+	@$(BIN)/python packaging/run_tests.py quick $(AGAIN)
+
+test-more: $(SETUP_STAMP) test-packages ## all other tests: more examples, soaks, pages, Slurm, NFS, the test machine
+	@packaging/part.sh 'test machine' 300 $(MAKE) guest || echo '== the test machine was not built; its tests are skipped'
+	@$(BIN)/python packaging/run_tests.py more $(AGAIN)
+
+test-random: $(SETUP_STAMP) ## look for new examples on which property tests fail; no verdict
+	@$(BIN)/python packaging/run_tests.py random
 
 guest: wheel ## build the test machine: a Debian with Étude in it, booted by QEMU (docs/guest.md)
 	$(BIN)/python packaging/guest/build.py dist/*.whl
@@ -104,17 +112,6 @@ clean: ## remove all that was made here, but results
 
 test-packages:
 	@packaging/part.sh 'Debian packages' 90 packaging/install-debian-packages.sh
-
-test-rust: $(SETUP_STAMP)
-	@packaging/part.sh 'Rust tests' 180 $(CARGO) test --profile checks --workspace
-
-# First what may run beside each other: what computes, a process a CPU, and then what starts programs and waits for
-# them, more at once. Then the rest, one after the other: what measures, and what is `serial`. The parts, and what they
-# took, stand above pytest's own closing lines.
-test-python: $(SETUP_STAMP)
-	@packaging/tests.sh $(BIN)/python -n $(PROCESSES) --dist worksteal -m beside --ignore=tests/e2e
-	@packaging/tests.sh $(BIN)/python -n $(WAITING) --dist worksteal -m 'beside and not serial' tests/e2e
-	@packaging/tests.sh $(BIN)/python -m 'not beside or serial' --ignore=tests/e2e/guest
 
 # Python compiles what it imports when it does, which is a small part of all that is installed.
 # Requirements first and alone: then an edit of Rust costs cargo and a second of pip.

@@ -28,7 +28,9 @@ def test_every_requirement_is_pinned_to_a_version_that_it_allows(repository: Pat
 
 def test_every_requirement_is_explained(repository: Path, tool: Tool) -> None:
     text = (repository / "docs/dependencies.md").read_text(encoding="utf-8")
-    explained = set(re.findall(r"^\| `([^`]+)`", text, re.MULTILINE))
+    rows = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+    explained = set(rows)
+    assert len(rows) == len(explained), [name for name in explained if rows.count(name) > 1]
     packages = (repository / "packaging/debian-packages.txt").read_text(encoding="utf-8")
     wanted = {requirement.name for requirement in required(repository, tool)}
     wanted |= {line.partition("#")[0].strip() for line in packages.splitlines()} - {""}

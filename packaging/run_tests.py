@@ -1,0 +1,199 @@
+"""Runs the tests in parts, all of them even where one fails, and ends with what failed and what took longest.
+
+    python packaging/run_tests.py quick [--again]    # `make test`
+    python packaging/run_tests.py more [--again]     # `make test-more`
+    python packaging/run_tests.py random             # `make test-random`: property tests, new examples each time
+
+A marker says which test belongs where (tests/conftest.py). With `--again` tests that failed run once more, alone, if
+they are few: what passes only then is listed as flaky. The exit status is 1 where a test failed in its last run, or a
+part could not be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "build" / "test-results"
+CARGO = os.environ.get("CARGO", "cargo")
+IN_PROCESS = ["tests/unit", "tests/property", "tests/golden"]
+SLOWEST = 10
+FEW = 5
+"""So many failures at most are run again: more have a common cause."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tests that run together."""
+
+    name: str
+    arguments: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Outcome:
+    """Of one part."""
+
+    name: str
+    elapsed_s: float = 0.0
+    passed: int = 0
+    skipped: int = 0
+    failed: list[str] = field(default_factory=list)
+    tests_s: dict[str, float] = field(default_factory=dict)
+
+
+def tests(name: str, marked: str, *options: str, **environment: str) -> Part:
+    return Part(name, ["-m", marked, *options], environment)
+
+
+def beside(processes: int) -> list[str]:
+    """Computing takes a process a CPU; what starts programs and waits for them has room for more."""
+    return ["-n", str(processes), "--dist", "worksteal"]
+
+
+CARGO_TEST = Part("Rust", [])
+PARTS = {
+    "quick": [
+        CARGO_TEST,
+        tests("unit", "beside and not serial and not more", *beside(2), *IN_PROCESS),
+        tests("end to end", "quick and beside and not serial", *beside(4), "tests/e2e"),
+        tests("alone", "not more and (serial or not beside)", "tests"),
+    ],
+    "more": [
+        tests(
+            "unit, more examples",
+            "beside and not serial and (more or property)",
+            *beside(2),
+            *IN_PROCESS,
+            ETUDE_HYPOTHESIS="full",
+        ),
+        tests("end to end", "more and beside and not serial", *beside(4), "tests/e2e"),
+        tests("alone", "more and (serial or not beside)", "--ignore=tests/e2e/guest", "tests"),
+        tests("guest", "more", "tests/e2e/guest"),
+    ],
+    "random": [
+        tests("random examples", "property and not e2e", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="random")
+    ],
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("suite", choices=sorted(PARTS))
+    parser.add_argument("--again", action="store_true", help="run what failed once more, alone")
+    options = parser.parse_args()
+    # What is ignored at the start of a program stays so in all that it starts, as SIGINT is of a background job: a
+    # signal that is handled here is at its default there.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    outcomes = [run(part) for part in PARTS[options.suite]]
+    flaky = run_again(outcomes) if options.again else []
+    return summary(outcomes, flaky)
+
+
+def run(part: Part) -> Outcome:
+    """Run it, its output passed on."""
+    print(f"== {part.name}", flush=True)
+    began = time.monotonic()
+    outcome = cargo() if part is CARGO_TEST else pytest(part)
+    outcome.elapsed_s = time.monotonic() - began
+    print(f"== {part.name}: {outcome.elapsed_s:.0f} s", flush=True)
+    return outcome
+
+
+def pytest(part: Part) -> Outcome:
+    report = RESULTS / f"{part.name.replace(' ', '-').replace(',', '')}.xml"
+    report.unlink(missing_ok=True)
+    places = [word for word in part.arguments if not word.startswith("tests") or (ROOT / word).exists()]
+    command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *places]
+    status = subprocess.run(command, cwd=ROOT, env=os.environ | part.environment, check=False).returncode
+    outcome = read_report(part.name, report) if report.exists() else Outcome(part.name)
+    # 5: no test was selected, as where a whole suite has none for this part.
+    if status not in (0, 1, 5) or (status == 1 and not outcome.failed):
+        outcome.failed.append(f"{part.name}: pytest ended with {status}")
+    return outcome
+
+
+def read_report(name: str, report: Path) -> Outcome:
+    """What a JUnit report of pytest holds."""
+    outcome = Outcome(name)
+    for case in ElementTree.parse(report).iter("testcase"):
+        test = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        # A test may fail in itself and again in its clean-up: two elements, one test.
+        outcome.tests_s[test] = outcome.tests_s.get(test, 0.0) + float(case.get("time", "0"))
+        if case.find("failure") is not None or case.find("error") is not None:
+            if test not in outcome.failed:
+                outcome.failed.append(test)
+        elif case.find("skipped") is not None:
+            outcome.skipped += 1
+        else:
+            outcome.passed += 1
+    return outcome
+
+
+def cargo() -> Outcome:
+    outcome = Outcome("Rust")
+    command = [CARGO, "test", "--profile", "checks", "--workspace", "--no-fail-fast"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            if found := re.match(r"test (\S+)(?: - .*)? \.\.\. FAILED", line):
+                outcome.failed.append(found[1])
+            elif found := re.match(r"test result: \S+ (\d+) passed; \d+ failed; (\d+) ignored", line):
+                outcome.passed += int(found[1])
+                outcome.skipped += int(found[2])
+    if process.returncode and not outcome.failed:
+        outcome.failed.append(f"cargo test ended with {process.returncode}")
+    return outcome
+
+
+def run_again(outcomes: list[Outcome]) -> list[str]:
+    """Tests that passed in their second run, taken from the failed ones."""
+    failed = [(outcome, test) for outcome in outcomes for test in outcome.failed if "::" in test]
+    failed = [(outcome, test) for outcome, test in failed if outcome.name != "Rust"]
+    if not 0 < len(failed) <= FEW:
+        return []
+    second = run(Part("second run", [test for _, test in failed]))
+    flaky = []
+    for outcome, test in failed:
+        if test in second.tests_s and test not in second.failed:
+            outcome.failed.remove(test)
+            outcome.passed += 1
+            flaky.append(test)
+    return flaky
+
+
+def summary(outcomes: list[Outcome], flaky: list[str]) -> int:
+    print("\n== time by part")
+    for outcome in outcomes:
+        counts = f"{outcome.passed:6d} passed {len(outcome.failed):3d} failed {outcome.skipped:4d} skipped"
+        print(f"{outcome.elapsed_s:8.0f} s {counts}   {outcome.name}")
+    times = [(took, test) for outcome in outcomes for test, took in outcome.tests_s.items()]
+    if times:
+        print(f"== the {SLOWEST} slowest tests")
+    for took, test in sorted(times, reverse=True)[:SLOWEST]:
+        print(f"{took:8.1f} s {test}")
+    for test in flaky:
+        print(f"== FLAKY, passed only when run again: {test}")
+    failed = [f"{outcome.name}: {test}" for outcome in outcomes for test in outcome.failed]
+    for test in failed:
+        print(f"== FAILED {test}")
+    passed, skipped = sum(each.passed for each in outcomes), sum(each.skipped for each in outcomes)
+    print(f"{passed} passed, {len(failed)} failed, {skipped} skipped", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
