@@ -15,6 +15,7 @@ with pytest.MonkeyPatch.context() as patch:
     pool_scale = importlib.import_module("pool_scale")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("aware", [True, False], ids=["aware", "naive"])
 def test_a_map_over_nodes_measures_as_many_cells_as_were_asked_for(aware: bool) -> None:
     made = pool_maps.made(pool_maps.Asked("DB_TP", 0, 6, 3, aware))
@@ -23,6 +24,7 @@ def test_a_map_over_nodes_measures_as_many_cells_as_were_asked_for(aware: bool) 
     assert 0 < made.error < 1
 
 
+@pytest.mark.more
 def test_of_a_map_of_many_cells_each_is_measured_once_and_the_controllers_time_counts() -> None:
     cost = pool_scale.mapped(3, 12)
     assert cost.samples == 12

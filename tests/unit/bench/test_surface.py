@@ -57,6 +57,7 @@ def test_all_mappers_map_the_same_systems_and_other_numbers_others():
     assert len(seeds) == 4
 
 
+@pytest.mark.more
 def test_the_cells_that_can_be_paid_for_are_the_same_for_both():
     _, of = searches.worked(searches.Job("ours", "batches", 5, 0, cells=5))
     assert set(of) == {"ours", "binsearch+seed"}
@@ -90,6 +91,7 @@ def test_the_paper_stands_beside_in_figure_8():
     assert "| ours | 0.12 | 0.12 | 0.12 | 0.12 |" in lines
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("options", [("--maps", "0"), ("--seed", "-1")], ids=["maps", "seed"])
 def test_what_cannot_be_meant_is_said(options):
     words = [sys.executable, str(BENCH / "workbench" / "surface.py"), *options]

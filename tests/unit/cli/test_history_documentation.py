@@ -16,6 +16,8 @@ from support.fakes import World
 from support.made_histories import fill, history, on_another
 from support.places import DOCS
 
+pytestmark = pytest.mark.more
+
 PAGE = DOCS / "history.md"
 UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
 OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))

@@ -18,6 +18,8 @@ from PIL import Image
 from etude.figures import KINDS
 from support.places import ROOT
 
+pytestmark = pytest.mark.more
+
 TEXT = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```console\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 PICTURES = re.findall(r"\(images/figure-(\w+)\.png\)", TEXT)

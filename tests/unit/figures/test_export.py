@@ -82,6 +82,7 @@ def test_gnuplot_draws_every_figure_again(example: Any, tmp_path: Path) -> None:
         assert name in drawn
 
 
+@pytest.mark.more
 def test_python_draws_every_figure_again(example: Any, tmp_path: Path) -> None:
     export(example.figure, str(tmp_path), "it")
     with Image.open(python(tmp_path, "it")) as image:

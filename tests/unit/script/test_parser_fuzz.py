@@ -6,6 +6,7 @@ import random
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -279,6 +280,7 @@ def test_any_files_are_a_program_or_an_error(main: bytes, included: bytes) -> No
         assert not problem or problem.startswith(directory)
 
 
+@pytest.mark.more
 def test_long_lines_and_deep_nesting_take_no_longer_than_their_length() -> None:
     """These take milliseconds; what is not linear would take hours, or end in a RecursionError."""
     many = 100_000

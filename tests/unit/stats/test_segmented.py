@@ -46,12 +46,14 @@ def test_what_is_straight_has_no_break():
     assert (level.breaks, level.slopes[0].value, level.slopes[0].interval.high) == ((), 0.0, 0.0)
 
 
+@pytest.mark.more
 def test_straight_curves_with_noise_rarely_get_one():
     rng = np.random.default_rng(1)
     found = [fit(X, noisy(curve((), (0.5,)), rng), draws=1) for _ in range(60)]
     assert sum(bool(each.breaks) for each in found) <= 3
 
 
+@pytest.mark.more
 def test_the_intervals_cover_breaks_and_slopes():
     rng, held, right = np.random.default_rng(2), [], 0
     for _ in range(40):
@@ -79,6 +81,7 @@ def test_a_level_of_its_own_at_each_point_widens_the_interval():
     assert own.breaks[0].interval.half_width > 3 * plain.breaks[0].interval.half_width
 
 
+@pytest.mark.more
 def test_a_break_that_noise_hides_is_found_again_in_few_draws():
     rng = np.random.default_rng(4)
     shares = {}

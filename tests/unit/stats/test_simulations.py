@@ -26,6 +26,7 @@ def labels(text):
     return re.findall(r"^(?:#+ .*|\| [^|]*)", text, re.MULTILINE)
 
 
+@pytest.mark.more
 def test_all_that_is_simulated_now_is_in_the_tables_that_were_recorded():
     page = quick()
     assert labels(page) == labels(RESULTS)

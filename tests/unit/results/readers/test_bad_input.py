@@ -159,6 +159,7 @@ def test_nesting_bombs(tmp_path: Path, name: str, bomb: bytes) -> None:
         assert table_or_line(name, tmp_path / "t", start + bomb * 100_000) is None
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "content"),
     [

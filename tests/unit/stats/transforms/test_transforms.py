@@ -186,6 +186,7 @@ def test_a_relation_is_text_in_three_ways() -> None:
     assert transforms.echo("$file has $n", {"file": "a.res", "n": 3.0}) == "a.res has 3"
 
 
+@pytest.mark.more
 def test_a_million_rows_are_no_matter() -> None:
     count = 10**6
     frame = polars.DataFrame(

@@ -74,6 +74,7 @@ def test_the_criterion_is_met_at_the_peak_exactly(criterion: Criterion) -> None:
     assert queue.peak(criterion, overhead_s=0.002).value < peak.value
 
 
+@pytest.mark.more
 def test_a_simulated_peak_has_an_error_and_variable_services_a_lower_peak() -> None:
     even, uneven = (Queue(4, law, 0.01).peak(MEAN) for law in ("constant", "hyperexponential:2"))
     assert even.error == 0 < uneven.error < 0.01 * uneven.value

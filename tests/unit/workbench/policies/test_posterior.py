@@ -57,6 +57,7 @@ def test_it_is_within_10_percent_of_the_peak(curve: Curve) -> None:
     assert kept >= 9
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("curve", [mm1, knee], ids=lambda curve: curve.__name__)
 def test_it_takes_about_seven_short_trials_where_the_curve_is_steep(curve: Curve) -> None:
     servers = [Server(curve, peak, seed) for seed, peak in enumerate(peaks(10))]
@@ -91,6 +92,7 @@ def test_it_never_answers_on_fewer_than_two_trials() -> None:
     assert len(server.made) >= 2
 
 
+@pytest.mark.more
 def test_a_good_seed_makes_it_cheaper() -> None:
     def hours(seeded: bool) -> float:
         servers = [(Server(mm1, peak, seed), peak) for seed, peak in enumerate(peaks(6))]
@@ -161,6 +163,7 @@ def test_a_server_that_stays_slow_after_an_overload_is_named_and_not_vouched_for
     assert named >= 6
 
 
+@pytest.mark.more
 def test_a_server_that_stalls_often_is_named() -> None:
     named = 0
     for seed, peak in enumerate(peaks(6)):
@@ -182,6 +185,7 @@ def test_a_hump_below_the_peak_is_climbed_and_named() -> None:
     assert unseen.rate == pytest.approx(625.0, rel=0.1)
 
 
+@pytest.mark.more
 def test_where_no_shape_fits_a_bracket_decides_and_it_says_so() -> None:
     def steps(rho: float) -> float:
         return 0.05 if rho < 0.3 else 0.9 if rho < 0.95 else 0.9 + 2.0 * (rho - 0.95)
@@ -196,6 +200,7 @@ def test_where_no_shape_fits_a_bracket_decides_and_it_says_so() -> None:
     assert "bracket" in decided.why
 
 
+@pytest.mark.more
 def test_untroubled_servers_are_not_accused() -> None:
     accused = []
     for curve in CURVES:
@@ -369,6 +374,7 @@ def test_trials_that_tell_nothing_count_for_nothing() -> None:
     assert [(each.load, each.order) for each in known] == [(70, 2)]
 
 
+@pytest.mark.more
 def test_a_predicted_peak_takes_few_short_trials() -> None:
     for seed, peak in enumerate(peaks(6)):
         server = Server(mm1, peak, seed)
@@ -379,6 +385,7 @@ def test_a_predicted_peak_takes_few_short_trials() -> None:
         assert len(server.made) <= 4
 
 
+@pytest.mark.more
 def test_a_prediction_that_is_wrong_costs_time_and_not_the_answer() -> None:
     for seed, peak in enumerate(peaks(6)):
         answer = searched(Server(mm1, peak, seed), task(seed_load=1.6 * peak, seed_spread=0.05))
@@ -386,6 +393,7 @@ def test_a_prediction_that_is_wrong_costs_time_and_not_the_answer() -> None:
         assert abs(answer.rate / peak - 1) <= 0.1
 
 
+@pytest.mark.more
 def test_shapes_of_similar_configurations_save_trials() -> None:
     first = Server(slow, 400.0, 1)
     searched(first, task())
