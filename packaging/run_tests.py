@@ -66,7 +66,7 @@ PARTS = {
     "quick": [
         CARGO_TEST,
         tests("unit", "beside and not serial and not more", *beside(2), *IN_PROCESS),
-        tests("end to end", "quick and beside and not serial", *beside(4), "tests/e2e"),
+        tests("end to end", "not more and beside and not serial", *beside(4), "tests/e2e"),
         tests("alone", "not more and (serial or not beside)", "tests"),
     ],
     "more": [

@@ -9,6 +9,8 @@ import pytest
 
 from support.laboratory import Lab
 
+pytestmark = pytest.mark.beside
+
 SMALL = {"GENERATED_FILES": "3", "GENERATED_FUNCTIONS": "2"}
 TREE = "a0d227da9d3914f9660fe7bd37abbde4204a7519c442ccb2e4628c5d10e0245a"
 """Of a tree of 120 files with 3 functions each; results are comparable only while it stays so."""

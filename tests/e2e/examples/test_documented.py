@@ -7,6 +7,8 @@ import pytest
 
 from support.laboratory import EXAMPLES, LIBRARY, Lab
 
+pytestmark = pytest.mark.beside
+
 DOCS = EXAMPLES.parent / "docs"
 HOOKS = (DOCS / "hooks.md").read_text()
 TABLES = (DOCS / "examples.md").read_text()

@@ -7,6 +7,8 @@ import pytest
 
 from support.laboratory import EXAMPLES, Lab
 
+pytestmark = pytest.mark.beside
+
 SCRIPT = str(EXAMPLES / "leak" / "leak.sh")
 
 

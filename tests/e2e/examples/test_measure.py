@@ -12,6 +12,8 @@ from etude.results.res import fields, parse_blocks, row_of_block
 from support.laboratory import EXAMPLES, LIBRARY, Lab
 from support.profiles import examples
 
+pytestmark = pytest.mark.beside
+
 BASE = {"thread", "epoch", "command", "user", "sys", "elapsed", "status"}
 
 

@@ -10,6 +10,8 @@ from etude.workbench.harnesses.spec import read_harness
 from etude.workbench.surfaces.spec import read_spec
 from support.places import EXAMPLES
 
+pytestmark = pytest.mark.beside
+
 
 def test_the_criterion_is_the_papers() -> None:
     harness = read_harness(EXAMPLES / "nfs-peak" / "server.toml")

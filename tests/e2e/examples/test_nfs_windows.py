@@ -15,6 +15,8 @@ from etude.results.windows import parse_window
 from support.laboratory import EXAMPLES
 from support.profiles import examples
 
+pytestmark = pytest.mark.beside
+
 PROGRAM = """\
 #include "windows.h"
 static const char *const kinds[] = {"even", "odd"};

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from support.laboratory import Lab
 from support.profiles import examples
 
+pytestmark = pytest.mark.beside
+
 FAILURE = {"APEVENT": "failure", "APREASON": "disk full: 0 left", "APSCRIPT": "/home/x/figure1.ap"}
 
 

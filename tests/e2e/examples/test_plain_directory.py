@@ -4,6 +4,8 @@ import pytest
 
 from support.laboratory import Lab, field_of
 
+pytestmark = pytest.mark.beside
+
 
 def set_up(lab: Lab, fs: str = "ext4", **changes: str) -> str:
     return lab.run("fs-setup.sh", fs, **changes).stderr

@@ -4,7 +4,7 @@ import pytest
 
 from support.laboratory import Lab
 
-pytestmark = pytest.mark.needs_program("postmark")
+pytestmark = [pytest.mark.beside, pytest.mark.needs_program("postmark")]
 
 SMALL = {"POSTMARK_NUMBER": "20", "POSTMARK_TRANSACTIONS": "50", "POSTMARK_SUBDIRECTORIES": "2"}
 

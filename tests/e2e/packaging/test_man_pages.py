@@ -10,6 +10,8 @@ import pytest
 
 from support.places import ROOT
 
+pytestmark = [pytest.mark.quick, pytest.mark.beside]
+
 Tool = Callable[[str], ModuleType]
 
 

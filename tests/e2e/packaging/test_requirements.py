@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 from packaging.requirements import Requirement
+
+pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
 Tool = Callable[[str], ModuleType]
 

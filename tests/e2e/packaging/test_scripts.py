@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.beside, pytest.mark.quick]
+
 Programs = Callable[..., Path]
 
 PYTHON = 'case "$2" in *print*) echo 3.11.2;; *"< (3"*) exit 0;; *ensurepip*) exit 0;; esac'

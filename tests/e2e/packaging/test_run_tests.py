@@ -1,0 +1,102 @@
+"""`make test` and `make test-more` run every test, and their end names what failed."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from _pytest.mark.expression import Expression
+
+pytestmark = [pytest.mark.beside, pytest.mark.quick]
+Tool = Callable[[str], ModuleType]
+
+TESTS = """
+import pytest
+
+def test_passes(): pass
+def test_fails(): assert 1 == 2
+@pytest.mark.parametrize("word", ["a b", "c[d]"])
+def test_of_words(word): assert word == "a b"
+@pytest.fixture
+def broken():
+    yield
+    raise OSError("clean-up")
+def test_fails_twice(broken): assert 1 == 2
+def test_whose_clean_up_fails(broken): pass
+@pytest.mark.skip
+def test_is_skipped(): assert 1 == 2
+"""
+
+
+@pytest.fixture
+def runner(tool: Tool) -> Any:
+    return tool("run_tests")
+
+
+@pytest.mark.parametrize("place", ["tests/unit", "tests/e2e"])
+@pytest.mark.parametrize("marks", list(itertools.product([False, True], repeat=3)))
+def test_each_test_belongs_to_one_part(runner: Any, place: str, marks: tuple[bool, ...]) -> None:
+    marked = dict(zip(("more", "beside", "serial"), marks, strict=True)) | {"property": False}
+    if place == "tests/unit" and not marked["beside"]:
+        return
+    found = [
+        part.name
+        for suite in ("quick", "more")
+        for part in runner.PARTS[suite]
+        if part is not runner.CARGO_TEST and part.name != "guest"
+        if any(place.startswith(word) for word in part.arguments)
+        if Expression.compile(part.arguments[1]).evaluate(lambda name, **_: marked[name])
+    ]
+    assert len(found) == 1
+
+
+def test_a_report_is_read_with_each_test_once(runner: Any, tmp_path: Path) -> None:
+    (tmp_path / "test_some.py").write_text(TESTS)
+    report = tmp_path / "report.xml"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={report}",
+        "test_some.py",
+    ]
+    assert subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode == 1
+    outcome = runner.read_report("some", report)
+    names = ["test_fails", "test_of_words[c[d]]", "test_fails_twice", "test_whose_clean_up_fails"]
+    assert outcome.failed == [f"test_some.py::{name}" for name in names]
+    assert (outcome.passed, outcome.skipped) == (2, 1)
+    assert len(outcome.tests_s) == 7
+
+
+def test_a_failure_anywhere_is_the_exit_status_and_is_named(runner: Any, capsys: Any) -> None:
+    good = runner.Outcome("unit", 1.0, passed=3, tests_s={"a.py::test_a": 0.5, "a.py::test_b": 2.0})
+    bad = runner.Outcome("Rust", 1.0, passed=2, failed=["replay::order::waits"])
+    assert runner.summary([good], []) == 0
+    assert runner.summary([good, bad], ["a.py::test_b"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "== FAILED Rust: replay::order::waits" in lines
+    assert any("FLAKY" in line and "a.py::test_b" in line for line in lines)
+    assert lines[-1] == "5 passed, 1 failed, 0 skipped"
+
+
+def test_what_passes_when_run_again_is_flaky_and_what_fails_again_has_failed(
+    runner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = runner.Outcome("alone", failed=["t.py::test_luck", "t.py::test_wrong"])
+    second = runner.Outcome(
+        "again", failed=["t.py::test_wrong"], tests_s={"t.py::test_luck": 1.0, "t.py::test_wrong": 1.0}
+    )
+    monkeypatch.setattr(runner, "run", lambda part: second)
+    assert runner.run_again([first]) == ["t.py::test_luck"]
+    assert first.failed == ["t.py::test_wrong"]
+    many = runner.Outcome("alone", failed=[f"t.py::test_{each}" for each in range(runner.FEW + 1)])
+    assert runner.run_again([many]) == []
