@@ -19,7 +19,7 @@ import pytest
 
 from support.places import ROOT
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
 BIN = Path(sys.executable).parent
 PROGRAMS = {

@@ -53,6 +53,7 @@ def tree(directory: Path) -> dict[str, tuple[str, int]]:
     return found
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("way", ["calls", "io_uring"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_runs_without_failures_and_its_file_set_is_put_right_again(

@@ -69,6 +69,7 @@ def refused(code: int, verb: str, *words: str) -> str:
     return done.stderr.strip()
 
 
+@pytest.mark.quick
 def test_as_many_are_offered_as_asked_for_and_each_is_accounted_for() -> None:
     with server("--workers", "20", "--law", "exponential", "--mean-ms", "5") as (_, ready):
         windows, end = load("--url", url(ready), "--rate", "500", "--seconds", "2", "--window", "0.5")
@@ -105,6 +106,7 @@ def test_constant_services_without_a_queue_take_their_time_and_little_more() -> 
     assert bench.overhead_s > 0
 
 
+@pytest.mark.quick
 def test_the_mean_response_is_that_of_the_formula() -> None:
     with KnownServer(4, "exponential", 0.010, seed=11) as bench:
         rate = 240.0

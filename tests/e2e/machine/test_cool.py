@@ -59,6 +59,7 @@ def mount_line(where: Path) -> str:
     return line
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("way", ["drop", "remount"])
 def test_a_cold_data_set_has_nothing_in_memory_and_comes_from_the_disk(mounted: Path, way: str) -> None:
     before = mount_line(mounted)

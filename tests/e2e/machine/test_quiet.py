@@ -159,6 +159,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         assert {path: path.read_text() for path in settings} == before, "the machine is as it was"
 
 
+@pytest.mark.quick
 def test_a_real_machine_is_quiet_and_then_as_it_was_byte_for_byte(bench: Bench) -> None:
     before = bench.seen()
     done = bench.quiet("on", *WORDS, "--json")

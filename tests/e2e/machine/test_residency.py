@@ -42,6 +42,7 @@ def names(listed: Path) -> list[bytes]:
     return [record.split(b" ", 1)[1] for record in listed.read_bytes().split(b"\0") if record]
 
 
+@pytest.mark.quick
 @pytest.mark.serial
 @pytest.mark.needs_root
 @pytest.mark.parametrize("filled", FILE_SYSTEMS, indirect=True)

@@ -87,6 +87,7 @@ print((time.process_time() - cpu) / (time.monotonic() - start))
 """
 
 
+@pytest.mark.quick
 def test_a_busy_loop_gets_half_of_a_cpu_by_a_quota_of_a_half(tmp_path: Path) -> None:
     with at({"cpu": of(resource="quota")}, tmp_path, cpu="0.5") as setting:
         share = float(run(setting, sys.executable, "-c", BUSY))
@@ -118,6 +119,7 @@ def test_a_command_that_wants_more_memory_is_killed_and_another_is_not(tmp_path:
     assert large.returncode == -signal.SIGKILL
 
 
+@pytest.mark.quick
 @needs_btrfs
 @pytest.mark.parametrize("disks", [1, 2])
 def test_a_volume_of_loop_devices_is_mounted_and_then_gone(tmp_path: Path, disks: int) -> None:

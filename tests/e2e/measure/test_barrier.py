@@ -15,7 +15,7 @@ import pytest
 from etude.engine import Engine, Launch, Worker
 from etude.program import engine_path
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
 MEASURE = "etude-engine measure --barrier"
 STAMP = "date +%s%N"

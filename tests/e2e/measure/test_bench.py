@@ -16,6 +16,7 @@ import pytest
 from support.real import ETUDE, etude, experiment, lines, processes_with
 
 
+@pytest.mark.quick
 def test_two_commands_are_compared_in_blocks_of_random_order(tmp_path: Path) -> None:
     done = etude(
         "bench",
@@ -46,6 +47,7 @@ def test_two_commands_are_compared_in_blocks_of_random_order(tmp_path: Path) -> 
     assert 1.2 < ratio["ratio"] < 2.0
 
 
+@pytest.mark.quick
 def test_the_record_of_a_real_trial_is_whole(tmp_path: Path) -> None:
     etude(
         "bench",
@@ -114,6 +116,7 @@ def test_less_output_is_said_first(tmp_path: Path) -> None:
     assert done.stdout.startswith("! B printed less than A (1 B against 6 B)")
 
 
+@pytest.mark.quick
 def test_workers_start_together(tmp_path: Path) -> None:
     etude("bench", "-o", "r", "-n", "w", "--workers", "2", "--trials", "3", "sleep 0.01", cwd=tmp_path)
     rows = lines(tmp_path / "r", "w")
@@ -154,6 +157,7 @@ def test_a_daemon_does_not_outlive_its_trial_and_is_counted(tmp_path: Path) -> N
     assert [row["metrics"]["orphans"][0] for row in lines(tmp_path / "r", "d")] == [1, 1, 1]
 
 
+@pytest.mark.quick
 def test_what_setup_started_lives_until_cleanup(tmp_path: Path) -> None:
     marker = f"0.{os.getpid()}555"
     etude(
@@ -167,6 +171,7 @@ def test_what_setup_started_lives_until_cleanup(tmp_path: Path) -> None:
     assert processes_with(f"97{marker}") == [], "what clean-up left is ended"
 
 
+@pytest.mark.quick
 def test_hooks_run_in_their_order(tmp_path: Path) -> None:
     log = tmp_path / "log"
     hooks = [
@@ -194,6 +199,7 @@ def signalled(directory: Path, number: signal.Signals, cleanup: str, command: st
     return process.returncode, errors
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_clean_up_and_results(tmp_path: Path, number: signal.Signals) -> None:
     command = f"sleep 0.01{os.getpid()}{int(number)}"
@@ -213,6 +219,7 @@ def test_a_clean_up_that_fails_after_a_signal_does_not_hide_the_signal(tmp_path:
     assert "--resume r" in errors
 
 
+@pytest.mark.quick
 def test_a_timeout_ends_the_whole_tree(tmp_path: Path) -> None:
     marker = f"0.{os.getpid()}333"
     done = etude("bench", "--timeout", "200ms", f"sh -c 'sleep 96{marker}; true'", cwd=tmp_path, check=4)
@@ -232,6 +239,7 @@ def test_exports_hold_the_verdict(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r" / "summary.json").read_text())["format"] == "etude-verdict"
 
 
+@pytest.mark.quick
 def test_json_is_all_there_is_on_standard_output(tmp_path: Path) -> None:
     done = etude("bench", "--json", "--trials", "3", "true", cwd=tmp_path)
     assert json.loads(done.stdout)["tests"][0]["kept"] == 3

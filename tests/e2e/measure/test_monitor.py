@@ -162,6 +162,7 @@ def test_so_it_is_in_a_script(tmp_path: Path, loops_a_second: int) -> None:
     assert noted == {"file": "monitor-1.jsonl", "every_s": 0.5, "top": 20, "reason": None}
 
 
+@pytest.mark.quick
 def test_readings_and_trials_are_of_one_clock(tmp_path: Path) -> None:
     etude("bench", "-o", "r", "--trials", "4", "--monitor", "50ms", "sleep 0.3", cwd=tmp_path)
     found = load(tmp_path / "r", 1)

@@ -16,7 +16,7 @@ from etude.workbench.task import Offer, Trial
 from etude.workbench.window import Window
 from support.real import processes_with
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
 WINDOW = (
     '{\\"duration_s\\": 0.1, \\"offered\\": 10, \\"started\\": %d, \\"completed\\": %d, \\"mean_s\\": 0.01}'

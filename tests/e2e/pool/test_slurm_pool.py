@@ -71,6 +71,7 @@ def wait_for(path: Path) -> None:
     wait_until(path.exists, lambda: f"{path} does not come")
 
 
+@pytest.mark.quick
 @needs_slurm
 def test_jobs_have_nodes_of_their_own(start: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = start(nodes=2)

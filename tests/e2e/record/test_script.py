@@ -9,7 +9,7 @@ import pytest
 from support.places import DOCS
 from support.real import ETUDE
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
 PAGE = (DOCS / "scripts.md").read_text()
 EXAMPLES = re.findall(r"^```script\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

@@ -11,6 +11,7 @@ from etude.program import engine_path
 from support.recordings import DETERMINISTIC, environment, furnish, tidy, words_of
 
 pytestmark = [
+    pytest.mark.quick,
     pytest.mark.beside,
     pytest.mark.needs_program("strace"),
     pytest.mark.needs_program("setarch", package="util-linux"),

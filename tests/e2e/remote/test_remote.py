@@ -106,6 +106,7 @@ def client(lab: Lab, count: int) -> str:
     return f"{sys.executable} {lab.directory}/client.py {lab['server'].address} {count}"
 
 
+@pytest.mark.quick
 def test_workers_on_two_client_hosts_start_at_one_instant(
     lab: Lab, server: subprocess.Popen[bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:

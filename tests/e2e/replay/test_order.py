@@ -14,7 +14,7 @@ import pytest
 from etude.program import engine_path
 from support.recordings import environment
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
 TIMINGS = ["none", "gap"]
 

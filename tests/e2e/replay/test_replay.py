@@ -16,7 +16,7 @@ from etude.program import engine_path
 from support.places import BENCH
 from support.recordings import NOBODY, environment, everybodys
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
 
 with pytest.MonkeyPatch.context() as patch:

@@ -82,6 +82,7 @@ def picture(browser: Page) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["plain", "hostile", "many", "empty"])
 def test_it_opens_without_a_complaint_and_without_network(
     browser: Page, reports: dict[str, Path], name: str
@@ -122,6 +123,7 @@ def column(page: Page, table: str, place: int) -> list[str]:
     return found
 
 
+@pytest.mark.quick
 def test_a_table_sorts_on_a_click_and_by_keyboard(browser: Page, reports: dict[str, Path]) -> None:
     page = opened(browser, reports["many"])
     names = [f"size {n} {'odd' if n % 2 else 'even'}" for n in range(1, 13)]

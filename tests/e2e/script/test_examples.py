@@ -181,6 +181,25 @@ def test_figure_1_runs_to_its_table(place: Place) -> None:
     )
 
 
+@pytest.mark.quick
+@needs_programs
+@pytest.mark.parametrize("place", [pytest.param("root", marks=pytest.mark.serial)], indirect=True)
+def test_figure_1_runs_on_a_real_ext4(place: Place) -> None:
+    place.quick(
+        "postmark/figure1.ap",
+        ("ext2 ext4 xfs btrfs", "ext4"),
+        ("1 TO 4", "1 TO 2"),
+        ("%THREADS% 10 1", "%THREADS% 2 1"),
+        ("> 30", "> 1"),
+    )
+    place.run("postmark/figure1.ap")
+    rows = lines(place.results, "ext4-2")
+    assert [(row["trial"], row["worker"], row["exit_status"]) for row in rows] == [
+        (trial, worker, 0) for trial in (1, 2) for worker in (0, 1)
+    ]
+    assert any("mkfs.ext4" in line for line in place.blocks("ext4-1", "filesystem"))
+
+
 @needs_programs
 def test_the_same_script_compiles_packages_in_three_measured_steps(place: Place) -> None:
     place.quick("compile/compile.inc", (" 3 MAX=10 1", " 2 MAX=2 1"))

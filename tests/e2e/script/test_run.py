@@ -27,6 +27,7 @@ def run(directory: Path, text: str, *arguments: str, check: int = 0) -> subproce
     return etude("run", "-o", "r", script(directory, text), *arguments, cwd=directory, check=check)
 
 
+@pytest.mark.quick
 def test_a_script_runs_to_its_table(tmp_path: Path) -> None:
     done = run(tmp_path, "FOREACH N 1 2\nTHREADS=%N%\nTEST t:%N% 3\nEXEC sleep 0.0%N%\nDONE\nDONE\n")
     assert "t:1" in done.stdout
@@ -40,6 +41,7 @@ def test_a_script_runs_to_its_table(tmp_path: Path) -> None:
     assert not (tmp_path / "r" / "state.json").exists()
 
 
+@pytest.mark.quick
 def test_the_res_files_are_read_back(tmp_path: Path) -> None:
     run(tmp_path, "TEST ext2:1 3\nEXEC sleep 0.01\nDONE\n")
     text = (tmp_path / "r" / "ext2:1.res").read_text()
@@ -60,6 +62,7 @@ def test_the_res_files_are_read_back(tmp_path: Path) -> None:
     assert "Elapsed" in table
 
 
+@pytest.mark.quick
 def test_each_command_that_a_script_measures_is_a_row(tmp_path: Path) -> None:
     text = "THREADS=2\nTEST t 2\nEXEC sh -c 'aptime -- sleep 0.02 && aptime -- sleep 0.01; echo said $APTHREAD'\nDONE\n"
     run(tmp_path, text)
@@ -110,6 +113,7 @@ DONE
         assert environment["APTIMER"] == "aptime"
 
 
+@pytest.mark.quick
 def test_metrics_come_from_the_output_of_each_worker(tmp_path: Path) -> None:
     text = (
         "THREADS=2\nTEST t 2\nMETRIC speed:B/s rate: ([0-9.]+)\nEXEC sh -c 'echo rate: $APTHREAD.5'\nDONE\n"
@@ -118,6 +122,7 @@ def test_metrics_come_from_the_output_of_each_worker(tmp_path: Path) -> None:
     assert [row["metrics"]["speed"] for row in lines(tmp_path / "r", "t")] == [[1.5, "B/s"], [2.5, "B/s"]] * 2
 
 
+@pytest.mark.quick
 def test_getstats_decides_in_process_and_any_other_program_on_the_results_file(tmp_path: Path) -> None:
     run(tmp_path, "TEST t 3 2 getstats --predicate '$count >= 6'\nEXEC true\nDONE\n")
     assert len(lines(tmp_path / "r", "t")) == 7
@@ -139,6 +144,7 @@ def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
     assert done.stderr.count("METRIC rate of test 't': the pattern matched nothing") == 1
 
 
+@pytest.mark.quick
 @pytest.mark.serial
 def test_interleaved_tests_are_compared(tmp_path: Path) -> None:
     text = "INTERLEAVE\nFOREACH N 1 2\nTEST t%N% 6\nEXEC sleep 0.0%N%\nDONE\nDONE\nDONE\n"
@@ -175,6 +181,7 @@ def test_without_fastfail_the_other_tests_run(tmp_path: Path) -> None:
     assert len(lines(tmp_path / "r", "good")) == 2
 
 
+@pytest.mark.quick
 def test_a_checkpoint_is_gone_on_from_once_and_exactly(tmp_path: Path) -> None:
     text = """\
 TEST t 3
@@ -272,6 +279,7 @@ def started(tmp_path: Path, text: str, execs: int) -> subprocess.Popen[str]:
     raise AssertionError("it never began")
 
 
+@pytest.mark.quick
 def test_an_interrupt_cleans_up_and_can_be_gone_on_from(tmp_path: Path) -> None:
     process = started(tmp_path, SLOW, 2)
     process.send_signal(signal.SIGINT)
@@ -290,6 +298,7 @@ def test_an_interrupt_cleans_up_and_can_be_gone_on_from(tmp_path: Path) -> None:
     assert story.count("presetup") == story.count("postcleanup") == 2
 
 
+@pytest.mark.quick
 def test_after_a_kill_no_finished_trial_is_lost_or_run_again(tmp_path: Path) -> None:
     process = started(tmp_path, SLOW, 3)
     process.kill()

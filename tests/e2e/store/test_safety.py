@@ -91,6 +91,7 @@ for number in range(1, 9):
         assert store.check() == ()
 
 
+@pytest.mark.quick
 def test_a_writer_that_is_killed_leaves_nothing_half_added(place: str) -> None:
     with open_store(place) as store:
         store.put(content(1), Origin())

@@ -37,6 +37,7 @@ def store(place: str) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.quick
 def test_a_directory_comes_back_as_entries(store: Store, tmp_path: Path) -> None:
     results = directory(tmp_path / "r", {"sort": [1.0, 1.5], "scan": [2.0]})
     committed = datetime(2025, 12, 31, 12, tzinfo=UTC)
@@ -68,6 +69,7 @@ def test_the_same_directory_is_not_added_twice(store: Store, tmp_path: Path) -> 
     assert len(store.entries()) == 1
 
 
+@pytest.mark.quick
 def test_a_history_is_ordered_by_commit_where_all_have_one(store: Store) -> None:
     for number, days in ((1, 5), (2, 3), (3, 4)):
         store.put(content(number), Origin(f"commit{number}", BEGIN + timedelta(days=days)))

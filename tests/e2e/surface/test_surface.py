@@ -93,6 +93,7 @@ def test_a_simulated_surface_that_is_killed_again_and_again_is_the_same(tmp_path
     assert decided(tmp_path / "parts") == decided(tmp_path / "once")
 
 
+@pytest.mark.quick
 def test_a_surface_of_a_command(tmp_path: Path) -> None:
     (tmp_path / "dd.toml").write_text(
         '[response]\ncommand = "dd if=/dev/zero bs={bs} count={count} status=none | {sum} > /dev/null"\n'
