@@ -34,7 +34,8 @@ OURS = (BEGUN, END, RECORD, SCRIPT)
 _END = bytes(1024)
 """Of every archive."""
 TRIES = 5
-GIVEN, CODE = "given", "code"
+GIVEN, CODE = ":given", ":code"
+"""Files of ours in a job's place. No directory of a test has a colon in its name."""
 SHARED = "shared"
 _JOB = """\
 cd {place} || exit

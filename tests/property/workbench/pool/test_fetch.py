@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from etude.errors import EtudeError, MachineRefuses
@@ -18,7 +18,7 @@ from etude.workbench.pool.job import Job
 from etude.workbench.pool.shell import Checks, script
 
 NAMES = st.text(
-    st.characters(categories=["L", "N", "P", "Zs"], exclude_characters="/."), min_size=1, max_size=20
+    st.characters(categories=["L", "N", "P", "Zs"], exclude_characters="/.:"), min_size=1, max_size=20
 )
 
 
@@ -26,6 +26,8 @@ def job(place: Path) -> Job:
     return Job("a job", ("true",), place, place)
 
 
+@example({"given": b""})
+@example({"code": b"0"})
 @given(st.dictionaries(NAMES, st.binary(max_size=2000), max_size=5))
 def test_what_went_comes_back_byte_for_byte(files: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:

@@ -1,0 +1,10 @@
+"""Statements that hold for all inputs. No test here depends on the machine: what is looked up of it stands still."""
+
+import pytest
+
+from support.builders import still_machine
+
+
+@pytest.fixture(autouse=True)
+def _still_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    still_machine(monkeypatch)
