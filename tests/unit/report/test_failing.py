@@ -143,9 +143,7 @@ def test_a_stored_baseline_counts_as_far_as_it_may_be_compared() -> None:
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [True]
     with pytest.raises(UsageError, match="by their ratio"):
         asked("elapsed > baseline + 2 ms", across=(found,))
-    refused = Across(
-        "a", "a", "old", "new", "elapsed", "s", 1.0, Refused("a reason", 1, 2, "a remedy")
-    )
+    refused = Across("a", "a", "old", "new", "elapsed", "s", 1.0, Refused("a reason", 1, 2, "a remedy"))
     with pytest.raises(UsageError, match=r"\bold: a reason; a remedy$"):
         asked("elapsed > baseline * 1.05", across=(refused,))
 
