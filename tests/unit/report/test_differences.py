@@ -165,7 +165,7 @@ def test_what_a_script_made_quiet_is_a_difference_whichever_processes_it_stopped
 
 def test_the_line_before_a_comparison_names_three_and_counts_the_others(golden: Golden) -> None:
     one = changed(system={"kernel_release": "6.2"}, sysctl={f"vm.new{n}": str(n) for n in range(2)})
-    many = changed(environment={"variables": {name: "x" for name in "ABCDE"}})
+    many = changed(environment={"variables": dict.fromkeys("ABCDE", "x")})
     assert first_line("a", "b", compare_states(MACHINE, MACHINE)) is None
     short, long = (str(first_line("a", "b", compare_states(MACHINE, now))) for now in (one, many))
     assert "differ: system.kernel_release: 6.1 → 6.2 (" in short

@@ -133,7 +133,7 @@ def test_a_mean_is_judged_by_its_interval() -> None:
     assert [a.fails for a in told("elapsed > 0.5 s")] == [True]
     assert [a.fails for a in told("elapsed > 1 s")] == [None]
     assert [a.fails for a in told("elapsed > 2000 ms")] == [False]
-    with pytest.raises(UsageError, match="'nosuch > 1': .*nosuch"):
+    with pytest.raises(UsageError, match=r"'nosuch > 1': .*nosuch"):
         told("nosuch > 1")
 
 

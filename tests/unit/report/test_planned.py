@@ -173,14 +173,14 @@ def test_a_precision_is_of_each_tests_mean(tmp_path: Path) -> None:
     ],
 )
 def test_a_pilot_that_cannot_carry_a_plan_is_refused(tmp_path: Path, a: Any, b: Any, told: str) -> None:
-    with pytest.raises(InputError, match=rf"elapsed of a and b: .*{told}"):
+    with pytest.raises(InputError, match=rf"\belapsed .*{told}"):
         plans(columns(tmp_path, a=a, b=b))
 
 
 def test_a_mean_of_values_at_or_below_zero_or_of_few_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"elapsed of a: .*\b0\b"):
+    with pytest.raises(InputError, match=r"\belapsed .* 0\b"):
         plans(columns(tmp_path / "zero", a=[0.0, *A]))
-    with pytest.raises(InputError, match=r"elapsed of a: .*\b5\b.*\b3;"):
+    with pytest.raises(InputError, match=r"\belapsed .*\b5\b.*\b3;"):
         plans(columns(tmp_path / "few", a=A[:3]))
 
 
@@ -236,7 +236,7 @@ def test_the_words_say_what_a_pilot_does_not_know(tmp_path: Path, golden: Golden
     lines = [plan_text.pilot_line(plan), *plan_text.lines(plan, None)]
     low, high = plan.noise.likely
     assert f" {high / low:.1f} (80 %)" in " ".join(lines)
-    assert "12 pairs of a and b" in lines[0]
+    assert "12 pairs" in lines[0]
     golden("\n".join(lines))
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from etude.report.warnings import KINDS, Thresholds, Warning, series_warnings, work_warnings
 from etude.report.warnings.course import _by_chance
+from etude.report.warnings.trials import NOT_OF_THE_COMMAND
 from etude.report.warnings.warning import RANKS
 from etude.results.series import Column, Failure, Series
 from etude.stats.outliers import outlier_places
@@ -409,7 +410,7 @@ def test_trials_set_aside_are_told_unless_it_was_planned(golden):
 
 def test_what_an_interrupt_ended_has_not_failed():
     kept = np.arange(21) < 20
-    failures = [Failure(21, 0, "ended with the experiment")]
+    failures = [Failure(21, 0, NOT_OF_THE_COMMAND)]
     found = only(series(NOISE[:21], kept=kept, failures=failures, why=[None] * 20 + ["cancelled"]))
     assert (found.kind, found.trials) == ("set-aside", (21,))
     assert re.match(r"1 of 21 .*\(cancelled: ", found.text)
@@ -515,9 +516,8 @@ def test_what_the_kernel_warned_of_and_throttling_are_told_of_in_kept_trials_onl
     made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=[False, True, True, True, True], kernel=kernel)
     [found] = [w for w in told(made) if w.kind == "kernel"]
     first, second = made.trials.tolist()[3:]
-    assert re.search(
-        rf"\b{first} and {second} \(.*\b{first}: sda fails\); .* 7 times .*\b{second}$", found.text
-    )
+    assert f"{first}: sda fails" in found.text
+    assert re.search(rf"\b7 times .*\b{second}$", found.text)
     assert found.trials == (first, second)
     golden(str(found))
     calm = series([1.0] * 5, kernel=[said(6, "mounted"), *[None] * 4])
