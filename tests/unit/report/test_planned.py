@@ -16,6 +16,7 @@ from etude.errors import InputError, UsageError
 from etude.report import plan_text
 from etude.report.planned import Planned, Wanted, plan_from
 from etude.report.subject import subject_of, subject_of_table
+from etude.report.text import duration
 from etude.report.trialcost import seconds_per_trial
 from etude.results.reader import Results, load_results
 from etude.results.readers import read_table
@@ -132,6 +133,7 @@ def test_of_several_tests_the_noisiest_pair_is_planned_and_all_share_the_time(tm
     asked = next(plan_text.lines(plan, None))
     assert f"{plan.row.trials:,} trials" in asked
     assert "3 tests" in asked
+    assert duration(plan.row.seconds) in asked
 
 
 def test_two_of_several_tests_can_be_named(tmp_path: Path) -> None:

@@ -388,6 +388,7 @@ def test_failures_are_told_with_their_trials_and_whether_these_are_kept(golden):
     assert re.match(r"2 of 20 .*\(exit status 1; ", found.text)
     with_kept = only(series(NOISE[:20], failures=failures))
     assert (with_kept.kind, with_kept.trials) == ("failed", (4, 9))
+    assert with_kept.text != found.text
     golden(f"{found}\n{with_kept}")
 
 
