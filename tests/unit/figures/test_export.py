@@ -113,8 +113,11 @@ def test_the_data_file_holds_all_numbers(tmp_path: Path) -> None:
     assert len(parts) == len(list(blocks(figure))) == 10
     rows = [line.split() for line in parts[0].splitlines() if not line.startswith("#")]
     assert rows == [["1", "2", "1.5", "2.5"], ["2", "3", "NaN", "NaN"]]
-    assert "# x bottom top width low high bar_x" in parts[2]
-    assert parts[7].splitlines()[-2:] == ["# x y low high", "1 2 0.9 1.3"]
+    columns = [line.split()[1:] for line in parts[2].splitlines() if line.startswith("# x ")]
+    assert columns == [["x", "bottom", "top", "width", "low", "high", "bar_x"]]
+    *_, names, mark = parts[7].splitlines()
+    assert names.split() == ["#", "x", "y", "low", "high"]
+    assert mark == "1 2 0.9 1.3"
 
 
 def test_the_interval_of_a_mark_is_in_both_scripts(tmp_path: Path) -> None:

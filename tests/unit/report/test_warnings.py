@@ -1,6 +1,7 @@
 """Each kind of warning: on a series made for it, not on a clean one, and one cause gives one warning."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from etude.report.warnings import KINDS, Thresholds, Warning, series_warnings, work_warnings
 from etude.report.warnings.course import _by_chance
+from etude.report.warnings.trials import NOT_OF_THE_COMMAND
 from etude.report.warnings.warning import RANKS
 from etude.results.series import Column, Failure, Series
 from etude.stats.outliers import outlier_places
@@ -68,13 +70,13 @@ def test_a_warning_is_a_line_of_test_finding_and_advice():
 # What changes in the course of a series
 
 
-def test_a_drift_is_told_with_its_size_and_nothing_else_is():
-    found = only(NOISE[:30] * np.linspace(1.0, 1.12, 30))
-    assert found.kind == "drift"
-    assert found.text.startswith("elapsed rises by 1")
-    assert "over its 30 trials" in found.text
+def test_a_drift_is_told_with_its_size_and_nothing_else_is(golden):
+    found, falls = (only(NOISE[:30] * np.linspace(*ends, 30)) for ends in ((1.0, 1.12), (1.12, 1.0)))
+    assert (found.kind, found.metric) == (falls.kind, falls.metric) == ("drift", "elapsed")
+    assert re.search(r" 1\d(\.\d)? % ", found.text)
+    assert "30 trials" in found.text
     assert "Theil-Sen" in found.text
-    assert "falls by" in only(NOISE[:30] * np.linspace(1.12, 1.0, 30)).text
+    golden(f"{found}\n{falls}")
 
 
 def test_drift_has_a_size_a_level_and_another_way():
@@ -91,8 +93,8 @@ def test_a_warm_up_is_told_with_the_number_of_trials_to_set_aside():
         x[:3] *= 1.3
         found, first = only(x), other_level(x).first
         assert found.kind == "warm-up"
-        assert f"of the first {first} trials lies" in found.text
-        assert f"rerun with {first} trials set aside" in found.advice
+        assert found.trials == tuple(range(1, first + 1))
+        assert f"{first} trials" in found.advice
 
 
 def test_warm_up_thresholds_decide():
@@ -118,27 +120,29 @@ def test_outliers_that_all_stand_at_one_end_are_another_level():
     x = NOISE[:30].copy()
     x[:2] = 1.9, 1.5
     found = only(x)
-    assert (found.kind, "first 2 trials" in found.text) == ("warm-up", True)
+    assert (found.kind, found.trials) == ("warm-up", (1, 2))
     found = only(x[::-1])
-    assert (found.kind, "last 2 trials" in found.text) == ("late-level", True)
-    assert "at trial 29" in found.advice
+    assert (found.kind, found.trials) == ("late-level", (29, 30))
+    assert "trial 29" in found.advice
 
 
-def test_a_late_level_is_told_with_the_trial_at_which_it_began():
+def test_a_late_level_is_told_with_the_trial_at_which_it_began(golden):
     x = NOISE[:40].copy()
     x[30:] *= 1.1
     found = only(x)
     assert found.kind == "late-level"
-    assert "last 10 trials lies" in found.text
+    assert found.trials == tuple(range(31, 41))
     assert "trial 31" in found.advice
+    golden(f"{found}\n{only(x[::-1])}")
 
 
-def test_a_series_that_drifts_behind_its_warm_up_never_settles():
+def test_a_series_that_drifts_behind_its_warm_up_never_settles(golden):
     x = NOISE[:60] * np.linspace(1.0, 1.08, 60)
     x[:5] *= 1.8
     found = only(x)
     assert found.kind == "never-steady"
-    assert "without the first 5 trials it still rises by" in found.text
+    assert "first 5 trials" in found.text
+    golden(str(found))
 
 
 def test_a_change_further_on_does_not_speak_for_a_beginning():
@@ -153,7 +157,7 @@ def test_outliers_behind_a_warm_up_have_their_own_numbers():
     x[25] *= 1.5
     level, far = told(series(x))
     assert (level.kind, far.kind) == ("warm-up", "outliers")
-    assert "(trial 26," in far.text
+    assert far.trials == (26,)
 
 
 def test_outliers_at_the_end_of_a_drift_are_no_second_change_of_course():
@@ -170,13 +174,13 @@ def test_a_line_is_called_a_drift_though_its_first_half_is_another_level():
 # Leaks
 
 
-def test_a_leak_is_told_in_bytes_a_trial_and_not_as_a_drift_too():
+def test_a_leak_is_told_in_bytes_a_trial_and_not_as_a_drift_too(golden):
     free = 4e9 + MIB * NOISE[:30] - 2.0 * MIB * np.arange(30)
     made = series(NOISE[30:60], more={"memory_free": Column("B", "cost", free)})
     found = only(made)
     assert (found.kind, found.metric) == ("leak", "memory_free")
-    assert "falls by 2.0" in found.text or "falls by 1.99" in found.text
-    assert "MiB a trial" in found.text
+    assert re.search(r" (2\.0|1\.99)\d* MiB a trial", found.text)
+    golden(str(found))
     assert kinds(made, metric="memory_free") == ["leak"]
     assert kinds(made, thresholds=chosen("leak=100MiB")) == []
 
@@ -210,15 +214,17 @@ def test_memory_that_another_process_takes_in_steps_is_no_leak():
 # Shapes
 
 
-def test_outliers_are_told_with_up_to_five_trial_numbers_and_kept():
+def test_outliers_are_told_with_up_to_five_trial_numbers_and_kept(golden):
     x = NOISE[:100].copy()
     x[[3, 20]] *= 1.5
     found = only(x)
-    assert found.kind == "outliers"
-    assert "2 outliers among 100 trials by elapsed (trials 4 and 21, the farthest 5" in found.text
-    assert "kept" in found.text
+    assert (found.kind, found.metric, found.trials) == ("outliers", "elapsed", (4, 21))
+    assert re.match(r"2 .* 100 .* 4 and 21\b.* 5\d %", found.text)
     x[[8, 11, 14, 30, 33]] *= (1.6, 1.9, 2.3, 2.8, 3.5)
-    assert "trials 4, 9, 12, 15, 21 and 2 more" in only(x).text
+    many = only(x)
+    assert many.trials == (4, 9, 12, 15, 21, 31, 34)
+    assert "4, 9, 12, 15, 21 and 2 more" in many.text
+    golden(f"{found}\n{many}")
     y = NOISE[:100].copy()
     y[50] = 1.1
     assert kinds(y) == ["outliers"]
@@ -229,7 +235,7 @@ def test_outliers_keep_their_numbers_behind_trials_that_are_set_aside():
     x = NOISE[:40].copy()
     x[[0, 20]] = 9.0
     kept = np.arange(40) > 0
-    assert "(trial 21," in only(series(x, kept=kept, why=["first run"] + [None] * 39)).text
+    assert only(series(x, kept=kept, why=["first run"] + [None] * 39)).trials == (21,)
 
 
 def test_quick_trials_are_outliers_only_if_they_are_without_logarithms_too():
@@ -241,22 +247,22 @@ def test_quick_trials_are_outliers_only_if_they_are_without_logarithms_too():
     assert "outliers" not in kinds(skewed, full=False)
 
 
-def test_two_groups_are_told_with_centres_and_counts_and_not_as_outliers():
+def test_two_groups_are_told_with_centres_and_counts_and_not_as_outliers(golden):
     rng = np.random.default_rng(4)
     x = rng.permutation(np.concatenate((rng.normal(1.0, 0.01, 12), rng.normal(1.1, 0.01, 8))))
     found = only(x)
     assert found.kind == "bimodal"
-    assert "12 of 20 trials near" in found.text
-    assert "8 near 1.099" in found.text
+    assert re.search(r"12 of 20 trials .* 8 .* 1\.099", found.text)
     assert kinds(x, thresholds=chosen("bimodal=20%")) == []
+    golden(str(found))
 
 
-def test_groups_whose_trials_stay_together_are_one_warning():
+def test_groups_whose_trials_stay_together_are_one_warning(golden):
     rng = np.random.default_rng(5)
     x = rng.normal(1.0, 0.01, 60) + 0.2 * (np.arange(60) // 4 % 2)
     found = only(x)
     assert found.kind == "bimodal"
-    assert "neighbours tend to be in the same" in found.text
+    golden(str(found))
 
 
 def sluggish(n, rho=0.8, spread=0.05):
@@ -266,11 +272,12 @@ def sluggish(n, rho=0.8, spread=0.05):
     return 1.0 + spread * z
 
 
-def test_neighbours_that_are_alike_are_told_with_what_they_are_worth():
+def test_neighbours_that_are_alike_are_told_with_what_they_are_worth(golden):
     x = sluggish(100, 0.6)
     found = only(x)
     assert found.kind == "autocorrelated"
-    assert "100 trials are worth" in found.text
+    assert "100 trials" in found.text
+    golden(str(found))
     assert kinds(x, thresholds=chosen("worth=0.05")) == []
     assert kinds(x, thresholds=chosen("autocorrelation=1e-12")) == []
 
@@ -288,12 +295,13 @@ def test_a_drift_is_not_told_as_dependence_as_well():
     assert kinds(NOISE[:100] * np.linspace(1.0, 1.5, 100)) == ["drift"]
 
 
-def test_a_trial_too_short_for_its_clock_is_told_with_how_much_longer_it_must_be():
+def test_a_trial_too_short_for_its_clock_is_told_with_how_much_longer_it_must_be(golden):
     x = np.array([0.06, 0.05, 0.06, 0.07, 0.06, 0.05, 0.07, 0.06, 0.06, 0.05, 0.07, 0.06])
     found = only(x)
     assert found.kind == "too-short"
     assert "6 ticks of 10" in found.text
-    assert found.advice == "make a trial 17 times as long"
+    assert "17 times" in found.advice
+    golden(str(found))
     assert kinds(x, thresholds=chosen("ticks=5")) == ["coarse-clock"]
 
 
@@ -302,10 +310,12 @@ def test_the_resolution_of_a_clock_may_be_told():
     assert kinds(NOISE[:20], resolution=1e-9) == []
 
 
-def test_a_step_as_large_as_the_spread_is_a_coarse_clock():
+def test_a_step_as_large_as_the_spread_is_a_coarse_clock(golden):
     x = 100.0 + np.array([0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1], dtype=float)
     assert kinds(x) == ["coarse-clock"]
-    assert "more digits" in only(series(x, "1/s", "rate")).advice
+    of_time, of_rate = only(x), only(series(x, "1/s", "rate"))
+    assert of_time.advice != of_rate.advice
+    golden(f"{of_time}\n{of_rate}")
 
 
 def test_counts_and_bytes_come_in_steps_by_nature():
@@ -314,112 +324,133 @@ def test_counts_and_bytes_come_in_steps_by_nature():
     assert kinds(series(4096 * x, "B")) == []
 
 
-def test_not_normal_is_told_with_its_power_only_when_asked_and_where_it_matters():
+def test_not_normal_is_told_with_its_power_only_when_asked_and_where_it_matters(golden):
     x = 0.8 + 0.15 * np.random.default_rng(1).weibull(0.9, 30)
     quiet = chosen("outliers=1e-12", "warm-up=500%")
     found = only(x, thresholds=quiet)
     assert found.kind == "not-normal"
-    assert "that check notices 36 % at this number" in found.text
+    assert " 36 % " in found.text
+    golden(str(found))
     assert kinds(x, thresholds=quiet, full=False) == []
     assert kinds(x, thresholds=chosen("outliers=1e-12", "normality=1e-9")) == []
     assert kinds(x, thresholds=chosen("outliers=1e-12", "skewness=1")) == []
 
 
-def test_equal_values_are_told_as_that_and_nothing_else():
+def test_equal_values_are_told_as_that_and_nothing_else(golden):
     found = only([0.01] * 30, precision=0.05)
     assert found.kind == "all-equal"
-    assert "all 30 values of elapsed are 10.00 ms" in found.text
+    assert re.search(r" 30 .* elapsed .* 10\.00 ms", found.text)
+    golden(str(found))
     assert kinds(series([7.0] * 30, "1", "count")) == kinds(series([7.0] * 30, "B")) == []
 
 
 # Trials
 
 
-def test_too_few_trials_are_told_and_below_six_that_the_median_has_no_interval():
-    assert "too few to judge" in only(NOISE[:8]).text
-    assert "median" not in only(NOISE[:8]).text
-    assert "not even the median has an interval" in only(NOISE[:5]).text
+def test_too_few_trials_are_told_and_below_six_that_the_median_has_no_interval(golden):
+    few, fewer = only(NOISE[:8]), only(NOISE[:5])
+    assert few.kind == fewer.kind == "too-few"
+    assert "median" not in few.text
+    assert "median" in fewer.text
+    golden(f"{few}\n{fewer}")
     assert kinds(NOISE[:8], thresholds=chosen("few=5")) == []
     assert kinds(NOISE[:10]) == []
 
 
-def test_no_value_at_all_is_told_with_the_reason():
+def test_no_value_at_all_is_told_with_the_reason(golden):
     column = Column("1", "count", np.full(12, np.nan), "no hardware counters")
     made = series(NOISE[:12], more={"cycles": column})
-    assert "no kept trial has a value of cycles: no hardware counters" in only(made, metric="cycles").text
-    assert "no trial was kept" in told(series(NOISE[:12], kept=[False] * 12))[0].text
+    found, unkept = only(made, metric="cycles"), told(series(NOISE[:12], kept=[False] * 12))[0]
+    assert (found.kind, found.metric) == ("too-few", "cycles")
+    assert found.text.endswith(f": {column.reason}")
+    assert (unkept.kind, unkept.metric) == ("too-few", "elapsed")
+    golden(f"{found}\n{unkept}")
     assert kinds(made, metric="unheard-of") == []
 
 
-def test_missing_values_are_counted():
+def test_missing_values_are_counted(golden):
     x = NOISE[:20].copy()
     x[[3, 5]] = np.nan
     x[7] = np.inf
     found = only(x)
-    assert (found.kind, found.text) == ("missing-values", "3 of 20 kept trials have no value of elapsed")
+    assert (found.kind, found.metric) == ("missing-values", "elapsed")
+    assert found.text.startswith("3 of 20 ")
+    golden(str(found))
 
 
-def test_failures_are_told_with_their_trials_and_whether_these_are_kept():
+def test_failures_are_told_with_their_trials_and_whether_these_are_kept(golden):
     failures = [Failure(t, w, "exit status 1") for t in (4, 9) for w in (0, 1)]
     kept = ~np.isin(np.arange(1, 21), (4, 9))
     found = only(
         series(NOISE[:20], kept=kept, failures=failures, why=[None if k else "failed" for k in kept])
     )
-    assert found.kind == "failed"
-    assert found.text == "2 of 20 trials failed (exit status 1; trials 4 and 9), set aside"
-    assert "all of them kept" in only(series(NOISE[:20], failures=failures)).text
+    assert (found.kind, found.trials) == ("failed", (4, 9))
+    assert re.match(r"2 of 20 .*\(exit status 1; ", found.text)
+    with_kept = only(series(NOISE[:20], failures=failures))
+    assert (with_kept.kind, with_kept.trials) == ("failed", (4, 9))
+    assert with_kept.text != found.text
+    golden(f"{found}\n{with_kept}")
 
 
-def test_failing_in_several_ways_is_its_own_kind():
+def test_failing_in_several_ways_is_its_own_kind(golden):
     failures = [Failure(4, 0, "exit status 1"), Failure(6, 0, "killed by signal 9 (SIGKILL)")]
     found = only(series(NOISE[:20], failures=failures))
     assert found.kind == "mixed-failures"
-    assert "1 × exit status 1, 1 × killed by signal 9 (SIGKILL)" in found.text
+    assert ", ".join(f"1 × {each.how}" for each in failures) in found.text
+    golden(str(found))
 
 
-def test_trials_set_aside_are_told_unless_it_was_planned():
+def test_trials_set_aside_are_told_unless_it_was_planned(golden):
     kept = np.arange(20) > 1
     why = ["first run", "incomplete"] + [None] * 18
     found = only(series(NOISE[:20], kept=kept, why=why))
-    assert (found.kind, found.text) == ("set-aside", "1 of 20 trials was not kept (incomplete: trial 2)")
+    assert (found.kind, found.trials) == ("set-aside", (2,))
+    assert re.match(r"1 of 20 .*\(incomplete: ", found.text)
+    golden(str(found))
 
 
 def test_what_an_interrupt_ended_has_not_failed():
     kept = np.arange(21) < 20
-    failures = [Failure(21, 0, "ended with the experiment")]
+    failures = [Failure(21, 0, NOT_OF_THE_COMMAND)]
     found = only(series(NOISE[:21], kept=kept, failures=failures, why=[None] * 20 + ["cancelled"]))
-    assert (found.kind, found.text) == ("set-aside", "1 of 21 trials was not kept (cancelled: trial 21)")
+    assert (found.kind, found.trials) == ("set-aside", (21,))
+    assert re.match(r"1 of 21 .*\(cancelled: ", found.text)
 
 
-def test_a_precision_that_was_not_reached_is_told_with_what_would_reach_it():
+def test_a_precision_that_was_not_reached_is_told_with_what_would_reach_it(golden):
     found = only(NOISE[:20], precision=0.005)
     assert found.kind == "not-converged"
-    assert "known to ± 0.85 %" in found.text
-    assert "0.50 % was asked" in found.text
-    assert found.advice.endswith("would reach it if nothing changes")
+    assert "± 0.85 %" in found.text
+    assert "0.50 %" in found.text
+    golden(str(found))
     wider = only(NOISE[:20], precision=0.005, factor=2.0)
     assert wider.text != found.text
     assert kinds(NOISE[:20], precision=0.05) == []
 
 
-def test_a_stop_rule_at_its_maximum_is_told():
+def test_a_stop_rule_at_its_maximum_is_told(golden):
     assert kinds(NOISE[:20], stopped_short=True) == ["not-converged"]
-    assert "reached its maximum" in only(NOISE[:20], stopped_short=True, precision=0.05).text
+    found = only(NOISE[:20], stopped_short=True, precision=0.05)
+    assert found.kind == "not-converged"
+    golden(str(found))
 
 
-def test_a_precision_that_cannot_be_told_has_a_reason():
-    assert "one value has no spread" in told(series([1.0]), precision=0.1)[0].text
-    x = np.array([-1.0, 1.0] * 10)
-    assert any("its mean is 0" in w.text for w in told(series(x), precision=0.1))
+def test_a_precision_that_cannot_be_told_has_a_reason(golden):
+    reasons = []
+    for values in ([1.0], [-1.0, 1.0] * 10):
+        (found,) = [w for w in told(series(values), precision=0.1) if w.kind == "not-converged"]
+        reasons.append(str(found))
+    golden("\n".join(reasons))
 
 
-def test_data_as_large_as_the_memory_are_told_of_the_nearest_metric():
+def test_data_as_large_as_the_memory_are_told_of_the_nearest_metric(golden):
     read = Column("B", "cost", np.full(20, 0.9 * 2**34))
     written = Column("B", "cost", np.full(20, 0.6 * 2**34))
     made = series(NOISE[:20], more={"storage_written": written, "storage_read": read})
     found = only(made, memory_bytes=1 << 34)
     assert (found.kind, found.metric) == ("memory-cliff", "storage_read")
-    assert "0.90 of the machine's 16.00 GiB" in found.text
+    assert re.search(r" 0\.90 .* 16\.00 GiB", found.text)
+    golden(str(found))
     assert kinds(made) == kinds(made, memory_bytes=1 << 36) == kinds(made, memory_bytes=1 << 30) == []
     assert kinds(made, memory_bytes=1 << 34, thresholds=chosen("memory-low=0.95")) == []
 
@@ -475,11 +506,10 @@ def test_a_warning_carries_all_trials_that_it_speaks_of() -> None:
     (outliers,) = [
         w for w in series_warnings(made, "elapsed", thresholds=Thresholds()) if w.kind == "outliers"
     ]
-    assert "and 2 more" in outliers.text
     assert outliers.trials == tuple(n + 1 for n in far)
 
 
-def test_what_the_kernel_warned_of_and_throttling_are_told_of_in_kept_trials_only():
+def test_what_the_kernel_warned_of_and_throttling_are_told_of_in_kept_trials_only(golden):
     def said(level, text, throttled=0):
         return {"messages": [{"ns": 1, "level": level, "text": text}], "throttled": throttled}
 
@@ -487,37 +517,38 @@ def test_what_the_kernel_warned_of_and_throttling_are_told_of_in_kept_trials_onl
     made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=[False, True, True, True, True], kernel=kernel)
     [found] = [w for w in told(made) if w.kind == "kernel"]
     first, second = made.trials.tolist()[3:]
-    assert found.text == (
-        f"the kernel warned in trials {first} and {second} (in trial {first}: sda fails); "
-        f"CPUs were throttled 7 times in trial {second}"
-    )
+    assert f"{first}: sda fails" in found.text
+    assert re.search(rf"\b7 times .*\b{second}$", found.text)
     assert found.trials == (first, second)
+    golden(str(found))
     calm = series([1.0] * 5, kernel=[said(6, "mounted"), *[None] * 4])
     assert not [w for w in told(calm) if w.kind == "kernel"]
 
 
-def test_a_data_set_as_large_as_the_memory_is_told_of_and_its_control_group_counts():
+def test_a_data_set_as_large_as_the_memory_is_told_of_and_its_control_group_counts(golden):
     cold = {"declared": "drop", "performed": "drop", "bytes": 3 << 30}
     made = series(NOISE[:20], caches=[cold] * 20)
     found = only(made, memory_bytes=4 << 30)
     assert (found.kind, found.metric) == ("memory-cliff", "")
-    assert "the data set is 0.75 of the memory" in found.text
+    assert " 0.75 of " in found.text
+    golden(str(found))
     assert kinds(made) == kinds(made, memory_bytes=16 << 30) == kinds(made, memory_bytes=1 << 30) == []
     limited = series(NOISE[:20], caches=[cold | {"memory_bytes": 2 << 30}] * 20)
-    assert "the data set is 1.50 of the memory" in only(limited, memory_bytes=64 << 30).text
+    assert " 1.50 of " in only(limited, memory_bytes=64 << 30).text
     unkept = series(NOISE[:20], kept=np.array([False] + [True] * 19), caches=[cold] + [None] * 19)
     assert "memory-cliff" not in kinds(unkept, memory_bytes=4 << 30)
 
 
-def test_caches_that_are_not_as_declared_are_told_of_with_the_first_reason():
+def test_caches_that_are_not_as_declared_are_told_of_with_the_first_reason(golden):
     cold = {"declared": "drop", "performed": "drop"}
     half = cold | {"wrong": "50.0% of the data set is still in memory"}
     undone = {"declared": "drop", "performed": None, "why": "set aside"}
     kept = np.array([False, True, True, True, True])
     made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=kept, caches=[undone, cold, half, undone, cold])
     [found] = [w for w in told(made) if w.kind == "caches"]
-    assert "not as 'drop' says in 2 of 4 kept trials (trials 3 and 4); in trial 3: 50.0%" in found.text
+    assert re.search(r"'drop' .* 2 of 4 .*\b3: 50\.0%", found.text)
     assert found.trials == (3, 4)
+    golden(str(found))
     assert not [
         w for w in told(series([1.0] * 5, kept=kept, caches=[undone, *[cold] * 4])) if w.kind == "caches"
     ]

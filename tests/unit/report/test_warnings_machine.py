@@ -1,6 +1,7 @@
 """What changed about the machine."""
 
 import copy
+import re
 
 import pytest
 from hypothesis import given
@@ -60,17 +61,18 @@ def test_what_changes_by_itself_is_not_told(member):
     assert texts(changed(**{member: 12345})) == []
 
 
-def test_what_changed_is_told_from_what_to_what():
+def test_what_changed_is_told_from_what_to_what(golden):
     (found,) = machine_warnings(
         experiment(changed(frequency__governors=["performance"], frequency__turbo=False))
     )
     assert found.kind == "machine-changed"
     assert found.test == ""
-    assert found.text == (
-        "the machine changed while it measured: frequency.governors powersave → performance; frequency.turbo yes → no"
-    )
+    assert found.text.endswith(": frequency.governors powersave → performance; frequency.turbo yes → no")
+    golden(str(found))
     (nested,) = texts(changed(kernel__mitigations={"l1tf": "Vulnerable"}))
-    assert "kernel.mitigations.l1tf Not affected → Vulnerable" in nested
+    assert nested.endswith(
+        f": kernel.mitigations.l1tf {MACHINE['kernel']['mitigations']['l1tf']} → Vulnerable"
+    )
     (clock,) = texts(changed(kernel__clock_source="hpet"))
     assert "tsc → hpet" in clock
 
@@ -87,39 +89,42 @@ def test_many_changes_are_counted():
         changed(**{f"kernel__new{n}": 1 for n in range(7)}),
         before=changed(**{f"kernel__new{n}": 0 for n in range(7)}),
     )
-    assert "kernel.new3 0 → 1 and 3 more" in text
+    assert "kernel.new3 0 → 1" in text
+    assert "kernel.new4" not in text
+    assert " 3 more" in text
 
 
-def test_each_sitting_is_compared_with_the_one_before():
+def test_each_sitting_is_compared_with_the_one_before(golden):
     new = changed(system__kernel_release="6.2", system__boot_id="two")
     (text,) = texts(new, sitting(new, boot="two"))
-    assert text == (
-        "the machine changed between sittings 1 and 2: it was rebooted; system.kernel_release 6.1 → 6.2"
-    )
+    assert re.search(r" 1 and 2: .*rebooted; system\.kernel_release 6\.1 → 6\.2$", text)
     assert texts(MACHINE, sitting(MACHINE), sitting(None)) == []
     first, second = texts(changed(frequency__turbo=False), sitting(new, boot="two"))
-    assert first.startswith("the machine changed between sittings 1 and 2")
-    assert second.startswith("the machine changed during sitting 2: ")
+    assert " 1 and 2: " in first
+    assert re.search(r" 2: .*; frequency\.turbo yes → no$", second)
+    golden("\n".join([text, first, second]))
 
 
-def test_many_reboots_are_one_line():
+def test_many_reboots_are_one_line(golden):
     later = [sitting(MACHINE, boot=str(n)) for n in range(5)]
     last = changed(system__boot_id="4")
     (text,) = texts(last, *later)
-    assert text == "the machine changed between sittings 1 and 2, and so 4 more times: it was rebooted"
+    assert re.search(r" 1 and 2, .* 4 more .*: .*rebooted$", text)
+    golden(text)
 
 
-def test_several_machines_are_told_of_once_with_what_differs_and_not_as_a_change():
+def test_several_machines_are_told_of_once_with_what_differs_and_not_as_a_change(golden):
     other = changed(system__hostname="b", system__boot_id="two", frequency__turbo=False)
     (text,) = texts(MACHINE, sitting(other, "b", "two"), sitting(MACHINE), sitting(other, "b", "two"))
-    assert text == "measured on 2 machines (a, b), which differ: frequency.turbo yes → no"
+    assert re.search(r" 2 machines \(a, b\).*: frequency\.turbo yes → no$", text)
+    golden(text)
 
 
 def test_each_of_several_machines_is_held_against_itself():
     other = changed(system__hostname="b", system__boot_id="two")
     later = changed(system__hostname="b", system__boot_id="two", frequency__turbo=False)
     told = texts(later, sitting(other, "b", "two"), sitting(later, "b", "two"))
-    assert "the machine changed between sittings 2 and 3: frequency.turbo yes → no" in told
+    assert [text for text in told if text.endswith(" 2 and 3: frequency.turbo yes → no")]
 
 
 def test_this_machine_does_not_change_between_two_snapshots():

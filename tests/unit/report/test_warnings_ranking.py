@@ -23,16 +23,20 @@ def test_what_is_said_twice_is_said_once():
 
 
 def test_metrics_of_one_test_with_the_same_trouble_are_one_line():
-    (found,) = ranked([drift("a"), drift("a", "user", "rises, too"), drift("a", "system")])
-    assert found.text == "it rises; also user, system"
+    one = drift("a")
+    (found,) = ranked([one, drift("a", "user", "rises, too"), drift("a", "system")])
+    assert found.text.startswith(f"{one.text}; ")
+    assert found.text.endswith(" user, system")
     assert found.metric == "elapsed"
 
 
-def test_up_to_three_tests_are_lines_of_their_own_and_four_are_folded():
+def test_up_to_three_tests_are_lines_of_their_own_and_four_are_folded(golden):
     three = [drift(test) for test in "abc"]
     assert ranked(three) == three
     (found,) = ranked([*three, drift("d")])
-    assert str(found) == f"4 tests: {KINDS['drift']} (a, b, c and 1 more); a: it rises: look"
+    assert str(found).startswith(f"4 tests: {KINDS['drift']} (a, b, c ")
+    assert str(found).endswith(f"; {three[0]}")
+    golden(str(found))
     assert (found.kind, found.rank, found.test) == ("drift", RANKS["drift"], "")
     (found,) = ranked([*three, drift("d")], tests=40)
     assert found.text.startswith("4 of 40 tests: ")
@@ -45,7 +49,8 @@ def test_what_is_about_the_whole_experiment_is_never_folded():
 
 def test_a_kind_that_is_nobodys_is_folded_by_its_name():
     (found,) = ranked([Warning("own", 5, test, "", "x", "") for test in "abcd"])
-    assert found.text == "4 tests: own (a, b, c and 1 more); a: x"
+    assert found.text.startswith("4 tests: own (a, b, c ")
+    assert found.text.endswith("; a: x")
 
 
 warnings = st.builds(

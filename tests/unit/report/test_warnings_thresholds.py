@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 
 import pytest
 from hypothesis import given
@@ -43,31 +44,31 @@ def test_the_last_of_one_name_counts_and_others_stay():
 
 @pytest.mark.parametrize("item", ["drift", "=5%", "", "drif=5%", "drift_by=theil-sen", "Drift=5%"])
 def test_an_unknown_name_is_answered_with_the_known_ones(item):
-    with pytest.raises(UsageError, match="the names are trend, drift, drift-by, leak, "):
+    with pytest.raises(UsageError, match="trend, drift, drift-by, leak, "):
         Thresholds.parse([item])
 
 
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
-        ("drift=", "a fraction above 0 such as 0.05 or 5%"),
-        ("drift=-1%", "a fraction above 0"),
-        ("drift=nan", "a fraction above 0"),
-        ("drift=inf", "a fraction above 0"),
-        ("outliers=100%", "a level between 0 and 1"),
-        ("outliers=0", "a level between 0 and 1"),
-        ("few=2.5", "a whole number"),
-        ("few=-1", "a whole number"),
-        ("few=" + "9" * 5000, "a whole number"),
-        ("leak=1XB", "a size such as 1MiB"),
-        ("leak=MiB", "a size such as 1MiB"),
-        ("leak=-1", "a size such as 1MiB"),
-        ("ticks=0", "a number above 0"),
+        ("drift=", "fraction .*5%"),
+        ("drift=-1%", "fraction"),
+        ("drift=nan", "fraction"),
+        ("drift=inf", "fraction"),
+        ("outliers=100%", "0 and 1"),
+        ("outliers=0", "0 and 1"),
+        ("few=2.5", "whole number"),
+        ("few=-1", "whole number"),
+        ("few=" + "9" * 5000, "whole number"),
+        ("leak=1XB", "1MiB"),
+        ("leak=MiB", "1MiB"),
+        ("leak=-1", "1MiB"),
+        ("ticks=0", "above 0"),
         ("drift-by=ols", "theil-sen or least-squares"),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_answered_with_what_can(item, expected):
-    with pytest.raises(UsageError, match="the value must be " + expected):
+    with pytest.raises(UsageError, match=f"{re.escape(item.partition('=')[0])}=.*{expected}"):
         Thresholds.parse([item])
 
 

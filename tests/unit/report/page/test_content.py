@@ -7,40 +7,53 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from etude.report.across import Refused
 from etude.report.judging import Judging
 from etude.report.page import content_of, gather
 from etude.report.page.answers import QUESTIONS, Answer, answers_of
 from etude.report.page.gather import Gathered
+from etude.report.text import UNPAIRED, percent
 from support import pages
+from support.golden import Golden
 from support.places import DATA
 
 
-def answers(*paths: Path, **options: object) -> dict[str, str]:
-    found = gather(list(map(str, paths)), **options)  # type: ignore[arg-type]
+def answers(found: Gathered) -> dict[str, str]:
     return {answer.key: " ".join(answer.sentences) for answer in answers_of(found)}
 
 
-def test_a_reader_who_sees_only_the_page_finds_an_answer_to_each_question(tmp_path: Path) -> None:
-    told = answers(pages.plain(tmp_path / "r"))
-    assert "B against A, by elapsed" in told["what"]
-    assert "A runs: sort 0" in told["what"]
-    assert "Example CPU, 8 CPUs, 16.00 GiB of memory" in told["where"]
-    assert "20 trials kept of 20" in told["often"]
-    assert "20 pairs" in told["often"]
-    assert "one sitting, from 2026-01-01 10:00" in told["often"]
-    assert "yes: the 95 % interval of the ratio, 1.01–1.27, excludes 1 (p = .037)" in told["real"]
-    assert "1.13 × A's time, somewhere in 1.01–1.27" in told["large"]
-    assert "trial 9" in told["against"]
-    assert "one sitting" in told["against"]
-    assert "noise floor" in told["against"]
+def of(*paths: Path) -> Gathered:
+    return gather(list(map(str, paths)))
 
 
-def test_what_is_not_shown_is_not_called_equal(tmp_path: Path) -> None:
+def test_a_reader_who_sees_only_the_page_finds_an_answer_to_each_question(
+    tmp_path: Path, golden: Golden
+) -> None:
+    told = answers(of(pages.plain(tmp_path / "r")))
+    facts = {
+        "what": ("B", "A", "elapsed", "sort 0"),
+        "where": ("Example CPU", "8 CPUs", "16.00 GiB"),
+        "often": ("20 trials", "20 pairs", "2026-01-01 10:00"),
+        "real": ("yes", "95 %", "1.01–1.27", "p = .037"),
+        "large": ("1.13 ×", "1.01–1.27"),
+        "against": ("trial 9",),
+    }
+    assert list(told) == list(facts)
+    for key, those in facts.items():
+        assert [fact for fact in those if fact not in told[key]] == []
+    golden("\n".join(f"{key}: {said}" for key, said in told.items()))
+
+
+def test_what_is_not_shown_is_not_called_equal(tmp_path: Path, golden: Golden) -> None:
     generator = np.random.default_rng(3)
     samples = {name: generator.lognormal(-4.6, 0.05, 12).tolist() for name in "AB"}
-    told = answers(pages.results(tmp_path / "r", samples))
-    assert "not shown" in told["real"]
-    assert "would mostly be found" in told["real"]
+    found = of(pages.results(tmp_path / "r", samples))
+    (comparison,) = found.verdicts[0].comparisons
+    assert not comparison.differs
+    smallest = comparison.ratio.smallest_found()
+    assert smallest is not None
+    assert percent(smallest) in answers(found)["real"]
+    golden(answers(found)["real"])
 
 
 def test_every_question_has_an_answer_for_whatever_can_be_read(
@@ -71,23 +84,27 @@ def repository_data() -> list[Path]:
     return found
 
 
-def test_a_result_without_any_trial_says_so(tmp_path: Path) -> None:
-    content = content_of(gather([str(pages.results(tmp_path / "r", {}))]))
-    assert content.headline == ("Nothing was measured: there is no trial in what was read.",)
+def test_a_result_without_any_trial_says_so(tmp_path: Path, golden: Golden) -> None:
+    content = content_of(of(pages.results(tmp_path / "r", {})))
     assert content.tests.rows == ()
+    golden("\n".join(content.headline))
 
 
-def test_tests_that_are_not_compared_show_no_difference(tmp_path: Path) -> None:
-    told = answers(pages.plain(tmp_path / "r", compared=False))
-    assert "No two tests were compared" in told["real"]
-    assert "--reference" in told["real"]
+def test_tests_that_are_not_compared_show_no_difference(tmp_path: Path, golden: Golden) -> None:
+    found = of(pages.plain(tmp_path / "r", compared=False))
+    assert found.verdicts[0].comparisons == ()
+    assert "--reference" in answers(found)["real"]
+    golden(answers(found)["real"])
 
 
-def test_a_reference_makes_a_comparison_that_is_called_unpaired(tmp_path: Path) -> None:
-    told = answers(pages.plain(tmp_path / "r", compared=False), judging=Judging(reference="A", full=True))
-    assert "B against A" in told["what"]
-    assert "not paired" in told["often"]
-    assert "unpaired, drift not controlled" in told["against"]
+def test_a_reference_makes_a_comparison_that_is_called_unpaired(tmp_path: Path, golden: Golden) -> None:
+    directory = pages.plain(tmp_path / "r", compared=False)
+    found = gather([str(directory)], judging=Judging(reference="A", full=True))
+    (comparison,) = found.verdicts[0].comparisons
+    assert (comparison.base, comparison.other, comparison.ratio.method) == ("A", "B", "unpaired")
+    told = answers(found)
+    assert UNPAIRED in told["against"]
+    golden(f"{told['what']}\n{told['often']}")
 
 
 def expectations(found: Gathered) -> dict[str, str]:
@@ -117,12 +134,10 @@ def test_an_expectation_is_judged_where_it_is_a_bound(tmp_path: Path, expect: st
 
 
 def test_purpose_expectation_and_result_stand_side_by_side(tmp_path: Path) -> None:
-    first, second = content_of(gather([str(pages.plain(tmp_path / "r"))])).expectations
-    assert (first.purpose, first.expect, first.met) == (
-        "How long does sorting take?",
-        "elapsed < 50 ms",
-        "met",
-    )
+    found = of(pages.plain(tmp_path / "r"))
+    first, second = content_of(found).expectations
+    entry = (found.verdicts[0].subject.experiment or {})["tests"][0]
+    assert (first.purpose, first.expect, first.met) == (entry["purpose"], "elapsed < 50 ms", "met")
     assert "20 trials" in first.result
     assert second.met == "cannot be told"
     assert "1.1" in second.why
@@ -145,8 +160,12 @@ def test_later_results_are_compared_with_the_first_and_their_machines_too(tmp_pa
 
 def test_results_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
     old, new = pages.plain(tmp_path / "old"), pages.plain(tmp_path / "new")
-    told = answers(old, new)
-    assert "it cannot be told" in told["real"]
+    found = of(old, new)
+    refused = [across.found for across in found.across]
+    assert refused
+    for each in refused:
+        assert isinstance(each, Refused)
+        assert each.reason in answers(found)["real"]
 
 
 def test_every_warning_leads_to_its_test_and_the_trials_that_it_names(tmp_path: Path) -> None:
@@ -166,7 +185,7 @@ def test_many_comparisons_are_counted_and_not_all_told(tmp_path: Path) -> None:
     generator = np.random.default_rng(5)
     samples = {f"t{n}": generator.lognormal(-4.6 + 0.2 * (n > 6), 0.02, 10).tolist() for n in range(14)}
     content = content_of(gather([str(pages.results(tmp_path / "r", samples))]))
-    assert content.headline[0] == "7 of 13 comparisons show a difference."
+    assert content.headline[0].startswith("7 of 13 ")
     assert len(content.comparisons.rows) == 13
 
 
