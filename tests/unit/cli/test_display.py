@@ -12,8 +12,8 @@ import pytest
 from etude.api import make_plan, run
 from etude.cli.display import LINE_EVERY_S, Display
 from etude.experiment.run import resume
-from support.golden import Golden
 from support.fakes import Screen, World, around
+from support.golden import Golden
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from etude.cli.main import ENGINE_VERBS, VERBS
-from support.golden import Golden
 from support.builders import measurement, results_directory
 from support.fakes import World
+from support.golden import Golden
 
 Etude = Callable[..., int]
 Captured = pytest.CaptureFixture[str]

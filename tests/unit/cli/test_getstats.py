@@ -14,8 +14,8 @@ import pytest
 
 from etude.cli.getstats import main
 from etude.cli.main import main as etude
-from support.golden import Golden
 from support.builders import measurement, results_directory
+from support.golden import Golden
 
 Captured = pytest.CaptureFixture[str]
 
