@@ -23,7 +23,7 @@ USAGE = [
     ([], 2, "nothing to run"),
     (["-n", "x"], 2, "nothing to run"),
     (["a", "b", "-n", "x"], 2, "1 names (-n)"),
-    (["a", "a"], 2, "'a'; "),
+    (["a", "a"], 2, "'a'"),
     ([""], 2, "test '': "),
     (["a 'b"], 2, "No closing quotation"),
     (["a", "--metric", "rate=("], 2, "--metric: '(' is no"),
@@ -36,7 +36,7 @@ USAGE = [
     (["a", "--precision", "x"], 2, "--precision: 'x'"),
     (["a", "--precision", "200%"], 2, "--precision 2: "),
     (["a", "--precision", "nan"], 2, "--precision: 'nan'"),
-    (["a", "--precision", "5"], 2, "500 %; write 5%"),
+    (["a", "--precision", "5"], 2, "500 %"),
     (["a", "--between-sittings", "-1"], 2, "--between-sittings: '-1'"),
     (["a", "--time", "soon"], 2, "--time: 'soon'"),
     (["a", "--time", "0"], 2, "--time 0"),
@@ -166,7 +166,7 @@ def test_a_command_that_fails_is_exit_code_4_and_stays_on_disk(
     assert etude("bench", "false", "-o", "r") == 4
     line = one_line(capsys)
     assert line.startswith("etude: false: trial 0: ")
-    assert "status 1: no;" in line
+    assert "status 1: no" in line
     golden(line)
     assert json.loads(Path("r/false/results.jsonl").read_text())["why"] == "failed"
 

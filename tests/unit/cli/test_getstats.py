@@ -197,7 +197,7 @@ def test_what_was_left_out_is_warned_of(
         (
             ["--predicate", "$dleta < 1", "ext2:1.res"],
             2,
-            "--predicate, column 1: unknown variable $dleta,",
+            "--predicate, column 1: unknown variable $dleta",
         ),
         (["--predicate", "1 / ($count - 5)", "ext2:1.res"], 2, "column 3: division by zero"),
         (
