@@ -88,12 +88,12 @@ def test_what_the_recorder_names_as_missing_is_told():
     assert not recorder.said(SUMMARY).complete
     assert recorder.said(SUMMARY.replace("15", "14")).complete
     assert not recorder.said(INCOMPLETE + SUMMARY.replace("15", "14")).complete
-    assert "could not be changed" in whole.told(found)
+    assert "; /lib/x.so: 1 places" in whole.told(found)
 
 
 @pytest.mark.parametrize("text", ["", SUMMARY * 2])
 def test_what_is_not_one_summary_is_refused(text):
-    with pytest.raises(ValueError, match="summaries of a recording"):
+    with pytest.raises(ValueError, match=r"^[02] summaries"):
         recorder.said(text)
 
 

@@ -92,16 +92,16 @@ def test_small_reads_stand_in_the_script_as_they_do_in_the_list(blocks):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("statx(3, 0) = 0", "line 2 of the script: statx is a call whose form is not known"),
-        ('openat(AT_FDCWD, "a", O_NONE) = 3', "O_NONE is a name whose value is not known"),
-        ("fork(1)", "a bare loop plays one thread"),
-        ("1: close(3) = 0", "a bare loop plays one thread"),
-        ('unlink("a\\tb") = 0', "a path with other than plain characters"),
+        ("statx(3, 0) = 0", "statx"),
+        ('openat(AT_FDCWD, "a", O_NONE) = 3', "O_NONE"),
+        ("fork(1)", "one thread"),
+        ("1: close(3) = 0", "one thread"),
+        ('unlink("a\\tb") = 0', "plain characters"),
     ],
     ids=["call", "flag", "fork", "thread", "path"],
 )
 def test_what_cannot_stand_in_a_list_is_said_with_its_line(line, said):
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=f"line 2 .*{said}"):
         list(rate.calls_of(f"etude script 1\n{line}\n"))
 
 

@@ -14,6 +14,12 @@ def _still_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     still_machine(monkeypatch)
 
 
+@pytest.fixture(autouse=True)
+def _all_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is printed must not depend on the locale of who runs the tests."""
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """What `etude` measures with, in an empty directory of its own."""

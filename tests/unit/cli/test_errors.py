@@ -14,52 +14,53 @@ import pytest
 from etude.cli.main import ENGINE_VERBS, VERBS
 from support.builders import measurement, results_directory
 from support.fakes import World
+from support.golden import Golden
 
 Etude = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
 
 USAGE = [
-    ([], 2, "nothing to run: give at least one command"),
+    ([], 2, "nothing to run"),
     (["-n", "x"], 2, "nothing to run"),
-    (["a", "b", "-n", "x"], 2, "1 names (-n) for 2 commands; give one each or none"),
-    (["a", "a"], 2, "two tests are called 'a'; give each a name of its own with -n"),
-    ([""], 2, "the command is empty"),
+    (["a", "b", "-n", "x"], 2, "1 names (-n)"),
+    (["a", "a"], 2, "'a'"),
+    ([""], 2, "test '': "),
     (["a 'b"], 2, "No closing quotation"),
-    (["a", "--metric", "rate=("], 2, "is no regular expression"),
-    (["a", "--metric", "rate"], 2, "expected NAME=REGEX or NAME:UNIT=REGEX"),
+    (["a", "--metric", "rate=("], 2, "--metric: '(' is no"),
+    (["a", "--metric", "rate"], 2, "--metric: 'rate': "),
     (["a", "--metric", "elapsed=x"], 2, "metric elapsed"),
-    (["a", "-P", "n"], 2, "-P n: expected NAME=A,B,C"),
-    (["a {n}", "-P", "n=3..1"], 2, "-P n=3..1: never gets from 3 to 1"),
-    (["a {n}", "-P", "n=1,2", "-P", "n=3"], 2, "-P n: stands twice"),
-    (["a", "-P", "n=1,2"], 2, "-P n: no command or hook contains {n}"),
-    (["a", "--precision", "x"], 2, "'x' is no share; expected such as 0.02 or 2%"),
-    (["a", "--precision", "200%"], 2, "--precision 2: expected a relative half width"),
-    (["a", "--precision", "nan"], 2, "'nan' is no share; expected such as 0.02 or 2%"),
-    (["a", "--precision", "5"], 2, "5 would be 500 %; write 5% or 0.05"),
-    (["a", "--between-sittings", "-1"], 2, "expected such as 0.02 or 2%"),
-    (["a", "--time", "soon"], 2, "'soon' is no duration; expected such as 30, 500ms, 2m or 1h"),
+    (["a", "-P", "n"], 2, "-P n: expected"),
+    (["a {n}", "-P", "n=3..1"], 2, "-P n=3..1: never"),
+    (["a {n}", "-P", "n=1,2", "-P", "n=3"], 2, "-P n: stands"),
+    (["a", "-P", "n=1,2"], 2, "contains {n}"),
+    (["a", "--precision", "x"], 2, "--precision: 'x'"),
+    (["a", "--precision", "200%"], 2, "--precision 2: "),
+    (["a", "--precision", "nan"], 2, "--precision: 'nan'"),
+    (["a", "--precision", "5"], 2, "500 %"),
+    (["a", "--between-sittings", "-1"], 2, "--between-sittings: '-1'"),
+    (["a", "--time", "soon"], 2, "--time: 'soon'"),
     (["a", "--time", "0"], 2, "--time 0"),
-    (["a", "--timeout", "0"], 2, "it must be above 0"),
-    (["a", "--trials", "0"], 2, "--trials 0: at least 1 is needed"),
+    (["a", "--timeout", "0"], 2, "test 'a': a timeout"),
+    (["a", "--trials", "0"], 2, "--trials 0: at least"),
     (["a", "--trials", "x"], 2, "invalid int value: 'x'"),
-    (["a", "--trials", "5", "--max-trials", "9"], 2, "--trials fixes their number"),
+    (["a", "--trials", "5", "--max-trials", "9"], 2, "--trials fixes"),
     (["a", "--min-trials", "1"], 2, "--min-trials 1"),
-    (["a", "--max-trials", "3", "--min-trials", "4"], 2, "--max-trials 3: is below --min-trials 4"),
-    (["a", "--workers", "0"], 2, "0 workers; at least 1 is needed"),
-    (["a", "--workers", "2", "--inner", "3"], 2, "inner repetitions need a single worker"),
-    (["a", "--inner", "0"], 2, "0: expected auto or a number from 1"),
-    (["a", "--inner", "x"], 2, "'x': expected auto or a number from 1"),
-    (["a", "--cpu", "3-1"], 2, "'3-1' is no list of CPUs"),
+    (["a", "--max-trials", "3", "--min-trials", "4"], 2, "--max-trials 3: "),
+    (["a", "--workers", "0"], 2, "0 workers"),
+    (["a", "--workers", "2", "--inner", "3"], 2, "single worker"),
+    (["a", "--inner", "0"], 2, "--inner: 0: "),
+    (["a", "--inner", "x"], 2, "--inner: 'x': "),
+    (["a", "--cpu", "3-1"], 2, "--cpu: '3-1'"),
     (["a", "--schedule", "odd"], 2, "invalid choice: 'odd'"),
-    (["a", "--schedule", "duet"], 2, "a duet needs two or more commands"),
-    (["a", "b", "--schedule", "duet", "--inner", "2"], 2, "a duet runs each command once a trial"),
-    (["a", "--export", "xml"], 2, "--export xml: expected csv, json, markdown"),
+    (["a", "--schedule", "duet"], 2, "duet needs"),
+    (["a", "b", "--schedule", "duet", "--inner", "2"], 2, "inner repetitions"),
+    (["a", "--export", "xml"], 2, "--export xml: "),
     (["a", "--nosuch"], 2, "unrecognized arguments: --nosuch"),
     (["a", "--seed", "x"], 2, "invalid int value: 'x'"),
-    (["a", "--resume", "DIR"], 2, "--resume takes what to do from the results directory"),
-    (["--resume", "DIR", "-o", "x"], 2, "--resume takes what to do from the results directory"),
-    (["--resume", "nowhere"], 3, "nowhere: no results here"),
-    (["a", "--baseline", "nowhere"], 3, "nowhere: no results here"),
+    (["a", "--resume", "DIR"], 2, "--resume takes"),
+    (["--resume", "DIR", "-o", "x"], 2, "--resume takes"),
+    (["--resume", "nowhere"], 3, "nowhere: no results"),
+    (["a", "--baseline", "nowhere"], 3, "nowhere: no results"),
     (["a\udcff"], 2, "UTF-8"),
 ]
 
@@ -77,10 +78,13 @@ def one_line(capsys: Captured) -> str:
     ("arguments", "code", "says"), USAGE, ids=[" ".join(a) or "none" for a, _, _ in USAGE]
 )
 def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
-    etude: Etude, world: World, capsys: Captured, arguments: list[str], code: int, says: str
+    etude: Etude, world: World, capsys: Captured, arguments: list[str], code: int, says: str, golden: Golden
 ) -> None:
     assert etude("bench", *arguments) == code
-    assert says in one_line(capsys)
+    line = one_line(capsys)
+    assert says in line
+    if "argument" not in line:  # versions of argparse word their errors differently
+        golden(line)
     assert os.listdir() == []
     assert world.log == []
 
@@ -91,11 +95,11 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
         (
             ["nosuch"],
             2,
-            f"no verb 'nosuch'; there are {', '.join((*VERBS, *ENGINE_VERBS))}: see etude --help",
+            f"'nosuch'; there are {', '.join((*VERBS, *ENGINE_VERBS))}: ",
         ),
         (["--nosuch"], 2, "no verb '--nosuch'"),
-        (["stats"], 2, "the following arguments are required: FILE"),
-        (["stats", "nowhere"], 3, "nowhere: cannot be read: No such file or directory"),
+        (["stats"], 2, "arguments are required: FILE"),
+        (["stats", "nowhere"], 3, f"nowhere: cannot be read: {os.strerror(errno.ENOENT)}"),
         (["stats", "--nosuch", "x"], 2, "unrecognized arguments: --nosuch"),
         (["doctor", "x"], 2, "unrecognized arguments: x"),
     ],
@@ -114,7 +118,9 @@ def test_results_of_a_newer_version_are_refused_by_every_verb(
     newer = str(results_directory(tmp_path / "newer", {"a": [measurement()]}, version=99))
     for arguments in (["stats", newer], ["bench", "--resume", newer], ["bench", "a", "--baseline", newer]):
         assert etude(*arguments) == 3
-        assert "version 99 of the results format; this Étude reads up to 1: use a newer" in one_line(capsys)
+        line = one_line(capsys)
+        assert line.startswith(f"etude: {newer}/experiment.json: ")
+        assert "version 99" in line
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", "\0\1\2", '{"format": "x"}', "\ud800"])
@@ -134,7 +140,7 @@ def test_a_file_for_a_directory_is_said_to_be_one(etude: Etude, capsys: Captured
     assert etude("bench", "--resume", str(tmp_path / "file")) == 3
     assert "is a file" in one_line(capsys)
     assert etude("bench", "a", "-o", str(tmp_path / "file")) == 5
-    assert "cannot write results: File exists" in one_line(capsys)
+    assert os.strerror(errno.EEXIST) in one_line(capsys)
 
 
 def test_a_directory_with_results_is_not_written_over(etude: Etude, capsys: Captured, tmp_path: Path) -> None:
@@ -142,35 +148,42 @@ def test_a_directory_with_results_is_not_written_over(etude: Etude, capsys: Capt
     capsys.readouterr()
     before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*"))
     assert etude("bench", "a", "--trials", "2", "-o", str(tmp_path / "r")) == 3
-    assert "holds results already; go on with --resume" in one_line(capsys)
+    assert f"--resume {tmp_path / 'r'}" in one_line(capsys)
     assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*")) == before
 
 
 def test_a_path_that_is_too_long_is_one_line(etude: Etude, capsys: Captured) -> None:
     assert etude("bench", "a", "-o", "x" * 300) == 5
-    assert "File name too long" in one_line(capsys)
+    assert os.strerror(errno.ENAMETOOLONG) in one_line(capsys)
     assert etude("stats", "x" * 300) == 3
-    assert "File name too long" in one_line(capsys)
+    assert os.strerror(errno.ENAMETOOLONG) in one_line(capsys)
 
 
 def test_a_command_that_fails_is_exit_code_4_and_stays_on_disk(
-    etude: Etude, world: World, capsys: Captured
+    etude: Etude, world: World, capsys: Captured, golden: Golden
 ) -> None:
     world.times = world.times | {"false": {"exit_status": 1, "stderr": "no\n"}}  # type: ignore[operator]
     assert etude("bench", "false", "-o", "r") == 4
-    assert "false: trial 0: exit status 1: no; if that is how it should end" in one_line(capsys)
+    line = one_line(capsys)
+    assert line.startswith("etude: false: trial 0: ")
+    assert "status 1: no" in line
+    golden(line)
     assert json.loads(Path("r/false/results.jsonl").read_text())["why"] == "failed"
 
 
-def test_a_hook_that_fails_is_exit_code_4(etude: Etude, world: World, capsys: Captured) -> None:
+def test_a_hook_that_fails_is_exit_code_4(
+    etude: Etude, world: World, capsys: Captured, golden: Golden
+) -> None:
     world.times = world.times | {"mount it": {"exit_status": 32}}  # type: ignore[operator]
     assert etude("bench", "a", "--setup", "mount it") == 4
-    assert "setup of test 'a' failed (exit status 32): mount it" in one_line(capsys)
+    line = one_line(capsys)
+    assert all(part in line for part in ("setup", "'a'", "status 32", "mount it"))
+    golden(line)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_is_128_and_its_number_and_says_how_to_go_on(
-    etude: Etude, world: World, capsys: Captured, number: signal.Signals
+    etude: Etude, world: World, capsys: Captured, number: signal.Signals, golden: Golden
 ) -> None:
     def come(now: int, world: World) -> None:
         if now == 3:
@@ -179,7 +192,9 @@ def test_a_signal_is_128_and_its_number_and_says_how_to_go_on(
     world.before = come
     assert etude("bench", "a", "b", "-o", "r") == 128 + number
     line = one_line(capsys)
-    assert f"ended by {number.name}; what was measured is in r; go on with: etude bench --resume r" in line
+    assert number.name in line
+    assert line.endswith("bench --resume r\n")
+    golden(line)
     world.before = lambda now, world: None
     assert etude("bench", "--resume", "r") == 0
 
@@ -199,7 +214,9 @@ def test_a_full_device_is_exit_code_5_and_says_to_resume(
 
     monkeypatch.setattr("os.write", full)
     assert etude("bench", "a", "b", "-o", "r") == 5
-    assert "No space left on device; free some space, then go on with --resume" in one_line(capsys)
+    line = one_line(capsys)
+    assert os.strerror(errno.ENOSPC) in line
+    assert "--resume" in line
     content = [path.read_text() for path in Path("r").glob("*/results.jsonl")]
     assert sum(text.count("\n") for text in content) == 5
     assert all(text.endswith("\n") for text in content if text)
@@ -214,4 +231,6 @@ def test_a_missing_engine_is_exit_code_5(
     monkeypatch.setitem(running.run.__kwdefaults__, "make_engine", Engine)
     monkeypatch.setenv("ETUDE_ENGINE", str(tmp_path / "nowhere"))
     assert etude("bench", "a", "-o", "r") == 5
-    assert "nowhere: cannot be run: No such file or directory; reinstall Étude" in one_line(capsys)
+    line = one_line(capsys)
+    assert line.startswith(f"etude: {tmp_path / 'nowhere'}: ")
+    assert os.strerror(errno.ENOENT) in line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from etude.cli.getstats import main
 from etude.cli.main import main as etude
 from support.builders import measurement, results_directory
+from support.golden import Golden
 
 Captured = pytest.CaptureFixture[str]
 
@@ -49,27 +51,20 @@ def shaky(tmp_path: Path) -> str:
 
 
 def test_the_table_has_warnings_first_and_overheads_from_the_second_file_on(
-    steady: str, shaky: str, capsys: Captured
+    steady: str, shaky: str, capsys: Captured, golden: Golden
 ) -> None:
     assert main([steady, shaky]) == 0
-    assert capsys.readouterr().out == (
-        "ext3:1.res: Linear regression slope for elapsed is: 1.020%.\n"
-        "ext2:1.res\n"
-        "NAME     COUNT   MEAN MEDIAN    LOW   HIGH    MIN    MAX SDEV%   HW%\n"
-        "Elapsed      5 10.000 10.000  9.902 10.098  9.900 10.100 0.791 0.982\n"
-        "System       5  1.000  1.000  1.000  1.000  1.000  1.000 0.000 0.000\n"
-        "User         5  2.000  2.000  2.000  2.000  2.000  2.000 0.000 0.000\n"
-        "Wait         5  7.000  7.000  6.902  7.098  6.900  7.100 1.129 1.402\n"
-        "CPU%         5 30.002 30.000 29.707 30.296 29.703 30.303 0.791 0.982\n"
-        "\n"
-        "ext3:1.res\n"
-        "NAME     COUNT   MEAN MEDIAN    LOW   HIGH    MIN     MAX  SDEV%     HW%     O/H\n"
-        "Elapsed      5  9.800 10.000  4.880 14.720  5.000  15.000 40.432  50.203  -2.000\n"
-        "System       5  1.000  1.000  1.000  1.000  1.000   1.000  0.000   0.000   0.000\n"
-        "User         5  4.000  4.000  4.000  4.000  4.000   4.000  0.000   0.000 100.000\n"
-        "Wait         5  4.800  5.000 -0.120  9.720  0.000  10.000 82.548 102.497 -31.429\n"
-        "CPU%         5 59.286 50.000 25.996 92.576 33.333 100.000 45.223  56.152  97.609\n"
-    )
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0][0] == "ext3:1.res:"
+    assert {"elapsed", "1.020%."} <= set(lines[0])
+    assert lines[1] == ["ext2:1.res"]
+    elapsed = [line[1:] for line in lines if line[:1] == ["Elapsed"]]
+    assert elapsed == [
+        ["5", "10.000", "10.000", "9.902", "10.098", "9.900", "10.100", "0.791", "0.982"],
+        ["5", "9.800", "10.000", "4.880", "14.720", "5.000", "15.000", "40.432", "50.203", "-2.000"],
+    ]
+    golden(out)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +91,13 @@ def test_derived_columns_are_judged_only_when_named(shaky: str) -> None:
     assert main(["--predicate", "$max == 50", "--columns", "free", shaky]) == 0
 
 
-def test_with_verbose_it_says_why(steady: str, shaky: str, capsys: Captured) -> None:
+def test_with_verbose_it_says_why(steady: str, shaky: str, capsys: Captured, golden: Golden) -> None:
     assert main(["--verbose", "--predicate", "$hw < 5", steady, shaky]) == 1
-    assert capsys.readouterr().out == (
-        "ext2:1.res: yes: holds for elapsed, user, system\next3:1.res: no: elapsed: ± 50 % of the mean\n"
-    )
+    out = capsys.readouterr().out
+    first, second = out.splitlines()
+    assert first.startswith("ext2:1.res: yes: ")
+    assert second.startswith("ext3:1.res: no: elapsed: ± 50 % ")
+    golden(out)
 
 
 def test_the_confidence_is_that_of_delta(steady: str) -> None:
@@ -148,7 +145,9 @@ def test_each_test_of_a_results_directory_has_its_table(tmp_path: Path, capsys: 
     assert main(["--predicate", "$count == 5", "r"]) == 0
 
 
-def test_tables_of_other_programs_are_columns_of_numbers(tmp_path: Path, capsys: Captured) -> None:
+def test_tables_of_other_programs_are_columns_of_numbers(
+    tmp_path: Path, capsys: Captured, golden: Golden
+) -> None:
     (tmp_path / "t.csv").write_text(
         "epoch,host,elapsed,odd,rate\n"
         + "".join(
@@ -158,9 +157,11 @@ def test_tables_of_other_programs_are_columns_of_numbers(tmp_path: Path, capsys:
     )
     assert main(["t.csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "t.csv: Column odd is left out: 'x' in row 11 is no number."
-    assert lines[1].endswith("for elapsed in epoch 19.")
-    assert lines[2] == "t.csv: Linear regression slope for elapsed is: 24.242%."
+    assert lines[0].startswith("t.csv: Column odd ")
+    assert "'x' in row 11" in lines[0]
+    assert lines[1].endswith("elapsed in epoch 19.")
+    assert {"t.csv:", "elapsed", "24.242%."} <= set(lines[2].split())
+    golden("\n".join(lines))
     assert [line.split()[0] for line in lines[5:]] == ["Elapsed", "rate"]
     assert main(["--predicate", '$max == 9 && "$name" eq "Elapsed"', "t.csv"]) == 0
     assert main(["--predicate", "$max == 19", "--columns", "rate", "t.csv"]) == 0
@@ -174,42 +175,44 @@ def test_auto_pilots_format_is_known_by_its_blocks_too(steady: str, tmp_path: Pa
     assert capsys.readouterr().out.startswith("results.txt\nNAME ")
 
 
-def test_what_was_left_out_is_warned_of(steady: str, tmp_path: Path, capsys: Captured) -> None:
+def test_what_was_left_out_is_warned_of(
+    steady: str, tmp_path: Path, capsys: Captured, golden: Golden
+) -> None:
     with open(tmp_path / steady, "a") as file:
         file.write("[measurement]\nthread = 1\nepoch = 5\nelap")
     assert main([steady]) == 0
-    assert capsys.readouterr().out.splitlines()[:3] == [
-        "ext2:1.res: Line 93: the measurement block there is left out: was cut short: it has no status.",
-        "ext2:1.res: Epoch 5 was set aside: incomplete.",
-        "ext2:1.res",
-    ]
+    lines = capsys.readouterr().out.splitlines()[:3]
+    assert lines[0].startswith("ext2:1.res: Line 93: ")
+    assert lines[1].startswith("ext2:1.res: Epoch 5 ")
+    assert lines[2] == "ext2:1.res"
+    golden("\n".join(lines))
 
 
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ([], 2, "no file; name results files (.res), results directories or tables"),
+        ([], 2, "no file"),
         (["--nosuch"], 2, "unknown option --nosuch"),
-        (["--predicate", "1 +", "ext2:1.res"], 2, "--predicate, column 4: expected a number"),
+        (["--predicate", "1 +", "ext2:1.res"], 2, "--predicate, column 4: "),
         (
             ["--predicate", "$dleta < 1", "ext2:1.res"],
             2,
-            "column 1: unknown variable $dleta, did you mean $delta",
+            "--predicate, column 1: unknown variable $dleta",
         ),
         (["--predicate", "1 / ($count - 5)", "ext2:1.res"], 2, "column 3: division by zero"),
         (
             ["--predicate", "1", "--columns", "nosuch", "ext2:1.res"],
             2,
-            "has no column 'nosuch'; it has elapsed",
+            "'nosuch'; it has elapsed",
         ),
-        (["--columns", "nosuch", "ext2:1.res"], 2, "has no column 'nosuch'"),
-        (["--predicate", "1", "x.csv"], 2, "has no column elapsed, user, system; name others with --columns"),
-        (["--columns", "b", "x.csv"], 3, "column b: 'y' in row 2 is no number"),
-        (["x.txt"], 3, "x.txt: holds no table"),
-        (["missing.res"], 3, "missing.res: no results here"),
-        (["missing"], 3, "missing: cannot be read: No such file"),
-        (["."], 3, "no results here: expected a directory with an experiment.json"),
-        (["x" * 300], 3, "cannot be read: File name too long"),
+        (["--columns", "nosuch", "ext2:1.res"], 2, "column 'nosuch'"),
+        (["--predicate", "1", "x.csv"], 2, "no column elapsed, user, system"),
+        (["--columns", "b", "x.csv"], 3, "column b: 'y' in row 2"),
+        (["x.txt"], 3, "x.txt: "),
+        (["missing.res"], 3, "missing.res: no results"),
+        (["missing"], 3, f"missing: cannot be read: {os.strerror(errno.ENOENT)}"),
+        (["."], 3, "experiment.json"),
+        (["x" * 300], 3, os.strerror(errno.ENAMETOOLONG)),
         (["a\0b"], 3, "cannot be read"),
     ],
 )
@@ -267,7 +270,9 @@ def test_a_full_disk_is_one_line(program: Program, steady: str) -> None:
     with open("/dev/full", "w") as full:
         done = program(steady, stdout=full.fileno())
     assert done.returncode == 5
-    assert done.stderr == b"getstats: standard output cannot be written: No space left on device\n"
+    assert done.stderr.startswith(b"getstats: ")
+    assert done.stderr.endswith(f": {os.strerror(errno.ENOSPC)}\n".encode())
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_etude_stats_reads_the_same_files(steady: str, capsys: Captured) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from etude.cli.getstats import main
 from support.builders import measurement, results_directory
+from support.golden import Golden
 from support.places import DATA
 from support.profiles import examples
 
@@ -54,10 +56,15 @@ def shows(capsys: Captured) -> Callable[..., list[str]]:
 Shows = Callable[..., list[str]]
 
 
-def test_a_transform_that_changes_nothing_leaves_all_as_it_was(shows: Shows) -> None:
+def numbers(line: str) -> list[str]:
+    return re.findall(r"\d+", line)
+
+
+def test_a_transform_that_changes_nothing_leaves_all_as_it_was(shows: Shows, golden: Golden) -> None:
     assert shows("--select", "1", "a.res", "b.res") == shows("a.res", "b.res")
-    assert shows("a.res")[:2] == ["a.res: Thread 2 ended with status 1 in epoch 3."] * 2
+    assert list(map(numbers, shows("a.res")[:2])) == [["2", "1", "3"]] * 2, "thread, status, epoch"
     assert "Elapsed      5 10.000 10.000  9.902 10.098  9.900 10.100 0.791 0.982" in shows("a.res")
+    golden("\n".join(shows("a.res")))
 
 
 def test_a_shifted_transform_comes_before_commands_and_threads_are_joined(shows: Shows) -> None:
@@ -67,10 +74,9 @@ def test_a_shifted_transform_comes_before_commands_and_threads_are_joined(shows:
     assert lines[-1].split()[:3] == ["Elapsed", "5", "4.500"]
     assert "ended with" not in lines[0]
     assert main(["--select", "$thread == 2", "a.res"]) == 0  # after the joining there is one thread
-    assert shows("--select", "$thread == 2", "a.res")[-3:-1] == [
-        "a.res: No row with a number is left.",
-        "a.res",
-    ]
+    warning, heading, _ = shows("--select", "$thread == 2", "a.res")[-3:]
+    assert warning.startswith("a.res: No row ")
+    assert heading == "a.res"
 
 
 def test_transforms_are_done_in_the_order_given(shows: Shows) -> None:
@@ -100,12 +106,11 @@ def test_computed_columns_are_shown_behind_the_usual_ones(shows: Shows) -> None:
     assert shows("--rename", "elapsed=real", "--columns", "real", "a.res")[-1].startswith("real ")
 
 
-def test_the_rows_can_be_printed_at_any_place(shows: Shows) -> None:
-    assert shows("--select", "$epoch <= 1", "--dump", "a.res") == [
-        "a.res",
-        "epoch  thread   command status user sys elapsed free io cpu",
-        "1           1 tar; make      0    4   1      10 1000  5  50",
-    ]
+def test_the_rows_can_be_printed_at_any_place(shows: Shows, golden: Golden) -> None:
+    lines = shows("--select", "$epoch <= 1", "--dump", "a.res")
+    assert lines[0] == "a.res"
+    assert lines[2].split() == ["1", "1", "tar;", "make", "0", "4", "1", "10", "1000", "5", "50"]
+    golden("\n".join(lines))
     raw = shows("--shift", "--select", "$epoch == 1", "--shift", "--dump", "a.res")
     assert len(raw) == 2 + 4
     assert raw[2].split() == ["1", "1", "tar", "0", "1", "0.25", "4.5", "1000"]
@@ -119,9 +124,8 @@ def test_without_the_standard_transforms_the_rows_are_printed(shows: Shows) -> N
     lines = shows(
         "--nostdtransforms", "--exitfail", "--select", "$epoch == 3", "--project", "thread,elapsed", "a.res"
     )
-    assert lines == [
-        "a.res: Thread 2 ended with status 1 in epoch 3.",
-        "a.res: Thread 2 ended with status 1 in epoch 3.",
+    assert list(map(numbers, lines[:2])) == [["2", "1", "3"]] * 2
+    assert lines[2:] == [
         "a.res",
         "thread  elapsed",
         "1          4.45",
@@ -165,7 +169,8 @@ def test_one_file_twice_is_two_runs_of_each_epoch(shows: Shows) -> None:
 def test_a_column_that_is_not_all_numbers_is_text_and_said(shows: Shows) -> None:
     Path("n.csv").write_text("a,b\n1,2\n3,x\n")
     lines = shows("--select", '$b ne "2"', "n.csv")
-    assert lines[0] == "n.csv: Column b is taken as text: 'x' in row 3 is no number."
+    assert lines[0].startswith("n.csv: Column b ")
+    assert "'x' in row 3" in lines[0]
     assert lines[-1].split()[:3] == ["a", "1", "3.000"]
 
 
@@ -206,17 +211,19 @@ def test_warnings_of_the_users_own_and_echoes(shows: Shows) -> None:
     assert "b.res: over 21" in lines
 
 
-def test_thresholds_can_be_set(shows: Shows) -> None:
+def test_thresholds_can_be_set(shows: Shows, golden: Golden) -> None:
     res("leak.res", (9.0, 9.1, 8.9, 9.05, 8.95), free=-20)
-    leak = "leak.res: Linear regression slope for free is: -2.128%."
-    assert leak in shows("leak.res")  # though the table does not show free memory
+    # Though the table does not show free memory:
+    (leak,) = [line for line in shows("leak.res") if " free " in line]
+    assert {"leak.res:", "-2.128%."} <= set(leak.split())
     assert leak in shows("--select", "1", "leak.res")
     assert leak not in shows("--set", "regress-thresh=3", "leak.res")
     res("grows.res", (9.0, 9.1, 8.9, 9.05, 8.95), free=20)
     assert not [line for line in shows("grows.res") if "slope" in line]
-    high = "a.res: High z-score of 1.26491106406735 for elapsed in epoch 2."
-    assert high not in shows("a.res")
-    assert high in shows("--set", "zscore-thresh=1.2", "a.res")
+    assert not any("z-score" in line for line in shows("a.res"))
+    high = [line for line in shows("--set", "zscore-thresh=1.2", "a.res") if "z-score" in line]
+    assert any({"a.res:", "1.26491106406735", "elapsed", "2."} <= set(line.split()) for line in high)
+    golden("\n".join([leak, *high]))
     assert "ended with" not in shows("--set", "warn=0", "a.res")[0]
     assert shows("--set", "precision=1", "--columns", "elapsed", "a.res")[-1].split() == [
         *["Elapsed", "5", "10.0", "10.0", "9.9", "10.1", "9.9", "10.1", "0.8", "1.0"]
@@ -303,55 +310,55 @@ def test_every_format_that_etude_reads_has_its_tables(name: str, says: str, show
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["--shift", "a.res"], 2, "--shift lacks the transform that it applies to"),
-        (["--select"], 2, "--select lacks its value"),
+        (["--shift", "a.res"], 2, "--shift lacks"),
+        (["--select"], 2, "--select lacks"),
         (["--warnrow", "1"], 2, "--warnrow needs 2 values"),
         (["--unifycommand=1", "a.res"], 2, "--unifycommand takes no value"),
-        (["--select", "$elapsed >", "a.res"], 2, "--select, column 11: expected a number"),
+        (["--select", "$elapsed >", "a.res"], 2, "--select, column 11: "),
         (
             ["--select", "$elapse > 1", "a.res"],
             2,
-            "--select, column 1: unknown variable $elapse, did you mean $elapsed",
+            "--select, column 1: unknown variable $elapse,",
         ),
         (["--select", "1 / ($epoch - 2)", "a.res"], 2, "--select, column 3: row 2: division by zero"),
-        (["--select", "$command + 1", "a.res"], 2, "row 1: + needs a number, and 'tar; make' is none"),
+        (["--select", "$command + 1", "a.res"], 2, "row 1: + needs a number, and 'tar; make'"),
         (
             ["--project", "nosuch", "a.res"],
             2,
-            "a.res: --project: there is no column 'nosuch'; there are test, trial",
+            "no column 'nosuch'; there are test, trial",
         ),
-        (["--rename", "elapsed", "a.res"], 2, "--rename 'elapsed': expected pairs A=B"),
-        (["--rename", "user=elapsed", "a.res"], 2, "there is a column 'elapsed' already"),
-        (["--update", "elapsed", "a.res"], 2, "--update 'elapsed': expected NAME=EXPR"),
-        (["--aggregate", "elapsed=avg", "a.res"], 2, "there is no function avg; there are sum, mean"),
-        (["--set", "limit", "a.res"], 2, "--set limit: expected NAME=VALUE"),
-        (["--set", "precision=x", "a.res"], 2, "--set precision=x: expected a number from 0 to 15"),
+        (["--rename", "elapsed", "a.res"], 2, "--rename 'elapsed': "),
+        (["--rename", "user=elapsed", "a.res"], 2, "'elapsed' already"),
+        (["--update", "elapsed", "a.res"], 2, "--update 'elapsed': "),
+        (["--aggregate", "elapsed=avg", "a.res"], 2, "no function avg"),
+        (["--set", "limit", "a.res"], 2, "--set limit: "),
+        (["--set", "precision=x", "a.res"], 2, "--set precision=x: "),
         (["--echo", "$nosuch", "a.res"], 2, "--echo, column 1: unknown variable $nosuch"),
-        (["--concat", "a.res", "t.csv"], 2, "--concat: a.res and t.csv differ in columns"),
+        (["--concat", "a.res", "t.csv"], 2, "--concat: a.res and t.csv differ"),
         (
             ["--twosamplet", "a.res"],
             2,
-            "--twosamplet compares later files with the first one; name two or more",
+            "--twosamplet compares",
         ),
         (
             ["--ftest", "--levene", "a.res"],
             2,
-            "--ftest and --levene are two ways to choose; take one of them",
+            "--ftest and --levene",
         ),
         (["--from-summary", "--select", "1", "a.res"], 2, "--from-summary has no rows"),
         (
             ["--select", "1", "--columns", "nosuch", "a.res"],
             2,
-            "a.res: has no column 'nosuch'; it has user, system",
+            "no column 'nosuch'; it has user, system",
         ),
-        (["--select", "1", "--columns", "command", "a.res"], 3, "column command: holds no numbers"),
-        (["--select", "1", "missing"], 3, "missing: cannot be read: No such file"),
-        (["--select", "1", str(READERS / "hyperfine-summaries.json")], 3, "holds summaries, not rows"),
-        (["--predicate", "1", str(READERS / "hyperfine-summaries.json")], 2, "holds summaries, not values"),
+        (["--select", "1", "--columns", "command", "a.res"], 3, "column command: "),
+        (["--select", "1", "missing"], 3, "missing: cannot be read"),
+        (["--select", "1", str(READERS / "hyperfine-summaries.json")], 3, "holds summaries"),
+        (["--predicate", "1", str(READERS / "hyperfine-summaries.json")], 2, "holds summaries"),
         (
             ["--dump", str(READERS / "hyperfine-summaries.json")],
             2,
-            "holds summaries; there are no rows to print",
+            "holds summaries",
         ),
     ],
 )
@@ -365,25 +372,24 @@ def test_what_cannot_be_meant_is_one_line(words: list[str], code: int, says: str
     assert says in err
 
 
-def test_two_samples_are_compared_as_figure_3_has_it(shows: Shows) -> None:
+def test_two_samples_are_compared_as_figure_3_has_it(shows: Shows, golden: Golden) -> None:
     lines = shows("--twosamplet", "--columns", "elapsed,user", "a.res", "b.res")
-    place = lines.index("Comparing b.res (Sample 1) to a.res (Sample 2).")
-    assert lines[place + 1 :] == [
-        "Elapsed: 95%CI for b.res - a.res = (8.367, 11.633)",
-        "Null Hyp. Alt. Hyp. P-value Result     ",
-        "u1 <= u2  u1 >  u2  0.000   REJECT H_0 ",
-        "u1 >= u2  u1 <  u2  1.000   ACCEPT H_0 ",
-        "u1 == u2  u1 != u2  0.000   REJECT H_0 ",
-        "",
-        "User: - (neither sample varies: there is no spread to judge their difference by)",
-    ]
+    begin = next(n for n, line in enumerate(lines) if line.startswith("Comparing b.res "))
+    assert numbers(lines[begin + 1])[-4:] == ["8", "367", "11", "633"]
+    tests = {line[:8]: line.split()[-3:-1] for line in lines if " H_0" in line}
+    assert tests == {
+        "u1 <= u2": ["0.000", "REJECT"],
+        "u1 >= u2": ["1.000", "ACCEPT"],
+        "u1 == u2": ["0.000", "REJECT"],
+    }
+    assert lines[-1].startswith("User: -")
     by = {name: shows(f"--{name}", "--columns", "elapsed", "a.res", "b.res") for name in ("ftest", "levene")}
-    assert (
-        "F test of equal variances: F = 400.000, P-value 0.000: Welch's t, 4.0 degrees of freedom"
-        in by["ftest"]
-    )
-    assert any(line.startswith("Levene test of equal variances: W = ") for line in by["levene"])
-    assert not any("test of equal variances" in line for line in lines)
+    ((ftest,), (levene,)) = ([line for line in by[name] if "test of" in line] for name in by)
+    assert "F = 400.000," in ftest
+    assert " 4.0 " in ftest
+    assert levene.startswith("Levene")
+    assert not any("test of" in line for line in lines)
+    golden("\n".join([*lines[begin:], ftest, levene]))
 
 
 OPTIONS = (

@@ -12,19 +12,21 @@ import pytest
 
 from etude.results.reader import load_results
 from support.fakes import World, around
+from support.golden import Golden
 
 Etude = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
 
 
-def test_the_verdict_and_last_where_the_results_are(etude: Etude, capsys: Captured) -> None:
-    assert etude("bench", "a", "b", "-o", "r") == 0
+def test_the_verdict_and_last_where_the_results_are(etude: Etude, capsys: Captured, golden: Golden) -> None:
+    assert etude("bench", "a", "b", "-o", "r", "--seed", "1") == 0
     out, _ = capsys.readouterr()
     lines = out.splitlines()
-    assert any(re.search(r"^ *elapsed .* mean .* ratio *$", line) for line in lines)
-    assert any(re.match(r"b takes 1\.\d+ × a's time \(95 %: ", line) for line in lines)
-    assert any(re.fullmatch(r"a's elapsed is (9\.9\d\d|10\.0\d) ms \(mean\)\.", line) for line in lines)
+    assert any(re.search(r"^ *elapsed .* ratio *$", line) for line in lines)
+    assert any(re.match(r"b takes 1\.\d+ × .*\(95 %: ", line) for line in lines)
+    assert any(re.match(r"a's elapsed .*(9\.9\d\d|10\.0\d) ms", line) for line in lines)
     assert lines[-1] == "Results: r"
+    golden(out)
 
 
 def test_without_a_name_results_go_below_etude_results(etude: Etude, capsys: Captured) -> None:
@@ -83,10 +85,7 @@ def test_a_command_is_shown_as_it_was_typed(etude: Etude, capsys: Captured, name
     shown = capsys.readouterr().out
     assert re.sub(r"\s", "", name)[:20] in re.sub(r"\s", "", shown.split("ratio", 1)[1].split("takes")[0])
     assert etude("stats", "r") == 0
-    assert (
-        f"{name}: 10 trials kept, 1 set aside" in re.sub(r"\n(?!\n)", "", capsys.readouterr().out)
-        or name[:100] in capsys.readouterr().out + shown
-    )
+    assert f"{name}: 10 trials " in re.sub(r"\n(?!\n)", "", capsys.readouterr().out)
 
 
 def test_json_is_the_only_thing_on_standard_output(etude: Etude, capsys: Captured) -> None:
@@ -111,25 +110,22 @@ def test_exports_go_beside_the_results_or_where_they_are_told(etude: Etude) -> N
 
 
 def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sittings_is_known(
-    etude: Etude, world: World, capsys: Captured
+    etude: Etude, world: World, capsys: Captured, golden: Golden
 ) -> None:
     assert etude("bench", "a", "-o", "old") == 0
     world.times = {"a": around(0.02)}
     assert etude("bench", "a", "-o", "new", "--baseline", "old") == 0
-    assert (
-        "a (new) is not compared with a (old): what changes between sittings is not known from 1 stored"
-        in (" ".join(capsys.readouterr().out.split()))
-    )
+    refused = capsys.readouterr().out.splitlines()[-2]
+    assert refused.startswith("a (new) is not ")
+    assert "a (old)" in refused
+    assert "--between-sittings" in refused
     assert etude("bench", "a", "-o", "newer", "--baseline", "old", "--between-sittings", "2%") == 0
-    lines = capsys.readouterr().out.splitlines()
-    told = " ".join(" ".join(lines).split())
-    assert re.search(
-        r"a takes (2|1\.99)\.?\d* × the baseline a's time \(95 %: [\d.–]+; p [<=] [\d.]+; one sitting each, widened by "
-        r"2\.0 % between sittings as stated, unpaired, drift not controlled\); "
-        r"the baseline's elapsed is (9\.9\d\d|10\.0\d) ms \(mean\)\.",
-        told,
-    )
-    assert lines[-1] == "Results: newer"
+    *_, told, last = capsys.readouterr().out.splitlines()
+    assert re.match(r"a takes (2|1\.99)\.?\d* × .*\(95 %: [\d.–]+; p [<=] [\d.]+; ", told)
+    assert "2.0 %" in told
+    assert re.search(r"(9\.9\d\d|10\.0\d) ms ", told)
+    assert last == "Results: newer"
+    golden(f"{refused}\n{told}")
 
 
 def test_fail_if_ends_with_1_when_the_whole_interval_is_beyond(
@@ -137,38 +133,39 @@ def test_fail_if_ends_with_1_when_the_whole_interval_is_beyond(
 ) -> None:
     world.times = {"a": around(0.01), "b": around(0.02)}
     assert etude("bench", "a", "b", "-o", "r", "--fail-if", "elapsed > baseline * 1.5") == 1
-    assert "elapsed > baseline * 1.5? b against a: yes: the ratio lies in" in capsys.readouterr().out
+    assert re.search(r"^elapsed > baseline \* 1.5\? .*: yes: ", capsys.readouterr().out, re.MULTILINE)
     assert etude("stats", "r", "--fail-if", "elapsed > baseline * 3") == 0
-    assert "b against a: no: " in capsys.readouterr().out
+    assert re.search(r"^elapsed > baseline \* 3\? .*: no: ", capsys.readouterr().out, re.MULTILINE)
     assert etude("bench", "a", "-o", "x", "--fail-if", "elapsed > base") == 2
-    assert "expected METRIC > BOUND" in capsys.readouterr().err
+    assert "--fail-if 'elapsed > base': " in capsys.readouterr().err
 
 
 def test_a_baseline_of_other_names_is_refused_before_anything_is_measured(
-    etude: Etude, world: World, capsys: Captured
+    etude: Etude, world: World, capsys: Captured, golden: Golden
 ) -> None:
     assert etude("bench", "a", "-o", "old") == 0
     before = len(world.log)
     capsys.readouterr()
     assert etude("bench", "b", "c", "-o", "new", "--baseline", "old") == 3
-    assert "none of its tests (a) has the name of one of those that are compared" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert refused.startswith("etude: old: ")
+    assert "(a)" in refused
+    assert "(b, c)" in refused
+    golden(refused)
     assert len(world.log) == before
 
 
-def test_stats_shows_each_metric_and_the_comparison(etude: Etude, capsys: Captured) -> None:
-    assert etude("bench", "a", "b", "-o", "r") == 0
+def test_stats_shows_each_metric_and_the_comparison(etude: Etude, capsys: Captured, golden: Golden) -> None:
+    assert etude("bench", "a", "b", "-o", "r", "--seed", "1") == 0
     capsys.readouterr()
     assert etude("stats", "r") == 0
     out = capsys.readouterr().out
     assert out.splitlines()[0] == "r"
-    assert "a: 10 trials kept, 1 set aside" in out
-    assert re.search(
-        r"metric +n +n_eff +mean +95 % of mean +median +95 % of median +quartiles +min +max +deviation",
-        out,
-    )
+    assert re.search(r"^a: 10 .*, 1 ", out, re.MULTILINE)
     assert re.search(r"elapsed +10 +\d+ +(9\.9\d*|10\.0\d*) ms", out)
-    assert re.search(r"b takes 1\.\d+ × a's time \(95 %: 1\.\d+–1\.\d+; 10 pairs, random order", out)
-    assert "H0 (a ratio of 1) is rejected" in out
+    assert re.search(r"^b takes 1\.\d+ × .*\(95 %: 1\.\d+–1\.\d+; 10 pairs", out, re.MULTILINE)
+    assert "H0 (" in out
+    golden(out)
 
 
 def test_stats_of_one_metric_compares_that_metric(etude: Etude, capsys: Captured) -> None:
@@ -190,13 +187,14 @@ def test_several_directories_are_shown_one_after_the_other(etude: Etude, capsys:
 
 
 def test_what_was_resumed_or_differs_is_said_above_the_table(
-    etude: Etude, world: World, capsys: Captured
+    etude: Etude, world: World, capsys: Captured, golden: Golden
 ) -> None:
     world.times = {"a": {"stdout": "12"}, "b": {"stdout": "1"}}
     assert etude("bench", "a", "b", "-o", "r", "--trials", "3") == 0
-    assert capsys.readouterr().out.startswith(
-        "! b printed less than a (1 B against 2 B): is it the same work?"
-    )
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("! b ")
+    assert {"(1", "2"} <= set(first.split())
+    golden(first)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"], []])

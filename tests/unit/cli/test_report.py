@@ -51,7 +51,7 @@ def test_a_target_that_cannot_be_written_is_one_line_and_leaves_nothing(
     assert main(["report", str(directory), "-o", str(tmp_path / output)]) == 5
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "the report cannot be written" in error
+    assert error.startswith(f"etude: {tmp_path / output}: ")
     assert (sorted(os.listdir(tmp_path)), sorted(os.listdir(directory))) == before
 
 

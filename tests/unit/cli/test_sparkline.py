@@ -54,7 +54,7 @@ def test_it_says_which_trials_are_outliers(tmp_path) -> None:  # type: ignore[no
     series, m = found.subject.tests[0], found.tests[0].metric("elapsed")
     assert m is not None
     told, bars, marks = bar_lines("elapsed", series, m, Judging(), 80)
-    assert told.startswith("elapsed: 20 trials in order, ")
+    assert told.startswith("elapsed: 20 trials ")
     assert told.endswith("; ^ outlier: trial 7 (3.000 s)")
     assert marks == " " * 6 + "^"
     assert bars[6] == "█"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from etude.cli.main import main
+from support.golden import Golden
 from support.stored import directory
 
 
@@ -22,19 +23,21 @@ def etude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]
 
 
 def test_results_are_added_listed_and_taken_out(
-    etude: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    etude: Callable[..., int], capsys: pytest.CaptureFixture[str], golden: Golden
 ) -> None:
     assert etude("store", "add", "r", "--commit", "abcdef", "--committed", "2026-01-01", "--tag", "v1") == 0
     assert etude("store", "add", "r") == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "r: added as result 1 of commit abcdef (2 tests, on here)",
-        "r: was there already, as result 1 (2 tests, on here)",
-    ]
+    said = capsys.readouterr().out
+    added, again = said.splitlines()
+    assert all("result 1 " in line and "2 tests" in line for line in (added, again))
+    assert "commit abcdef" in added
+    assert "already" in again
+    golden(said)
     assert etude("store", "list") == 0
     out = capsys.readouterr().out
     assert all(word in out for word in ("abcdef", "2026-01-01 00:00", "v1", "here"))
     assert etude("store", "tests") == 0
-    assert capsys.readouterr().out == "scan: elapsed\nsort: elapsed\n"
+    assert capsys.readouterr().out.splitlines() == ["scan: elapsed", "sort: elapsed"]
     assert etude("store", "check") == 0
     assert "nothing is wrong" in capsys.readouterr().out
     assert etude("store", "forget", "1") == 0
@@ -61,21 +64,21 @@ def test_json_has_what_the_list_has(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["store", "list"], 3, "there is no store; etude store add DIR makes one"),
+        (["store", "list"], 3, "etude-store.sqlite: "),
         (["store", "list", "7"], 2, "takes no RESULT"),
-        (["store", "forget"], 2, "expected numbers of results"),
+        (["store", "forget"], 2, "etude store forget: "),
         (["store", "forget", "x"], 2, "not 'x'"),
         (["store", "gather"], 2, "invalid choice"),
         (["store", "add", "none"], 3, "No such file"),
-        (["store", "add", "r", "--store", "mysql://h/d"], 2, "'mysql' is not known here"),
-        (["store", "add", "r", "--committed", "2026-01-01"], 2, "no commit: give both"),
-        (["store", "add", "r", "--committed", "soon"], 2, "'soon' is no time"),
-        (["store", "add", "r", "--dirty"], 2, "name it by --repository"),
-        (["store", "add", "r", "--repository", "none"], 3, "no such directory"),
-        (["store", "add", "r", "--tag", ""], 2, "1 to 200 printable characters"),
-        (["store", "add", "r", "--tag", "two\nlines"], 2, "1 to 200 printable characters"),
-        (["store", "tests", "--store", "r/experiment.json"], 3, "is no store, or a damaged one"),
-        (["store", "add", "r", "--store", "r/experiment.json"], 3, "is no store, or a damaged one"),
+        (["store", "add", "r", "--store", "mysql://h/d"], 2, "--store: 'mysql'"),
+        (["store", "add", "r", "--committed", "2026-01-01"], 2, "no commit"),
+        (["store", "add", "r", "--committed", "soon"], 2, "--committed: 'soon'"),
+        (["store", "add", "r", "--dirty"], 2, "--dirty is about"),
+        (["store", "add", "r", "--repository", "none"], 3, "--repository none: "),
+        (["store", "add", "r", "--tag", ""], 2, "'': "),
+        (["store", "add", "r", "--tag", "two\nlines"], 2, r"'two\nlines': "),
+        (["store", "tests", "--store", "r/experiment.json"], 3, "r/experiment.json: is no store"),
+        (["store", "add", "r", "--store", "r/experiment.json"], 3, "r/experiment.json: is no store"),
     ],
     ids=lambda value: "-".join(value).replace("/", ".") if isinstance(value, list) else None,
 )

@@ -10,6 +10,7 @@ import pytest
 from etude.cli.surface_show import document, show
 from etude.cli.terminal import Terminal
 from etude.workbench.surfaces.mapped import Mapped
+from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
 from support.places import DOCS
 
@@ -46,11 +47,19 @@ def test_two_factors_are_a_matrix_with_intervals() -> None:
     assert "~ predicted by quadratic" in text
 
 
-def test_what_it_says_follows() -> None:
+def test_what_it_says_follows(golden: Golden) -> None:
     text = said(surface((DISKS, NFSDS), soft_minimum, findings=("cell x: stalling",)), target=300.0)
-    for part in ("Best peak rate", "limits", "works from 1 to 8", "Main effects:", "300 from", "of bench time",
-                 "Note: cell x: stalling"):  # fmt: skip
+    for part in (
+        "Best",
+        "limits",
+        "from 1 to 8",
+        "Main effects:",
+        "300 from",
+        "bench time",
+        "cell x: stalling",
+    ):
         assert part in text, part
+    golden(text)
     assert "Accuracy" not in text, "nothing was predicted"
 
 
@@ -59,7 +68,7 @@ def test_more_factors_are_a_list_and_a_long_one_has_only_what_was_measured() -> 
     text = said(mapped)
     assert "disks=1 fs=ext4 nfsds=1 " in text
     assert "disks=1 fs=ext4 nfsds=2 " not in text
-    assert "72 more cells stand in the report" in text
+    assert "72 more cells" in text
     one = said(surface((NFSDS,), lambda n: n))
     assert one.count("nfsds=") >= 8
 
