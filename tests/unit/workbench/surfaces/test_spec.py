@@ -147,7 +147,7 @@ def test_what_is_wrong_is_one_line_with_its_place(name: str, spec) -> None:  # t
 
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.toml: cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"none\.toml: .*No such file"):
         read_spec(tmp_path / "none.toml")
 
 
