@@ -20,9 +20,9 @@ from etude.export.document import Compared, Document, Figures, Lost, lost_lines
 from etude.export.formats import FORMATS, exported, format_of
 from etude.export.words import at_most, identifier, one_line, word
 from etude.results.readers import read_table
+from support.golden import Golden
 from support.made_documents import BEGAN, MACHINE, RUN, documents, point
 from support.profiles import examples
-from support.golden import Golden
 
 few = settings(max_examples=examples(25))
 ONE = Document((point("a", "elapsed", [1.0, 3.0]),), "elapsed")

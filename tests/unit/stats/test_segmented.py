@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import warnings
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_below_four_trials_there_is_a_line_and_no_interval():
     found = fit(X, [[v, v] if n else [v] * 9 for n, v in enumerate(y)])
     (one,) = found.breaks
     assert (one.interval, one.share, found.slopes[0].interval) == (None, None, None)
-    assert found.why == "an interval needs 4 or more trials at each x, not 2 (at 4)"
+    assert re.search(r"\b4 or more .*\b2 \(at 4\)$", found.why)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
@@ -192,7 +193,7 @@ def test_whatever_is_finite_has_a_line_or_a_reason(x, data, trials):
         except ValueError as error:
             reason = str(error)
     if reason is not None:
-        assert "lie too far apart" in reason
+        assert "too far apart" in reason
         return
     assert all(math.isfinite(v) for knot in found.knots for v in knot)
     places = [knot[0] for knot in found.knots]
