@@ -116,11 +116,11 @@ def test_whatever_is_positive_has_an_answer(x, data, level):
 @pytest.mark.parametrize(
     ("x", "base", "other", "reason"),
     [
-        ([1.0], [[1.0]], [[1.0]], "two or more, not 1"),
+        ([1.0], [[1.0]], [[1.0]], "two or more"),
         ([1.0, 1.0], [[1.0]] * 2, [[1.0]] * 2, "x must rise"),
         ([0.0, 1.0], [[1.0]] * 2, [[1.0]] * 2, "above 0"),
         ([1.0, 2.0], [[1.0]] * 2, [[1.0]], "x 2, base 2, other 1"),
-        ([1.0, 2.0], [[1.0], []], [[1.0]] * 2, "at x 2 a test has no values"),
+        ([1.0, 2.0], [[1.0], []], [[1.0]] * 2, "at x 2"),
         ([1.0, 2.0], [[1.0], [0.0]], [[1.0]] * 2, "positive"),
         ([1.0, 2.0], [[1.0], [math.nan]], [[1.0]] * 2, "finite"),
     ],

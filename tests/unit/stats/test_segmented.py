@@ -205,13 +205,13 @@ def test_whatever_is_finite_has_a_line_or_a_reason(x, data, trials):
 @pytest.mark.parametrize(
     ("x", "samples", "reason"),
     [
-        ([1.0, 2.0], [[1.0], [2.0]], "three or more x, not 2"),
+        ([1.0, 2.0], [[1.0], [2.0]], "three or more"),
         ([1.0, 1.0, 2.0], [[1.0]] * 3, "x must rise"),
         ([1.0, 3.0, 2.0], [[1.0]] * 3, "x must rise"),
-        ([1.0, 2.0, 3.0], [[1.0]] * 2, "there are 3 x and 2 samples"),
-        ([1.0, 2.0, 3.0], [[1.0], [], [1.0]], r"x number 2 of 3 \(2\) has no values"),
-        ([1.0, 2.0, 3.0], [[1.0], [math.nan], [1.0]], "a sample must be finite"),
-        ([1.0, math.inf, 3.0], [[1.0]] * 3, "a sample must be finite"),
+        ([1.0, 2.0, 3.0], [[1.0]] * 2, "3 x .*2 samples"),
+        ([1.0, 2.0, 3.0], [[1.0], [], [1.0]], "2 of 3 \\(2\\)"),
+        ([1.0, 2.0, 3.0], [[1.0], [math.nan], [1.0]], "finite"),
+        ([1.0, math.inf, 3.0], [[1.0]] * 3, "finite"),
     ],
 )
 def test_what_is_no_curve_is_refused(x, samples, reason):

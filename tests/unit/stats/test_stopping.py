@@ -156,9 +156,9 @@ def test_equal_pairs_are_converged():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((STEADY[:10],), "two or more tests"),
+        ((STEADY[:10],), "two or more"),
         ((STEADY[:10], STEADY[:11]), "as many trials"),
-        ((STEADY[:10], -STEADY[:10]), "ratio needs positive values"),
+        ((STEADY[:10], -STEADY[:10]), "positive"),
     ],
 )
 def test_what_cannot_be_a_ratio_is_refused(values, message):

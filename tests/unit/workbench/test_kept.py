@@ -317,19 +317,20 @@ def test_any_member_is_meant_or_refused_in_one_line(
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("plan", "task", "goal", "criteria", 0, "limit"), "x", "its plan cannot be read (limit is 'x'); was it"),
-        (("plan", "task", "confidence"), 95, "confidence is '95'"),
-        (("plan", "task", "seed_shapes"), [["mm1 0.15", -1]], "seed_shapes is '-1'"),
-        (("plan", "task", "goal", "criteria"), [], "the goal has no criterion"),
-        (("plan", "factors", "disks"), 2, "factors is"),
-        (("plan", "harness"), None, "cannot be read ('harness')"),
-        (("answer", "low"), "x", "its answer cannot be read (low is 'x'); was it edited?"),
+        (("plan", "task", "goal", "criteria", 0, "limit"), "x", "plan limit 'x'"),
+        (("plan", "task", "confidence"), 95, "confidence '95'"),
+        (("plan", "task", "seed_shapes"), [["mm1 0.15", -1]], "seed_shapes '-1'"),
+        (("plan", "task", "goal", "criteria"), [], "goal"),
+        (("plan", "factors", "disks"), 2, "factors"),
+        (("plan", "harness"), None, "'harness'"),
+        (("answer", "low"), "x", "answer low 'x'"),
     ],
 )  # fmt: skip
 def test_a_member_that_cannot_be_meant_is_named(path: Any, value: Any, said: str, tmp_path: Path) -> None:
     document = ended(tmp_path)
     (tmp_path / "experiment.json").write_text(json.dumps(spoilt(document, path, value)))
-    assert said in refused(tmp_path)
+    why = refused(tmp_path).removeprefix(str(tmp_path))
+    assert [word for word in said.split() if word not in why] == []
 
 
 def test_a_search_of_a_version_that_knew_less_of_seeds_goes_on(tmp_path: Path) -> None:

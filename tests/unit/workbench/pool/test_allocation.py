@@ -91,13 +91,17 @@ def test_what_is_held_stays_once_its_command_has_ended_well() -> None:
 def test_a_sweep_ends_what_was_started_for_its_directory_and_nothing_else(tmp_path: Path) -> None:
     there, elsewhere = (
         subprocess.Popen(
-            ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"],
+            ["sh", "-c", "trap '' TERM; echo; while :; do sleep 0.1; done"],
             env={MARK: str(place), "PATH": "/usr/bin:/bin"},
+            stdout=subprocess.PIPE,
         )
         for place in (tmp_path, tmp_path / "other")
     )
     try:
-        sweep = shlex.split(Node("7", "lab4", "a").sweep(tmp_path, 0.2))
+        for process in (there, elsewhere):
+            assert process.stdout is not None
+            process.stdout.readline()  # it heeds no SIGTERM by now
+        sweep = shlex.split(Node("7", "lab4", "a").sweep(tmp_path, 0.1))
         subprocess.run(sweep[sweep.index("/bin/sh") :], check=True)
         assert there.wait(10) == -9
         assert elsewhere.poll() is None
@@ -105,6 +109,7 @@ def test_a_sweep_ends_what_was_started_for_its_directory_and_nothing_else(tmp_pa
         for process in (there, elsewhere):
             process.kill()
             process.wait()
+            process.stdout.close()
 
 
 def harness(tmp_path: Path, text: str = HARNESS) -> Path:
