@@ -116,10 +116,12 @@ def test_what_is_born_behind_the_shield_gets_what_its_parent_had(kernel: Kernel)
 
 @pytest.mark.parametrize(
     ("cpus", "why"),
-    [("9", "there is no CPU 9: online are 0-3"), ("0-3", "no CPU would be left for the rest of the machine")],
+    [("9", r"\bCPU 9: .*\b0-3$"), ("0-3", r"\bno CPU\b")],
 )
 def test_cpus_that_cannot_be_kept_free_are_said(kernel: Kernel, cpus: str, why: str) -> None:
-    assert why_not(kernel, "irqs", "shield", f"cpus={cpus}") == {"irqs": why, "shield": why}
+    refused = why_not(kernel, "irqs", "shield", f"cpus={cpus}")
+    assert set(refused) == {"irqs", "shield"}
+    assert all(re.search(why, each) for each in refused.values())
 
 
 def test_masks_are_written_as_the_kernel_does() -> None:
