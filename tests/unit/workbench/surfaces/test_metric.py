@@ -30,6 +30,9 @@ TEST nap 4
 DONE
 """
 
+AGES = f"98765{os.getpid()}"
+"""Seconds of a sleep that is known by them: of this process, not of a test that runs elsewhere on the machine."""
+
 
 def asked(place: Path, left_s: float | None = None, setting: Setting | None = None, **levels: str) -> Asked:
     return Asked(Visit((0,), None, None, ""), levels or {"n": "3"}, setting or Setting(), place, left_s)
@@ -186,7 +189,7 @@ def test_a_script_that_takes_too_long_is_ended_with_all_that_it_started(
 
     monkeypatch.setattr(subprocess.Popen, "communicate", wait)
     found = measured(
-        script(tmp_path, SCRIPT.replace("sleep 0.00", "exec sleep 98765.0")), tmp_path, left_s=3.0
+        script(tmp_path, SCRIPT.replace("sleep 0.00", f"exec sleep {AGES}.")), tmp_path, left_s=3.0
     )
     assert left == [3.0]
     assert found.state == "failed"
@@ -194,7 +197,7 @@ def test_a_script_that_takes_too_long_is_ended_with_all_that_it_started(
 
 
 def test_a_script_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
-    of = script(tmp_path, SCRIPT.replace("sleep 0.00", "exec sleep 98765.0"))
+    of = script(tmp_path, SCRIPT.replace("sleep 0.00", f"exec sleep {AGES}."))
 
     def interrupt() -> None:
         comes(sleeping)
@@ -223,7 +226,7 @@ def sleeping() -> list[int]:
             words = Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[0] == b"sleep" and words[1].startswith(b"98765"):
+        if words[0] == b"sleep" and words[1].startswith(AGES.encode()):
             found.append(int(entry))
     return found
 
