@@ -127,14 +127,14 @@ def test_a_signal_cancels_a_launch_once_patience_is_used_up(
 @pytest.mark.parametrize(
     ("script", "how"),
     [
-        ("exit 3", "ended with status 3"),
-        ("kill -KILL $$", "was killed by signal 9"),
-        ("read line", "ended with status 0"),
+        ("exit 3", "status 3"),
+        ("kill -KILL $$", "signal 9"),
+        ("read line", "status 0"),
     ],
 )
 def test_an_engine_that_dies_is_one_line_and_no_zombie(engine: Engines, script: str, how: str) -> None:
     running = engine(script)
-    with pytest.raises(MachineRefuses, match=f"{how} in the middle of its work"):
+    with pytest.raises(MachineRefuses, match=how):
         running.launch(TRUE)
     with pytest.raises(ChildProcessError):
         os.waitpid(running.pid, 0)
@@ -144,7 +144,7 @@ def test_an_engine_that_dies_is_one_line_and_no_zombie(engine: Engines, script: 
 def test_a_request_that_makes_no_sense_is_one_line(engine: Engines) -> None:
     with (
         engine(answer('{"id": 1, "error": "workers: none"}')) as running,
-        pytest.raises(MachineRefuses, match="the engine refused: workers: none"),
+        pytest.raises(MachineRefuses, match="workers: none"),
     ):
         running.launch(TRUE)
 
@@ -156,7 +156,7 @@ def test_a_program_that_is_not_our_engine_is_named(engine: Engines, hello: str) 
 
 
 def test_a_program_that_says_nothing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MachineRefuses, match=r"true \(process \d+\) ended with status 0"):
+    with pytest.raises(MachineRefuses, match=r"true \(process \d+\) .*status 0"):
         Engine(None, "/bin/true")
 
 
@@ -180,7 +180,7 @@ def test_the_engine_is_the_one_named_or_beside_this_python_or_on_the_path(
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "beside" / "etude")])
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.delenv("ETUDE_ENGINE", raising=False)
-    with pytest.raises(MachineRefuses, match=r"etude-engine: not found .*reinstall Étude"):
+    with pytest.raises(MachineRefuses, match=r"etude-engine: .*reinstall"):
         engine_path()
     for directory in ("path", "beside", "prefix/bin"):
         program = tmp_path / directory / "etude-engine"

@@ -141,7 +141,7 @@ def test_every_two_samples_have_an_answer_or_a_reason(function, a, b):
 @pytest.mark.parametrize("function", ONE_SAMPLE.values(), ids=ONE_SAMPLE)
 @pytest.mark.parametrize("wrong", [[1.0, math.nan, 2.0] * 5, [1.0, math.inf] * 5, [[1.0, 2.0]], "text"])
 def test_what_is_no_row_of_finite_numbers_is_refused(function, wrong):
-    with pytest.raises(ValueError, match=r"^a sample must be"):
+    with pytest.raises(ValueError, match=r"^a sample"):
         function(wrong)
 
 

@@ -84,11 +84,11 @@ def test_anything_else_is_refused(value: Any) -> None:
 @pytest.mark.parametrize(
     ("criterion", "said"),
     [
-        ({"of": "median", "limit": 1}, "a criterion is of 'median'"),
-        ({"of": "mean", "limit": 1, "percent": 95}, "a criterion of mean has percent 95"),
-        ({"of": "percentile", "limit": 1}, "a criterion of percentile has percent None"),
-        ({"of": "percentile", "limit": 1, "percent": 101}, "percent is '101'"),
-        ({"of": "mean", "limit": 0}, "limit is '0'"),
+        ({"of": "median", "limit": 1}, "'median'"),
+        ({"of": "mean", "limit": 1, "percent": 95}, "\\bmean .*\\b95\\b"),
+        ({"of": "percentile", "limit": 1}, "\\bpercentile .*None"),
+        ({"of": "percentile", "limit": 1, "percent": 101}, "percent .*'101'"),
+        ({"of": "mean", "limit": 0}, "limit .*'0'"),
     ],
 )
 def test_a_criterion_that_cannot_be_is_named(criterion: dict[str, Any], said: str) -> None:

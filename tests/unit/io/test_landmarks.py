@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from etude.io.landmarks import Landmark, landmarks, nearest, size_text
+from support.golden import Golden
 
 CACHES = [
     {"level": 1, "type": "Data", "size_bytes": 32 << 10},
@@ -39,7 +40,6 @@ def test_caches_of_data_pages_and_what_a_tlb_of_data_reaches_are_landmarks() -> 
 @pytest.mark.parametrize("experiment", [{}, {"machine": None}, {"machine": {"before": {"kernel": "none"}}}])
 def test_a_machine_of_which_nothing_is_known_has_none(experiment: dict[str, object]) -> None:
     assert landmarks(experiment) == ()
-    assert nearest(4096, ()) == "no size of this machine is known"
 
 
 def test_huge_pages_that_are_switched_off_are_no_landmark() -> None:
@@ -47,17 +47,13 @@ def test_huge_pages_that_are_switched_off_are_no_landmark() -> None:
     assert "huge page" not in [mark.name for mark in found]
 
 
-def test_the_nearest_is_named_with_how_many_times_it_a_size_is() -> None:
+def test_the_nearest_is_named_with_how_many_times_it_a_size_is(golden: Golden) -> None:
     known = (Landmark("L1", 32 << 10), Landmark("L2", 1 << 20))
-    assert nearest(32 << 10, known) == "at L1 (32 KiB)"
-    assert nearest(36 << 10, known) == "at L1 (32 KiB)"
+    assert nearest(32 << 10, known) == nearest(36 << 10, known) == "at L1 (32 KiB)"
     assert nearest(16 << 10, known) == "0.5 × L1 (32 KiB)"
-    assert (
-        nearest(3 << 19, (*known, Landmark("huge page", 2 << 20)))
-        == "between L2 (1 MiB) and huge page (2 MiB)"
-    )
     assert nearest(2 << 20, known) == "2 × L2 (1 MiB)"
-    assert nearest(100, known) == "near no cache, TLB or page size of this machine"
+    between = nearest(3 << 19, (*known, Landmark("huge page", 2 << 20)))
+    golden("\n".join((between, nearest(100, known), nearest(4096, ()))))
 
 
 @pytest.mark.parametrize(

@@ -112,23 +112,23 @@ def test_a_file_that_is_there_is_only_read(laboratory: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"buffers": "8..16", "totals": "1M,2M"}, UsageError, "buffer sizes or over total sizes"),
-        ({"curves": ["touched", "touched"]}, UsageError, "a name of its own"),
-        ({"curves": ["storage=-d"]}, UsageError, "other than storage"),
-        ({"curves": ["nosuch"]}, UsageError, "expected NAME=OPTIONS, or one of untouched"),
-        ({"curves": ["a='--touch"]}, UsageError, "No closing quotation"),
-        ({"trials": 1}, UsageError, "at least 2"),
-        ({"curves": []}, UsageError, "at least one"),
-        ({"curves": ["x=-b 1M"]}, UsageError, "-b is for the sweep to say"),
-        ({"curves": ["x=--touch -n3"]}, UsageError, "-n3 is for the sweep to say"),
-        ({"buffers": [0, 4096]}, UsageError, "from 1"),
-        ({"where": "pipe"}, InputError, "can be read again and again"),
-        ({"where": "pipe", "operation": "write"}, UsageError, "writes only to a file that it has made"),
-        ({"operation": "erase"}, UsageError, "expected read or write"),
-        ({"where": "short"}, InputError, "is 5 bytes long, less than 16MiB; make a longer one"),
-        ({"where": "short", "operation": "write"}, UsageError, "writes only to a file that it has made"),
-        ({"where": "nosuch"}, MachineRefuses, "No such file or directory; name a directory"),
-        ({"totals": "1T"}, MachineRefuses, "2TiB are needed for the data"),
+        ({"buffers": "8..16", "totals": "1M,2M"}, UsageError, "buffer total"),
+        ({"curves": ["touched", "touched"]}, UsageError, "name"),
+        ({"curves": ["storage=-d"]}, UsageError, "storage"),
+        ({"curves": ["nosuch"]}, UsageError, "NAME=OPTIONS, untouched"),
+        ({"curves": ["a='--touch"]}, UsageError, "quotation"),
+        ({"trials": 1}, UsageError, "2"),
+        ({"curves": []}, UsageError, "one"),
+        ({"curves": ["x=-b 1M"]}, UsageError, "-b"),
+        ({"curves": ["x=--touch -n3"]}, UsageError, "-n3"),
+        ({"buffers": [0, 4096]}, UsageError, "1"),
+        ({"where": "pipe"}, InputError, "again"),
+        ({"where": "pipe", "operation": "write"}, UsageError, "made"),
+        ({"operation": "erase"}, UsageError, "read write"),
+        ({"where": "short"}, InputError, "5 16MiB"),
+        ({"where": "short", "operation": "write"}, UsageError, "made"),
+        ({"where": "nosuch"}, MachineRefuses, "directory"),
+        ({"totals": "1T"}, MachineRefuses, "2TiB"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(
@@ -137,8 +137,10 @@ def test_what_cannot_be_meant_is_one_line(
     (laboratory.directory / "short").write_text("short")
     os.mkfifo(laboratory.directory / "pipe")
     where = laboratory.directory / options.pop("where", ".")
-    with pytest.raises(error, match=text) as raised:
+    with pytest.raises(error) as raised:
         make_plan(make_sweep(where, **options), seed=1)
+    why = str(raised.value).replace(str(laboratory.directory), "")
+    assert [word for word in text.split() if word not in why] == []
     assert "\n" not in str(raised.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from etude.probes.network import Network
 from etude.probes.others import machine_ticks
 from etude.probes.pressure import Pressure
 from etude.probes.probe import Context, ProbeFailed, Reading
+from support.golden import Golden
 
 Lay = Callable[[Mapping[str, str]], Path]
 ALL = [Disk, Energy, Interrupts, Memory, Network, Pressure]
@@ -54,7 +56,7 @@ def diskstats(reads: int, sectors: int, name: str = "vda", flushes: int = 0) -> 
     return line.replace("vda", name)
 
 
-def test_requests_and_bytes_of_a_disk_are_counted_in_sectors_of_512(lay: Lay) -> None:
+def test_requests_and_bytes_of_a_disk_are_counted_in_sectors_of_512(lay: Lay, golden: Golden) -> None:
     before = {"proc/diskstats": QUIET + diskstats(10, 80), "sys/class/block/vda/slaves/": ""}
     reading = between(
         Disk, lay, before, {"proc/diskstats": QUIET + diskstats(12, 96, flushes=4), "proc/x": ""}
@@ -65,12 +67,12 @@ def test_requests_and_bytes_of_a_disk_are_counted_in_sectors_of_512(lay: Lay) ->
         "disk_read_bytes": [16 * 512, "B"],
         "disk_write_bytes": [16 * 512, "B"],
     }
-    assert lines(reading) == [
-        "vda = 2 reads of 8192 B, 2 writes of 8192 B, 0 discards, 4 flushes, busy 0.080 s (counted)"
-    ]
+    (line,) = lines(reading)
+    assert re.findall(r"\d+(?:\.\d+)?", line) == ["2", "8192", "2", "8192", "0", "4", "0.080"]
+    golden(line)
 
 
-def test_what_stands_on_another_device_is_shown_but_not_summed(lay: Lay) -> None:
+def test_what_stands_on_another_device_is_shown_but_not_summed(lay: Lay, golden: Golden) -> None:
     names = ["vda", "vda1", "loop0", "dm-0", "zram0", "nvme0n1"]
     before = {"proc/diskstats": "".join(diskstats(1, 8, name) for name in names)}
     before |= {f"sys/class/block/{name}/slaves/": "" for name in names}
@@ -79,14 +81,8 @@ def test_what_stands_on_another_device_is_shown_but_not_summed(lay: Lay) -> None
     reading = between(Disk, lay, before, after)
     assert reading.metrics["disk_reads"] == [2, "1"]
     assert reading.metrics["disk_write_bytes"] == [2 * 8 * 512, "B"]
-    assert [line.rpartition(" (")[2] for line in lines(reading)] == [
-        "counted)",
-        "not counted: a partition)",
-        "not counted: a loop device)",
-        "not counted: stands on vda1)",
-        "not counted: in memory)",
-        "counted)",
-    ]
+    assert [line.split()[0] for line in lines(reading) if "(counted)" in line] == ["vda", "nvme0n1"]
+    golden("\n".join(lines(reading)))
 
 
 def test_a_disk_that_was_made_anew_counts_from_nothing(lay: Lay) -> None:
@@ -175,7 +171,7 @@ def dev(**received: int) -> dict[str, str]:
     return {"proc/net/dev": HEAD + "".join(rows)}
 
 
-def test_traffic_is_summed_without_the_loopback_and_what_stands_on_another(lay: Lay) -> None:
+def test_traffic_is_summed_without_the_loopback_and_what_stands_on_another(lay: Lay, golden: Golden) -> None:
     before = dev(lo=1000, eth0=5000, eth1=0, br0=5000) | {"sys/class/net/br0/lower_eth0/": ""}
     reading = between(Network, lay, before, dev(lo=1500, eth0=7000, eth1=100, br0=7000, veth9=300))
     assert reading.metrics == {
@@ -186,10 +182,7 @@ def test_traffic_is_summed_without_the_loopback_and_what_stands_on_another(lay: 
         "loopback_bytes": [1000, "B"],
         "loopback_packets": [10, "1"],
     }
-    assert lines(reading)[0] == (
-        "lo = received 500 B in 5 packets, sent 1000 B in 10 packets (not counted: the loopback)"
-    )
-    assert lines(reading)[3].endswith("(not counted: stands on eth0)")
+    golden("\n".join(lines(reading)))
 
 
 # --- pressure -----------------------------------------------------------------------------------------
@@ -207,7 +200,9 @@ def test_pressure_is_seconds_of_waiting(lay: Lay) -> None:
     after = psi("cpu", 3_500_000, None) | psi("io", 5, 5) | psi("memory", 7, 1)
     metrics = between(Pressure, lay, before, after).metrics
     assert metrics["pressure_cpu_some"] == [2.5, "s"]
-    assert metrics["pressure_cpu_full"] == [None, "s", "this kernel does not tell it"]
+    *none, why = metrics["pressure_cpu_full"]
+    assert none == [None, "s"]
+    assert why
     assert metrics["pressure_io_full"] == [0.0, "s"]
     assert metrics["pressure_memory_some"] == [7e-6, "s"]
 
@@ -310,7 +305,7 @@ def test_a_meter_that_began_anew_once_is_read_right(range_uj: int, early: int, b
 
 
 def test_a_meter_of_unknown_range_that_began_anew_is_left_out(lay: Lay) -> None:
-    with pytest.raises(ProbeFailed, match="no energy meter could be read twice"):
+    with pytest.raises(ProbeFailed, match="no energy meter"):
         between(Energy, lay, rapl({"intel-rapl:0": 900}, None), rapl({"intel-rapl:0": 100}, None))
 
 

@@ -59,7 +59,7 @@ def test_probes_come_in_the_order_asked_for_and_once_each() -> None:
 
 
 def test_a_name_that_is_none_is_answered_with_those_that_are() -> None:
-    with pytest.raises(UsageError, match=r"no probe 'dsik'; there are: .*disk, energy, .*pressure"):
+    with pytest.raises(UsageError, match=r"'dsik'.*energy, .*pressure"):
         find_probe(["disk", "dsik"])
 
 
@@ -71,13 +71,13 @@ def test_what_another_package_installs_is_found(installed: Path) -> None:
 
 def test_two_packages_cannot_give_one_name(installed: Path) -> None:
     install(installed, "twin", "class Mine:\n    name = 'disk'\n", "disk")
-    with pytest.raises(UsageError, match=r"'disk' is given twice, by etude\.probes\.disk:Disk and twin:Mine"):
+    with pytest.raises(UsageError, match=r"'disk' .*etude\.probes\.disk:Disk .*twin:Mine"):
         find_probe(["disk"])
 
 
 @pytest.mark.parametrize("text", ["raise OSError('a\\nb')", "import nowhere", "", "def Mine(needed): pass"])
 def test_a_probe_that_cannot_be_loaded_is_one_line(installed: Path, text: str) -> None:
     install(installed, "broken", text, "broken")
-    with pytest.raises(UsageError, match=r"probe 'broken' \(broken:Mine\) cannot be loaded: ") as caught:
+    with pytest.raises(UsageError, match=r"'broken' \(broken:Mine\)") as caught:
         find_probe(["broken"])
     assert len(str(caught.value).splitlines()) == 1

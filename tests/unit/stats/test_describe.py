@@ -1,6 +1,7 @@
 """One sample in a line, and the flags on it."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def test_a_factor_widens_the_interval_of_every_mean_but_a_proportion():
 def test_a_mean_that_there_is_not_is_refused_with_the_reason():
     summary = describe([0.0, 4.0], "rate")
     assert math.isnan(summary.mean)
-    assert summary.mean_reason == "no harmonic mean: this mean needs values above zero: the smallest is 0"
+    assert re.search(r"\bharmonic\b.*\b0$", summary.mean_reason)
     assert summary.median == 2.0
     assert summary.relative_deviation is None
 

@@ -89,5 +89,5 @@ def test_a_stop_rule_takes_the_mean_within_machines_by_its_own_degrees_of_freedo
 
 
 def test_values_without_their_machines_are_refused() -> None:
-    with pytest.raises(ValueError, match="machine of each value"):
+    with pytest.raises(ValueError, match="machine"):
         Seen((np.ones(3),), machines=(("a", "b"),))

@@ -77,11 +77,12 @@ def test_in_one_sitting_the_interval_is_that_of_the_trials():
 def test_levels_that_cannot_be_told_apart_say_so():
     x, (boot, _) = nested(np.random.default_rng(6), (3.0, 1.0), (4, 5))
     trial, sitting, boots, machine = split(x, {"sitting": boot, "boot": boot, "machine": [1] * 20}).components
-    assert (sitting.variance, sitting.reason) == (None, "each boot has one sitting")
-    assert (machine.variance, machine.reason) == (None, "there is one machine")
+    assert sitting.variance is machine.variance is None
+    assert sitting.reason.endswith("one sitting")
+    assert machine.reason.endswith("one machine")
     assert None not in (trial.variance, boots.variance)
     one_each = split([1.0, 2.0, 4.0], {"boot": [1, 2, 3]})
-    assert one_each.components[0].reason == "each boot has one trial"
+    assert one_each.components[0].reason.endswith("one trial")
     assert one_each.over == "boot"
 
 

@@ -68,9 +68,9 @@ def test_rates_with_weights_are_all_work_over_all_time():
     assert (by_time.which, by_work.which) == ("arithmetic", "harmonic")
     with pytest.raises(MeanRefused, match="weighted by time"):
         average(rates, "rate", which="harmonic", weights=seconds, weighted_by="time")
-    with pytest.raises(MeanRefused, match="weights are for rates"):
+    with pytest.raises(MeanRefused, match="weights"):
         average(rates, "cost", weights=seconds, weighted_by="time")
-    with pytest.raises(ValueError, match="by time or by work"):
+    with pytest.raises(ValueError, match=r"\btime\b.*\bwork\b"):
         average(rates, "rate", weights=seconds)
     with pytest.raises(ValueError, match="as many weights"):
         average(rates, "rate", weights=[1.0], weighted_by="work")

@@ -1,5 +1,7 @@
 """Percentiles with intervals, quartiles, trimmed means and error bars."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -44,14 +46,14 @@ def test_an_interval_appears_with_the_fewest_values_that_are_named(share, fewest
         percentile(np.arange(fewest * 1.0), share),
     )
     assert without.interval is None
-    assert f"needs {fewest} or more values, not {fewest - 1}" in without.reason
+    assert re.search(rf"\b{fewest}\b.*\b{fewest - 1}$", without.reason)
     assert with_one_more.interval is not None
 
 
 def test_a_percentile_beyond_all_values_is_not_invented():
     found = percentile(np.arange(99.0), 0.99)
     assert (found.value, found.interval) == (None, None)
-    assert found.reason == "p99 needs 100 or more values, not 99"
+    assert re.search(r"^p99 .*\b100\b.*\b99$", found.reason)
     assert percentile(np.arange(100.0), 0.99).value == pytest.approx(98.01)
     assert [p.value is None for p in percentiles(X, USUAL)] == [False, False, False, True]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.stats import t as student
 
 from etude.stats.expression import ExpressionError
 from etude.stats.predicate import NAMES, Predicate, bindings, figures
+from support.golden import Golden
 
 FIGURE_1 = '("$delta" < 0.05 * $mean) || ($count > 30)'
 STEADY = [10.0, 10.1, 9.9, 10.0]
@@ -21,17 +23,18 @@ SHAKY = [10.0, 5.0, 15.0, 12.0]
 samples = st.lists(st.floats(-1e6, 1e6) | st.integers(-1000, 1000), min_size=2, max_size=30)
 
 
-def test_it_holds_if_it_holds_for_every_metric() -> None:
+def test_it_holds_if_it_holds_for_every_metric(golden: Golden) -> None:
     predicate = Predicate(FIGURE_1)
     assert predicate.judge({"elapsed": STEADY, "user": STEADY}).holds
     judgement = predicate.judge({"elapsed": STEADY, "user": SHAKY, "system": [3.0]})
     assert not judgement.holds
     assert judgement.failed == ("user", "system")
-    assert judgement.why == "user: ± 64 % of the mean, system: one value"
+    assert re.match(r"user: .*\b64 %.*, system: ", judgement.why)
+    golden(judgement.why)
 
 
 def test_when_it_holds_it_says_for_what() -> None:
-    assert Predicate("1").judge({"elapsed": STEADY, "user": SHAKY}).why == "holds for elapsed, user"
+    assert "elapsed, user" in Predicate("1").judge({"elapsed": STEADY, "user": SHAKY}).why
 
 
 def test_a_metric_can_be_excused() -> None:
@@ -111,7 +114,7 @@ def test_each_name_is_bound_and_no_other() -> None:
 
 
 def test_an_unknown_name_is_found_before_anything_is_judged() -> None:
-    with pytest.raises(ExpressionError, match=r"unknown variable \$dleta, did you mean \$delta"):
+    with pytest.raises(ExpressionError, match=r"\$dleta.*\$delta"):
         Predicate("$count > 30 || $dleta < 1")
 
 

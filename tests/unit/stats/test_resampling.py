@@ -57,7 +57,7 @@ def test_a_bootstrapped_ratio_is_the_ratio_with_limits_around_it(of, middle, met
 def test_samples_without_spread_have_a_ratio_without_width_and_no_permutation():
     found = bootstrap_ratio([2.0, 2.0], [1.0, 1.0])
     assert (found.low, found.ratio, found.high) == (2.0, 2.0, 2.0)
-    with pytest.raises(ValueError, match="all values are equal"):
+    with pytest.raises(ValueError, match="equal"):
         permutation([1.0, 1.0], [1.0, 1.0])
     with pytest.raises(ValueError, match="positive"):
         bootstrap_ratio([1.0, 0.0], [1.0, 1.0])

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import warnings
 
 import numpy as np
@@ -162,7 +163,7 @@ def test_below_four_trials_there_is_a_line_and_no_interval():
     found = fit(X, [[v, v] if n else [v] * 9 for n, v in enumerate(y)])
     (one,) = found.breaks
     assert (one.interval, one.share, found.slopes[0].interval) == (None, None, None)
-    assert found.why == "an interval needs 4 or more trials at each x, not 2 (at 4)"
+    assert re.search(r"\b4 or more .*\b2 \(at 4\)$", found.why)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
@@ -195,7 +196,7 @@ def test_whatever_is_finite_has_a_line_or_a_reason(x, data, trials):
         except ValueError as error:
             reason = str(error)
     if reason is not None:
-        assert "lie too far apart" in reason
+        assert "too far apart" in reason
         return
     assert all(math.isfinite(v) for knot in found.knots for v in knot)
     places = [knot[0] for knot in found.knots]
@@ -207,13 +208,13 @@ def test_whatever_is_finite_has_a_line_or_a_reason(x, data, trials):
 @pytest.mark.parametrize(
     ("x", "samples", "reason"),
     [
-        ([1.0, 2.0], [[1.0], [2.0]], "three or more x, not 2"),
+        ([1.0, 2.0], [[1.0], [2.0]], "three or more"),
         ([1.0, 1.0, 2.0], [[1.0]] * 3, "x must rise"),
         ([1.0, 3.0, 2.0], [[1.0]] * 3, "x must rise"),
-        ([1.0, 2.0, 3.0], [[1.0]] * 2, "there are 3 x and 2 samples"),
-        ([1.0, 2.0, 3.0], [[1.0], [], [1.0]], r"x number 2 of 3 \(2\) has no values"),
-        ([1.0, 2.0, 3.0], [[1.0], [math.nan], [1.0]], "a sample must be finite"),
-        ([1.0, math.inf, 3.0], [[1.0]] * 3, "a sample must be finite"),
+        ([1.0, 2.0, 3.0], [[1.0]] * 2, "3 x .*2 samples"),
+        ([1.0, 2.0, 3.0], [[1.0], [], [1.0]], "2 of 3 \\(2\\)"),
+        ([1.0, 2.0, 3.0], [[1.0], [math.nan], [1.0]], "finite"),
+        ([1.0, math.inf, 3.0], [[1.0]] * 3, "finite"),
     ],
 )
 def test_what_is_no_curve_is_refused(x, samples, reason):

@@ -45,7 +45,7 @@ def test_a_section_that_there_is_not_is_refused():
     command = [sys.executable, FOLDER / "run.py", "--quick", "--only", "nothing"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "no section is named 'nothing'" in done.stderr
+    assert "'nothing'" in done.stderr
 
 
 def own_series():

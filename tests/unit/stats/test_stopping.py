@@ -50,14 +50,14 @@ def test_the_mean_must_be_precise_with_the_factor():
     assert MeanPrecision(precision=1.09 * half).decide(seen(NOISY[:12])).enough
 
 
-def test_an_imprecise_mean_stops_at_the_maximum_and_says_so():
+def test_an_imprecise_mean_stops_at_the_maximum_and_says_so(golden):
     rule = MeanPrecision(maximum=20)
     assert not rule.decide(seen(NOISY[:19])).enough
     decision = rule.decide(seen(NOISY[:20]))
     assert decision.enough
     assert decision.converged is False
-    assert decision.why.startswith("not converged: half width")
     assert "20 trials" in decision.why
+    golden(decision.why)
 
 
 def test_a_used_budget_stops_only_from_the_minimum_on():
@@ -156,9 +156,9 @@ def test_equal_pairs_are_converged():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((STEADY[:10],), "two or more tests"),
+        ((STEADY[:10],), "two or more"),
         ((STEADY[:10], STEADY[:11]), "as many trials"),
-        ((STEADY[:10], -STEADY[:10]), "ratio needs positive values"),
+        ((STEADY[:10], -STEADY[:10]), "positive"),
     ],
 )
 def test_what_cannot_be_a_ratio_is_refused(values, message):
@@ -196,7 +196,7 @@ def test_a_rule_asks_for_something(rule):
 def test_what_was_seen_is_finite():
     with pytest.raises(ValueError, match="finite"):
         seen([1.0, math.nan])
-    with pytest.raises(ValueError, match="at least one test"):
+    with pytest.raises(ValueError, match="one test"):
         seen()
     with pytest.raises(ValueError, match="measured time"):
         seen([1.0], measured_s=math.nan)

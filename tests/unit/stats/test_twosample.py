@@ -153,7 +153,7 @@ def test_the_ratio_of_means_is_fiellers():
 
 
 def test_a_mean_that_may_be_zero_divides_nothing():
-    with pytest.raises(ValueError, match="cannot be told from zero"):
+    with pytest.raises(ValueError, match="zero"):
         ratio_of_means(A, [-1.0, 1.1])
 
 

@@ -42,7 +42,7 @@ def write(place: Path, rows: list) -> None:
 def test_results_with_no_kept_trial_are_refused(tmp_path: Path) -> None:
     place = directory(tmp_path / "r", {"sort": [1.0]})
     write(place / "sort", [measurement("sort", 1, 9.0, kept=False, why="first run")])
-    with pytest.raises(InputError, match="no trial of it was kept"):
+    with pytest.raises(InputError, match=str(place)):
         read_content(str(place))
 
 
@@ -68,7 +68,7 @@ def test_each_machine_of_a_result_has_a_point_of_its_own(tmp_path: Path) -> None
 
 
 def test_several_machines_are_not_given_one_name(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"several machines \(one, two\)"):
+    with pytest.raises(UsageError, match=r"\(one, two\)"):
         read_content(str(two_machines(tmp_path)), "both")
 
 
@@ -133,7 +133,7 @@ SAMPLES = DATA / "readers"
 
 
 def test_summaries_are_refused() -> None:
-    with pytest.raises(InputError, match="holds summaries, no trials"):
+    with pytest.raises(InputError, match="summaries, no trials"):
         read_content(str(SAMPLES / "hyperfine-summaries.json"), "m")
 
 

@@ -40,13 +40,13 @@ def test_a_password_is_not_shown() -> None:
     "text", ["mysql://host/lab", "http://host", "sqlite://", "sqlite:///:memory:", "://secret"]
 )
 def test_other_databases_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="expected a file, sqlite:///FILE or postgresql:") as refused:
+    with pytest.raises(UsageError, match=r"sqlite:///FILE .*postgresql:") as refused:
         url_of(text)
     assert "secret" not in str(refused.value)
 
 
 def test_a_directory_that_is_not_there_is_said() -> None:
-    with pytest.raises(InputError, match="there is no directory"):
+    with pytest.raises(InputError, match=r"\bnone\b"):
         engine_of(url_of("none/store.sqlite"))
 
 

@@ -51,7 +51,7 @@ def test_another_commit_has_its_time_and_tags_and_no_branch(repository: Path) ->
 
 def test_files_that_are_not_committed_are_refused_or_said(repository: Path) -> None:
     (repository / "file").write_text("changed")
-    with pytest.raises(InputError, match=r"differ from commit .* --dirty"):
+    with pytest.raises(InputError, match="--dirty"):
         commit_of(str(repository))
     assert commit_of(str(repository), dirty=True).tags == ("dirty",)
     assert commit_of(str(repository), "HEAD").tags == (), "who names a commit knows what was measured"
@@ -65,9 +65,9 @@ def test_no_commit_is_said_as_git_says_it(repository: Path, commit: str) -> None
 
 
 def test_no_repository_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such directory"):
+    with pytest.raises(InputError, match=str(tmp_path / "none")):
         commit_of(str(tmp_path / "none"))
-    with pytest.raises(InputError, match="not a git repository"):
+    with pytest.raises(InputError, match=r"/proc: .*git"):
         commit_of("/proc")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from etude.workbench.anomalies import collapsing, findings, hysteretic, overload
 from etude.workbench.policies.belief.evidence import Evidence
 from etude.workbench.task import Trial
 from etude.workbench.window import Window
+from support.golden import Golden
 from support.policy_simulator import LIMIT_S, task, trial
 
 
@@ -31,7 +33,8 @@ def test_ordinary_trials_are_no_finding() -> None:
 def test_rare_windows_that_carry_the_mean_are_stalls() -> None:
     assert kinds(trial(50, [0.1, 0.11, 0.09, 0.1, 1.2, 0.1]), calm(100, 0.1)) == ["stalling"]
     (found,) = findings(task(), [trial(50, [0.1, 0.11, 0.09, 0.1, 1.2, 0.1])])
-    assert "1 of 6 windows took up to 12.0 times as long" in found.what
+    assert "1 of 6" in found.what
+    assert "12.0 times" in found.what
 
 
 def test_growing_windows_of_an_overload_are_no_stalls() -> None:
@@ -136,9 +139,10 @@ def answering(load: float, completed: int, seconds: float) -> Trial:
     return Trial(load, seconds, (window,), seconds)
 
 
-def test_fewer_answers_at_more_load_are_a_collapse_where_luck_does_not_explain_them() -> None:
+def test_fewer_answers_at_more_load_are_a_collapse_where_luck_does_not_explain_them(golden: Golden) -> None:
     found = collapsing([answering(200, 2000, 10), answering(400, 1500, 10)])
     assert found is not None
-    assert found.what == "at 400 it answers 150/s, fewer than the 200/s at 200"
+    assert sorted(re.findall(r"\d+(?:/s)?", found.what)) == ["150/s", "200", "200/s", "400"]
+    golden(found.what)
     assert collapsing([answering(200, 2000, 10), answering(400, 1850, 10)]) is None, "no tenth"
     assert collapsing([answering(200, 200, 1), answering(400, 165, 1)]) is None, "the luck of one second"

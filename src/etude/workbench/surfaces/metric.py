@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from etude.experiment.ask import make_plan
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.run import resume, run
+from etude.experiment.sitting import EngineMaker
 from etude.experiment.test import MetricPattern, Test
 from etude.experiment.there import only_here
 from etude.results.model import Measurement
@@ -45,6 +46,9 @@ class Metric:
     base: Path
     """Where relative paths begin."""
     nodes: int = 1
+    make_engine: EngineMaker | None = None
+    """As `experiment.run.run` takes it; a script has its own."""
+    clock: Callable[[], float] = time.monotonic
 
     @property
     def name(self) -> str:
@@ -112,20 +116,20 @@ class Metric:
             timeout_s=left_s,
             directory=str(self.base.resolve()),
         )
-        ends = time.monotonic() + (math.inf if left_s is None else left_s)
+        ends = self.clock() + (math.inf if left_s is None else left_s)
 
         def observe(event: Event, ledger: Ledger) -> None:
             trials = len(ledger.trials(test.name))
             tell(f"{trials} trial{'' if trials == 1 else 's'}")
-            if event.what == "trial" and time.monotonic() >= ends:
+            if event.what == "trial" and self.clock() >= ends:
                 raise _TimeIsUp
 
         with suppress(_TimeIsUp), _of_a_cell():
             if (place / "experiment.json").exists():
-                return resume(place, observe=observe).results
+                return resume(place, observe=observe, make_engine=self.make_engine).results
             budget_s = BUDGET_S if left_s is None else left_s
             plan = make_plan([test], name="cell", precision=self.asked.precision, budget_s=budget_s)
-            return run(plan, place, observe=observe).results
+            return run(plan, place, observe=observe, make_engine=self.make_engine).results
         return load_results(place)
 
     def _of_script(self, asked: Asked, place: Path) -> Results:

@@ -69,12 +69,12 @@ def test_an_archive_that_was_cut_short_is_told(length: int) -> None:
         member.size = 4000
         files.addfile(member, io.BytesIO(bytes(4000)))
     assert why_not(data.getvalue()) == ""
-    assert "did not come whole" in why_not(data.getvalue()[:length])
+    assert why_not(data.getvalue()[:length]).startswith("a job: ")
 
 
 def test_nothing_that_comes_back_is_written_beside_the_place(tmp_path: Path) -> None:
     (tmp_path / "place").mkdir()
-    with pytest.raises(MachineRefuses, match="did not come whole"):
+    with pytest.raises(MachineRefuses, match=r"^a job: "):
         unpack(archive("../beside"), job(tmp_path / "place"))
     assert not (tmp_path / "beside").exists()
 

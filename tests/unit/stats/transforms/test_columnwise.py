@@ -71,10 +71,10 @@ def test_a_column_says_what_each_row_says(source: str, table: list[tuple[object,
 def test_the_right_side_is_evaluated_only_where_it_is_come_to() -> None:
     variables = {"n": polars.Series([0.0, 2.0, 4.0]), "x": polars.Series([1.0, 6.0, 4.0])}
     assert holds(compile_expression("$n != 0 && $x / $n > 2"), variables, 3).to_list() == [False, True, False]
-    with pytest.raises(ExpressionError, match="row 1: division by zero") as error:
+    with pytest.raises(ExpressionError, match="row 1: division") as error:
         holds(compile_expression("$x / $n > 2"), variables, 3)
     assert error.value.column == 4
-    with pytest.raises(ExpressionError, match="row 3: division by zero"):
+    with pytest.raises(ExpressionError, match="row 3: division"):
         holds(compile_expression("$n < 4 || $x / ($n - 4)"), variables, 3)
 
 
@@ -96,13 +96,13 @@ def test_one_value_counts_for_all_rows_and_an_unknown_name_is_told() -> None:
     variables = {"x": polars.Series([1, 2]), "file": "a.res", "limit": 1.5}
     assert evaluate(compile_expression('"$file:$x"'), variables, 2).to_list() == ["a.res:1", "a.res:2"]
     assert holds(compile_expression("$x > $limit"), variables, 2).to_list() == [False, True]
-    with pytest.raises(ExpressionError, match=r"unknown variable \$limt, did you mean \$limit"):
+    with pytest.raises(ExpressionError, match=r"\$limt\b.*\$limit"):
         holds(compile_expression("0 && $limt"), variables, 2)
 
 
 def test_a_text_that_is_no_number_is_told_with_its_row() -> None:
     variables = {"s": polars.Series(["1", "2", "fast"])}
-    with pytest.raises(ExpressionError, match="row 3: > needs a number, and 'fast' is none"):
+    with pytest.raises(ExpressionError, match=r"row 3: > .*'fast'"):
         holds(compile_expression("$s > 1"), variables, 3)
 
 

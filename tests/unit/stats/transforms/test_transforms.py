@@ -32,7 +32,7 @@ def test_rows_are_chosen_by_any_name_of_a_column() -> None:
     assert transforms.select(FRAME, '$command eq "make" && $thread == 2')["elapsed"].to_list() == [3.0, 2.0]
     assert transforms.select(FRAME, "$epoch == $last", {"last": 2.0}).height == 4
     assert transforms.select(FRAME, "$sys > 0.3 && $user > 0").height == 4
-    with pytest.raises(ExpressionError, match=r"unknown variable \$nosuch"):
+    with pytest.raises(ExpressionError, match=r"\$nosuch"):
         transforms.select(FRAME, "$nosuch")
 
 
@@ -41,11 +41,9 @@ def test_columns_are_chosen_and_renamed() -> None:
     assert transforms.rename(FRAME, {"Elapsed": "seconds"}).columns[4] == "seconds"
     swapped = transforms.rename(FRAME, {"elapsed": "user", "user": "elapsed"})
     assert swapped["user"].to_list() == FRAME["elapsed"].to_list()
-    with pytest.raises(ValueError, match="there is a column 'user' already"):
+    with pytest.raises(ValueError, match="'user'"):
         transforms.rename(FRAME, {"elapsed": "user"})
-    with pytest.raises(
-        NoColumnError, match="there is no column 'elapse', did you mean elapsed; there are trial"
-    ):
+    with pytest.raises(NoColumnError, match=r"'elapse'.* elapsed; .*\btrial"):
         transforms.project(FRAME, ["elapse"])
 
 
@@ -78,9 +76,9 @@ def test_aggregates_leave_out_what_is_missing() -> None:
         polars.DataFrame({"x": [None]}, schema={"x": polars.Float64}), {"x": "sum"}
     )
     assert nothing["x"].to_list() == [None]
-    with pytest.raises(ValueError, match="there is no function 'avg'; there are sum, mean"):
+    with pytest.raises(ValueError, match=r"'avg'; .*\bsum, mean"):
         transforms.aggregate(FRAME, {"elapsed": "avg"})
-    with pytest.raises(ValueError, match="sum needs numbers, and command holds none"):
+    with pytest.raises(ValueError, match=r"^sum .*\bcommand\b"):
         transforms.aggregate(FRAME, {"command": "sum"})
 
 
@@ -111,7 +109,7 @@ def test_a_trial_of_one_row_stays_as_it_is_and_epochs_do_as_trials() -> None:
     assert transforms.unite_commands(one).equals(one)
     theirs = FRAME.rename({"trial": "epoch", "worker": "thread"})
     assert transforms.unite_commands(theirs)["elapsed"].to_list() == [7.0, 5.0]
-    with pytest.raises(NoColumnError, match="there is no column 'trial'"):
+    with pytest.raises(NoColumnError, match="'trial'"):
         transforms.unite_commands(FRAME.drop("trial"))
 
 
@@ -155,12 +153,14 @@ def test_wait_and_the_share_of_the_cpu_are_those_of_each_row() -> None:
 
 
 def test_rows_are_warned_of_with_their_own_values() -> None:
-    lines = transforms.warn_rows(FRAME, "$status != 0", 'Thread $thread: "$command" ended with $status.')
-    assert lines == ['Thread 1: "make" ended with 2.']
+    lines = transforms.warn_rows(FRAME, "$status != 0", 'Thread $thread: "$command", $status.')
+    assert lines == ['Thread 1: "make", 2.']
     assert transforms.warn_rows(FRAME, "0", "x") == []
     assert transforms.warn_rows(FRAME, "$epoch == 2 && $sys < 0.3", "user $user")[1] == "user -"
     many = polars.DataFrame({"x": range(100)})
-    assert transforms.warn_rows(many, "$x > 4", "$x")[18:] == ["23", "24", "and 75 more of this kind"]
+    *shown, more = transforms.warn_rows(many, "$x > 4", "$x")
+    assert shown == [str(x) for x in range(5, 25)]
+    assert "75" in more
 
 
 def test_columns_and_values_are_warned_of_with_their_columns_figures() -> None:
@@ -168,8 +168,8 @@ def test_columns_and_values_are_warned_of_with_their_columns_figures() -> None:
         "elapsed: 8 values",
         "user: 7 values",
     ]
-    lines = transforms.warn_values(FRAME, "$value > $mean + 1.5 * $stddev", "$name is $value in epoch $epoch")
-    assert lines == ["Elapsed is 5 in epoch 1"]
+    lines = transforms.warn_values(FRAME, "$value > $mean + 1.5 * $stddev", "$name, $value, epoch $epoch")
+    assert lines == ["Elapsed, 5, epoch 1"]
 
 
 def test_a_relation_is_text_in_three_ways() -> None:

@@ -61,18 +61,18 @@ def test_an_entry_goes_by_its_title_its_id_and_the_path_to_it(tmp_path: Path, na
 
 
 def test_an_entry_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(MachineRefuses, match="has none of that name; it has 'Debian', 'A', 'B', 'B', 'D'"):
+    with pytest.raises(MachineRefuses, match=r"'C'.*'Debian', 'A', 'B', 'B', 'D'"):
         find("C", of_grub(MENU))
 
 
 def test_a_name_that_several_entries_have_is_refused_with_their_ids() -> None:
-    with pytest.raises(MachineRefuses, match="there are 2 of that name; say which: 'more>b', 'more>c'"):
+    with pytest.raises(MachineRefuses, match=r"'B'.*\b2\b.*'more>b', 'more>c'"):
         find("B", of_grub(MENU))
 
 
 def test_where_no_loader_is_known_a_hook_is_advised(tmp_path: Path) -> None:
     assert entries(tmp_path) == []
-    with pytest.raises(MachineRefuses, match="set ETUDE_RESTART to a command"):
+    with pytest.raises(MachineRefuses, match="ETUDE_RESTART"):
         find("A", [])
 
 

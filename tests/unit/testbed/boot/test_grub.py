@@ -162,7 +162,7 @@ def test_a_menu_of_debian_is_read() -> None:
     first, second, firmware, one, last = found
     assert first.options == "root=UUID=1f ro console=tty0 console=ttyS0,115200"
     assert first.kernel == "/boot/vmlinuz-6.1.0-40-cloud-amd64"
-    assert second.titles[0] == "Advanced options for Debian GNU/Linux"
+    assert second.titles[0].startswith("Advanced options")
     assert second.initrd == ("/boot/early.img", "/boot/initrd.img-6.1.0-40-cloud-amd64")
     assert (firmware.kernel, firmware.options, last.kernel) == (None, None, None)
     assert (one.kernel, one.options, one.initrd) == ("/k", "a=1 if then=2", ("/i",))

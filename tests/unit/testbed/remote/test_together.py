@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import select
 import signal
-import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -39,33 +41,64 @@ def test_all_start_at_one_instant_which_each_is_told_on_its_own_clock(engines: l
     assert second["start_ns"] - first["start_ns"] > 20_000_000
 
 
-def test_an_engine_that_dies_fails_the_trial_and_the_others_are_cancelled(engines: list[Engine]) -> None:
-    under_way = parts(engines, sh("exec sleep 1000"), sh(f"sleep 0.2; kill -9 {engines[1].pid}; sleep 1000"))
+def test_an_engine_that_dies_fails_the_trial_and_the_others_are_cancelled(
+    engines: list[Engine], tmp_path: Path
+) -> None:
+    began = tmp_path / "began"
+    awaits = f"while [ ! -e {began} ]; do sleep 0.01; done"
+    under_way = parts(
+        engines,
+        sh(f"touch {began}; exec sleep 1000"),
+        sh(f"{awaits}; kill -9 {engines[1].pid}; sleep 1000"),
+    )
     ended = run_together(under_way)
     assert ended.lost == ["h1"]
     assert ended.why is not None
-    assert "went away" in ended.why
+    assert "signal 9" in ended.why
     assert under_way[1].rows is None
     assert under_way[0].rows is not None
     assert under_way[0].rows[0]["cancelled"]
 
 
 def test_so_does_one_that_only_stands_beside(engines: list[Engine]) -> None:
-    under_way = parts(engines, sh(f"sleep 0.2; kill -9 {engines[2].pid}; sleep 1000"))
+    under_way = parts(engines, sh(f"kill -9 {engines[2].pid}; sleep 1000"))
     ended = run_together(under_way, [Beside("server", engines[2])])
     assert ended.lost == ["server"]
     assert under_way[0].rows is not None
     assert under_way[0].rows[0]["cancelled"]
 
 
-def test_an_engine_that_does_not_keep_its_time_out_is_given_up(engines: list[Engine]) -> None:
-    """Time is faked: a clock that runs a thousand times as fast, for an engine that is stopped."""
+def test_an_engine_that_does_not_keep_its_time_out_is_given_up(
+    engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time is faked: the clock stands still until the engine is stopped, and then is far ahead at each look."""
+    poll = select.poll
+    monkeypatch.setattr(select, "poll", lambda: Impatient(poll()))
+    ahead = itertools.count(100.0, 100.0)
     under_way = parts(engines, sh(f"kill -STOP {engines[0].pid}; exec sleep 1000", timeout_s=5.0))
-    begun = time.monotonic()
-    ended = run_together(under_way, clock=lambda: begun + 100 * (time.monotonic() - begun))
-    os.kill(engines[0].pid, signal.SIGCONT)
+    try:
+        ended = run_together(under_way, clock=lambda: next(ahead) if stopped(engines[0].pid) else 0.0)
+    finally:
+        os.kill(engines[0].pid, signal.SIGCONT)
     assert ended.lost == ["h0"]
-    assert ended.why == "h0: no answer 10 s after the time-out"
+    assert ended.why is not None
+    assert ended.why.startswith("h0: ")
+    assert "10 s" in ended.why
+
+
+class Impatient:
+    """Looks again at once, as who cannot know how fast a faked clock runs."""
+
+    def __init__(self, poll: select.poll) -> None:
+        self.poll_ = poll
+        self.register = poll.register
+
+    def poll(self, timeout_ms: float) -> list[tuple[int, int]]:
+        return self.poll_.poll(min(timeout_ms, 10))
+
+
+def stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def test_who_can_never_come_sends_those_away_who_wait_inside(engines: list[Engine]) -> None:
@@ -73,7 +106,11 @@ def test_who_can_never_come_sends_those_away_who_wait_inside(engines: list[Engin
     program = engines[0]._program
     waiting = Launch((Worker(("sh", "-c", waits, program)),), release="told", barrier="inside", grace_s=1.0)
     under_way = parts(engines, waiting, sh("exit 0", barrier="inside"))
-    assert run_together(under_way).why == "a worker on h1 ended before all had reached the barrier"
+    ended = run_together(under_way)
+    assert ended.lost == []
+    assert ended.why is not None
+    assert "h1" in ended.why
+    assert "barrier" in ended.why
 
 
 def test_one_that_cannot_be_started_is_a_row_and_ends_the_others(engines: list[Engine]) -> None:
@@ -82,7 +119,8 @@ def test_one_that_cannot_be_started_is_a_row_and_ends_the_others(engines: list[E
     ended = run_together(under_way)
     assert ended.lost == []
     assert ended.why is not None
-    assert ended.why.startswith("a worker on h1 was not started: no-such-program: not found")
+    assert "h1" in ended.why
+    assert "no-such-program: " in ended.why
     assert under_way[1].rows is not None
     assert under_way[1].rows[0]["error"]
 

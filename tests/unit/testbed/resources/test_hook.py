@@ -21,11 +21,9 @@ def test_a_hook_is_run_with_its_level_and_undone(tmp_path: Path) -> None:
 
 
 def test_a_hook_that_fails_is_undone_and_says_its_last_line(tmp_path: Path) -> None:
-    hook = Hook(
-        command="touch a; echo first >&2; echo no such guest >&2; exit 3", undo="rm a", directory=tmp_path
-    )
+    hook = Hook(command="touch a; echo first >&2; echo broken >&2; exit 3", undo="rm a", directory=tmp_path)
     with (
-        pytest.raises(MachineRefuses, match=r"^h=1: sh -c .*: no such guest$"),
+        pytest.raises(MachineRefuses, match=r"^h=1: .*: broken$"),
         limited({"h": hook}, {"h": "1"}, tmp_path / "l"),
     ):
         pytest.fail("it was applied")
@@ -39,7 +37,7 @@ def test_what_a_hook_leaves_running_does_not_hold_it_up(tmp_path: Path, ledger: 
 
 
 def test_a_check_that_fails_says_why() -> None:
-    assert "no guest here" in str(Hook(command="true", test="echo no guest here; false").check())
+    assert "broken" in str(Hook(command="true", test="echo broken; false").check())
     assert Hook(command="true", test="true").check() is None
     assert Hook(command="true").check() is None
 
@@ -56,9 +54,7 @@ def test_a_hook_knows_what_other_resources_gave(tmp_path: Path, ledger: Ledger) 
 
 
 def test_braces_of_the_shell_stay() -> None:
-    assert filled("for i in ${list} {1..3}; do { true; }; done", {"level": "1"}) == (
-        "for i in ${list} {1..3}; do { true; }; done"
-    )
+    assert filled("echo ${list} {1..3}; { true; }", {"level": "1"}) == "echo ${list} {1..3}; { true; }"
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30))

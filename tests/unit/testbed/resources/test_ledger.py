@@ -49,7 +49,7 @@ def test_steps_are_undone_newest_first_and_then_forgotten(ledger: Ledger, undone
 def test_a_step_that_fails_is_kept_and_the_others_are_done(ledger: Ledger, undone: list[str]) -> None:
     for path in ("a", "held", "c"):
         ledger.before("remove_file", path=path)
-    with pytest.raises(MachineRefuses, match=r"busy; 1 steps are left in .*resources\.json"):
+    with pytest.raises(MachineRefuses, match=r"busy; 1 .*resources\.json"):
         ledger.undo()
     assert undone == ["c", "a"]
     assert on_disk(ledger) == ["held"]
@@ -67,7 +67,7 @@ def test_what_is_undone_is_forgotten_step_by_step(ledger: Ledger, monkeypatch) -
 
 def test_a_directory_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(MachineRefuses, match="nothing can be kept there"), held(tmp_path / "file"):
+    with pytest.raises(MachineRefuses, match=str(tmp_path / "file")), held(tmp_path / "file"):
         pass
 
 
@@ -81,7 +81,7 @@ def test_no_change_is_made_that_cannot_be_written_down_before(ledger: Ledger, mo
 def test_steps_with_other_members_are_kept(tmp_path: Path) -> None:
     text = '{"version": 1, "steps": [{"undo": "remove_file", "name": "a"}]}'
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(MachineRefuses, match="remove_file could not be done"), held(tmp_path) as ledger:
+    with pytest.raises(MachineRefuses, match="remove_file"), held(tmp_path) as ledger:
         ledger.undo()
     assert (tmp_path / FILE).read_text() == text
 

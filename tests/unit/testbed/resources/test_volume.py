@@ -69,7 +69,7 @@ def test_a_directory_with_something_in_it_is_not_mounted_over(
     said: list[str], ledger: Ledger, tmp_path: Path
 ) -> None:
     (tmp_path / "kept").touch()
-    with pytest.raises(MachineRefuses, match="expected an empty directory"):
+    with pytest.raises(MachineRefuses, match=str(tmp_path)):
         Volume(devices=("/dev/x",), mount=tmp_path).apply("1", Setting(), ledger)
 
 
@@ -81,7 +81,7 @@ def test_more_disks_than_are_named_are_refused() -> None:
 
 def test_what_is_no_disk_is_refused(tmp_path: Path) -> None:
     assert "No such file" in str(used(str(tmp_path / "none")))
-    assert "expected a disk or a file" in str(used("/dev/null"))
+    assert "/dev/null" in (used("/dev/null") or "")
 
 
 @pytest.mark.skipif(not Path("/dev/loop0").is_block_device(), reason="no block device to ask of")
@@ -123,7 +123,9 @@ def test_a_kernel_has_md_running_or_as_a_module(tmp_path: Path) -> None:
 
 def test_a_lacking_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    assert Volume().check() == "no program mkfs.btrfs: install the Debian package btrfs-progs"
+    why = Volume().check() or ""
+    assert "mkfs.btrfs" in why
+    assert "btrfs-progs" in why
 
 
 def write(root: Path, path: str, text: str) -> None:

@@ -83,13 +83,13 @@ def test_a_simulated_peak_has_an_error_and_variable_services_a_lower_peak() -> N
 
 def test_what_has_no_peak_is_said() -> None:
     queue = Queue(4, "exponential", 0.05)
-    with pytest.raises(ValueError, match="services alone take as long"):
+    with pytest.raises(ValueError, match="services alone"):
         queue.peak(MEAN)
-    with pytest.raises(ValueError, match=r"still met at 99\.5%"):
+    with pytest.raises(ValueError, match=r"99\.5%"):
         queue.peak(Criterion("mean", 100.0))
-    with pytest.raises(ValueError, match="ask for a mean or a percentile"):
+    with pytest.raises(ValueError, match="percentile"):
         queue.peak(Criterion("errors", 0.01))
-    with pytest.raises(ValueError, match="less than 80/s"):
+    with pytest.raises(ValueError, match="80/s"):
         queue.mean_response_s(80)
     with pytest.raises(ValueError, match="no law"):
         drawn("normal", np.random.default_rng(0), (1,))

@@ -131,7 +131,7 @@ def test_expressions_take_the_last_that_matches() -> None:
     places = {"completed": Place(r"done: ([0-9]+)", ONE), "mean": Place(r"avg +([0-9.]+)", MILLISECOND)}
     found = by_expression("done: 5\navg 3\ndone: 7\navg  4.5\n", places)
     assert found == {"completed": 7, "mean": pytest.approx(0.0045)}
-    with pytest.raises(Unreadable, match="completed: nothing it printed matches"):
+    with pytest.raises(Unreadable, match=r"^completed: "):
         by_expression("", places)
 
 

@@ -49,9 +49,9 @@ def test_the_best_is_the_load_nearest_to_the_limit_else_the_middle_of_the_bracke
 
 
 def test_without_a_bracket_there_are_bounds_alone():
-    answer = unfinished(task(), visits((100, 0.5, 0.5), (200, 0.6, 0.6)), "the budget is spent")
-    assert (answer.rate, answer.low, answer.high, answer.why) == (None, 200, math.inf, "the budget is spent")
-    answer = unfinished(task(), [], "the budget is spent")
+    answer = unfinished(task(), visits((100, 0.5, 0.5), (200, 0.6, 0.6)), "spent")
+    assert (answer.rate, answer.low, answer.high, answer.why) == (None, 200, math.inf, "spent")
+    answer = unfinished(task(), [], "spent")
     assert (answer.rate, answer.low, answer.high) == (None, 0, math.inf)
 
 

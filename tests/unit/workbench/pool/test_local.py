@@ -65,8 +65,8 @@ def test_a_second_controller_waits_until_the_machine_is_free_and_says_so(
     other = LocalPool(lock=tmp_path / "lock", say=said.append)
     pool.submit(sh(tmp_path, "a", "while [ ! -e go ]; do sleep 0.01; done"))
     other.submit(sh(tmp_path, "b", "test -e go"))
-    assert other.ended(0.2) == ()
-    assert said == ["another Étude measures on this machine: waiting until it has ended"]
+    assert other.ended(0.0) == ()
+    assert len(said) == 1
     assert other.running() == frozenset()
     (tmp_path / "go").touch()
     assert [end.how for end in pool.ended(PATIENCE_S)] == ["done"]

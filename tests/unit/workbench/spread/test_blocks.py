@@ -232,7 +232,7 @@ class Silent(SimulatedPool):
 
 def test_jobs_go_on_where_the_scheduler_is_silent(tmp_path: Path) -> None:
     made = Nodes()
-    with pytest.raises(Unanswered, match="Slurm has not answered"):
+    with pytest.raises(Unanswered):
         spread(plan_of("a", trials=6), tmp_path, Silent(3, made.duration_s, made.finish)).run()
     assert len(Journal(tmp_path).unfinished()) == 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -14,25 +15,26 @@ from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.mapping import Rules, Visit
 from etude.workbench.surfaces.samples import Sample
 from support.charting import SPACE, Made, lines, mapped, product, unknown
+from support.golden import Golden
 
 
 @pytest.mark.parametrize("error", [CommandFailed, MachineRefuses, InputError])
 def test_a_cell_that_cannot_be_measured_is_marked_and_the_map_goes_on(
     tmp_path: Path, error: type[Exception]
 ) -> None:
-    response = Made(lambda cell: error("the server does not start") if cell[1] else product(cell))
+    response = Made(lambda cell: error("no server") if cell[1] else product(cell))
     kept = mapped(tmp_path, response)
     assert sorted(response.cells) == list(SPACE)
     bad = {sample.cell: sample for sample in kept.samples() if sample.state == "failed"}
     assert set(bad) == {cell for cell in SPACE if cell[1]}
-    assert {sample.why for sample in bad.values()} == {"the server does not start"}
+    assert {sample.why for sample in bad.values()} == {"no server"}
 
 
 def test_three_failures_and_nothing_measured_is_the_end_in_one_line(tmp_path: Path) -> None:
-    response = Made(lambda cell: CommandFailed("no such program"))
+    response = Made(lambda cell: CommandFailed("broken"))
     with pytest.raises(CommandFailed) as error:
         mapped(tmp_path, response)
-    assert str(error.value) == "the first 3 cells could not be measured; the last: no such program"
+    assert re.fullmatch(r".*\b3\b.*: broken", str(error.value))
     assert len(response.cells) == 3
 
 
@@ -51,7 +53,7 @@ def test_the_budget_ends_the_map_and_bounds_each_cell(tmp_path: Path) -> None:
     response = Made()
     kept = mapped(tmp_path, response, means=Means({}, budget_s=25.0))
     assert [asked.left_s for asked in response.asked] == [25.0, 15.0, 5.0]
-    assert kept.document["surface"]["why"] == "the budget of bench time is spent"
+    assert "budget" in kept.document["surface"]["why"]
     more = Made()
     kept = mapped(tmp_path, more, means=Means({}, budget_s=45.0))
     assert [asked.left_s for asked in more.asked] == [15.0, 5.0], "with what was spent in earlier sittings"
@@ -77,7 +79,7 @@ def test_the_deadline_ends_it_and_is_told_to_cells(tmp_path: Path) -> None:
     response = Made()
     kept = mapped(tmp_path, response, means=Means({}, left_s=lambda: next(left)))
     assert [asked.until_s for asked in response.asked] == [100.0, 50.0]
-    assert kept.document["surface"]["why"] == "the deadline has come"
+    assert "deadline" in kept.document["surface"]["why"]
 
 
 def test_what_failed_for_want_of_time_is_tried_in_the_next_sitting(tmp_path: Path) -> None:
@@ -89,15 +91,14 @@ def test_what_failed_for_want_of_time_is_tried_in_the_next_sitting(tmp_path: Pat
     assert (again.cells, again.asked[0].place) == (response.cells, response.asked[0].place)
 
 
-def test_findings_say_what_makes_a_surface_doubtful(tmp_path: Path) -> None:
+def test_findings_say_what_makes_a_surface_doubtful(tmp_path: Path, golden: Golden) -> None:
     def doubtful(cell: Cell) -> Sample:
         return Sample(cell, "measured", 5.0, 4.0, 6.0, 0.95, 1.0, 2, cell != (0, 0))
 
     kept = mapped(tmp_path, Made(doubtful))
-    assert findings(kept.samples()) == [
-        "1 of 6 cells do not keep what was promised of them",
-        "the response is the same in all cells: no factor changes it",
-    ]
+    unkept, _same = findings(kept.samples())
+    assert "1 of 6" in unkept
+    golden("\n".join(findings(kept.samples())))
     assert kept.document["surface"]["findings"] == findings(kept.samples())
     assert findings([]) == []
 
@@ -107,10 +108,10 @@ def test_what_happens_is_told_in_order(tmp_path: Path) -> None:
     display = Display(
         lambda visit: told.append(f"begins {visit.cell}"),
         told.append,
-        lambda visit, sample: told.append(f"made {sample.value} with {len(lines(tmp_path))} on disk"),
+        lambda visit, sample: told.append(f"made {sample.value}, {len(lines(tmp_path))} kept"),
     )
     mapped(tmp_path, Made(), Rules("in-order", count=1), display=display)
-    assert told == ["begins (0, 0)", "measures", "made 100.0 with 1 on disk"]
+    assert told == ["begins (0, 0)", "measures", "made 100.0, 1 kept"]
 
 
 def test_a_map_learns_from_the_last_cell_whose_measurement_came_to_its_end(tmp_path: Path) -> None:

@@ -73,5 +73,5 @@ def test_of_three_that_rise_the_two_with_the_largest_effects_are_the_axes() -> N
 def test_a_surface_of_which_nothing_is_known_has_no_figure() -> None:
     nothing = surface((DISKS,), lambda d: d, failed=[(n,) for n in range(4)])
     assert surface_part(nothing).pictures == ()
-    with pytest.raises(InputError, match="no cell has a value yet"):
+    with pytest.raises(InputError):
         figures_of(nothing)

@@ -137,9 +137,9 @@ def test_a_plain_fit_is_asked_where_it_knows_least_and_not_beside_what_is_pendin
 
 def test_nothing_is_left_to_measure_when_all_is_known():
     known = known_of(*GRID)
-    with pytest.raises(ValueError, match="all cells are measured"):
+    with pytest.raises(ValueError, match="measured"):
         next_sample(GRID, None, known)
-    with pytest.raises(ValueError, match="all cells are measured"):
+    with pytest.raises(ValueError, match="measured"):
         next_sample(GRID, None, NOTHING, pending=list(GRID))
     rest = known_of(*list(GRID)[1:])
     assert next_sample(GRID, Gaussian().fit(GRID, rest), rest) == next(iter(GRID))

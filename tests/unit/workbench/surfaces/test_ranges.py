@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from etude.workbench.surfaces.ranges import break_even_lines, break_evens, effective_ranges
+from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
 
 
-def test_daemons_work_until_the_disks_are_busy() -> None:
+def test_daemons_work_until_the_disks_are_busy(golden: Golden) -> None:
     ranges = {
         overall.factor: (overall, each)
         for overall, each in effective_ranges(surface((DISKS, NFSDS), soft_minimum).filled)
@@ -24,9 +25,9 @@ def test_daemons_work_until_the_disks_are_busy() -> None:
     assert not overall.open
     disks, per_nfsds = ranges["disks"]
     assert per_nfsds[0].none, "one daemon keeps one disk busy"
-    assert "changes the response by less than 5.0 %" in per_nfsds[0].text
     assert disks.open
-    assert disks.text.endswith("the highest that was tried")
+    assert "5.0 %" in per_nfsds[0].text
+    golden(f"{per_nfsds[0].text}\n{disks.text}")
 
 
 def test_what_does_nothing_at_first_has_a_lower_bound() -> None:
@@ -65,21 +66,21 @@ def test_what_the_intervals_still_allow_beyond_is_said() -> None:
     assert "the intervals allow 32 %" in wide.text
 
 
-def test_a_change_that_the_intervals_do_not_show_is_not_said_to_be_shown() -> None:
+def test_a_change_that_the_intervals_do_not_show_is_not_said_to_be_shown(golden: Golden) -> None:
     def steps(n: float) -> float:
         return 50.0 if n < 8 else 100.0 if n < 100 else 107.0
 
     ((overall, _),) = effective_ranges(surface((NFSDS,), steps, sd=0.05).filled)
     assert overall.levels[overall.high] == "100"
     assert overall.levels[overall.shown] == "8"
-    assert "told apart up to 8" in overall.text
+    golden(overall.text)
 
 
 def test_a_categorical_factor_has_no_range() -> None:
     assert effective_ranges(surface((FS,), lambda fs: float(len(fs))).filled) == ()
 
 
-def test_the_smallest_level_that_reaches_a_target() -> None:
+def test_the_smallest_level_that_reaches_a_target(golden: Golden) -> None:
     found = break_evens(surface((DISKS, NFSDS), power, sd=0.02).filled, "nfsds", 200.0)
     assert {each.setting: each.level for each in found} == {
         "disks=1": "16",
@@ -91,19 +92,18 @@ def test_the_smallest_level_that_reaches_a_target() -> None:
     assert (at_one.earliest, at_one.surely) == ("16", "32"), "at 16 it is 200 exactly: not surely"
     (never,) = break_evens(surface((DISKS,), lambda d: d, sd=0.02).filled, "disks", 4.1)
     assert (never.level, never.earliest, never.surely) == (None, "4", None)
-    assert never.text == "disks: 4.1 is not reached; perhaps at 4"
+    golden(never.text)
     (less,) = break_evens(surface((DISKS,), lambda d: 1 / d).filled, "disks", 0.4, "lower")
     assert less.level == "3"
     with pytest.raises(KeyError):
         break_evens(surface((DISKS,), lambda d: d).filled, "discs", 4.1)
 
 
-def test_many_settings_are_counted() -> None:
+def test_many_settings_are_counted(golden: Golden) -> None:
     found = break_evens(surface((DISKS, NFSDS), power).filled, "disks", 200.0)
-    assert break_even_lines(found) == (
-        "disks: 200 is reached, of 8 settings of the others, "
-        "in 1 from 4 on, 1 from 3 on, 2 from 2 on and 4 from 1 on",
-    )
+    (line,) = break_even_lines(found)
+    assert line.startswith("disks: 200 ")
+    golden(line)
     few = break_evens(surface((DISKS,), lambda d: d).filled, "disks", 2.0)
     assert break_even_lines(few) == (few[0].text,)
 

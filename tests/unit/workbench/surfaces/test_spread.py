@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from etude.workbench.surfaces.mapping import Rules
 from etude.workbench.surfaces.spread import SpreadDisplay
 from etude.workbench.surfaces.stored import mapped_of
 from support.charting import SPACE, lines, product
+from support.golden import Golden
 from support.spreading import Nodes, Response, mapped_over
 
 WIDE = Space((Factor("a", "log", (1.0, 2.0, 4.0, 8.0)), Factor("b", "linear", (1.0, 2.0, 3.0))))
@@ -108,7 +110,8 @@ def test_a_cell_that_loses_three_nodes_has_failed(tmp_path: Path) -> None:
     kept = mapped_over(tmp_path, nodes)
     bad = next(sample for sample in kept.samples() if sample.cell == (1, 1))
     assert bad.state == "failed"
-    assert bad.why == "3 nodes came to no end of it; the last: it was node-lost"
+    assert bad.why.startswith("3 nodes ")
+    assert "node-lost" in bad.why
     assert [line.lost for line in kept.attempts() if line.sample.cell == (1, 1)] == [
         "node-lost",
         "node-lost",
@@ -163,7 +166,7 @@ def test_a_controller_that_is_killed_loses_nothing_and_measures_nothing_twice(
 def test_what_is_under_way_counts_in_the_budget(tmp_path: Path) -> None:
     nodes = Nodes(4)
     kept = mapped_over(tmp_path, nodes, space=WIDE, means=Means({}, budget_s=400.0))
-    assert kept.document["surface"]["why"] == "the budget of bench time is spent"
+    assert "budget" in kept.document["surface"]["why"]
     assert len(kept.samples()) == 7, "as many as what is under way leaves time for"
 
 
@@ -257,10 +260,10 @@ def test_where_all_jobs_are_ended_by_others_so_is_the_map(tmp_path: Path) -> Non
         return None if cell in done else "cancelled"
 
     nodes = Nodes(1, ends=ends)  # type: ignore[arg-type]
-    with pytest.raises(MachineRefuses, match="3 jobs in a row came to nothing; the last: it was cancelled"):
+    with pytest.raises(MachineRefuses, match=r"^3 jobs .*cancelled"):
         mapped_over(tmp_path, nodes)
     assert not nodes.running()
-    with pytest.raises(CommandFailed, match="the first 3 cells could not be measured"):
+    with pytest.raises(CommandFailed, match=r"\b3 cells"):
         mapped_over(tmp_path / "b", Nodes(1, ends=lambda cell, node: "cancelled"))
 
 
@@ -271,15 +274,15 @@ def test_the_choice_counts_cells_under_way(tmp_path: Path) -> None:
     assert nodes.clock_s() == 120.0, "three at once, then two"
 
 
-def test_a_machine_whose_cells_are_apart_is_named() -> None:
+def test_a_machine_whose_cells_are_apart_is_named(golden: Golden) -> None:
     draw = np.random.default_rng(1)
     hosts = [f"n{n % 4}" for n in range(40)]
     off = draw.normal(0.0, 0.02, 40)
     assert apart(off, hosts) == []
     off[2::4] += 0.1
     (said,) = apart(off, hosts)
-    assert said.startswith("cells measured on n2 are 1")
-    assert "above those of the other machines" in said
+    assert re.search(r"\bn2\b.*\b1[01]\.?\d* %", said)
+    golden(said)
     few = [host if number < 12 else "n0" for number, host in enumerate(hosts)]
     assert apart(off[:12], few[:12]) == [], "three cells on each tell nothing"
 

@@ -15,6 +15,7 @@ from etude.workbench.policies.belief.curves import FLOOR
 from etude.workbench.policies.belief.evidence import PRIOR_SCATTER, Evidence
 from etude.workbench.policies.belief.grid import Belief, believed
 from etude.workbench.task import Trial
+from support.golden import Golden
 from support.policy_simulator import mm1, task, trial
 from support.profiles import examples
 
@@ -64,13 +65,13 @@ def test_scatter_is_of_a_window_at_the_nearest_load() -> None:
     assert scatter([], 300) == PRIOR_SCATTER
 
 
-def test_where_a_trial_costs_much_it_is_one_that_tells_more() -> None:
+def test_where_a_trial_costs_much_it_is_one_that_tells_more(golden: Golden) -> None:
     known = [Evidence(300, math.log(0.25), 0.05, 10, 0), Evidence(450, math.log(1.4), 0.05, 10, 1)]
     now = believed(task(within=0.05), known)
 
     def told(overhead_s: float) -> choice.Foretold:
         load, why = next_load(task(within=0.05), now, known, made(overhead_s), 5000.0)
-        assert why == "tells most for its time"
+        golden(why)
         return foretold(now, load, scatter(known, load), 18, 0.05)
 
     dear, cheap = told(100_000.0), told(0.0)
@@ -78,10 +79,11 @@ def test_where_a_trial_costs_much_it_is_one_that_tells_more() -> None:
     assert dear.bits > cheap.bits
 
 
-def test_no_load_is_offered_far_above_the_highest_that_was_fine() -> None:
+def test_no_load_is_offered_far_above_the_highest_that_was_fine(golden: Golden) -> None:
     known = [Evidence(100, math.log(0.1), 0.001, 10, 0)]
     load, why = next_load(task(), belief(known), known, made(100.0), 5000.0)
-    assert (load, why) == (pytest.approx(GROWTH * 100), "nothing was too much yet")
+    assert load == pytest.approx(GROWTH * 100)
+    golden(why)
     assert next_load(task(), belief(known), known, made(100.0), 200.0)[0] == 200
 
 
@@ -118,20 +120,21 @@ def test_a_load_that_was_nearly_tried_is_tried_again_for_the_rate_and_not_for_th
     assert choice._settled(task(whole=True, lowest=1.5, highest=9.5), 1.6, known) == 2
 
 
-def test_for_the_region_it_is_the_load_that_is_likeliest_near_the_limit() -> None:
+def test_for_the_region_it_is_the_load_that_is_likeliest_near_the_limit(golden: Golden) -> None:
     what = task(promise="region")
     load, why = next_load(what, belief(), KNOWN, made(100.0), 5000.0)
-    assert why == "the likeliest to be near the limit"
+    golden(why)
     assert load == pytest.approx(belief().best_region(0.1)[0])
 
 
-def test_a_predicted_peak_is_begun_with_beside_it_and_a_guessed_one_with_itself() -> None:
+def test_a_predicted_peak_is_begun_with_beside_it_and_a_guessed_one_with_itself(golden: Golden) -> None:
     predicted = task(seed_load=400.0, seed_spread=0.05)
     load, why = next_load(predicted, believed(predicted, []), [], [], 5000.0)
-    assert why == "tells most for its time"
     assert 250 < load < 640
     guessed = task(seed_load=400.0)
-    assert next_load(guessed, believed(guessed, []), [], [], 5000.0) == (400.0, "where it begins")
+    load, why_itself = next_load(guessed, believed(guessed, []), [], [], 5000.0)
+    assert load == 400
+    golden(f"predicted: {why}\nguessed: {why_itself}")
 
 
 def test_readings_at_the_ends_of_curves_are_foretold_without_noise_in_numbers() -> None:

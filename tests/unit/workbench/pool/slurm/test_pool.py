@@ -15,6 +15,7 @@ from etude.workbench.pool.job import Ended, Job
 from etude.workbench.pool.slurm.commands import Slurm, Unanswered
 from etude.workbench.pool.slurm.pool import ANSWER_S, SHARED_S, SlurmPool
 from etude.workbench.pool.wanted import PoolSpec
+from support.golden import Golden
 
 SILENT = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
 
@@ -139,7 +140,8 @@ def test_a_failure_is_its_own_where_slurm_says_no_more(fake: FakeSlurm, tmp_path
     (job.place / "output").write_text("one\nit broke\n\n")
     fake.jobs["1"] = "FAILED|n1|1001|1003|NonZeroExitCode"
     end = only(pool.ended())
-    assert (end.how, end.code, end.why) == ("failed", 3, "exit status 3: it broke")
+    assert (end.how, end.code) == ("failed", 3)
+    assert end.why.endswith("3: it broke")
 
 
 def test_an_end_that_is_not_seen_yet_is_waited_for(fake: FakeSlurm, tmp_path: Path) -> None:
@@ -183,7 +185,8 @@ def test_a_held_job_is_withdrawn_and_told(fake: FakeSlurm, tmp_path: Path) -> No
     pool.submit(a_job(tmp_path))
     fake.jobs["1"] = "PENDING||N/A|N/A|JobHeldUser"
     end = only(pool.ended())
-    assert (end.how, end.nodes, end.why) == ("held", (), "its owner holds it (JobHeldUser); it was withdrawn")
+    assert (end.how, end.nodes) == ("held", ())
+    assert "(JobHeldUser)" in end.why
     assert fake.jobs["1"].startswith("CANCELLED")
 
 
@@ -251,14 +254,15 @@ def test_slurm_may_be_silent_for_a_while(fake: FakeSlurm, tmp_path: Path) -> Non
     assert only(pool.ended()).how == "node-lost"
 
 
-def test_a_slurm_that_stays_silent_is_told_with_what_to_do(fake: FakeSlurm, tmp_path: Path) -> None:
+def test_a_slurm_that_stays_silent_is_told_with_what_to_do(
+    fake: FakeSlurm, tmp_path: Path, golden: Golden
+) -> None:
     pool = a_pool(fake)
     pool.submit(a_job(tmp_path))
     fake.silent["squeue"] = -1
-    with pytest.raises(
-        MachineRefuses, match=r"not answered for 300 s: .*connect failure.*go on: wait until it answers again"
-    ):
+    with pytest.raises(MachineRefuses, match=f"{ANSWER_S:.0f} s.*connect failure") as error:
         pool.ended()
+    golden(str(error.value))
     assert ANSWER_S <= fake.now_s - 1000.0 <= 2 * ANSWER_S
 
 
@@ -286,15 +290,15 @@ def test_a_held_job_that_cannot_be_withdrawn_yet_is_told_once_it_is(fake: FakeSl
 
 def test_a_slurm_that_is_not_there_is_told_at_once(fake: FakeSlurm) -> None:
     fake.silent["sinfo"] = -1
-    with pytest.raises(MachineRefuses, match=r"Slurm does not answer: .*scontrol ping"):
+    with pytest.raises(MachineRefuses, match="scontrol ping"):
         a_pool(fake)
     assert fake.now_s - 1000.0 <= 60.0
 
 
 def test_a_partition_or_nodes_that_are_not_there_are_told(fake: FakeSlurm) -> None:
-    with pytest.raises(MachineRefuses, match="no partition 'none', or no nodes in it"):
+    with pytest.raises(MachineRefuses, match="'none'"):
         a_pool(fake, PoolSpec("slurm", partition="none"))
-    with pytest.raises(MachineRefuses, match="no node that is as it was asked for"):
+    with pytest.raises(MachineRefuses, match=r"\(constraint=arm\)"):
         a_pool(fake, PoolSpec("slurm", constraint="arm"))
 
 
@@ -306,7 +310,7 @@ def test_the_width_is_of_nodes_that_are_up_and_fit(fake: FakeSlurm) -> None:
 
 def test_a_refusal_is_not_tried_again(fake: FakeSlurm, tmp_path: Path) -> None:
     fake.sbatch = lambda words: None  # type: ignore[method-assign, assignment, return-value]
-    with pytest.raises(MachineRefuses, match="a: Slurm refuses the job: sbatch: error: no"):
+    with pytest.raises(MachineRefuses, match=r"^a: .*sbatch: error"):
         a_pool(fake).submit(a_job(tmp_path))
     assert fake.count("sbatch") == 1
 
@@ -333,7 +337,7 @@ def test_without_slurms_commands_it_says_which_package_has_them() -> None:
     def none(words: Sequence[str]) -> CompletedProcess[str]:
         raise FileNotFoundError(words[0])
 
-    with pytest.raises(MachineRefuses, match=r"sinfo: not found: .*slurm-client"):
+    with pytest.raises(MachineRefuses, match=r"sinfo: .*slurm-client"):
         SlurmPool(PoolSpec("slurm"), Slurm(none))
 
 
@@ -351,7 +355,7 @@ def test_nodes_are_avoided_as_long_as_there_are_others_that_fit(fake: FakeSlurm,
 
 
 def test_what_no_node_fits_is_said_by_its_keys(fake: FakeSlurm) -> None:
-    with pytest.raises(MachineRefuses, match=r"no node .* asked for \(constraint=epyc, nodelist=n1\)"):
+    with pytest.raises(MachineRefuses, match=r"\(constraint=epyc, nodelist=n1\)"):
         a_pool(fake, PoolSpec("slurm", constraint="epyc", nodelist="n1"))
 
 
