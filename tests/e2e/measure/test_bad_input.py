@@ -21,9 +21,8 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     assert "no-such-program-here" in one_line(done.stderr)
     assert "not found" in one_line(done.stderr)
     (directory,) = (tmp_path / "etude-results").iterdir()
-    assert "0 trials kept, 1 set aside: failed" in etude("stats", str(directory), cwd=tmp_path).stdout, (
-        "its results can be read"
-    )
+    told = etude("stats", str(directory), cwd=tmp_path).stdout  # its results can be read
+    assert "0 trials kept, 1 set aside" in told
 
 
 def test_a_command_that_is_not_executable(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_a_restart_by_another_run_is_refused_while_this_one_lives(place: Place) 
     place.server("start", APRESULTS=str(place.results))
     with subprocess.Popen(["flock", "--exclusive", place.results, "cat"], stdin=subprocess.PIPE) as holder:
         until(lambda: children(holder.pid))
-        assert "is in use by the run of" in place.server("restart", check=1, APRESULTS="/other")
+        assert str(place.results) in place.server("restart", check=1, APRESULTS="/other")
         assert holder.stdin is not None
         holder.stdin.close()
 
@@ -321,7 +321,8 @@ def test_a_missing_package_is_named(place: Place) -> None:
                 (programs / program.name).symlink_to(program)
     # nfs-server.sh adds directories of root's, where ganesha is not.
     said = place.server("start", check=1, PATH=f"{programs}")
-    assert "ganesha.nfsd is not installed; it is in the Debian package nfs-ganesha" in said
+    assert "ganesha.nfsd is not" in said
+    assert "package nfs-ganesha" in said
 
 
 def test_without_root_it_says_that_root_is_needed(place: Place) -> None:
@@ -337,5 +338,6 @@ def test_without_root_it_says_that_root_is_needed(place: Place) -> None:
     )
     if "ermission denied" in done.stderr:
         pytest.skip("nobody may not read these examples")
-    assert done.stderr == "nfs-server.sh: only root may make namespaces: run it as root\n"
+    assert done.stderr.startswith("nfs-server.sh: only root ")
+    assert done.stderr.count("\n") == 1
     assert not Path(scratch).exists()
