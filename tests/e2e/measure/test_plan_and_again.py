@@ -19,7 +19,6 @@ COMMANDS = re.findall(r"^\$ (etude .*)$", PLANNING, re.M)
 
 
 def words(line: str) -> list[str]:
-
     return shlex.split(line)[1:]
 
 
