@@ -146,11 +146,11 @@ def test_the_address_is_not_in_the_list_of_processes(lab: Lab, receiver: Receive
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        (None, "set APURL to an address of http or https"),
-        ("", "set APURL to an address of http or https"),
-        ("file:///etc/passwd", "APURL is no address of http or https"),
-        ('http://h/"\noutput = "/tmp/x', "APURL holds what no address may hold"),
-        ("http://h/a\nurl=http://other", "APURL holds what no address may hold"),
+        (None, "set APURL"),
+        ("", "set APURL"),
+        ("file:///etc/passwd", "APURL is no address"),
+        ('http://h/"\noutput = "/tmp/x', "APURL holds"),
+        ("http://h/a\nurl=http://other", "APURL holds"),
     ],
 )
 def test_without_an_address_it_says_so_in_one_line(lab: Lab, url: str | None, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -188,14 +189,14 @@ def test_a_file_that_is_there_is_read_and_left_as_it_was(tmp_path: Path) -> None
         (
             ["nosuch"],
             5,
-            "nosuch: No such file or directory; name a directory for the data, or a file to read",
+            f"nosuch: {os.strerror(errno.ENOENT)}",
         ),
         (
             ["--buffers", "8..16", "--totals", "1M,2M"],
             2,
-            "over buffer sizes or over total sizes: give one value",
+            "give one value",
         ),
-        (["--curve", "nosuch"], 2, "curve 'nosuch': expected NAME=OPTIONS, or one of untouched, touched"),
+        (["--curve", "nosuch"], 2, "curve 'nosuch': "),
     ],
 )
 def test_what_cannot_be_meant_is_one_line_and_leaves_nothing(

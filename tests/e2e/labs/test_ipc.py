@@ -116,17 +116,17 @@ def test_each_counter_has_a_count_or_a_reason(counters: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "no mode: expected 1thread, 2thread or 2proc"),
-        (("4proc",), "expected 1thread, 2thread, 2proc"),
-        (("-i", "udp", "2proc"), "expected pipe, local, tcp"),
-        (("-b", "0", "2proc"), "is nothing: expected bytes"),
+        ((), "1thread, 2thread or 2proc"),
+        (("4proc",), "1thread, 2thread, 2proc"),
+        (("-i", "udp", "2proc"), "pipe, local, tcp"),
+        (("-b", "0", "2proc"), "is nothing"),
         (("-t", "-5", "2proc"), "is negative"),
         (("-t", "99999999999T", "2proc"), "is too large"),
-        (("-P", "axi", "2proc"), "expected l1d, l1i, l2, mem, tlb"),
-        (("-s", "2proc"), "a pipe has no socket buffers"),
-        (("-p", "5001", "-i", "local", "2proc"), "-i local has no port"),
-        (("--cpu", "0,1", "1thread"), "name one CPU"),
-        (("--frobnicate", "2proc"), "there is no option --frobnicate"),
+        (("-P", "axi", "2proc"), "l1d, l1i, l2, mem, tlb"),
+        (("-s", "2proc"), "no socket buffers"),
+        (("-p", "5001", "-i", "local", "2proc"), "-i local"),
+        (("--cpu", "0,1", "1thread"), "one CPU"),
+        (("--frobnicate", "2proc"), "--frobnicate"),
     ],
 )
 def test_wrong_options_are_one_line_and_64(arguments: tuple[str, ...], said: str) -> None:
@@ -221,7 +221,7 @@ def test_a_sender_that_dies_is_one_line(transport: str) -> None:
         os.kill(running.sender(), signal.SIGKILL)
         out, said = running.process.communicate(timeout=20)
     assert (running.process.returncode, out) == (74, "")
-    pattern = r"FAIL: the sending process was ended by signal 9 after \d+ of 1099511627776000 bytes\n"
+    pattern = r"FAIL: .*\bsignal 9\b.* \d+ of 1099511627776000 bytes\n"
     assert re.fullmatch(pattern, said), said
 
 

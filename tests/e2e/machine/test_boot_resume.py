@@ -94,9 +94,9 @@ def test_a_boot_loop_stops_at_the_fourth_boot(here: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda file: file.chmod(0o666), "others may write to it: refused"),
-        (lambda file: os.chown(file, 12345, -1), "belongs to user 12345, not to root: refused"),
-        (lambda file: file.parent.chmod(0o777), "others may put files into"),
+        (lambda file: file.chmod(0o666), "others may write"),
+        (lambda file: os.chown(file, 12345, -1), "user 12345"),
+        (lambda file: file.parent.chmod(0o777), "others may put"),
     ],
     ids=["mode", "owner", "directory"],
 )

@@ -173,7 +173,7 @@ def test_versions_do_the_same_work_and_the_server_is_measured_beside(place: Plac
 @needs_libnfs
 @pytest.mark.parametrize(
     ("ending", "reason"),
-    [(signal.SIGKILL, "ganesha was ended by signal 9"), (signal.SIGSTOP, "libnfs: ")],
+    [(signal.SIGKILL, "signal 9"), (signal.SIGSTOP, "libnfs: ")],
     ids=["killed", "stopped"],
 )
 def test_a_server_that_dies_in_mid_trial_fails_it_with_the_reason(
@@ -301,10 +301,10 @@ def test_a_network_of_somebody_else_is_left_alone(place: Place) -> None:
         ({"NFSVERSIONS": "5"}, "NFSVERSIONS is '5', expected 3, 4 or '3 4'"),
         ({"NFSDAEMON": "samba"}, "expected ganesha or kernel"),
         ({"NFSCLIENTS": "0"}, "expected 1 to 200"),
-        ({"NFSNET": "10.78"}, "expected three numbers of an address"),
-        ({"NFSNET": "999.1.1"}, "no network could be made"),
-        ({"NFSROOT": "relative"}, "expected an absolute path"),
-        ({"NFSPORT": "111"}, "the server did not start: ganesha has ended at its start"),
+        ({"NFSNET": "10.78"}, "three numbers"),
+        ({"NFSNET": "999.1.1"}, "no network"),
+        ({"NFSROOT": "relative"}, "absolute path"),
+        ({"NFSPORT": "111"}, "ganesha has ended"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

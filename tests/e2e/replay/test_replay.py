@@ -169,8 +169,8 @@ def test_another_result_is_told_and_judged(by_hand: Path) -> None:
         ),
         (lambda at: (at / "a.roll").write_bytes(b"what is this supposed to be"), "a.roll: is no roll", 3),
         (lambda at: (at / "a.roll").unlink(), "a.roll: No such file", 3),
-        (lambda at: shutil.rmtree(at / "stage"), "stage: No such file or directory", 5),
-        (lambda at: (at / "stage" / "in").unlink(), "in: is needed and not there; etude prepare", 5),
+        (lambda at: shutil.rmtree(at / "stage"), f"stage: {os.strerror(errno.ENOENT)}", 5),
+        (lambda at: (at / "stage" / "in").unlink(), "; etude prepare", 5),
         (lambda at: (at / "stage" / "in").write_bytes(b"12"), "in: has 2 bytes, and 100 are needed", 5),
     ],
 )

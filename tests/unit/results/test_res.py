@@ -166,22 +166,24 @@ def test_when_it_began_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("field", "text", "found"),
     [
-        ({"status": None}, "was cut short: it has no status"),
-        ({"status": "x"}, "its status is no number: 'x'"),
-        ({"epoch": "-1"}, "its epoch is no number: '-1'"),
-        ({"epoch": "9" * 5000}, "its epoch is no number"),
-        ({"thread": "0"}, "its thread is 0: threads count from 1"),
-        ({"thread": "1.5"}, "its thread is no number"),
-        ({"elapsed": "soon"}, "its elapsed is no number: 'soon'"),
-        ({"elapsed": "nan"}, "its elapsed is no number"),
-        ({"elapsed": "1e999"}, "its elapsed is no number"),
-        ({"sys": "-"}, "its sys is no number: '-'"),
+        ("status", None, "cut short"),
+        ("status", "x", "'x'"),
+        ("epoch", "-1", "'-1'"),
+        ("epoch", "9" * 5000, "999"),
+        ("thread", "0", "0"),
+        ("thread", "1.5", "'1.5'"),
+        ("elapsed", "soon", "'soon'"),
+        ("elapsed", "nan", "'nan'"),
+        ("elapsed", "1e999", "'1e999'"),
+        ("sys", "-", "'-'"),
     ],
 )
-def test_a_block_that_cannot_be_used_says_why(changes: dict[str, str | None], says: str) -> None:
-    assert reason(**changes).startswith(says)
+def test_a_block_that_cannot_be_used_says_why(field: str, text: str | None, found: str) -> None:
+    said = reason(**{field: text})
+    assert field in said
+    assert found in said
 
 
 def test_a_block_cut_at_any_byte_has_no_wrong_value() -> None:

@@ -52,30 +52,30 @@ def test_what_is_appended_piece_by_piece_is_taken_once_and_in_order(
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "place", "found"),
     [
-        ('{"duration_s": 1', "it is no JSON ("),
-        ("", "it is no JSON ("),
-        ("\xff", "it is no JSON ("),
-        ('{"duration_s": NaN}', "it is no JSON ("),
-        ("[]", "expected an object with duration_s and latency; docs/formats.md, windows"),
-        ('{"duration_s": -1}', "duration_s: expected seconds, not -1"),
-        ('{"duration_s": true}', "duration_s: expected seconds, not True"),
-        ('{"duration_s": null}', "duration_s: expected seconds, not None"),
-        ('{"failed": 1.5}', "failed: expected a whole number, not 1.5"),
-        ('{"offered": -1}', "offered: expected a whole number, not -1"),
-        ('{"started": "x"}', "started: expected a whole number, not 'x'"),
-        ('{"completed": 9223372036854775808}', "completed: expected a whole number, not 9223372036854775808"),
-        ('{"latency": 5}', "latency: expected an HdrHistogram as base64 text, not 5"),
-        ('{"latency": "x"}', "latency: it is not base64"),
-        ('{"by": []}', "by: expected an object, not []"),
-        ('{"by": {"read": 1}}', "by: read: expected an object, not 1"),
-        ('{"by": {"read": {"failed": -2}}}', "by: read: failed: expected a whole number, not -2"),
-        ('{"by": {"read": {"latency": "AAAA"}}}', "by: read: latency: it is cut short within its head"),
+        ('{"duration_s": 1', "", "no JSON"),
+        ("", "", "no JSON"),
+        ("\xff", "", "no JSON"),
+        ('{"duration_s": NaN}', "", "no JSON"),
+        ("[]", "", "duration_s"),
+        ('{"duration_s": -1}', "duration_s: ", "-1"),
+        ('{"duration_s": true}', "duration_s: ", "True"),
+        ('{"duration_s": null}', "duration_s: ", "None"),
+        ('{"failed": 1.5}', "failed: ", "1.5"),
+        ('{"offered": -1}', "offered: ", "-1"),
+        ('{"started": "x"}', "started: ", "'x'"),
+        ('{"completed": 9223372036854775808}', "completed: ", "9223372036854775808"),
+        ('{"latency": 5}', "latency: ", "5"),
+        ('{"latency": "x"}', "latency: ", "base64"),
+        ('{"by": []}', "by: ", "[]"),
+        ('{"by": {"read": 1}}', "by: read: ", "1"),
+        ('{"by": {"read": {"failed": -2}}}', "by: read: failed: ", "-2"),
+        ('{"by": {"read": {"latency": "AAAA"}}}', "by: read: latency: ", "cut short"),
     ],
 )
-def test_a_line_that_is_no_window_says_why(line: str, why: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(why)}") as error:
+def test_a_line_that_is_no_window_says_why(line: str, place: str, found: str) -> None:
+    with pytest.raises(ValueError, match=f"^{place}.*{re.escape(found)}") as error:
         parse_window(line.encode("latin-1"))
     assert "\n" not in str(error.value)
 

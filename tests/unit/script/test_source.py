@@ -155,17 +155,17 @@ def test_what_a_text_includes_is_beside_nothing_but_the_working_directory(
 @pytest.mark.parametrize(
     ("line", "message", "caret"),
     [
-        ("INCLUDE", "expected INCLUDE FILE", ""),
-        ("OPTINCLUDE # x", "expected OPTINCLUDE FILE", " # x"),
-        ("INCLUDEPATH", "expected INCLUDEPATH DIR", ""),
-        ("INCLUDE %LIB%/x", "INCLUDE is read before there are variables: write the name out", "%LIB%/x"),
-        ("OPTINCLUDE x/$HOME$/y", "OPTINCLUDE is read before", "$HOME$/y"),
-        ("INCLUDEPATH \\\n %A%", "INCLUDEPATH is read before", "%A%"),
-        ("INCLUDE 50%", "INCLUDE is read before", "%"),
-        ("INCLUDE none", "no file 'none'; searched ., ./r, q, p", "none"),
+        ("INCLUDE", "INCLUDE FILE", ""),
+        ("OPTINCLUDE # x", "OPTINCLUDE FILE", " # x"),
+        ("INCLUDEPATH", "INCLUDEPATH DIR", ""),
+        ("INCLUDE %LIB%/x", "variables", "%LIB%/x"),
+        ("OPTINCLUDE x/$HOME$/y", "variables", "$HOME$/y"),
+        ("INCLUDEPATH \\\n %A%", "variables", "%A%"),
+        ("INCLUDE 50%", "variables", "%"),
+        ("INCLUDE none", " ., ./r, q, p", "none"),
         ("INCLUDE dir", "./dir: Is a directory", "dir"),
         ("OPTINCLUDE dir", "./dir: Is a directory", "dir"),
-        ("INCLUDE " + "x" * 300, "File name too long", "x" * 300),
+        ("INCLUDE " + "x" * 300, os.strerror(errno.ENAMETOOLONG), "x" * 300),
     ],
 )
 def test_an_include_that_cannot_be_meant_is_an_error_at_its_line(
@@ -225,8 +225,8 @@ def test_files_that_double_each_other_are_an_error_before_the_memory_is_full(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"ECHO\n\nECHO a\0b", ":3: a NUL byte; expected text"),
-        (b"ECHO\nECHO \xff", ":2: not UTF-8; save the file as UTF-8"),
+        (b"ECHO\n\nECHO a\0b", ":3: a NUL byte"),
+        (b"ECHO\nECHO \xff", ":2: not UTF-8"),
         ("ECHO ü".encode("latin-1"), ":1: not UTF-8"),
         ("ECHO".encode("utf-16"), ":1: a NUL byte"),
     ],
