@@ -218,7 +218,7 @@ def test_a_read_that_is_short_says_where() -> None:
         pytest.skip("this kernel has no huge pages")
     text = io("read", "-B", "-b", "4K", "-t", "4K", path, check=74).stderr
     size = len(Path(path).read_text())
-    assert re.search(rf"{path}: .*\b4096 bytes at offset 0 moved {size}\b.*\b4096 bytes", text)
+    assert re.search(rf"{path}: .*\b4096 bytes .*\b0 moved {size}\b.*\b4096 bytes", text)
 
 
 def test_the_sync_is_done() -> None:
@@ -308,7 +308,7 @@ def test_a_page_that_cannot_be_mapped_ends_with_a_line(tmp_path: Path) -> None:
         os.truncate(place / "file", 4 * MIB)
         text = io("write", "-B", "-t", "4M", "--method", "mmap", place / "file", check=74).stderr
         assert f"{place}/file: " in text
-        assert "page of the mapping" in text
+        assert "the mapping" in text
 
 
 def resident(path: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     assert "not found" in one_line(done.stderr)
     (directory,) = (tmp_path / "etude-results").iterdir()
     told = etude("stats", str(directory), cwd=tmp_path).stdout  # its results can be read
-    assert "0 trials kept, 1 set aside" in told
+    assert re.search(r"\b0 trials kept, 1\b", told)
 
 
 def test_a_command_that_is_not_executable(tmp_path: Path) -> None:

@@ -97,7 +97,8 @@ def test_odd_names_are_kept_and_long_ones_are_cut_and_told(tmp_path: Path) -> No
     assert odd in names
     assert long[:191].encode() in names
     [line] = done.said
-    assert line.startswith("etude record: not recorded: 1 paths of 191 bytes")
+    assert "not recorded: 1 paths" in line
+    assert "191" in line
 
 
 def test_a_running_process_is_recorded_from_now_on_and_not_disturbed(place: Path, tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_stop_program_that_cannot_be_run_stops_the_experiment(tmp_path: Path) 
 
 def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
     done = run(tmp_path, "TEST t 3\nMETRIC rate never([0-9]+)\nEXEC echo hello\nDONE\n")
-    assert done.stderr.count("METRIC rate of test 't': ") == 1
+    assert done.stderr.count("METRIC rate") == 1
 
 
 @pytest.mark.serial
@@ -161,7 +161,7 @@ DONE
 """
     done = run(tmp_path, text, check=4)
     said = one_line(done.stderr)
-    assert "exit status 3: disk gone" in said
+    assert "3: disk gone" in said
     assert "FASTFAIL" in said
     event, reason, test = (tmp_path / "told").read_text().splitlines()
     assert (event, test) == ("failure", "t")

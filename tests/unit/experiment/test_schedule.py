@@ -196,7 +196,8 @@ def test_a_repetition_that_fails_stops_there_with_its_trial_on_disk(tmp_path: Pa
     test = Test("a", ("a",), prepare="true" if patterned else None)
     with pytest.raises(CommandFailed) as error:
         results(tmp_path, World({"a": outcomes()}), test, trials=9)
-    assert str(error.value).startswith("a: trial 3: exit status 7: no luck")
+    assert str(error.value).startswith("a: trial 3: ")
+    assert "7: no luck" in str(error.value)
     assert "--ignore-failure" in str(error.value)
     assert [(m.kept, m.why) for m in load_results(tmp_path).measurements["a"]][-2:] == [
         (True, None),

@@ -139,10 +139,10 @@ NO_CYCLES = {"metrics": {"cycles": [None, "1", "no such event on this machine"]}
 def test_a_primary_metric_that_is_not_there_is_refused_after_the_first_run(
     tmp_path: Path, commands: tuple[str, ...], trials: int | None
 ) -> None:
-    with pytest.raises(UsageError, match=r"metric 'nosuch': '[ab]' .*elapsed, user"):
+    with pytest.raises(UsageError, match=r"'nosuch': '[ab]' .*elapsed, user"):
         outcome(tmp_path / "1", {}, *commands, primary="nosuch", trials=trials)
     times = dict.fromkeys(commands, NO_CYCLES)
-    with pytest.raises(MachineRefuses, match=r"cycles of '[ab]': no such event"):
+    with pytest.raises(MachineRefuses, match=r"\bcycles .*'[ab]': no such event"):
         outcome(tmp_path / "2", times, *commands, primary="cycles", trials=trials)
 
 

@@ -129,7 +129,7 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path, name: str, content: bytes)
     with pytest.raises(InputError):
         verify(tmp_path / "absent.tar.gz")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="empty: is no bundle"):
+    with pytest.raises(InputError, match=r"/empty: .*no bundle"):
         verify(tmp_path / "empty")
 
 

@@ -193,11 +193,11 @@ def test_members_that_cannot_be_meant_are_one_error(tmp_path: Path, changes: dic
 
 def test_a_directory_that_is_missing_or_empty_or_a_file_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="missing: no results here"):
+    with pytest.raises(InputError, match="/missing: no results"):
         load_results(tmp_path / "missing")
-    with pytest.raises(InputError, match=f"{tmp_path}: no results here"):
+    with pytest.raises(InputError, match=f"{tmp_path}: no results"):
         load_results(tmp_path)
-    with pytest.raises(InputError, match="file: is a file"):
+    with pytest.raises(InputError, match="/file: is a file"):
         load_results(tmp_path / "file")
     with pytest.raises(InputError, match=os.strerror(errno.ENAMETOOLONG)):
         load_results(tmp_path / ("x" * 300))

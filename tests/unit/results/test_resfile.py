@@ -152,7 +152,7 @@ def test_a_file_without_a_measurement_has_no_trials(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "name,elapsed\na,1\n", "[measurement\n"])
 def test_what_is_no_results_file_is_said_to_be_none(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match="is no results file"):
+    with pytest.raises(InputError, match="no results file"):
         read(tmp_path, text)
 
 

@@ -95,7 +95,7 @@ def test_threads_are_those_of_the_following_tests() -> None:
 def test_a_stop_program_is_asked_after_the_minimum_and_then_every_step() -> None:
     world = NotedWorld(enough=lambda test: test.kept >= 7)
     story = play("TEST a 3 2 judge --it\nEXEC e\nDONE\n", world)
-    assert lines(story, "asked judge") == [f"asked judge --it [a {n}]" for n in (3, 5, 7)]
+    assert [line.split()[-1] for line in lines(story, "asked judge --it")] == ["3]", "5]", "7]"]
     assert story[-1].endswith(": seen enough")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -96,13 +97,13 @@ def test_an_empty_file_is_said_to_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "fio:"])
 def test_a_file_that_is_missing_is_said_to_be(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"x: .*No such file"):
+    with pytest.raises(InputError, match=f"/x: .*{os.strerror(errno.ENOENT)}"):
         read_table(f"{name}{tmp_path / 'x'}")
 
 
 def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="/pipe: is no file"):
+    with pytest.raises(InputError, match=r"/pipe: .*no file"):
         read_table(tmp_path / "pipe")
 
 
