@@ -47,9 +47,9 @@ def test_a_number_is_finite_and_plain(tmp_path: Path, cell: str) -> None:
     [
         ("", "holds no table"),
         ("a,b\n", "holds no table"),
-        ("a,b\n1\n", "row 2 has 1 cells, the line of names 2"),
-        ("a,a\n1,2\n", "two columns have one name"),
-        (f"a,b\n1,{'x' * 200_000}\n", "cannot be read as a table: field larger than"),
+        ("a,b\n1\n", r"row 2 has 1 .*\b2$"),
+        ("a,a\n1,2\n", "one name"),
+        (f"a,b\n1,{'x' * 200_000}\n", "field larger"),
     ],
 )
 def test_what_is_no_table_is_one_error(tmp_path: Path, text: str, says: str) -> None:
