@@ -102,15 +102,16 @@ def test_a_stop_program_is_asked_after_the_minimum_and_then_every_step() -> None
 @pytest.mark.parametrize(
     ("limit", "trials", "why"),
     [
-        ("MAX=5", 5, "the maximum of 5 trials"),
-        ("TIME=4s", 4, "the time budget of 4 s"),
-        ("", 1000, "the maximum of"),
+        ("MAX=5", 5, "maximum of 5"),
+        ("TIME=4s", 4, "4 s"),
+        ("", 1000, "maximum of"),
     ],
 )
 def test_a_test_that_never_has_enough_ends_nevertheless(limit: str, trials: int, why: str) -> None:
     story = play(f"TEST a 2 {limit} 1 judge\nEXEC e\nDONE\n", NotedWorld(enough=lambda test: False))
     assert len(lines(story, "EXEC")) == trials
-    assert story[-1].startswith(f"end of a: {why}")
+    assert story[-1].startswith("end of a: ")
+    assert why in story[-1]
 
 
 def test_nothing_is_set_aside_unless_the_cache_is_to_be_warm() -> None:
