@@ -96,7 +96,7 @@ def test_of_many_messages_the_first_stand_there_and_the_others_are_counted() -> 
     said = [Message(n, 6 if n else 3, f"m{n}") for n in range(MOST_MESSAGES + 7)]
     kernel = members_of(said)["kernel"]
     assert len(kernel) == MOST_MESSAGES + 1
-    assert "7 more" in kernel[-1]["text"]
+    assert " 7 more " in kernel[-1]["text"]
     assert kernel[-1]["level"] == 3
 
 
