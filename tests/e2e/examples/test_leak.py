@@ -48,7 +48,7 @@ def test_keep_takes_as_much_as_was_asked_for_and_free_takes_nothing(memory: Lab)
 @pytest.mark.parametrize("size", ["", "0", "-1", "1.5", "x", "$(id)", "1234567"])
 def test_a_size_that_is_none_is_refused(memory: Lab, size: str) -> None:
     if size:
-        assert "expected a whole number of MiB from 1" in leak(memory, "keep", check=1, LEAK_MIB=size)
+        assert f"'{size}'" in leak(memory, "keep", check=1, LEAK_MIB=size)
     assert not held(memory).exists() or not size
 
 
@@ -69,14 +69,14 @@ def test_a_name_that_somebody_else_has_taken_is_not_touched(memory: Lab) -> None
     (memory.path / "elsewhere" / "file").write_text("mine")
     held(memory).symlink_to("elsewhere")
     for word in ("keep", "free", "clean-up"):
-        assert "is not a directory of yours" in leak(memory, word, check=1)
+        assert str(held(memory)) in leak(memory, word, check=1)
     assert (memory.path / "elsewhere" / "file").read_text() == "mine"
     assert [file.name for file in (memory.path / "elsewhere").iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("word", ["", "KEEP", "drop"])
 def test_an_unknown_word_is_refused(memory: Lab, word: str) -> None:
-    assert "expected keep, free or clean-up" in leak(memory, word, check=1)
+    assert "keep, free or clean-up" in leak(memory, word, check=1)
 
 
 def test_the_twins_differ_in_one_word_only() -> None:

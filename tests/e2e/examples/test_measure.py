@@ -23,7 +23,7 @@ def test_a_measured_command_is_a_block_with_its_exit_status(lab: Lab) -> None:
     (row,) = lab.measurements()
     assert set(row) >= BASE
     assert (row["thread"], row["epoch"], row["status"]) == ("3", "5", "7")
-    assert row["command"] == "sh -c 'echo said; exit 7'"
+    assert shlex.split(row["command"]) == ["sh", "-c", "echo said; exit 7"]
 
 
 def test_end_hooks_add_fields_to_the_block_and_final_hooks_add_blocks(lab: Lab) -> None:
@@ -61,8 +61,9 @@ def test_hooks_of_one_kind_coexist_and_a_failing_one_costs_its_own_values_only(l
     assert done.stdout == "goes on\n"
     (row,) = lab.measurements()
     assert (row["one"], row["two"], row["three"]) == ("1", "2", "3")
-    assert "the hook one of end failed with 3" in done.stderr
-    assert "the hook two of end failed with 1" in done.stderr
+    one, two = (line for line in done.stderr.splitlines() if " hook " in line)
+    assert {"one", "end", "3"} <= set(one.split())
+    assert {"two", "end", "1"} <= set(two.split())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_nothing_is_added_to_the_block_before_if_the_timer_wrote_none(lab: Lab) 
     (row,) = lab.measurements()
     assert row["mine"] == "1"
     assert lab.log.read_text().count("mine = 1") == 1
-    assert "silent wrote no measurement of 'echo'" in done.stderr
+    assert any("silent" in line and "'echo'" in line for line in done.stderr.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,8 @@ def test_a_worker_alone_and_a_script_by_hand_wait_for_nobody(lab: Lab, around: d
 
 def test_a_wrong_barrier_is_refused(lab: Lab) -> None:
     done = lab.bash("ap_measure true", check=1, THREADS="2", APIPCKEY="5", APBARRIER="some")
-    assert "APBARRIER is 'some', expected first, all or none" in done.stderr
+    assert "APBARRIER is 'some'" in done.stderr
+    assert "all or none" in done.stderr
 
 
 def test_a_line_is_measured_without_a_shell_unless_it_needs_one(lab: Lab) -> None:
@@ -176,21 +178,21 @@ def test_back_ups_beside_hooks_are_not_read(lab: Lab) -> None:
 
 def test_a_directory_that_is_not_there_is_not_passed_over(lab: Lab) -> None:
     done = lab.bash("true", check=1, APLIB="/nonexistent/hooks")
-    assert "APLIB names /nonexistent/hooks, which is no directory" in done.stderr
+    assert any("APLIB" in line and "/nonexistent/hooks" in line for line in done.stderr.splitlines())
 
 
 @pytest.mark.parametrize("text", ["if then fi\n", "false\n"])
 def test_settings_that_fail_end_the_script_and_are_named(lab: Lab, text: str) -> None:
     done = lab.bash("echo on", check=1, APLIB=lab.hooks("wrong", text))
-    assert "commonsettings.d/wrong: its last command failed, or it could not be read" in done.stderr
+    assert "commonsettings.d/wrong: " in done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("ap_register mkdisk true_", "no point 'mkdisk' for a hook"),
-        ("ap_register mkfs absent", "absent of mkfs is no function"),
+        ("ap_register mkdisk true_", "no point 'mkdisk'"),
+        ("ap_register mkfs absent", "absent of mkfs"),
     ],
 )
 def test_a_hook_that_could_never_be_asked_is_refused(lab: Lab, line: str, message: str) -> None:
@@ -200,8 +202,8 @@ def test_a_hook_that_could_never_be_asked_is_refused(lab: Lab, line: str, messag
 
 def test_failure_hooks_hear_the_reason_once(lab: Lab) -> None:
     hook = 'tell() { echo "told: $1"; ap_fail again; }; ap_register failure tell\n'
-    done = lab.bash("ap_fail 'the disk is full'", check=1, APLIB=lab.hooks("tell", hook))
-    assert done.stderr.splitlines() == ["bash: the disk is full", "told: the disk is full", "bash: again"]
+    done = lab.bash("ap_fail 'disk full'", check=1, APLIB=lab.hooks("tell", hook))
+    assert done.stderr.splitlines() == ["bash: disk full", "told: disk full", "bash: again"]
 
 
 def test_a_line_of_a_block_that_looks_like_a_header_is_moved_in(lab: Lab) -> None:
@@ -266,7 +268,7 @@ def test_another_machine_tells_the_processor_time_of_a_program(lab: Lab) -> None
     burnt, absent = done.stdout.split()
     assert float(burnt) > 0
     assert absent == "0.00"
-    assert "no hook knows the command unknown" in done.stderr
+    assert "the command unknown" in done.stderr
     asked = (lab.path / "aplog.ssh").read_text().splitlines()
     assert asked[1:] == ["apremote.sh cputime absent", "apremote.sh unknown a\\ b"]
 

@@ -14,8 +14,8 @@ def set_up(lab: Lab, fs: str = "ext4", **changes: str) -> str:
 def test_a_plain_directory_stands_in_for_a_file_system_and_this_is_said(nobody: Lab) -> None:
     said = set_up(nobody)
     (notice,) = nobody.blocks("notice")
-    assert "a plain directory stands in for ext4 (no root): no mkfs, no mount and no cold cache" in said
-    assert "the numbers are those of the file system that holds" in notice.lines[0]
+    assert "for ext4 (no root)" in said
+    assert str(nobody.root) in notice.lines[0]
     assert nobody.mounts() == []
     assert field_of(nobody.blocks("filesystem")[0], "holder") != ""
 
@@ -36,7 +36,7 @@ def test_a_directory_of_the_user_stays_and_must_be_empty(nobody: Lab) -> None:
     (root / "thesis").write_text("years of work")
     done = nobody.run("fs-setup.sh", "ext4", check=1, TESTROOT=str(root))
     nobody.run("fs-cleanup.sh", "ext4", TESTROOT=str(root))
-    assert "is not empty; set an empty one" in done.stderr
+    assert f"{root} is not empty" in done.stderr
     assert (root / "thesis").read_text() == "years of work"
     (root / "thesis").unlink()
     set_up(nobody, TESTROOT=str(root))
@@ -61,7 +61,7 @@ def test_root_can_ask_for_a_plain_directory(lab: Lab) -> None:
 def test_root_without_the_right_to_mount_gets_a_plain_directory(lab: Lab) -> None:
     bare = ["setpriv", "--bounding-set=-all", "--"]
     said = lab.run(*bare, "fs-setup.sh", "ext4").stderr
-    assert "(no right to mount here)" in said
+    assert "right to mount" in said
     lab.run(*bare, "fs-cleanup.sh", "ext4")
     assert lab.left() == []
 
@@ -87,7 +87,7 @@ def test_grep_finds_the_needle_in_a_generated_tree_without_root(nobody: Lab) -> 
     nobody.run("fs-cleanup.sh", "ext4")
     assert done.stdout == "tree/src/part0/unit30.c\n"
     (row,) = nobody.measurements()
-    assert (row["command"], row["status"]) == ("grep -r -l -e ETUDE_NEEDLE tree", "0")
+    assert (row["command"].split()[-2:], row["status"]) == (["ETUDE_NEEDLE", "tree"], "0")
     assert not nobody.root.exists()
 
 
@@ -105,5 +105,6 @@ def test_a_tree_must_have_been_made(nobody: Lab, script: str) -> None:
     set_up(nobody)
     done = nobody.run(script, check=1)
     nobody.run("fs-cleanup.sh", "ext4")
-    assert "run fs-setup.sh before, or set TESTDIR" in missing.stderr
+    assert "fs-setup.sh" in missing.stderr
+    assert "TESTDIR" in missing.stderr
     assert f"make it by: PRESETUP {script} generate" in done.stderr

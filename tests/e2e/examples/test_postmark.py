@@ -1,5 +1,7 @@
 """postmark.sh: its counts, and the check that they are the same in each trial."""
 
+import re
+
 import pytest
 
 from support.laboratory import Lab
@@ -78,9 +80,8 @@ def test_trials_of_one_test_have_the_same_counts(bench: Lab) -> None:
 def test_counts_that_differ_from_an_earlier_trial_are_a_failure(bench: Lab, change: dict[str, str]) -> None:
     postmark(bench)
     said = postmark(bench, check=1, APEPOCH="2", **change)
-    assert "postmark.sh: not the work of the earlier trials: created " in said
-    assert " before, created " in said
-    assert " now" in said
+    assert "postmark.sh: " in said
+    assert len(re.findall(r"\bcreated \d+", said)) == 2  # before, and now
 
 
 def test_another_test_and_another_run_may_do_other_work(bench: Lab) -> None:
@@ -104,7 +105,8 @@ def test_workers_have_directories_and_seeds_of_their_own(bench: Lab) -> None:
 
 def test_what_postmark_complains_of_is_a_failure(bench: Lab) -> None:
     said = postmark(bench, check=1, POSTMARK_READ="x")  # it would go on with another size, and end with 0
-    assert said == "postmark.sh: postmark: Error: invalid read block size\n"
+    assert said.startswith("postmark.sh: postmark: Error: ")
+    assert said.count("\n") == 1
 
 
 def test_postmark_that_ends_with_a_failure_is_one(bench: Lab) -> None:
@@ -128,4 +130,6 @@ def test_paths_may_hold_blanks(bench: Lab) -> None:
 
 
 def test_without_a_directory_to_work_in_it_says_so(lab: Lab) -> None:
-    assert "run fs-setup.sh before, or set TESTDIR" in postmark(lab, check=1)
+    said = postmark(lab, check=1)
+    assert "fs-setup.sh" in said
+    assert "TESTDIR" in said

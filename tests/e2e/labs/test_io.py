@@ -1,9 +1,11 @@
 """The I/O benchmark on real files: what is transferred, what is refused, and what it says of itself."""
 
 import ctypes
+import errno
 import json
 import mmap
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -73,7 +75,7 @@ def mounted(kind: str, place: Path, options: str) -> Iterator[Path]:
 def test_a_file_is_created_read_and_written(tmp_path: Path, program: str) -> None:
     path = tmp_path / "file"
     created = io("create", path, program=program).stdout
-    assert created.startswith("Benchmark configuration:\n  buffersize: 16384\n  totalsize: 16777216\n")
+    assert created.splitlines()[1:3] == ["  buffersize: 16384", "  totalsize: 16777216"]
     assert "KBytes/sec" not in created
     assert path.stat().st_size == 16 * MIB
     assert path.stat().st_blocks * 512 >= 16 * MIB
@@ -116,7 +118,7 @@ def test_unless_it_is_bare_the_machine_rests_for_a_second_once(file: Path) -> No
 def test_each_method_writes_the_whole_file_once(file: Path, method: str, order: str) -> None:
     arguments = ["-B", "-b", "3000", "-t", "1M", "--tail", "-s", "--method", method, "--order", order, file]
     if (method, order) == ("write", "random"):
-        assert "add --method pwrite or mmap or io_uring" in io("write", *arguments, check=64).stderr
+        assert "--method pwrite or mmap or io_uring" in io("write", *arguments, check=64).stderr
         return
     said = document("write", *arguments)["benchmark_configuration"]
     assert (said["method"], said["order"], said["blockcount"]) == (method, order, 350)
@@ -188,7 +190,7 @@ def test_the_last_transfer_may_be_shorter(file: Path) -> None:
 
 def test_a_short_file_is_said_before_anything_is_timed(file: Path) -> None:
     done = io("read", "-B", "-b", "16K", "-t", "4M", file, check=66)
-    assert f"{file} has 1048576 bytes, and -t asks for 4194304; lower -t to 1M, or make it" in done.stderr
+    assert re.search(rf"{file} .*\b1048576\b.* -t .*\b4194304\b.* -t .*\b1M\b", done.stderr)
     assert f"io-static create -b 16K -t 4M {file}" in done.stderr
     assert "1048576 bytes" in io("write", "-B", "-t", "4M", "--method", "mmap", file, check=66).stderr
     io("write", "-B", "-t", "2M", file)
@@ -197,14 +199,15 @@ def test_a_short_file_is_said_before_anything_is_timed(file: Path) -> None:
 
 def test_what_is_no_file_is_no_input(tmp_path: Path) -> None:
     missing = io("read", "-B", tmp_path / "none", check=66).stderr
-    assert f"no such file; make it with: io-static create -b 16K -t 16M {tmp_path}/none" in missing
+    assert "no such file" in missing
+    assert f"io-static create -b 16K -t 16M {tmp_path}/none" in missing
     assert "is a directory" in io("read", "-B", tmp_path, check=66).stderr
     assert "is a directory" in io("write", "-B", tmp_path, check=66).stderr
     assert "is a directory" in io("create", tmp_path, check=73).stderr
     os.mkfifo(tmp_path / "pipe")
     assert "is a pipe" in io("read", "-B", tmp_path / "pipe", check=66).stderr
-    assert "is no plain file" in io("create", tmp_path / "pipe", check=73).stderr
-    assert "its directory does not exist" in io("create", tmp_path / "none" / "file", check=73).stderr
+    assert "no plain file" in io("create", tmp_path / "pipe", check=73).stderr
+    assert "its directory" in io("create", tmp_path / "none" / "file", check=73).stderr
     assert "Not a directory" in io("read", "-B", "/etc/passwd/x", check=66).stderr
 
 
@@ -215,16 +218,13 @@ def test_a_read_that_is_short_says_where() -> None:
         pytest.skip("this kernel has no huge pages")
     text = io("read", "-B", "-b", "4K", "-t", "4K", path, check=74).stderr
     size = len(Path(path).read_text())
-    assert f"{path}: a read of 4096 bytes at offset 0 moved {size}: the file has 4096 bytes now" in text
+    assert re.search(rf"{path}: .*\b4096 bytes .*\b0 moved {size}\b.*\b4096 bytes", text)
 
 
 def test_the_sync_is_done() -> None:
     # Nothing else would notice that /dev/zero cannot be synced.
     io("read", "-B", "-t", "1M", "/dev/zero")
-    assert (
-        "it cannot be synced; leave out -s"
-        in io("read", "-B", "-t", "1M", "-s", "/dev/zero", check=71).stderr
-    )
+    assert "cannot be synced" in io("read", "-B", "-t", "1M", "-s", "/dev/zero", check=71).stderr
 
 
 @pytest.fixture
@@ -264,9 +264,9 @@ def test_o_direct_needs_aligned_transfers(on_disk: Path) -> None:
     if subprocess.run([*PROGRAMS["io-static"], "read", "-Bdq", on_disk]).returncode:
         pytest.skip("the file system of this repository has no O_DIRECT")
     text = io("read", "-Bd", "-b", "100", "-t", "1000", on_disk, check=71).stderr
-    assert "O_DIRECT needs transfers in multiples of " in text
-    assert "bytes here, and one has 100; change -b or -t, or leave out -d" in text
-    assert "and one has 7;" in io("read", "-Bd", "-t", "16391", "--tail", on_disk, check=71).stderr
+    assert "O_DIRECT" in text
+    assert re.search(r"\bhas 100\b.* -b .* -t\b.* -d\b", text)
+    assert "has 7;" in io("read", "-Bd", "-t", "16391", "--tail", on_disk, check=71).stderr
 
 
 @pytest.mark.needs_root
@@ -274,9 +274,7 @@ def test_o_direct_needs_aligned_transfers(on_disk: Path) -> None:
 def test_a_file_system_without_o_direct_is_said_so(tmp_path: Path) -> None:
     with mounted("ramfs", tmp_path / "ram", "mode=700") as place:
         io("create", "-t", "1M", place / "file")
-        assert (
-            "has no O_DIRECT; leave out -d" in io("read", "-Bd", "-t", "1M", place / "file", check=71).stderr
-        )
+        assert "no O_DIRECT" in io("read", "-Bd", "-t", "1M", place / "file", check=71).stderr
 
 
 @pytest.mark.needs_root
@@ -286,8 +284,8 @@ def test_a_read_only_file_system_can_be_read_only(tmp_path: Path) -> None:
         io("create", "-t", "1M", place / "file")
         subprocess.run(["mount", "-o", "remount,ro", place], check=True)
         io("read", "-t", "1M", place / "file")
-        assert "file system is read-only" in io("write", "-B", "-t", "1M", place / "file", check=73).stderr
-        assert "file system is read-only" in io("create", "-t", "1M", place / "new", check=73).stderr
+        assert "read-only" in io("write", "-B", "-t", "1M", place / "file", check=73).stderr
+        assert "read-only" in io("create", "-t", "1M", place / "new", check=73).stderr
 
 
 @pytest.mark.needs_root
@@ -295,11 +293,11 @@ def test_a_read_only_file_system_can_be_read_only(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path) -> None:
     with mounted("tmpfs", tmp_path / "mount", "size=1m") as place:
         text = io("create", "-t", "4M", place / "file", check=74).stderr
-        assert "file: 4194304 bytes are wanted, and 1048576 are free there" in text
+        assert re.search(r"/file: 4194304 bytes .*\b1048576\b", text)
         assert list(place.iterdir()) == []
         io("create", "-t", "512K", place / "file")
         text = io("write", "-B", "-t", "4M", place / "file", check=74).stderr
-        assert "No space left on device" in text or "moved" in text
+        assert os.strerror(errno.ENOSPC) in text or "moved" in text
 
 
 @pytest.mark.needs_root
@@ -309,7 +307,8 @@ def test_a_page_that_cannot_be_mapped_ends_with_a_line(tmp_path: Path) -> None:
         (place / "file").touch()
         os.truncate(place / "file", 4 * MIB)
         text = io("write", "-B", "-t", "4M", "--method", "mmap", place / "file", check=74).stderr
-        assert f"{place}/file: a page of the mapping could not be provided" in text
+        assert f"{place}/file: " in text
+        assert "the mapping" in text
 
 
 def resident(path: Path) -> int:
@@ -361,7 +360,7 @@ def test_who_is_not_root_has_the_files_own_pages_dropped_and_is_told(on_disk: Pa
     shutil.copy(on_disk, shared)
     shared.chmod(0o644)
     done = io("read", "-B", "-b", "4K", "-t", "4K", "--cool", "drop", shared, **as_nobody())
-    assert done.stderr.startswith("NOTE: --cool drop: only the file's own pages were dropped")
+    assert done.stderr.startswith("NOTE: --cool drop: ")
     said = document("read", "-B", "-b", "4K", "-t", "4K", "--cool", "drop", shared, **as_nobody())
     assert said["benchmark_configuration"]["cooled_by"] == "fadvise"
 
@@ -400,12 +399,12 @@ def test_a_run_stays_on_its_cpu_and_absent_ones_are_refused(file: Path) -> None:
     last = max(os.sched_getaffinity(0))
     asked = document("read", "-B", "-t", "1M", "--cpu", str(last), file)["benchmark_configuration"]
     assert asked["cpu"] == last
-    assert "this process may use " in io("read", "-B", "--cpu", "9999", file, check=71).stderr
+    assert "--cpu 9999" in io("read", "-B", "--cpu", "9999", file, check=71).stderr
 
 
 def test_more_memory_than_there_is_is_refused(file: Path) -> None:
     text = io("read", "-B", "-b", "1T", "-t", "1T", "--method", "mmap", "/dev/zero", check=71).stderr
-    assert "no buffer of 1T: this machine has " in text
+    assert "no buffer of 1T" in text
 
 
 def test_a_result_that_cannot_be_written_is_an_error(file: Path) -> None:
@@ -413,7 +412,7 @@ def test_a_result_that_cannot_be_written_is_an_error(file: Path) -> None:
         command = [BIN / "io-static", "read", "-B", "-t", "1M", file]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 74
-    assert "standard output: No space left on device" in done.stderr
+    assert os.strerror(errno.ENOSPC) in done.stderr
 
 
 def test_a_name_that_is_not_utf_8_is_a_file_like_any_other(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_nobody_at_the_start_is_one_line() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr.startswith(f"etude load: {url}: Connection refused")
-    assert done.stderr.endswith("start the server first\n")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_rate_that_cannot_be_offered_is_said_and_what_was_due_is_told_truly() -> None:
@@ -241,4 +241,5 @@ def test_the_verb_of_etude_is_the_engines(tmp_path: os.PathLike[str]) -> None:
     assert "load" in ENGINE_VERBS
     assert "etude load" in overview()
     done = subprocess.run([engine_path(), "load", "--help"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("Offer requests at a rate")
+    assert "--rate" in done.stdout
+    assert "--url" in done.stdout

@@ -135,7 +135,7 @@ def test_a_file_set_that_does_not_fit_is_refused_before_anything_is_written(tmp_
     with small_disk(tmp_path / "small", "1m") as small:
         _, _, said = run(words(small, "web", "--rate", "100", "--seconds", "1"), check=5)
         assert len(said.splitlines()) == 1
-        assert "are missing for the file set" in said
+        assert "file set" in said
         assert "--sized-for" in said
         assert list(small.iterdir()) == []
 
@@ -143,7 +143,7 @@ def test_a_file_set_that_does_not_fit_is_refused_before_anything_is_written(tmp_
 def test_a_directory_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     _, _, said = run(words(tmp_path / "away", "web", "--rate", "1", "--seconds", "1"), check=5)
     assert said.count("\n") == 1
-    assert "there is no such directory" in said
+    assert str(tmp_path / "away") in said
 
 
 def test_a_file_set_that_vanishes_in_mid_run_is_counted(tmp_path: Path) -> None:

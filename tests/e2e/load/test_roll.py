@@ -182,7 +182,7 @@ def test_what_cannot_be_played_is_refused_in_one_line(roll: Path, tmp_path: Path
     assert "--multiple" in refused(2, "--roll", str(roll), *at, *rate, "--multiple", "2")
     assert "--clients" in refused(2, "--roll", str(roll), *at, "--clients", "2", "--seconds", "1")
     (tmp_path / "etude-load-roll-run").mkdir()
-    assert "was not made by etude load" in refused(5, "--roll", str(roll), *at, *rate)
+    assert "etude-load-roll-run" in refused(5, "--roll", str(roll), *at, *rate)
 
 
 def test_two_searches_become_one_report_that_compares_their_peaks(
@@ -194,12 +194,11 @@ def test_two_searches_become_one_report_that_compares_their_peaks(
     capsys.readouterr()
     assert main(["report", *places, "-o", str(tmp_path / "both.html")]) == 0
     page = (tmp_path / "both.html").read_text()
-    assert "Peak rates beside each other" in page
+    assert {"slow", "quick"} <= set(re.findall(r"\w+", page))
+    assert "times the peak" in page
     assert main(["report", *places, "--format", "markdown"]) == 0
     text = capsys.readouterr().out
-    ratio = re.search(
-        r"quick against slow: ([\d.]+) times the peak rate, in ([\d.]+)–([\d.]+) \(95 %\)", text
-    )
+    ratio = re.search(r"quick against slow: ([\d.]+) times .*?([\d.]+)–([\d.]+) \(95 %\)", text)
     assert ratio is not None
     value, low, high = map(float, ratio.groups())
     assert low < value < high

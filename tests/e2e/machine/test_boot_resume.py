@@ -81,9 +81,9 @@ def test_a_boot_loop_stops_at_the_fourth_boot(here: Path) -> None:
     for number in (1, 2, 3):
         assert f"boot {number} of 3" in cut_short(["boot-resume", "resume"], here)
     done = etude("boot-resume", "resume", cwd=here, check=4)
-    assert "3 boots in a row brought nothing new: given up" in one_line(done.stderr)
+    assert "3 boots" in one_line(done.stderr)
     assert [path.name for path in (here / "boot").iterdir()] == ["resume.json.stopped"]
-    assert etude("boot-resume", "resume", cwd=here).stdout == "Nothing waits for a boot.\n"
+    assert etude("boot-resume", "resume", cwd=here).stdout.startswith("Nothing waits")
     (here / "wait").unlink()
     etude("run", "r/state.json", cwd=here)
     assert trials(here) == {1: 1, 2: 1, 3: 1, 4: 1}
@@ -94,9 +94,9 @@ def test_a_boot_loop_stops_at_the_fourth_boot(here: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda file: file.chmod(0o666), "others may write to it: refused"),
-        (lambda file: os.chown(file, 12345, -1), "belongs to user 12345, not to root: refused"),
-        (lambda file: file.parent.chmod(0o777), "others may put files into"),
+        (lambda file: file.chmod(0o666), "others may write"),
+        (lambda file: os.chown(file, 12345, -1), "user 12345"),
+        (lambda file: file.parent.chmod(0o777), "others may put"),
     ],
     ids=["mode", "owner", "directory"],
 )
@@ -118,7 +118,7 @@ def test_what_is_being_gone_on_with_is_left_alone(here: Path) -> None:
     before = (here / "boot" / "resume.json").read_bytes()
     with sole_writer(here / "r"):
         done = etude("boot-resume", "resume", cwd=here, check=5)
-    assert "another Étude is writing here" in one_line(done.stderr)
+    assert "another Étude" in one_line(done.stderr)
     assert (here / "boot" / "resume.json").read_bytes() == before
 
 
@@ -132,6 +132,4 @@ def test_the_status_says_what_waits_and_keeps_the_environment_to_itself(here: Pa
 
 
 def test_only_the_status_is_json(tmp_path: Path) -> None:
-    assert "--json is for status" in one_line(
-        etude("boot-resume", "install", "--json", cwd=tmp_path, check=2).stderr
-    )
+    assert "--json" in one_line(etude("boot-resume", "install", "--json", cwd=tmp_path, check=2).stderr)

@@ -143,15 +143,16 @@ def test_a_file_system_without_fallocate_is_aged_by_syncing(tmp_path: Path) -> N
 def test_what_was_aged_is_not_aged_again_but_removed(ext4: Path) -> None:
     before = level(ext4)
     answered("age", ext4, "--to", "60%", "--allocated", "--times", "1")
-    assert "was aged already; etude-engine age --remove" in refused("age", ext4, status=5)
+    assert "etude-engine age --remove" in refused("age", ext4, status=5)
     done = answered("age", ext4, "--to", "70%", "--allocated", "--times", "1", "--again")
     assert done["allocated"]
     assert engine("age", "--remove", ext4).returncode == 0
     assert not (ext4 / "etude-aged").exists()
     assert abs(level(ext4) - before) < 0.01
-    assert "there is nothing to remove" in refused("age", "--remove", ext4, status=2)
+    assert "nothing to remove" in refused("age", "--remove", ext4, status=2)
     (ext4 / "etude-aged").mkdir()
-    assert "has no manifest of age; remove it by hand" in refused("age", "--remove", ext4, status=5)
+    assert "no manifest" in refused("age", "--remove", ext4, status=5)
+    assert (ext4 / "etude-aged").exists()
 
 
 @pytest.mark.needs_root
@@ -214,7 +215,7 @@ def test_a_file_system_is_filled_to_its_level_and_emptied_again(tmp_path: Path, 
         done = answered("fill", where, "--to", "80%")
         group = 128 * MIB / done["capacity_bytes"]
         assert abs(level(where) - 0.8) < (0.001 if kind != "btrfs" else group), done
-        assert "already, which is more" in refused("fill", where, "--to", "50%", status=5)
+        assert "which is more" in refused("fill", where, "--to", "50%", status=5)
         assert "was filled already" in refused("fill", where, "--to", "90%", status=5)
         left = answered("fill", where, "--leave", "10M", "--again")
         assert abs(left["available_bytes"] - 10 * MIB) <= (8192 if kind != "btrfs" else 16 * MIB)
@@ -234,7 +235,7 @@ def test_writing_fills_as_taking_space_does(ext4: Path) -> None:
 def test_a_level_below_what_is_used_is_refused_and_nothing_is_made(ext4: Path) -> None:
     answered("fill", ext4, "--to", "50%")
     line = refused("age", ext4, "--to", "40%", status=2)
-    assert "--to 40%: expected more than" in line
+    assert "--to 40%: " in line
     assert not (ext4 / "etude-aged").exists()
 
 
@@ -288,15 +289,15 @@ def test_files_whose_place_is_not_told_are_counted_apart(tmp_path: Path) -> None
     [
         (["age"], "no path is given"),
         (["age", ".", "--to", "80"], "--to: "),
-        (["age", ".", "--to", "96%"], "--to: expected less than --peak"),
-        (["age", ".", "--sed", "1"], "there is no option --sed"),
+        (["age", ".", "--to", "96%"], "less than --peak"),
+        (["age", ".", "--sed", "1"], "--sed"),
         (["age", ".", "."], "one path too many"),
         (["fill", "."], "expected either --to or --leave"),
         (["fill", ".", "--leave"], "--leave: expected a value"),
         (["fragments", "no-such"], "no-such: No such file"),
         (["precondition", "no-such"], "no-such: No such file"),
-        (["precondition", ".", "--write", "1000"], "--write: 1000: expected a multiple of 4096"),
-        (["precondition", "/dev/null"], "expected a block device or a file"),
+        (["precondition", ".", "--write", "1000"], "multiple of 4096"),
+        (["precondition", "/dev/null"], "/dev/null"),
     ],
     ids=[str(number) for number in range(11)],
 )
@@ -341,12 +342,14 @@ def test_a_mounted_device_and_one_that_holds_something_are_refused(tmp_path: Pat
         file.truncate(32 * MIB)
     subprocess.run(["mkfs.ext4", "-q", image], check=True)
     with loop_device(image) as device:
-        assert "holds an ext2, ext3 or ext4 file system; --force" in refused("precondition", device, status=5)
+        line = refused("precondition", device, status=5)
+        assert "ext4 file system" in line
+        assert "--force" in line
         where = tmp_path / "mnt"
         where.mkdir()
         subprocess.run(["mount", device, where], check=True)
         try:
-            assert "is in use (mounted" in refused("precondition", device, "--force", status=5)
+            assert "mounted" in refused("precondition", device, "--force", status=5)
         finally:
             subprocess.run(["umount", where], check=True)
         answered("precondition", device, "--force", *QUICK, *LOOSE)
@@ -401,7 +404,7 @@ def test_a_script_brings_the_disk_into_its_state_and_notes_it(ext4: Path, tmp_pa
     assert abs(entry["disk"]["filling"]["level"] - 0.75) < 0.001
     assert len(load_results(out).measurements["a"]) == 2
     said = subprocess.run([*ETUDE, "stats", out], capture_output=True, text=True, check=False)
-    assert "disk: preconditioned until steady" in said.stdout
+    assert "disk: preconditioned" in said.stdout
     assert "filled to 75" in said.stdout
 
 
@@ -413,7 +416,7 @@ def test_a_trial_whose_disk_cannot_be_brought_into_its_state_fails_in_one_line(
     script.write_text(f"TEST a 1\nAGE {ext4} to=1%\nEXEC true\nDONE\n")
     done = subprocess.run([*ETUDE, "run", script, "-o", out], capture_output=True, text=True, check=False)
     assert done.returncode == 4
-    assert "--to 1%: expected more than" in done.stderr
+    assert "--to 1%: " in done.stderr
     assert "Traceback" not in done.stderr
 
 

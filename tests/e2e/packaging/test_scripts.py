@@ -1,6 +1,7 @@
 """The scripts around a set-up: what they say when something is missing."""
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -57,8 +58,8 @@ def test_without_apt_missing_packages_are_listed_with_what_they_are_for(
     path = programs("bash", "dirname", "grep", "cat", dpkg_query="exit 1")
     done = run(repository, path, "bash", "packaging/install-debian-packages.sh")
     assert done.returncode == 0
-    assert "missing package hyperfine: tests: reads its JSON" in done.stdout
-    assert "apt-get install --no-install-recommends gcc" in done.stdout
+    assert "package hyperfine: tests: " in done.stdout
+    assert re.search(r"apt-get install (--\S+ )*gcc", done.stdout)
 
 
 def test_when_all_are_installed_apt_is_not_asked(repository: Path, programs: Programs) -> None:
@@ -93,7 +94,7 @@ def test_a_part_passes_on_how_its_command_ended(repository: Path) -> None:
     command = ["packaging/part.sh", "a name", "10", "sh", "-c", "exit 3"]
     done = subprocess.run(command, cwd=repository, capture_output=True, text=True)
     assert done.returncode == 3
-    assert "== a name: 0 s of 10 s" in done.stdout
+    assert "a name: 0 s " in done.stdout
     assert "WARNING" not in done.stdout
 
 

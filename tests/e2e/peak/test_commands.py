@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +68,8 @@ def test_several_loads_share_one_start_and_a_trial_says_what_was_offered(tmp_pat
     assert first.ended == "whole"
     assert first.limited is None
     assert [w.completed for w in first.windows] == [10, 10, 10]
-    assert "asked 100/s, sent 100/s, completed 100/s, failed 0" in second.note
+    assert re.findall(r"\b([\d.]+)/s", second.note) == ["100", "100", "100"]  # asked, sent, completed
+    assert "failed 0" in second.note
     assert first.cost_s > 0
 
 

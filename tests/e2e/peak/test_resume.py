@@ -119,7 +119,7 @@ def test_an_interrupt_keeps_all_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert out == ""
     line = one_line(error)
     assert line.startswith("etude: ended by SIGINT; ")
-    assert line.endswith(f"the same command with -o {directory} goes on")
+    assert f" -o {directory} " in line
     kept = trials(directory)
     assert len(kept) >= 2
     etude(*words, cwd=tmp_path, check=None)

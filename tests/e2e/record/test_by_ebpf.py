@@ -96,9 +96,9 @@ def test_odd_names_are_kept_and_long_ones_are_cut_and_told(tmp_path: Path) -> No
     names = {trace.text(int(code)) for code in trace.texts[0]}
     assert odd in names
     assert long[:191].encode() in names
-    assert done.said == [
-        "etude record: not recorded: 1 paths of 191 bytes or more: bpftrace keeps no more than 191 of each"
-    ]
+    [line] = done.said
+    assert "not recorded: 1 paths" in line
+    assert "191" in line
 
 
 def test_a_running_process_is_recorded_from_now_on_and_not_disturbed(place: Path, tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_what_bpftrace_loses_is_counted_and_named(place: Path, tmp_path: Path) -
     assert trace.footer
     assert trace.footer["dropped"] >= lost > 1000
     assert trace.events + trace.footer["dropped"] == pytest.approx(65536 + 40, abs=40)
-    assert any("calls are not in the trace" in line for line in done.said)
-    assert any("lines lost by bpftrace" in line for line in done.said)
+    assert any("calls are not" in line for line in done.said)
+    assert any("lost by bpftrace" in line for line in done.said)
 
 
 def test_without_rights_or_bpftrace_or_a_process_one_line_says_so(tmp_path: Path) -> None:
@@ -183,21 +183,21 @@ def test_without_rights_or_bpftrace_or_a_process_one_line_says_so(tmp_path: Path
         at, engine = place / "t", str(place / "etude-engine")
         done = record("true", at=at, options=EBPF, engine=engine, cwd=place, user=NOBODY, group=NOBODY)
         assert done.status == 5
-        assert done.said == [
-            "etude record: true: cannot be recorded by eBPF: eBPF is for root, or with CAP_BPF and CAP_PERFMON; "
-            "use the default technique, or sudo"
-        ]
+        [line] = done.said
+        assert line.startswith("etude record: true: ")
+        assert "CAP_BPF and CAP_PERFMON" in line
         assert not at.exists()
         bare = {"PATH": str(place)}
         done = record("/bin/true", at=at, options=EBPF, engine=engine, env=bare)
         assert (done.status, at.exists()) == (5, False)
-        assert "bpftrace is not installed; install the Debian package bpftrace" in done.said[0]
+        assert "bpftrace is not" in done.said[0]
+        assert "package bpftrace" in done.said[0]
     gone = subprocess.Popen(["true"])
     gone.wait()
     command = [engine_path(), "record", *EBPF, "-o", str(tmp_path / "t"), "-p", str(gone.pid)]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert said.returncode == 5
-    assert "there is no such process" in said.stderr
+    assert "no such process" in said.stderr
 
 
 def test_a_bpftrace_that_fails_starts_nothing(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ def test_a_bpftrace_that_fails_starts_nothing(tmp_path: Path) -> None:
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = by_ebpf(tmp_path / "t", "touch", tmp_path / "made", env=env)
     assert done.status == 5
-    assert done.said == [
-        "etude record: touch: cannot be recorded by eBPF: bpftrace cannot watch: ERROR: no such luck"
-    ]
+    [line] = done.said
+    assert line.startswith("etude record: touch: ")
+    assert line.endswith("ERROR: no such luck")
     assert not (tmp_path / "made").exists()
     assert not (tmp_path / "t").exists()

@@ -191,10 +191,9 @@ def test_places_that_no_jump_can_take_are_named_if_nothing_is_asked(programs: Pa
     assert not complete(trace)
     assert any(line.startswith("etude record: incomplete: ") for line in done.said)
     [image] = [each for each in trace.meta if each["what"] == "image" and each["path"].endswith("/left")]
-    assert [each["why"] for each in image["left"]] == [
-        "pread64: the flags are needed after it",
-        "any call: the flags are needed after it",
-    ]
+    whys = [each["why"].split(": ") for each in image["left"]]
+    assert [call for call, _ in whys] == ["pread64", "any call"]
+    assert all("flags" in why for _, why in whys)
 
 
 # --- what cannot be recorded runs unrecorded, and is named
@@ -203,11 +202,11 @@ def test_places_that_no_jump_can_take_are_named_if_nothing_is_asked(programs: Pa
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ("strict", "forbade itself to read the clock"),
-        ("strict-call", "forbade itself to read the clock"),
-        ("no-clock", "forbade itself to read the clock"),
+        ("strict", "read the clock"),
+        ("strict-call", "read the clock"),
+        ("no-clock", "read the clock"),
         ("own-gs", "uses %gs itself"),
-        ("limited", "its address space is limited (ulimit -v)"),
+        ("limited", "(ulimit -v)"),
     ],
 )
 def test_what_cannot_be_recorded_safely_is_named(what: str, why: str, programs: Path, tmp_path: Path) -> None:
@@ -250,7 +249,7 @@ def test_a_program_without_descriptors_to_spare_is_not_harmed(programs: Path, tm
     plain = subprocess.run(["sh", "-c", script], capture_output=True, check=False, stdin=subprocess.DEVNULL)
     done = record("sh", "-c", script, at=tmp_path / "t")
     assert (done.status, done.stdout) == (plain.returncode, plain.stdout)
-    assert any("Too many open files" in line for line in done.said), done.said
+    assert any(os.strerror(errno.EMFILE) in line for line in done.said), done.said
 
 
 def test_a_32_bit_program_runs_and_is_named(tmp_path: Path) -> None:
@@ -263,7 +262,8 @@ def test_a_32_bit_program_runs_and_is_named(tmp_path: Path) -> None:
         pytest.skip("this kernel runs no 32-bit programs")
     done = record(tmp_path / "thin", at=tmp_path / "t")
     assert (done.status, done.stdout) == (7, b"thin\n")
-    assert "etude record: not recorded: process 0: it is not a 64-bit program" in done.said
+    [line] = (line for line in done.said if line.startswith("etude record: not recorded: process 0: "))
+    assert "64-bit" in line
 
 
 # --- without rights
@@ -340,7 +340,8 @@ def test_a_setuid_program_that_is_executed_later_is_named() -> None:
         )
         assert (done.status, done.stdout) == (0, b"65534\n")
         [line] = done.said
-        assert f"{place}/id has the rights of another user" in line
+        assert f"{place}/id " in line
+        assert "another user" in line
         said = [each["why"] for each in done.trace().meta if each["what"] == "unrecorded"]
         assert len(said) == 1
         assert said[0] in line
@@ -444,7 +445,8 @@ def test_a_full_disk_ends_the_trace_and_not_the_program(tmp_path: Path) -> None:
         words = ["dd", "if=/dev/urandom", "of=/dev/null", "bs=1", "count=300000", "status=none"]
         done = record(*words, at=place / "t")
         assert (done.status, done.program_stderr) == (0, b"")
-        assert any("the trace ends early: No space left on device" in line for line in done.said), done.said
+        full = f"ends early: {os.strerror(errno.ENOSPC)}"
+        assert any(full in line for line in done.said), done.said
         trace = done.trace(partial=True)
         assert trace.partial.startswith("cut short")
         assert 1_000 < trace.events < 600_000

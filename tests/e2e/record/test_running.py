@@ -128,7 +128,8 @@ def test_a_process_that_is_let_go_runs_on_as_it_was(by: int, data: Path, tmp_pat
             assert complete(trace)
             assert calls(trace, "pread64") > 4
             assert trace.footer is not None
-            assert trace.footer["notes"] == ["recording ended before 1 processes did"]
+            [note] = trace.footer["notes"]
+            assert "1 processes" in note
         ends_well(program)
 
 
@@ -180,7 +181,7 @@ def test_what_cannot_be_recorded_is_refused_in_one_line(data: Path, tmp_path: Pa
         [thread, *_] = [
             int(tid) for tid in os.listdir(f"/proc/{program.pid}/task") if int(tid) != program.pid
         ]
-        assert f"a thread of process {program.pid}" in refused(thread, tmp_path)
+        assert f"thread of process {program.pid}" in refused(thread, tmp_path)
         with recording(program.pid, tmp_path / "t") as recorder:
             assert f"process {recorder.pid} traces it already" in refused(program.pid, tmp_path)
             let_go(recorder, program.pid)
@@ -193,7 +194,7 @@ def test_a_process_of_another_user_is_refused_in_one_line(data: Path) -> None:
         words = [place / "etude-engine", "record", "-o", place / "t", "-p", str(program.pid)]
         ids = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         done = subprocess.run(words, capture_output=True, check=False, text=True, **ids)  # type: ignore[call-overload]
-        assert (done.returncode, "belongs to another user" in done.stderr) == (5, True)
+        assert (done.returncode, "another user" in done.stderr) == (5, True)
         assert not (place / "t").exists()
 
 

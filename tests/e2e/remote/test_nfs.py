@@ -173,7 +173,7 @@ def test_versions_do_the_same_work_and_the_server_is_measured_beside(place: Plac
 @needs_libnfs
 @pytest.mark.parametrize(
     ("ending", "reason"),
-    [(signal.SIGKILL, "ganesha was ended by signal 9"), (signal.SIGSTOP, "libnfs: ")],
+    [(signal.SIGKILL, "signal 9"), (signal.SIGSTOP, "libnfs: ")],
     ids=["killed", "stopped"],
 )
 def test_a_server_that_dies_in_mid_trial_fails_it_with_the_reason(
@@ -227,7 +227,7 @@ def test_a_restart_by_another_run_is_refused_while_this_one_lives(place: Place) 
     place.server("start", APRESULTS=str(place.results))
     with subprocess.Popen(["flock", "--exclusive", place.results, "cat"], stdin=subprocess.PIPE) as holder:
         until(lambda: children(holder.pid))
-        assert "is in use by the run of" in place.server("restart", check=1, APRESULTS="/other")
+        assert str(place.results) in place.server("restart", check=1, APRESULTS="/other")
         assert holder.stdin is not None
         holder.stdin.close()
 
@@ -301,10 +301,10 @@ def test_a_network_of_somebody_else_is_left_alone(place: Place) -> None:
         ({"NFSVERSIONS": "5"}, "NFSVERSIONS is '5', expected 3, 4 or '3 4'"),
         ({"NFSDAEMON": "samba"}, "expected ganesha or kernel"),
         ({"NFSCLIENTS": "0"}, "expected 1 to 200"),
-        ({"NFSNET": "10.78"}, "expected three numbers of an address"),
-        ({"NFSNET": "999.1.1"}, "no network could be made"),
-        ({"NFSROOT": "relative"}, "expected an absolute path"),
-        ({"NFSPORT": "111"}, "the server did not start: ganesha has ended at its start"),
+        ({"NFSNET": "10.78"}, "three numbers"),
+        ({"NFSNET": "999.1.1"}, "no network"),
+        ({"NFSROOT": "relative"}, "absolute path"),
+        ({"NFSPORT": "111"}, "ganesha has ended"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
@@ -321,7 +321,8 @@ def test_a_missing_package_is_named(place: Place) -> None:
                 (programs / program.name).symlink_to(program)
     # nfs-server.sh adds directories of root's, where ganesha is not.
     said = place.server("start", check=1, PATH=f"{programs}")
-    assert "ganesha.nfsd is not installed; it is in the Debian package nfs-ganesha" in said
+    assert "ganesha.nfsd is not" in said
+    assert "package nfs-ganesha" in said
 
 
 def test_without_root_it_says_that_root_is_needed(place: Place) -> None:
@@ -337,5 +338,6 @@ def test_without_root_it_says_that_root_is_needed(place: Place) -> None:
     )
     if "ermission denied" in done.stderr:
         pytest.skip("nobody may not read these examples")
-    assert done.stderr == "nfs-server.sh: only root may make namespaces: run it as root\n"
+    assert done.stderr.startswith("nfs-server.sh: only root ")
+    assert done.stderr.count("\n") == 1
     assert not Path(scratch).exists()

@@ -162,7 +162,9 @@ def test_a_server_that_is_killed_in_mid_trial_fails_the_trial(
     assert [row["kept"] for row in rows] == [False, False], said
     assert "echod" in said, said
     assert "has ended" in said, said
-    assert rows[0]["metrics"]["server.echod.cpu"] == [None, "s", "it has ended during the trial"]
+    value, unit, why = rows[0]["metrics"]["server.echod.cpu"]
+    assert (value, unit) == (None, "s")
+    assert "ended" in why
     nothing_left(lab)
 
 
@@ -251,7 +253,7 @@ def test_a_host_that_restarts_fails_the_next_trial_as_well_and_says_so(lab: Lab)
         machine.inside("umount", place)
     assert "trial 1: host client1" in said
     assert "trial 2: host client1" in said
-    assert "has restarted: what was set up there is gone" in said
+    assert "has restarted" in said
     last = lines(results, "t")[-1]
     assert (last["trial"], last["kept"], last["boot_id"]) == (3, True, boot.read_text().strip())
 
@@ -304,7 +306,7 @@ def test_what_fails_there_is_told_with_its_host(lab: Lab) -> None:
         "  EXEC @client1 true\nDONE\n",
     )
     done = etude("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
-    assert "host client2: exit status 1: no luck" in done.stderr
+    assert re.search(r"host client2: .*\b1: no luck", done.stderr)
 
 
 def test_a_barrier_inside_the_workers_holds_over_all_hosts(lab: Lab) -> None:
@@ -331,7 +333,7 @@ def test_a_barrier_that_one_host_never_reaches_ends_the_trial(lab: Lab) -> None:
         "  EXEC @client1,client2 sh -c '[ $APHOST = client1 ] && exit 0; aptime --barrier true'\nDONE\n",
     )
     done = etude("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
-    assert "a worker on client1 ended before all had reached the barrier" in done.stderr
+    assert re.search(r"\bclient1 ended .*\bbarrier\b", done.stderr)
 
 
 def test_a_killed_etude_leaves_nothing_on_the_hosts(lab: Lab) -> None:
@@ -379,7 +381,9 @@ def test_what_is_measured_of_a_host_needs_no_workers_there(lab: Lab, server: sub
     for row in lines(results, "t"):
         assert row["host"] == os.uname().nodename
         assert row["metrics"]["server.echod.cpu"][0] > 0
-        assert row["metrics"]["server.none.cpu"] == [None, "s", "no process of that name on server"]
+        value, unit, why = row["metrics"]["server.none.cpu"]
+        assert (value, unit) == (None, "s")
+        assert "no process" in why
 
 
 def test_what_a_killed_keeper_left_is_removed_by_the_next_run(lab: Lab) -> None:
@@ -391,7 +395,7 @@ def test_what_a_killed_keeper_left_is_removed_by_the_next_run(lab: Lab) -> None:
         (work / name / "keeper").write_text(text)
     (work / "other").mkdir()
     done = etude("hosts", str(path), cwd=lab.directory)
-    assert "2 left by killed runs removed" in done.stdout
+    assert "2 left by" in done.stdout
     assert [Path(left).name for left in lab.left()] == ["other"]
     (work / "other").rmdir()
 
@@ -402,9 +406,8 @@ def test_hosts_tells_of_each_host_in_a_line(lab: Lab) -> None:
     told = done.stdout.splitlines()
     assert [line.split()[:2] for line in told] == [["server", "ok"], ["client1", "ok"], ["client2", "ok"]]
     for line in told:
-        assert re.search(
-            r"Linux \S+, x86_64, \d+ CPUs, \d+\.\d GB free .*; clock [+-]\d\S* ms ± \d\S* ms", line
-        ), line
+        assert re.search(r"Linux \S+, x86_64, \d+ CPUs, \d+\.\d GB ", line), line
+        assert re.search(r"; clock [+-]\d\S* ms ± \d\S* ms", line), line
         assert re.search(r", [1-9]\d* x sshd", line), line
     nothing_left(lab)
 
@@ -453,7 +456,7 @@ def test_a_directory_in_which_nothing_can_be_made_is_refused(lab: Lab) -> None:
     path = lab.write("client1", directory=f'"{small}"')
     machine.inside("mount", "-t", "tmpfs", "-o", "size=1m", "etude", str(small))
     try:
-        assert "1.0 MB free, the engine needs" in refusal(lab, path)
+        assert "1.0 MB free" in refusal(lab, path)
         machine.inside("sh", "-c", f"head -c 1048576 /dev/zero > {small}/filler")
         assert "No space left" in refusal(lab, path)
         assert machine.seen(small) == ["filler"]
@@ -486,9 +489,9 @@ def test_another_architecture_and_an_old_kernel_are_refused(lab: Lab) -> None:
     path = lab.write("client2")
     try:
         pretend(lab, "client2", m="aarch64")
-        assert "is aarch64, the engine here is for x86_64" in refusal(lab, path)
+        assert re.search(r"\baarch64\b.*\bx86_64\b", refusal(lab, path))
         pretend(lab, "client2", r="4.19.0-27-amd64")
-        assert "runs Linux 4.19.0-27-amd64; the engine needs 5.4 or newer" in refusal(lab, path)
+        assert re.search(r"Linux 4\.19\.0-27-amd64\b.*\b5\.4\b", refusal(lab, path))
         pretend(lab, "client2", s="FreeBSD")
         assert "is no Linux" in refusal(lab, path)
     finally:
@@ -504,11 +507,11 @@ def test_a_hosts_file_with_errors_is_refused_before_anything_runs(lab: Lab) -> N
     (lab.directory / "hosts.toml").write_text('[hosts.a]\naddress = "x"\nadress = "y"\n')
     write(lab, "HOSTS hosts.toml\nTEST t 1\n  EXEC @a true\nDONE\n")
     done = etude("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory, check=3)
-    assert "hosts.toml:3: [hosts.a] adress is not known: address?" in one_line(done.stderr)
+    assert re.search(r"hosts\.toml:3: \[hosts\.a\] adress .*\baddress\?", one_line(done.stderr))
     lab.write()
     write(lab, "HOSTS hosts.toml\nTEST t 1\n  EXEC @client3 true\nDONE\n")
     done = etude("run", "--check", "script.ap", cwd=lab.directory, check=3)
-    assert "script.ap:3: no host 'client3'; there are: client1, client2, local, server" in done.stderr
+    assert re.search(r"script\.ap:3: .*'client3'.* client1, client2, local, server", done.stderr)
 
 
 def test_the_page_of_other_hosts_runs_as_it_is_printed(lab: Lab) -> None:

@@ -70,7 +70,8 @@ def test_one_program_recorded_twice_makes_the_same_calls(tmp_path: Path) -> None
 def test_other_words_are_said_first_and_what_they_change_is_marked(tmp_path: Path) -> None:
     first, second = recorded(tmp_path, "a", "100"), recorded(tmp_path, "b", "140")
     said = etude("profile", str(first), str(second), cwd=tmp_path).stdout
-    assert said.startswith("! A and B are of different programs, or of one with other words\n")
+    assert said.startswith("! A and B ")
+    assert "other words" in said.partition("\n")[0]
     rows = {
         line.split()[0]: line.split() for line in said.splitlines() if line.startswith(" ") and line.split()
     }

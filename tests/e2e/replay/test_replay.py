@@ -1,5 +1,6 @@
 """Eight programs, from their recording to a replay that makes the same calls; and what a replay may never do."""
 
+import errno
 import importlib
 import json
 import os
@@ -149,8 +150,8 @@ def test_another_result_is_told_and_judged(by_hand: Path) -> None:
     prepared(by_hand)
     (by_hand / "stage" / "out").mkdir()
     told = run("replay", "--judge", "a.roll", "stage", at=by_hand, status=1)
-    assert "Another result: openat 1 of 2." in told
-    assert "Not faithful: 33.33 % of calls had another result" in told
+    assert "openat 1 of 2." in told
+    assert "Not faithful: 33.33 % " in told
 
 
 @pytest.mark.parametrize(
@@ -168,9 +169,9 @@ def test_another_result_is_told_and_judged(by_hand: Path) -> None:
         ),
         (lambda at: (at / "a.roll").write_bytes(b"what is this supposed to be"), "a.roll: is no roll", 3),
         (lambda at: (at / "a.roll").unlink(), "a.roll: No such file", 3),
-        (lambda at: shutil.rmtree(at / "stage"), "stage: No such file or directory", 5),
-        (lambda at: (at / "stage" / "in").unlink(), "in: is needed and not there; etude prepare", 5),
-        (lambda at: (at / "stage" / "in").write_bytes(b"12"), "in: has 2 bytes, and 100 are needed", 5),
+        (lambda at: shutil.rmtree(at / "stage"), f"stage: {os.strerror(errno.ENOENT)}", 5),
+        (lambda at: (at / "stage" / "in").unlink(), "in: is needed", 5),
+        (lambda at: (at / "stage" / "in").write_bytes(b"12"), "in: has 2 bytes", 5),
     ],
 )
 def test_what_is_wrong_is_one_line(change: Any, line: str, status: int, by_hand: Path) -> None:
@@ -186,7 +187,9 @@ def test_a_directory_of_another_user_is_refused(by_hand: Path) -> None:
     prepared(by_hand)
     os.chown(by_hand / "stage", NOBODY, NOBODY)
     told = run("replay", "a.roll", "stage", at=by_hand, status=5)
-    assert told == f"etude replay: stage: belongs to user {NOBODY}, not to you (0); prepare one of your own\n"
+    assert told.startswith("etude replay: stage: ")
+    assert f"user {NOBODY}" in told
+    assert told.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -201,14 +204,14 @@ def test_a_directory_of_another_user_is_refused(by_hand: Path) -> None:
 )
 def test_usage(words: list[str], tmp_path: Path) -> None:
     told = run("replay", *words, at=tmp_path, status=2)
-    assert told.endswith("see etude replay --help\n")
+    assert told.endswith("etude replay --help\n")
     assert len(told.splitlines()) == 1
 
 
 def test_a_roll_that_is_there_is_not_overwritten(by_hand: Path) -> None:
     before = (by_hand / "a.roll").read_bytes()
     told = run("compile", "a.script", at=by_hand, status=5)
-    assert told.startswith("etude compile: a.roll: File exists")
+    assert told.startswith(f"etude compile: a.roll: {os.strerror(errno.EEXIST)}")
     assert (by_hand / "a.roll").read_bytes() == before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -108,17 +109,15 @@ def test_it_is_verified_without_etude_and_with_it(here: Path) -> None:
     subprocess.run(["tar", "xzf", "s-bundle.tar.gz"], cwd=here, check=True)
     place = here / "s-bundle"
     subprocess.run(["sha256sum", "-c", "--strict", "SHA256SUMS"], cwd=place, check=True, capture_output=True)
-    assert "every file is as it was packed" in etude("bundle", "--verify", "s-bundle", cwd=here).stdout
+    etude("bundle", "--verify", "s-bundle", cwd=here, check=0)
     (place / "results" / "b" / "experiment.json").write_text("{}")
     (place / "added").write_text("")
     (place / "README.txt").unlink()
     done = etude("bundle", "--verify", "s-bundle", cwd=here, check=1)
-    assert done.stdout.splitlines() == [
-        "README.txt: is missing",
-        "added: is not in SHA256SUMS",
-        "results/b/experiment.json: differs from its checksum",
-        "s-bundle: is not as it was packed (3 found).",
+    assert [line.partition(": ")[0] for line in done.stdout.splitlines()] == [
+        *("README.txt", "added", "results/b/experiment.json", "s-bundle")
     ]
+    assert "(3 found)" in done.stdout.splitlines()[-1]
 
 
 def test_a_script_runs_from_what_was_unpacked(here: Path) -> None:
@@ -162,7 +161,7 @@ def test_a_bundle_is_read_and_repeated(here: Path) -> None:
 def test_of_several_results_one_is_named(here: Path) -> None:
     etude("bundle", "s", "b", "-o", "both.tar", cwd=here)
     done = etude("run", "--again", "both.tar", cwd=here, check=2)
-    assert "holds 2 results; unpack it, and name one of results/s, results/b" in one_line(done.stderr)
+    assert re.search(r"\b2 results\b.* results/s, results/b", one_line(done.stderr))
     told = etude("stats", "both.tar", cwd=here).stdout
     assert "both.tar: s\n" in told
     assert "both.tar: b\n" in told
@@ -201,9 +200,9 @@ def test_nothing_of_the_host_is_left_in_an_anonymous_bundle(made: Path, here: Pa
         (["none"], 3, "none: cannot be read"),
         (["work"], 3, "no results here"),
         (["b", "-o", "b"], 3, "b: exists already"),
-        (["b", "-o", "x.zip"], 2, "expected a name that ends in .tar.gz"),
+        (["b", "-o", "x.zip"], 2, ".tar.gz"),
         (["b", "-o", "none/x.tar.gz"], 5, "none/x.tar.gz: cannot be written: No such file"),
-        (["--verify", "b"], 3, "b: is no bundle of Étude: it holds no SHA256SUMS"),
+        (["--verify", "b"], 3, "no SHA256SUMS"),
         (["--verify", "work/main.ap"], 3, "is no bundle"),
         (["--verify", "none.tar.gz"], 3, "none.tar.gz: cannot be read"),
         (["--verify", "b", "s"], 2, "--verify packs nothing"),
@@ -233,7 +232,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_bundle(here: Path, small: Pa
     with open(here / "b" / "sleep-0.01" / "hooks.log", "wb") as file:
         file.write(os.urandom(100_000))
     done = etude("bundle", "b", "-o", str(small / name), cwd=here, check=5)
-    assert "No space left on device" in one_line(done.stderr)
+    assert os.strerror(errno.ENOSPC) in one_line(done.stderr)
     assert not list(small.iterdir())
 
 
@@ -244,11 +243,11 @@ def test_a_read_only_target_and_no_room_to_unpack_are_one_line(here: Path, small
         file.write(os.urandom(100_000))
     etude("bundle", "b", "-o", "b.tar", cwd=here)
     done = etude("stats", "b.tar", cwd=here, check=5, env=os.environ | {"TMPDIR": str(small)})
-    assert "b.tar: cannot be unpacked: No space left on device; TMPDIR names" in one_line(done.stderr)
+    assert re.search(rf"b\.tar: .*{os.strerror(errno.ENOSPC)}.* TMPDIR ", one_line(done.stderr))
     assert not list(small.iterdir())
     subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
     done = etude("bundle", "b", "-o", str(small / "x.tar.gz"), cwd=here, check=5)
-    assert "cannot be written: Read-only file system" in one_line(done.stderr)
+    assert os.strerror(errno.EROFS) in one_line(done.stderr)
 
 
 def test_an_interrupted_bundle_is_not_there(here: Path) -> None:

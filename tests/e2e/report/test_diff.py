@@ -98,13 +98,15 @@ def test_a_sysctl_a_mount_option_and_a_compiler_are_named_and_nothing_else(
     etude("diff", "first", "second", "--fail-if", "sysctl.*", cwd=both, check=1)
     etude("diff", "first", "second", "--fail-if", "cpu.*", cwd=both, check=0)
     stats = etude("stats", "first", "second", cwd=both).stdout
-    assert stats.startswith("! Machine or settings of first and second differ: ")
+    assert stats.startswith("! Machine or settings ")
     assert "etude diff first second" in stats.splitlines()[0]
+    warned = "of first and second"
+    assert warned in stats.splitlines()[0]
     documents = etude("stats", "first", "second", "--json", cwd=both).stdout
     assert '"machines": [' in documents
-    assert "Machine or settings of first and second differ: " in documents
+    assert warned in documents
     report = etude("report", "first", "second", "--format", "markdown", cwd=both).stdout
-    assert "Machine or settings of first and second differ: " in report.split("\n\n")[1]
+    assert warned in report.split("\n\n")[1]
 
 
 @pytest.mark.serial
@@ -116,7 +118,7 @@ def test_a_result_is_compared_with_itself_with_another_and_with_the_machine_as_i
         told = json.loads(etude("diff", *words, "--json", "--fail-if", "*", cwd=tmp_path).stdout)
         assert told["differs"] == [], words
         assert told["moved"] != [], words
-    assert "Nothing differs between a before and a after" in etude("diff", "a", cwd=tmp_path).stdout
+    assert "Nothing differs" in etude("diff", "a", cwd=tmp_path).stdout
     assert not etude("stats", "a", "b", cwd=tmp_path).stdout.startswith("! Machine")
 
 

@@ -176,9 +176,7 @@ def test_figure_1_runs_to_its_table(place: Place) -> None:
     assert facts[0] == "fs = xfs"
     assert any("mkfs.xfs" in line for line in facts) == (place.user is None and os.geteuid() == 0)
     notices = place.blocks("xfs-1", "notice")
-    assert ("a plain directory stands in for xfs" in "".join(notices)) == (
-        facts[-1].startswith("mount_point")
-    )
+    assert ("plain directory" in "".join(notices)) == facts[-1].startswith("mount_point")
 
 
 @pytest.mark.quick
@@ -252,7 +250,7 @@ def test_an_overlay_is_compared_with_what_is_below_it(place: Place) -> None:
     place.run("hooks/stackable/stackable.ap")
     as_root = place.user is None and os.geteuid() == 0
     facts = "\n".join(place.blocks("overlay-ext4", "filesystem"))
-    assert ("ran = mount -t overlay" in facts) == as_root
+    assert (" mount -t overlay " in facts) == as_root
     assert "overlay" not in "\n".join(place.blocks("ext4", "filesystem"))
     assert len(lines(place.results, "overlay-ext4")) == 3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -135,13 +136,13 @@ def test_getstats_decides_in_process_and_any_other_program_on_the_results_file(t
 
 def test_a_stop_program_that_cannot_be_run_stops_the_experiment(tmp_path: Path) -> None:
     said = one_line(run(tmp_path, "TEST t 2 1 no-such-program\nEXEC true\nDONE\n", check=4).stderr)
-    assert "the stop program cannot be run" in said
+    assert "no-such-program" in said
     assert len(lines(tmp_path / "r", "t")) == 2
 
 
 def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
     done = run(tmp_path, "TEST t 3\nMETRIC rate never([0-9]+)\nEXEC echo hello\nDONE\n")
-    assert done.stderr.count("METRIC rate of test 't': the pattern matched nothing") == 1
+    assert done.stderr.count("METRIC rate") == 1
 
 
 @pytest.mark.quick
@@ -160,24 +161,24 @@ def test_fastfail_leaves_all_as_it_is_and_tells_its_script_why(tmp_path: Path) -
 FASTFAIL printenv APEVENT APREASON APTEST > told
 TEST t 3
 SETUP touch mounted
-EXEC sh -c 'echo the disk is gone >&2; exit 3'
+EXEC sh -c 'echo disk gone >&2; exit 3'
 CLEANUP rm mounted
 DONE
 """
     done = run(tmp_path, text, check=4)
     said = one_line(done.stderr)
-    assert "exit status 3: the disk is gone" in said
+    assert "3: disk gone" in said
     assert "FASTFAIL" in said
     event, reason, test = (tmp_path / "told").read_text().splitlines()
     assert (event, test) == ("failure", "t")
-    assert "the disk is gone" in reason
+    assert "disk gone" in reason
     assert (tmp_path / "mounted").exists(), "the state is left for inspection"
     assert [(r["kept"], r["why"]) for r in lines(tmp_path / "r", "t")] == [(False, "failed")]
 
 
 def test_without_fastfail_the_other_tests_run(tmp_path: Path) -> None:
     done = run(tmp_path, "TEST bad 2\nEXEC false\nDONE\nTEST good 2\nEXEC true\nDONE\n", check=4)
-    assert "given up, their trials kept failing: bad" in one_line(done.stderr)
+    assert ": bad;" in one_line(done.stderr)
     assert len(lines(tmp_path / "r", "good")) == 2
 
 
@@ -216,7 +217,7 @@ def checkpointed(tmp_path: Path) -> Path:
 def test_a_state_that_others_may_have_written_is_refused(tmp_path: Path) -> None:
     state = checkpointed(tmp_path)
     state.chmod(0o662)
-    assert "others may write to it" in one_line(etude("run", "s.json", cwd=tmp_path, check=3).stderr)
+    assert "s.json: others may write" in one_line(etude("run", "s.json", cwd=tmp_path, check=3).stderr)
 
 
 @pytest.mark.needs_root
@@ -285,7 +286,7 @@ def test_an_interrupt_cleans_up_and_can_be_gone_on_from(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "go on with: etude run --resume r" in one_line(said)
+    assert "etude run --resume r" in one_line(said)
     story = (tmp_path / "story").read_text().split()
     assert story[-2:] == ["cleanup", "postcleanup"]
     done = etude("run", "--resume", "r", cwd=tmp_path)
@@ -321,7 +322,7 @@ def test_what_is_wrong_is_shown_with_a_caret_before_anything_runs(tmp_path: Path
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "r").exists()
     done = run(tmp_path, "SYSTEM touch ran\nECHO %NAME%\n", check=3)
-    assert "x.ap:2: no variable NAME is set" in done.stderr
+    assert re.search(r"x\.ap:2: .*\bNAME\b", done.stderr)
     assert not (tmp_path / "ran").exists()
 
 
@@ -334,7 +335,7 @@ def test_check_and_list_run_nothing(tmp_path: Path) -> None:
     assert etude("run", "--list", name, cwd=tmp_path).stdout.split() == ["t1", "t2"]
     told = etude("run", "--check", name, cwd=tmp_path).stdout
     assert "x.ap: 2 tests" in told
-    assert "t2: at least 5 trials, at most 9" in told
+    assert re.search(r"\bt2: .*\b5 trials.*\b9\b", told)
     assert "  EXEC touch ran" in told
     assert not (tmp_path / "ran").exists()
 

@@ -67,7 +67,8 @@ def test_any_text_survives_one_line(text: str) -> None:
 
 
 def test_a_plain_text_stays_readable() -> None:
-    assert one_line("no such file: 'x'") == "no such file: 'x'"
+    text = "no such file: 'x'"
+    assert one_line(text) == text
 
 
 @pytest.mark.needs_program("bash")

@@ -84,13 +84,15 @@ def test_a_sitting_shorter_than_one_interval_leaves_no_file(engine: Engine, tmp_
 def test_why_it_refused_is_noted(engine: Engine, tmp_path: Path) -> None:
     engine(REFUSING)
     noted = beside(tmp_path, lambda: True)
-    assert (noted["file"], noted["reason"]) == (None, "etude-engine: no such subcommand")
+    assert noted["file"] is None
+    assert noted["reason"].startswith("etude-engine: ")
 
 
 def test_that_it_was_killed_is_noted_and_what_it_read_is_kept(engine: Engine, tmp_path: Path) -> None:
     engine(DYING)
     noted = beside(tmp_path, written(tmp_path))
-    assert (noted["file"], noted["reason"]) == ("monitor-3.jsonl", "it was killed by signal 9")
+    assert noted["file"] == "monitor-3.jsonl"
+    assert "signal 9" in noted["reason"]
 
 
 def test_one_that_does_not_end_is_killed(
@@ -100,7 +102,8 @@ def test_one_that_does_not_end_is_killed(
     engine(STUBBORN)
     noted = beside(tmp_path, written(tmp_path))
     assert noted["file"] == "monitor-3.jsonl"
-    assert noted["reason"] == "it did not end within 0.2 s, and was killed"
+    assert "0.2 s" in noted["reason"]
+    assert "killed" in noted["reason"]
 
 
 @pytest.mark.parametrize("place", ["/nowhere/engine", "/etc/passwd"])

@@ -139,8 +139,8 @@ def test_a_stop_rule_on_ratios_counts_whole_pairs_only(tmp_path: Path) -> None:
 def test_the_verdict_says_that_it_was_resumed(tmp_path: Path) -> None:
     cut(PLANS["compared"](), tmp_path, 6)
     results = resume(tmp_path, make_engine=world().make_engine).results
-    assert "resumed: these are 2 sittings; pairs are formed within one only" in map(
-        str, verdict(results).warnings
+    assert any(
+        line.startswith("resumed: ") and "2 sittings" in line for line in map(str, verdict(results).warnings)
     )
 
 
@@ -163,7 +163,7 @@ def test_a_torn_last_line_is_cut_off_and_said(tmp_path: Path) -> None:
     file.write_bytes(whole[:-7])
     results = resume(tmp_path, make_engine=world().make_engine).results
     assert results.torn == load_results(tmp_path).torn == ()
-    assert "a: a line that was cut short before sitting 2 was left out" in map(str, verdict(results).warnings)
+    assert any(line.startswith("a: ") and "sitting 2" in line for line in map(str, verdict(results).warnings))
     assert results.experiment["sittings"][1]["torn"] == ["a"]
     assert file.read_bytes().startswith(whole[: whole.rindex(b"\n", 0, -1) + 1])
     assert sum(m.kept for m in results.measurements["a"]) == 4
@@ -229,13 +229,13 @@ def test_what_cannot_be_resumed_is_an_input_error(tmp_path: Path) -> None:
     run(PLANS["one"](), directory=tmp_path / "made", make_engine=world().make_engine)
     file = tmp_path / "made" / "experiment.json"
     file.write_text(file.read_text().replace('"schedule"', '"order"'))
-    with pytest.raises(InputError, match="its plan cannot be read"):
+    with pytest.raises(InputError, match=r"/made.*: its plan"):
         resume(tmp_path / "made", make_engine=world().make_engine)
 
 
 def test_a_directory_that_holds_results_is_not_written_over(tmp_path: Path) -> None:
     run(PLANS["one"](), directory=tmp_path, make_engine=world().make_engine)
-    with pytest.raises(InputError, match=f"holds results already; go on with --resume {tmp_path}"):
+    with pytest.raises(InputError, match=f"holds results.* --resume {tmp_path}"):
         run(PLANS["one"](), directory=tmp_path, make_engine=world().make_engine)
 
 

@@ -72,7 +72,7 @@ def test_no_order_is_preferred() -> None:
 @given(st.integers(1, 16), st.integers(1, 4), st.integers(0, 9))
 def test_a_duets_cpus_are_disjoint_and_equally_many(cpus: int, parties: int, block: int) -> None:
     if cpus < parties:
-        with pytest.raises(MachineRefuses, match=f"{cpus} CPUs? for a duet of {parties}"):
+        with pytest.raises(MachineRefuses, match=f"{cpus} CPUs? .*duet of {parties}"):
             disjoint_cpus(range(cpus), parties, block, 1)
         return
     shares = disjoint_cpus(range(cpus), parties, block, 1)
@@ -107,7 +107,7 @@ def test_a_duet_is_one_launch_on_disjoint_cpus_with_the_twins_in_their_own(tmp_p
 
 
 def test_a_duet_needs_as_many_cpus_as_parties(tmp_path: Path) -> None:
-    with pytest.raises(MachineRefuses, match="1 CPU for a duet of 2; each needs one of its own"):
+    with pytest.raises(MachineRefuses, match=r"1 CPU .*duet of 2"):
         results(tmp_path, World(cpus=(0,)), A, B, schedule="duet")
 
 
@@ -196,9 +196,9 @@ def test_a_repetition_that_fails_stops_there_with_its_trial_on_disk(tmp_path: Pa
     test = Test("a", ("a",), prepare="true" if patterned else None)
     with pytest.raises(CommandFailed) as error:
         results(tmp_path, World({"a": outcomes()}), test, trials=9)
-    assert str(error.value).startswith(
-        "a: trial 3: exit status 7: no luck; if that is how it should end, use --ignore-failure"
-    )
+    assert str(error.value).startswith("a: trial 3: ")
+    assert "7: no luck" in str(error.value)
+    assert "--ignore-failure" in str(error.value)
     assert [(m.kept, m.why) for m in load_results(tmp_path).measurements["a"]][-2:] == [
         (True, None),
         (False, "failed"),
@@ -212,7 +212,7 @@ def test_a_repetition_that_meets_a_full_disk_is_the_machines_refusal(
     from support.fakes import FakeEngine
 
     monkeypatch.setattr(FakeEngine, "repeat", lambda *_: Repeated(3, "journal: no space left on device"))
-    with pytest.raises(MachineRefuses, match=r"journal: no space left on device.*--resume") as error:
+    with pytest.raises(MachineRefuses, match=r"journal: no space left.*--resume") as error:
         results(tmp_path, World(), A, trials=9)
     assert error.value.exit_code == 5
 
@@ -229,10 +229,10 @@ def test_progress_within_the_engine_is_told(tmp_path: Path) -> None:
 
 
 def test_two_tests_of_one_name_are_refused() -> None:
-    with pytest.raises(UsageError, match="two tests are called 'a'; give each a name of its own with -n"):
+    with pytest.raises(UsageError, match=r"'a'.* -n"):
         make_plan([A, A])
 
 
 def test_a_schedule_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(EtudeError, match="schedule 'odd'; expected in-turn, blocks or duet"):
+    with pytest.raises(EtudeError, match=r"'odd'.*in-turn, blocks or duet"):
         make_plan([A], schedule="odd")

@@ -114,11 +114,11 @@ def test_a_comparison_asks_for_two_percent_of_the_ratio() -> None:
     ("options", "says"),
     [
         ({"trials": 0}, "--trials 0: at least 1"),
-        ({"trials": 5, "min_trials": 2}, "--trials fixes their number"),
-        ({"trials": 5, "precision": 0.1}, "--trials fixes their number"),
-        ({"min_trials": 1}, "--min-trials 1: an interval needs at least 2"),
-        ({"max_trials": 1}, "needs at least 2"),
-        ({"min_trials": 9, "max_trials": 5}, "--max-trials 5: is below --min-trials 9"),
+        ({"trials": 5, "min_trials": 2}, "--trials"),
+        ({"trials": 5, "precision": 0.1}, "--trials"),
+        ({"min_trials": 1}, r"--min-trials 1: .*\b2\b"),
+        ({"max_trials": 1}, r"-trials 1: .*\b2\b"),
+        ({"min_trials": 9, "max_trials": 5}, "--max-trials 5: .*--min-trials 9"),
         ({"precision": 0}, "--precision 0"),
         ({"precision": 1}, "--precision 1"),
         ({"precision": float("nan")}, "--precision nan"),
@@ -139,12 +139,10 @@ NO_CYCLES = {"metrics": {"cycles": [None, "1", "no such event on this machine"]}
 def test_a_primary_metric_that_is_not_there_is_refused_after_the_first_run(
     tmp_path: Path, commands: tuple[str, ...], trials: int | None
 ) -> None:
-    with pytest.raises(
-        UsageError, match=r"metric 'nosuch': '[ab]' has none of that name; it has elapsed, user"
-    ):
+    with pytest.raises(UsageError, match=r"'nosuch': '[ab]' .*elapsed, user"):
         outcome(tmp_path / "1", {}, *commands, primary="nosuch", trials=trials)
     times = dict.fromkeys(commands, NO_CYCLES)
-    with pytest.raises(MachineRefuses, match=r"metric cycles of '[ab]': no such event on this machine"):
+    with pytest.raises(MachineRefuses, match=r"\bcycles .*'[ab]': no such event"):
         outcome(tmp_path / "2", times, *commands, primary="cycles", trials=trials)
 
 

@@ -96,7 +96,7 @@ def test_combinations_are_complete_and_the_last_varies_fastest(lists: list[list[
 
 
 def test_a_parameter_that_stands_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="-P n: stands twice"):
+    with pytest.raises(UsageError, match=r"-P n: .*twice"):
         combinations(["n=1", "n=2"])
 
 
@@ -129,5 +129,5 @@ def test_values_are_not_looked_at_again() -> None:
 
 def test_a_parameter_that_occurs_nowhere_is_refused() -> None:
     check_used(combinations(["n=1,2"]), ["x", "y {n}"])
-    with pytest.raises(UsageError, match=r"-P n: no command or hook contains \{n\}"):
+    with pytest.raises(UsageError, match=r"-P n: .*\{n\}"):
         check_used(combinations(["n=1,2"]), ["x", "y {m}"])

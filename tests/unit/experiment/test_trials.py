@@ -82,23 +82,20 @@ def test_a_metric_may_stand_in_the_error_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("nothing", "the pattern matched nothing in the output"),
-        ("rate fast", "the pattern matched 'fast', which is not a number"),
-        ("rate nan", "the pattern matched 'nan', which is not a number"),
-        ("rate inf", "the pattern matched 'inf', which is not a number"),
-    ],
+    ("text", "names"),
+    [("nothing", "nothing"), ("rate fast", "'fast'"), ("rate nan", "'nan'"), ("rate inf", "'inf'")],
 )
 def test_a_pattern_that_does_not_fit_the_first_output_ends_at_once_and_later_is_null(
-    tmp_path: Path, text: str, says: str
+    tmp_path: Path, text: str, names: str
 ) -> None:
     test = Test("a", ("a",), metrics=(RATE,))
     with pytest.raises(UsageError) as error:
         results(tmp_path / "first", {"a": {"stdout": text}}, test)
-    assert f"metric rate of 'a': {says}" in str(error.value)
+    assert "rate of 'a': " in str(error.value)
+    assert names in str(error.value)
     found, _ = results(tmp_path / "later", {"a": printing("rate 1", "rate 2", text, "rate 3")}, test)
-    assert values(found) == [[1.0, "B/s"], [2.0, "B/s"], [None, "B/s", says], [3.0, "B/s"]]
+    assert [value[:2] for value in values(found)] == [[1.0, "B/s"], [2.0, "B/s"], [None, "B/s"], [3.0, "B/s"]]
+    assert names in values(found)[2][2]
     assert all(m.kept for m in found.measurements["a"][1:])
     assert sample(trials_of(found.measurements["a"]), "rate") == [2.0, 3.0]
 
@@ -106,7 +103,9 @@ def test_a_pattern_that_does_not_fit_the_first_output_ends_at_once_and_later_is_
 def test_a_pattern_whose_group_took_no_part_is_null_with_its_reason(tmp_path: Path) -> None:
     test = Test("a", ("a",), metrics=(MetricPattern("rate", r"rate (\d+)?"),))
     found, _ = results(tmp_path, {"a": printing("rate 1", "rate 1", "rate x", "rate 2")}, test)
-    assert values(found)[2] == [None, "1", "the pattern matched None, which is not a number"]
+    value, unit, reason = values(found)[2]
+    assert (value, unit) == (None, "1")
+    assert "None" in reason
 
 
 @pytest.mark.parametrize("names", [("elapsed",), ("rate", "rate")])
@@ -163,7 +162,7 @@ def test_workers_get_a_cpu_each_and_are_refused_when_there_are_fewer(tmp_path: P
 
 def test_one_worker_that_fails_fails_its_trial(tmp_path: Path) -> None:
     outcomes = iter([0.1] * 4 + [0.1, {"exit_status": 3}])
-    with pytest.raises(CommandFailed, match="a: trial 2: exit status 3"):
+    with pytest.raises(CommandFailed, match=r"a: trial 2: .*\b3\b"):
         results(tmp_path, {"a": outcomes}, Test("a", ("a",), workers=2, prepare=":"))
 
 
@@ -205,7 +204,7 @@ def test_ignore_failure_keeps_what_ended_by_itself_only(
 def test_a_duet_is_kept_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     outcomes = iter([{}, {}, {"exit_status": 1}])
     tests = [Test("a", ("a",)), Test("b", ("b",))]
-    with pytest.raises(CommandFailed, match="b: trial 2: exit status 1"):
+    with pytest.raises(CommandFailed, match=r"b: trial 2: .*\b1\b"):
         results(tmp_path, {"b": outcomes}, *tests, schedule="duet")
     rows = load_results(tmp_path).measurements
     assert [[(m.block, m.kept, m.why) for m in rows[name]][1:] for name in "ab"] == [
@@ -219,7 +218,7 @@ def test_a_failure_advises_only_what_helps(tmp_path: Path) -> None:
             results(tmp_path / name, {"a": changes}, Test("a", ("a",)))
         return str(error.value)
 
-    assert message("1", {"exit_status": 1}).endswith("; if that is how it should end, use --ignore-failure")
+    assert "--ignore-failure" in message("1", {"exit_status": 1})
     assert "--ignore-failure" not in message("2", {"error": "no such file"})
 
 

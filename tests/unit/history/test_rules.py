@@ -42,12 +42,12 @@ def test_rules_are_read_with_shares_and_counts(tmp_path: Path) -> None:
     [
         ("", "has no rule"),
         ("[rule]\n", "has no rule"),
-        ("[rules.a]\n", ":1: rules is not known: rule?"),
-        ("[rule.a]\npersists = 3\n", ":2: .rule.a. persists is not known: persist?"),
-        ("[rule.a]\npersist = 0\n", ":2: .rule.a. persist is 0: expected a whole number"),
-        ('[rule.a]\np = "all"\n', ":2: .rule.a. p is 'all': expected a share"),
-        ('[rule.a]\nat_least = "5 %"\nsees = "4 %"\n', ":3: .rule.a. sees: expected more than at_least"),
-        ('[rule.a]\ndirection = "up"\n', ":2: .rule.a. direction is 'up': expected"),
+        ("[rules.a]\n", r":1: rules .*\brule\?"),
+        ("[rule.a]\npersists = 3\n", r":2: .rule.a. persists .*\bpersist\?"),
+        ("[rule.a]\npersist = 0\n", ":2: .rule.a. persist is 0"),
+        ('[rule.a]\np = "all"\n', ":2: .rule.a. p is 'all'"),
+        ('[rule.a]\nat_least = "5 %"\nsees = "4 %"\n', ":3: .rule.a. sees: .*at_least"),
+        ('[rule.a]\ndirection = "up"\n', ":2: .rule.a. direction is 'up'"),
         ("[rule.a]\nx = [\n", "is no TOML"),
     ],
 )

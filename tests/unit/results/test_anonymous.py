@@ -103,6 +103,9 @@ def test_what_names_a_network_card_or_a_device_is_replaced() -> None:
     made = mask(document())
     text = 'enx00e04c360b1a: link up 00:e0:4c:36:0b:1a "net.enx00e04c360b1a.sent" usb: SerialNumber: 4C53 at 12:30'
     told = made.text(text)
-    assert told == 'device-1: link up device-2 "net.device-1.sent" usb: SerialNumber: device-3 at 12:30'
     assert made.text(text) == told
+    names = {"enx00e04c360b1a": "device-1", "00:e0:4c:36:0b:1a": "device-2", "4C53": "device-3"}
+    for name, placeholder in names.items():
+        text = text.replace(name, placeholder)
+    assert told == text
     assert made.text(told) == told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -21,6 +22,7 @@ from etude.results.bundle import Member, member_of, opened, unwritten, verify, w
 from etude.results.bundle_name import is_bundle
 from etude.results.checksums import line_of, sums_of
 from etude.results.writer import sole_writer
+from support.golden import Golden
 from support.profiles import examples
 
 INDEX = '{"format": "etude-bundle", "version": 1, "results": [{"name": "r"}]}'
@@ -77,7 +79,7 @@ def test_what_exists_is_not_written_over(packed: Path) -> None:
     assert verify(packed) == []
 
 
-def test_every_difference_is_named(tmp_path: Path) -> None:
+def test_every_difference_is_named(tmp_path: Path, golden: Golden) -> None:
     path = tmp_path / "x"
     write_bundle(path, "root", [*MEMBERS, member_of("a/b", "1"), member_of("a/c", "2")], 0)
     (path / "README.txt").write_text("other")
@@ -85,14 +87,10 @@ def test_every_difference_is_named(tmp_path: Path) -> None:
     (path / "new").write_text("")
     (path / "a" / "c").unlink()
     (path / "a" / "c").symlink_to(path / "new")
-    assert verify(path) == [
-        "README.txt: differs from its checksum",
-        "a/b: is missing",
-        "a/c: is missing",
-        "a/c: is no plain file",
-        "new: is not in SHA256SUMS",
-    ]
-    with pytest.raises(InputError, match=r"not as it was packed: README.txt: .*; and 2 more"), opened(path):
+    problems = verify(path)
+    assert [line.partition(": ")[0] for line in problems] == ["README.txt", "a/b", "a/c", "a/c", "new"]
+    golden("\n".join(problems))
+    with pytest.raises(InputError, match=r"README.txt: .*; and 2 more"), opened(path):
         pass
 
 
@@ -101,7 +99,8 @@ def test_a_list_of_checksums_that_is_none_is_named(tmp_path: Path) -> None:
     write_bundle(path, "root", MEMBERS, 0)
     with open(path / "SHA256SUMS", "a") as file:
         file.write("nonsense\n")
-    assert verify(path) == ["SHA256SUMS, line 4: is no checksum"]
+    (problem,) = verify(path)
+    assert problem.startswith("SHA256SUMS, line 4: ")
 
 
 def test_an_archive_that_is_cut_short_says_what_is_missing(tmp_path: Path) -> None:
@@ -109,7 +108,7 @@ def test_an_archive_that_is_cut_short_says_what_is_missing(tmp_path: Path) -> No
     write_bundle(path, "root", MEMBERS, 0)
     path.write_bytes(path.read_bytes()[:3000])
     problems = verify(path)
-    assert any("cannot be read as an archive" in line for line in problems)
+    assert any(line.startswith(f"{path}: ") for line in problems)
     assert "results/r/experiment.json: is missing" in problems
 
 
@@ -130,21 +129,21 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path, name: str, content: bytes)
     with pytest.raises(InputError):
         verify(tmp_path / "absent.tar.gz")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="is no bundle of"):
+    with pytest.raises(InputError, match=r"/empty: .*no bundle"):
         verify(tmp_path / "empty")
 
 
 def test_checksums_of_something_else_are_no_bundle(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     (tmp_path / "SHA256SUMS").write_text(line_of(hashlib.sha256(b"1").hexdigest(), "a"))
-    with pytest.raises(InputError, match=r"no bundle of Étude: it holds no bundle\.json"):
+    with pytest.raises(InputError, match=r"no bundle.*bundle\.json"):
         verify(tmp_path)
 
 
 def test_a_newer_bundle_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.tar"
     write_bundle(path, "r", [member_of("bundle.json", INDEX.replace("1", "2"))], 0)
-    with pytest.raises(InputError, match="version 2 of the bundle format"), opened(path):
+    with pytest.raises(InputError, match="version 2"), opened(path):
         pass
 
 
@@ -212,7 +211,7 @@ def test_nothing_breaks_out_of_a_bundle(
     assert verify(path, into)
     assert not list(out.iterdir())
     assert all(p.is_dir() or (p.is_file() and not p.is_symlink()) for p in into.rglob("*"))
-    with pytest.raises(InputError, match="is not as it was packed"), opened(path):
+    with pytest.raises(InputError, match=f"{path}: .*not as"), opened(path):
         pass
     assert sorted(p for p in tmp_path.rglob("*") if into not in p.parents and p != into) == before
 
@@ -255,7 +254,7 @@ def test_sha256sum_understands_our_checksums(tmp_path: Path, name: str) -> None:
 def test_what_changes_while_it_is_packed_leaves_nothing(tmp_path: Path, name: str, later: bytes) -> None:
     contents = iter([b"one!!", later])
     member = Member("bundle.json", lambda: [next(contents)])
-    with pytest.raises(MachineRefuses, match=r"bundle\.json: changed while it was packed"):
+    with pytest.raises(MachineRefuses, match=r"bundle\.json: changed"):
         write_bundle(tmp_path / name, "root", [member], 0)
     assert not list(tmp_path.iterdir())
 
@@ -271,7 +270,7 @@ def test_a_member_may_come_in_parts_of_any_size(parts: list[bytes]) -> None:
 
 @pytest.mark.parametrize("name", ["x.tar.gz", "x"])
 def test_a_target_that_cannot_be_written_is_one_line(tmp_path: Path, name: str) -> None:
-    with pytest.raises(MachineRefuses, match="cannot be written: No such file or directory"):
+    with pytest.raises(MachineRefuses, match=f"none/.*{os.strerror(errno.ENOENT)}"):
         write_bundle(tmp_path / "none" / name, "root", MEMBERS, 0)
     assert not list(tmp_path.iterdir())
 

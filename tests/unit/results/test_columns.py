@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -88,7 +89,8 @@ def test_names_are_those_of_the_table(tmp_path: Path) -> None:
     )
     found = read_columns(path)
     assert list(found.metrics) == ["block (metric)", "elapsed", "elapsed (B)"]
-    assert found.warnings == ("elapsed is in s here and in B there: two columns",)
+    (warning,) = found.warnings
+    assert {"elapsed", "s", "B"} <= set(warning.split())
 
 
 def test_files_of_a_name_that_is_no_text(tmp_path: Path) -> None:
@@ -97,10 +99,10 @@ def test_files_of_a_name_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing: cannot be read: No such file or directory"):
+    with pytest.raises(InputError, match=f"nothing: .*{os.strerror(errno.ENOENT)}"):
         read_columns(tmp_path / "nothing")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe: cannot be read: is no file"):
+    with pytest.raises(InputError, match=r"pipe: .*no file"):
         read_columns(tmp_path / "pipe")
     with pytest.raises(InputError, match="zero byte"):
         read_columns(Path("a\0b"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
+import os
 import tempfile
 from pathlib import Path
 
@@ -28,12 +30,16 @@ def test_a_table_has_names_and_rows(tmp_path: Path, text: str) -> None:
     table = read(tmp_path, text)
     assert table == Table(("a", "b"), (("1", "x"), ("2.5", "y")))
     assert table.numbers("a") == [1.0, 2.5]
-    assert table.numbers("b") == "'x' in row 2 is no number"
+    why = table.numbers("b")
+    assert isinstance(why, str)
+    assert "'x' in row 2" in why
 
 
 @pytest.mark.parametrize("cell", ["inf", "nan", "1_0", "", "1,5"])
 def test_a_number_is_finite_and_plain(tmp_path: Path, cell: str) -> None:
-    assert read(tmp_path, f'a\n1\n"{cell}"\nx\n').numbers("a") == f"{cell!r} in row 3 is no number"
+    why = read(tmp_path, f'a\n1\n"{cell}"\nx\n').numbers("a")
+    assert isinstance(why, str)
+    assert f"{cell!r} in row 3" in why
 
 
 @pytest.mark.parametrize(
@@ -41,9 +47,9 @@ def test_a_number_is_finite_and_plain(tmp_path: Path, cell: str) -> None:
     [
         ("", "holds no table"),
         ("a,b\n", "holds no table"),
-        ("a,b\n1\n", "row 2 has 1 cells, the line of names 2"),
-        ("a,a\n1,2\n", "two columns have one name"),
-        (f"a,b\n1,{'x' * 200_000}\n", "cannot be read as a table: field larger than"),
+        ("a,b\n1\n", r"row 2 has 1 .*\b2$"),
+        ("a,a\n1,2\n", "one name"),
+        (f"a,b\n1,{'x' * 200_000}\n", "field larger"),
     ],
 )
 def test_what_is_no_table_is_one_error(tmp_path: Path, text: str, says: str) -> None:
@@ -53,7 +59,7 @@ def test_what_is_no_table_is_one_error(tmp_path: Path, text: str, says: str) -> 
 
 
 def test_a_file_that_is_missing_is_said_to_be(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"x: cannot be read: No such file"):
+    with pytest.raises(InputError, match=f"/x: .*{os.strerror(errno.ENOENT)}"):
         read_table(tmp_path / "x")
 
 

@@ -213,7 +213,7 @@ def test_what_lies_beside_trials_comes_along_under_their_new_numbers(tmp_path: P
     }
     blocks = [json.loads(text)["trial"] for text in (whole / "a" / "blocks.jsonl").read_text().splitlines()]
     assert blocks == [1, 3]
-    assert (whole / "a" / "hooks.log").read_text() == "hook of p\nhook of q\n"
+    assert (whole / "a" / "hooks.log").read_text() == "".join(f"hook of {name}\n" for name in "pq")
     assert [(whole / f"monitor-{n}.jsonl").read_text() for n in (1, 2)] == [
         "monitor of p\n",
         "monitor of q\n",
@@ -263,5 +263,5 @@ def test_files_of_two_tests_that_would_have_one_name_stay_two(tmp_path: Path) ->
 
 
 def test_a_line_without_its_number_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"f: a line cannot be merged"):
+    with pytest.raises(InputError, match=r"^f: .*merged"):
         renumbered(b'{"block": 1}\n', Path("f"), trial=lambda n: n + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -165,16 +166,13 @@ def test_whatever_a_member_holds_it_is_read_or_refused_in_one_line(
     [
         ([{}], "monitor-1.jsonl:1: is no line"),
         ([head(format="x")], 'expected "format": "etude-monitor"'),
-        ([head(version=2)], "reads up to 1: use a newer Étude"),
-        ([head(), {"v": [1], "ns": 1}], ":2: is no line of the monitor's: v must be a list of 0 numbers"),
-        ([head(), columns(), {"v": [1], "ns": 1}], ":3: is no line of the monitor's: v must be a list of"),
-        (
-            [head(), columns(), second(2), second(1)],
-            ":4: is no line of the monitor's: a reading must be later",
-        ),
-        ([head(), columns([("a", "1", "other")])], "kind must be interval or level"),
-        ([head(), columns([("a", "1", "level"), ("a", "1", "level")])], "columns must have different names"),
-        ([head(), columns([("a", "1", "level")]), columns([("a", "s", "level")])], "of another unit or kind"),
+        ([head(version=2)], "up to 1"),
+        ([head(), {"v": [1], "ns": 1}], r":2: .*\bv .*\b0 numbers"),
+        ([head(), columns(), {"v": [1], "ns": 1}], r":3: .*\bv\b"),
+        ([head(), columns(), second(2), second(1)], r":4: .*\blater"),
+        ([head(), columns([("a", "1", "other")])], "interval or level"),
+        ([head(), columns([("a", "1", "level"), ("a", "1", "level")])], "different names"),
+        ([head(), columns([("a", "1", "level")]), columns([("a", "s", "level")])], "unit or kind"),
         ([head(), columns(), second(1, [{"pid": 1}])], "lacks 'name'"),
         ([head(), {"what": 1}], "expected columns, v, kernel or end"),
     ],
@@ -196,7 +194,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, lines: list[dict[str,
     write(tmp_path / "monitor-1.jsonl", lines)
     with pytest.raises(InputError) as raised:
         load(tmp_path, 1)
-    assert where in str(raised.value)
+    assert re.search(where, str(raised.value))
     assert "\n" not in str(raised.value)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +140,7 @@ def test_a_member_of_a_wrong_type_is_an_error_that_names_file_and_line(
 
 def test_a_newer_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
     results_directory(tmp_path, {"a": ROWS}, version=2)
-    with pytest.raises(InputError, match=r"version 2 .* reads up to 1: use a newer Étude"):
+    with pytest.raises(InputError, match=r"version 2 .* up to 1\b"):
         load_results(tmp_path)
 
 
@@ -148,9 +150,9 @@ def test_a_newer_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
         ("{}", "is not ours"),
         ("[]", "is not ours"),
         ('{"format": "asv"}', "is not ours"),
-        ("", "cannot be read as JSON"),
-        ('{"format": "etude-exp', "cannot be read as JSON"),
-        ("[" * 100_000, "cannot be read as JSON"),
+        ("", "JSON"),
+        ('{"format": "etude-exp', "JSON"),
+        ("[" * 100_000, "JSON"),
         ('{"format": "etude-experiment", "version": "1"}', "version"),
         ('{"format": "etude-experiment", "version": 1}', "lacks tests, plan, sittings"),
     ],
@@ -191,13 +193,13 @@ def test_members_that_cannot_be_meant_are_one_error(tmp_path: Path, changes: dic
 
 def test_a_directory_that_is_missing_or_empty_or_a_file_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="no results here: expected a directory"):
+    with pytest.raises(InputError, match="/missing: no results"):
         load_results(tmp_path / "missing")
-    with pytest.raises(InputError, match="no results here: expected a directory"):
+    with pytest.raises(InputError, match=f"{tmp_path}: no results"):
         load_results(tmp_path)
-    with pytest.raises(InputError, match="is a file; name the results directory"):
+    with pytest.raises(InputError, match="/file: is a file"):
         load_results(tmp_path / "file")
-    with pytest.raises(InputError, match="File name too long"):
+    with pytest.raises(InputError, match=os.strerror(errno.ENAMETOOLONG)):
         load_results(tmp_path / ("x" * 300))
 
 

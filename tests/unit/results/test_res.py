@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from etude.results.res import (
     row_of_block,
 )
 from support.builders import measurement
+from support.golden import Golden
 
 MANUAL = """\
 Linux box 2.4.24
@@ -78,7 +80,7 @@ def test_blocks_begin_with_a_word_in_brackets_on_its_own_line(ends: str) -> None
     ]
     assert blocks[0].lines == ("Linux box 2.4.24", "")
     assert fields(blocks[1]) == {"hda1": "100 = 200"}
-    assert fields(blocks[2])["command"] == "sh -c 'x = [y]'"
+    assert shlex.split(fields(blocks[2])["command"]) == ["sh", "-c", "x = [y]"]
     assert blocks[3].lines == ()
     assert not any(each.cut for each in blocks)
 
@@ -164,22 +166,24 @@ def test_when_it_began_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("field", "text", "found"),
     [
-        ({"status": None}, "was cut short: it has no status"),
-        ({"status": "x"}, "its status is no number: 'x'"),
-        ({"epoch": "-1"}, "its epoch is no number: '-1'"),
-        ({"epoch": "9" * 5000}, "its epoch is no number"),
-        ({"thread": "0"}, "its thread is 0: threads count from 1"),
-        ({"thread": "1.5"}, "its thread is no number"),
-        ({"elapsed": "soon"}, "its elapsed is no number: 'soon'"),
-        ({"elapsed": "nan"}, "its elapsed is no number"),
-        ({"elapsed": "1e999"}, "its elapsed is no number"),
-        ({"sys": "-"}, "its sys is no number: '-'"),
+        ("status", None, "cut short"),
+        ("status", "x", "'x'"),
+        ("epoch", "-1", "'-1'"),
+        ("epoch", "9" * 5000, "999"),
+        ("thread", "0", "0"),
+        ("thread", "1.5", "'1.5'"),
+        ("elapsed", "soon", "'soon'"),
+        ("elapsed", "nan", "'nan'"),
+        ("elapsed", "1e999", "'1e999'"),
+        ("sys", "-", "'-'"),
     ],
 )
-def test_a_block_that_cannot_be_used_says_why(changes: dict[str, str | None], says: str) -> None:
-    assert reason(**changes).startswith(says)
+def test_a_block_that_cannot_be_used_says_why(field: str, text: str | None, found: str) -> None:
+    said = reason(**{field: text})
+    assert field in said
+    assert found in said
 
 
 def test_a_block_cut_at_any_byte_has_no_wrong_value() -> None:
@@ -282,16 +286,16 @@ def test_what_is_written_of_a_measurement_is_read_back(m: Measurement) -> None:
     assert {name: getattr(m, name) for name in found} == found
 
 
-def test_a_measurement_is_written_in_the_order_of_the_paper() -> None:
+def test_a_measurement_is_written_in_the_order_of_the_paper(golden: Golden) -> None:
     values = {"elapsed": [12.5, "s"], "user": [0.45, "s"], "system": [1.25, "s"], "peak_memory": [4096, "B"]}
     values |= {"rate": [7.5, "MB/s"], "faults": [3, "1"], "cycles": [None, "1", "no such event"]}
     m = measurement(trial=3, worker=1, command=["sh", "-c", "x = [y]"], metrics=values, start_ns=7)
-    assert format_measurement(m) == (
-        "[measurement]\nthread = 2\nepoch = 3\ncommand = sh -c 'x = [y]'\n"
-        "user = 0.450000000\nsys = 1.250000000\nelapsed = 12.500000000\nstatus = 0\n"
-        "peak_memory = 4096 B\nrate = 7.5 MB/s\nfaults = 3\ncycles = null 1 no such event\n"
-        "start = 2026-01-01T00:00:00.000000000Z\nstart_ns = 7\n"
-    )
+    text = format_measurement(m)
+    assert [line.split(" = ")[0] for line in text.splitlines()] == [
+        *("[measurement]", "thread", "epoch", "command", "user", "sys", "elapsed", "status"),
+        *("peak_memory", "rate", "faults", "cycles", "start", "start_ns"),
+    ]
+    golden(text)
 
 
 texts = st.text() | st.lists(
@@ -353,19 +357,16 @@ def test_a_row_makes_a_measurement_once_its_place_is_known() -> None:
     assert line["trial"] == 3
 
 
-def test_a_snapshot_is_a_block_for_each_part() -> None:
+def test_a_snapshot_is_a_block_for_each_part(golden: Golden) -> None:
     machine = {
         "cpu": {"model": "Some CPU", "caches": [{"level": 1, "type": "Data"}, {"level": 2, "type": None}]},
         "memory": {"swap": False, "total_bytes": 5, "allowed": [0, 1]},
         "kernel": {"mitigations": {"l1tf": "not affected"}, "odd": "a\n[measurement]"},
         "empty": None,
     }
-    assert format_snapshot(machine) == (
-        "[cpu]\nmodel = Some CPU\ncaches.0.level = 1\ncaches.0.type = Data\ncaches.1.level = 2\ncaches.1.type = null\n"
-        "[memory]\nswap = false\ntotal_bytes = 5\nallowed = 0 1\n"
-        "[kernel]\nmitigations.l1tf = not affected\nodd = $'a\\n[measurement]'\n"
-        "[empty]\nvalue = null\n"
-    )
+    text = format_snapshot(machine)
+    assert [block.name for block in parse_blocks(text)] == ["cpu", "memory", "kernel", "empty"]
+    golden(text)
 
 
 def test_the_snapshot_of_this_machine_is_blocks() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from pathlib import Path
 
@@ -84,9 +86,9 @@ def test_a_last_block_cut_at_any_byte_is_left_out_and_reported(tmp_path: Path) -
         assert bool(results.torn) == (begun and not whole)
         if results.torn:
             assert results.torn == (str(tmp_path / "ext2:1.res"),)
-            assert results.experiment["left_out"] == [
-                {"line": 13, "reason": "was cut short: it has no status"}
-            ]
+            (left_out,) = results.experiment["left_out"]
+            assert left_out["line"] == 13
+            assert "status" in left_out["reason"]
 
 
 def test_a_trial_that_lacks_a_thread_is_not_kept(tmp_path: Path) -> None:
@@ -109,10 +111,9 @@ def test_a_command_cut_short_in_the_middle_spoils_its_trial_only(tmp_path: Path,
 def test_a_block_that_makes_no_sense_spoils_its_trial_and_is_named(tmp_path: Path) -> None:
     results = read(tmp_path, block(1), block(2, thread=0), block(3), block(4, elapsed="soon"))  # type: ignore[arg-type]
     assert elapsed(results) == [1.0, 1.0]
-    assert [entry["reason"] for entry in results.experiment["left_out"]] == [
-        "its thread is 0: threads count from 1",
-        "its elapsed is no number: 'soon'",
-    ]
+    thread, time = (entry["reason"] for entry in results.experiment["left_out"])
+    assert "thread is 0" in thread
+    assert {"elapsed", "'soon'"} <= set(time.split())
 
 
 def test_a_command_that_failed_is_kept_and_known(tmp_path: Path) -> None:
@@ -151,20 +152,20 @@ def test_a_file_without_a_measurement_has_no_trials(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "name,elapsed\na,1\n", "[measurement\n"])
 def test_what_is_no_results_file_is_said_to_be_none(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"is no results file: expected blocks that begin with"):
+    with pytest.raises(InputError, match="no results file"):
         read(tmp_path, text)
 
 
 def test_a_file_that_is_missing_is_said_to_be(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"x\.res: no results here: there is no such file"):
+    with pytest.raises(InputError, match=r"x\.res: no results here"):
         load_results(tmp_path / "x.res")
-    with pytest.raises(InputError, match="File name too long"):
+    with pytest.raises(InputError, match=os.strerror(errno.ENAMETOOLONG)):
         load_results(tmp_path / ("x" * 300 + ".res"))
 
 
 def test_a_directory_that_is_called_res_is_a_directory(tmp_path: Path) -> None:
     (tmp_path / "x.res").mkdir()
-    with pytest.raises(InputError, match=r"expected a directory with an experiment\.json"):
+    with pytest.raises(InputError, match=r"x\.res: .*experiment\.json"):
         load_results(tmp_path / "x.res")
 
 

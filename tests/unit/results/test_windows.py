@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.results.histograms import encode
-from etude.results.windows import Refused, WindowFile, parse_window
+from etude.results.windows import WindowFile, parse_window
+from support.golden import Golden
 
 COUNTS = st.integers(0, 2**63 - 1)
 LATENCY = st.none() | st.lists(st.integers(0, 2**40), max_size=4).map(encode)
@@ -51,30 +52,30 @@ def test_what_is_appended_piece_by_piece_is_taken_once_and_in_order(
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "place", "found"),
     [
-        ('{"duration_s": 1', "it is no JSON ("),
-        ("", "it is no JSON ("),
-        ("\xff", "it is no JSON ("),
-        ('{"duration_s": NaN}', "it is no JSON ("),
-        ("[]", "expected an object with duration_s and latency; docs/formats.md, windows"),
-        ('{"duration_s": -1}', "duration_s: expected seconds, not -1"),
-        ('{"duration_s": true}', "duration_s: expected seconds, not True"),
-        ('{"duration_s": null}', "duration_s: expected seconds, not None"),
-        ('{"failed": 1.5}', "failed: expected a whole number, not 1.5"),
-        ('{"offered": -1}', "offered: expected a whole number, not -1"),
-        ('{"started": "x"}', "started: expected a whole number, not 'x'"),
-        ('{"completed": 9223372036854775808}', "completed: expected a whole number, not 9223372036854775808"),
-        ('{"latency": 5}', "latency: expected an HdrHistogram as base64 text, not 5"),
-        ('{"latency": "x"}', "latency: it is not base64"),
-        ('{"by": []}', "by: expected an object, not []"),
-        ('{"by": {"read": 1}}', "by: read: expected an object, not 1"),
-        ('{"by": {"read": {"failed": -2}}}', "by: read: failed: expected a whole number, not -2"),
-        ('{"by": {"read": {"latency": "AAAA"}}}', "by: read: latency: it is cut short within its head"),
+        ('{"duration_s": 1', "", "no JSON"),
+        ("", "", "no JSON"),
+        ("\xff", "", "no JSON"),
+        ('{"duration_s": NaN}', "", "no JSON"),
+        ("[]", "", "duration_s"),
+        ('{"duration_s": -1}', "duration_s: ", "-1"),
+        ('{"duration_s": true}', "duration_s: ", "True"),
+        ('{"duration_s": null}', "duration_s: ", "None"),
+        ('{"failed": 1.5}', "failed: ", "1.5"),
+        ('{"offered": -1}', "offered: ", "-1"),
+        ('{"started": "x"}', "started: ", "'x'"),
+        ('{"completed": 9223372036854775808}', "completed: ", "9223372036854775808"),
+        ('{"latency": 5}', "latency: ", "5"),
+        ('{"latency": "x"}', "latency: ", "base64"),
+        ('{"by": []}', "by: ", "[]"),
+        ('{"by": {"read": 1}}', "by: read: ", "1"),
+        ('{"by": {"read": {"failed": -2}}}', "by: read: failed: ", "-2"),
+        ('{"by": {"read": {"latency": "AAAA"}}}', "by: read: latency: ", "cut short"),
     ],
 )
-def test_a_line_that_is_no_window_says_why(line: str, why: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(why)}") as error:
+def test_a_line_that_is_no_window_says_why(line: str, place: str, found: str) -> None:
+    with pytest.raises(ValueError, match=f"^{place}.*{re.escape(found)}") as error:
         parse_window(line.encode("latin-1"))
     assert "\n" not in str(error.value)
 
@@ -94,18 +95,18 @@ def test_a_torn_last_line_is_refused_with_its_number(tmp_path: Path) -> None:
     taken = file.end()
     assert taken.windows == [{"failed": 1}]
     assert [line for line, _ in taken.refused] == [2]
-    assert str(taken.note).startswith("line 2 of $ETUDE_WINDOWS was left out: it is no JSON")
+    assert str(taken.note).startswith("line 2 of $ETUDE_WINDOWS")
+    assert "no JSON" in taken.refused[0].why
 
 
-def test_what_is_left_out_is_one_note(tmp_path: Path) -> None:
+def test_what_is_left_out_is_one_note(tmp_path: Path, golden: Golden) -> None:
     path = tmp_path / "windows"
     file = WindowFile(str(path))
     assert file.take().note is None
     path.write_text("1\n{}\n2\n3\n")
-    assert file.take().note == (
-        "line 1 of $ETUDE_WINDOWS was left out: expected an object with duration_s and latency; "
-        "docs/formats.md, windows (and 2 more lines)"
-    )
+    taken = file.take()
+    assert [line for line, _ in taken.refused] == [1, 3, 4]
+    golden(str(taken.note))
 
 
 def test_what_an_earlier_trial_left_is_not_taken(tmp_path: Path) -> None:
@@ -121,6 +122,5 @@ def test_no_more_than_a_bound_is_taken(tmp_path: Path, monkeypatch: pytest.Monke
     path.write_text("{}\n" * 400_000)
     taken = file.end()
     assert len(taken.windows) == (1 << 20) // 3
-    assert taken.refused[-1] == Refused(
-        (1 << 20) // 3 + 2, "it begins behind the first 1 MiB, and no more are read"
-    )
+    assert taken.refused[-1].line == (1 << 20) // 3 + 2
+    assert "1 MiB" in taken.refused[-1].why

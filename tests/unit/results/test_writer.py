@@ -110,9 +110,9 @@ def test_a_write_that_is_refused_leaves_no_part_of_a_trial(
 
 def test_no_space_says_to_free_some_and_resume(tmp_path: Path) -> None:
     refused = writer_module.refused(tmp_path, OSError(errno.ENOSPC, "full"))
-    assert str(refused) == (
-        f"{tmp_path}: cannot write results: No space left on device; free some space, then go on with --resume"
-    )
+    assert str(refused).startswith(f"{tmp_path}: ")
+    assert os.strerror(errno.ENOSPC) in str(refused)
+    assert "--resume" in str(refused)
 
 
 def test_a_sync_that_fails_is_one_line(writer: ResultsWriter, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_sync_that_fails_is_one_line(writer: ResultsWriter, monkeypatch: pytes
     writer.append("a", [measurement()])
     with monkeypatch.context() as patch:
         patch.setattr("os.fdatasync", refuse)
-        with pytest.raises(MachineRefuses, match=r"results\.jsonl: cannot write results: Input/output error"):
+        with pytest.raises(MachineRefuses, match=rf"results\.jsonl: .*{os.strerror(errno.EIO)}"):
             writer.sync()
 
 
@@ -140,7 +140,7 @@ def test_a_document_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch:
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr("os.fsync", refuse)
-    with pytest.raises(MachineRefuses, match=r"experiment\.json: cannot write results: No space left"):
+    with pytest.raises(MachineRefuses, match=rf"experiment\.json: .*{os.strerror(errno.ENOSPC)}"):
         replace_json(path, {"name": "second"})
     assert json.loads(path.read_text()) == {"name": "first"}
     assert os.listdir(tmp_path) == ["experiment.json"]
@@ -151,7 +151,7 @@ def test_a_second_writer_is_kept_out_until_the_first_is_gone(
 ) -> None:
     monkeypatch.setattr(writer_module, "LOCK_WAIT_S", 0.0)
     with sole_writer(tmp_path):
-        with pytest.raises(MachineRefuses, match="another Étude is writing here"), sole_writer(tmp_path):
+        with pytest.raises(MachineRefuses, match="another Étude"), sole_writer(tmp_path):
             pass
         with pytest.raises(MachineRefuses), sole_writer(tmp_path):
             pass

@@ -98,7 +98,7 @@ def test_numbers_are_compared_as_numbers_and_all_else_as_text(
 
 @pytest.mark.parametrize("condition", ["A < b", "A >= 1", "A !< 1", "A > "])
 def test_text_is_neither_larger_nor_smaller(condition: str) -> None:
-    with pytest.raises(ArgumentError, match=r"A is 'ext2': .* needs numbers; text has = and != only"):
+    with pytest.raises(ArgumentError, match=r"A is 'ext2': .*= and !="):
         holds(parse_condition(condition), "ext2")
 
 
@@ -266,7 +266,9 @@ def test_the_ways_of_caches_are_those_of_the_paper_and_two_more() -> None:
     assert [parse_cache(f" {way}  /a 'b c' ") for way in CACHE_WAYS] == [
         (way, ("/a", "b c")) for way in CACHE_WAYS
     ]
-    assert " ".join(CACHE_WAYS) == "none warm chill drop remount remount+chill reboot reboot+chill"
+    assert list(CACHE_WAYS) == [
+        *("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
+    ]
 
 
 @pytest.mark.parametrize(

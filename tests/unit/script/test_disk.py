@@ -35,17 +35,17 @@ def test_a_path_and_options_are_read(directive: str, text: str, found: DiskStep)
 @pytest.mark.parametrize(
     ("directive", "text", "column", "message"),
     [
-        ("AGE", "", 1, "expected [ONCE] PATH [NAME=VALUE …]"),
-        ("AGE", "ONCE", 5, "expected [ONCE] PATH"),
-        ("AGE", "/mnt 70%", 6, "expected NAME=VALUE, a NAME of to, times"),
-        ("AGE", "/mnt sed=1", 6, "did you mean seed?"),
-        ("AGE", "/mnt to=", 9, "expected a value of to"),
-        ("AGE", "/mnt to=1% to=2%", 6, "to stands twice"),
-        ("AGE", "/mnt allocated=1", 16, "expected allocated=yes or no, found '1'"),
-        ("FILL", "/mnt", 5, "expected either to=SHARE or leave=BYTES"),
-        ("FILL", "/mnt to=1% leave=1", 19, "expected either to=SHARE or leave=BYTES"),
-        ("PRECONDITION", "x pattern=wild", 11, "expected pattern=sequential or random"),
-        ("PRECONDITION", "'x", 1, "the ' is not closed"),
+        ("AGE", "", 1, "[ONCE] PATH [NAME=VALUE …]"),
+        ("AGE", "ONCE", 5, "[ONCE] PATH"),
+        ("AGE", "/mnt 70%", 6, "NAME=VALUE"),
+        ("AGE", "/mnt sed=1", 6, "seed?"),
+        ("AGE", "/mnt to=", 9, "value of to"),
+        ("AGE", "/mnt to=1% to=2%", 6, "twice"),
+        ("AGE", "/mnt allocated=1", 16, "allocated=yes or no, found '1'"),
+        ("FILL", "/mnt", 5, "to=SHARE or leave=BYTES"),
+        ("FILL", "/mnt to=1% leave=1", 19, "to=SHARE or leave=BYTES"),
+        ("PRECONDITION", "x pattern=wild", 11, "pattern=sequential or random"),
+        ("PRECONDITION", "'x", 1, "not closed"),
     ],
     ids=[str(number) for number in range(11)],
 )
@@ -99,17 +99,19 @@ def test_a_trial_whose_disk_cannot_be_brought_there_fails() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("AGE /mnt", "AGE stands outside any TEST"),
-        ("TEST a 1\nFILL\nDONE", "expected a directory behind FILL"),
-        ("TEST a 1\nPRECONDITION x sise=1M\nDONE", "did you mean size?"),
+        ("AGE /mnt", ":1: AGE .*TEST"),
+        ("TEST a 1\nFILL\nDONE", ":2: .*FILL"),
+        ("TEST a 1\nPRECONDITION x sise=1M\nDONE", r":2: .*size\?"),
     ],
     ids=["outside", "nothing", "unknown"],
 )
 def test_a_script_that_is_wrong_is_not_begun(text: str, message: str) -> None:
-    with pytest.raises(ScriptError, match=message.replace("?", r"\?")):
+    with pytest.raises(ScriptError, match=message):
         parse_text(text)
 
 
 def test_variables_are_replaced_before_it_is_read() -> None:
     text = "VAR TO=70%\nVAR P=/mnt\nTEST a 1\nAGE %P% to=%TO%\nEXEC e\nDONE\n"
-    assert 'AGE etude-engine age --block --again --to=70% -- /mnt >>"$APLOG"' in story(text)
+    (line,) = (each for each in story(text) if each.startswith("AGE "))
+    assert shlex.split(line)[1:3] == ["etude-engine", "age"]
+    assert "--to=70% -- /mnt " in line

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ from etude.cli import main as cli
 from etude.errors import InputError
 from etude.script.parse import DIRECTIVES, parse_script, parse_text
 from etude.script.program import Op, Program, ScriptError
+from support.golden import Golden
 
 
 def listed(program: Program) -> list[str]:
@@ -149,7 +152,7 @@ def test_blocks_may_be_opened_and_closed_in_included_files(tmp_path: Path) -> No
     (tmp_path / "end").write_text("DONE\n")
     assert listed(parse_script(tmp_path / "a.ap"))[-1] == "END_TEST @0"
     (tmp_path / "end").write_text("FI\n")
-    with pytest.raises(ScriptError, match=rf"end:1: FI where the FOREACH of {tmp_path}/a\.ap:3 is open"):
+    with pytest.raises(ScriptError, match=rf"end:1: FI .*FOREACH of {tmp_path}/a\.ap:3"):
         parse_script(tmp_path / "a.ap")
 
 
@@ -157,202 +160,208 @@ def test_blocks_may_be_opened_and_closed_in_included_files(tmp_path: Path) -> No
 
 LINES = ("PRESETUP", "SETUP", "EXEC", "CLEANUP", "POSTCLEANUP", "PURPOSE", "EXPECT")
 
-# The script, the line that is shown, what of it begins at the caret, and the message.
+# The script, the line that is shown, and what of it begins at the caret.
 WRONG = [
     # directives
-    ("NOSUCH a", 1, "NOSUCH a", "no directive 'NOSUCH'; expected one of docs/language.md"),
-    ("ECHO\nFOREACHE A b", 2, "FOREACHE A b", "no directive 'FOREACHE'; did you mean FOREACH?"),
-    ("ELSE-IF A=1", 1, "ELSE-IF A=1", "did you mean ELSEIF?"),
-    ("echo a", 1, "echo a", "directives are upper case: expected ECHO"),
-    ("  Include a", 1, "Include a", "directives are upper case: expected INCLUDE"),
-    ("Done", 1, "Done", "directives are upper case: expected DONE"),
-    ("FS = ext2", 1, "FS = ext2", "no directive 'FS'; to set a variable write VAR FS = ext2"),
-    ("NEXT", 1, "NEXT", "no directive 'NEXT'"),
-    ("END_TEST", 1, "END_TEST", "no directive 'END_TEST'"),
-    ("JUMP 3", 1, "JUMP 3", "no directive 'JUMP'"),
-    ("x" * 100_000, 1, "x" * 100_000, f"no directive '{'x' * 37}…'"),
+    ("NOSUCH a", 1, "NOSUCH a"),
+    ("ECHO\nFOREACHE A b", 2, "FOREACHE A b"),
+    ("ELSE-IF A=1", 1, "ELSE-IF A=1"),
+    ("echo a", 1, "echo a"),
+    ("  Include a", 1, "Include a"),
+    ("Done", 1, "Done"),
+    ("FS = ext2", 1, "FS = ext2"),
+    ("NEXT", 1, "NEXT"),
+    ("END_TEST", 1, "END_TEST"),
+    ("JUMP 3", 1, "JUMP 3"),
+    ("x" * 100_000, 1, "x" * 100_000),
     # arguments: too few, too many
-    ("SYSTEM", 1, "", "expected a command behind SYSTEM"),
-    ("SYSTEM # nothing", 1, " # nothing", "expected a command behind SYSTEM"),
-    ("EVAL", 1, "", "expected an expression behind EVAL"),
-    ("CHECKPOINT", 1, "", "expected the name of a file behind CHECKPOINT"),
-    ("STOP now", 1, "now", "nothing stands behind STOP, found 'now'"),
-    ("INTERLEAVE all\nDONE", 1, "all", "nothing stands behind INTERLEAVE"),
-    ("FOREACH A b\nDONE A", 2, "A", "nothing stands behind DONE"),
-    ("IF A=1\nFI A", 2, "A", "nothing stands behind FI"),
-    ("IF A=1\nELSE ECHO a\nFI", 2, "ECHO a", "ELSE stands alone, or before an IF"),
+    ("SYSTEM", 1, ""),
+    ("SYSTEM # nothing", 1, " # nothing"),
+    ("EVAL", 1, ""),
+    ("CHECKPOINT", 1, ""),
+    ("STOP now", 1, "now"),
+    ("INTERLEAVE all\nDONE", 1, "all"),
+    ("FOREACH A b\nDONE A", 2, "A"),
+    ("IF A=1\nFI A", 2, "A"),
+    ("IF A=1\nELSE ECHO a\nFI", 2, "ECHO a"),
     *(
-        (f"TEST a 1\n {word}\nDONE", 2, "", f"behind {word}")
+        (f"TEST a 1\n {word}\nDONE", 2, "")
         for word in LINES
     ),
     # variables
-    ("VAR", 1, "", "VAR: expected NAME=VALUE"),
-    ("VAR N", 1, "", "VAR: expected NAME=VALUE"),
-    ("VAR =1", 1, "=1", "expected a name of letters, digits and _"),
-    ("VAR 1N=1", 1, "1N=1", "expected a name of letters, digits and _, found '1N'"),
-    ("VAR  A B=1", 1, "A B=1", "found 'A B'"),
-    ("ENV A-B=%C%", 1, "A-B=%C%", "found 'A-B'"),
-    ("ENV é=1", 1, "é=1", "found 'é'"),
-    ("VAREX N=", 1, "", "VAREX: expected an expression"),
-    ("VAREX N", 1, "", "VAREX: expected NAME=VALUE"),
-    ("ENVEX 9=%A%", 1, "9=%A%", "ENVEX: expected a name"),
+    ("VAR", 1, ""),
+    ("VAR N", 1, ""),
+    ("VAR =1", 1, "=1"),
+    ("VAR 1N=1", 1, "1N=1"),
+    ("VAR  A B=1", 1, "A B=1"),
+    ("ENV A-B=%C%", 1, "A-B=%C%"),
+    ("ENV é=1", 1, "é=1"),
+    ("VAREX N=", 1, ""),
+    ("VAREX N", 1, ""),
+    ("ENVEX 9=%A%", 1, "9=%A%"),
     # THREADS
-    ("THREADS", 1, "", "THREADS: expected a whole number from 1 to 4096"),
-    ("THREADS=", 1, "", "THREADS: expected a whole number"),
-    ("THREADS=0", 1, "0", "found '0'"),
-    ("THREADS 4097", 1, "4097", "found '4097'"),
-    ("THREADS = two", 1, "two", "found 'two'"),
-    ("THREADS=1 2", 1, "1 2", "found '1 2'"),
-    ("THREADS=²", 1, "²", "found '²'"),
+    ("THREADS", 1, ""),
+    ("THREADS=", 1, ""),
+    ("THREADS=0", 1, "0"),
+    ("THREADS 4097", 1, "4097"),
+    ("THREADS = two", 1, "two"),
+    ("THREADS=1 2", 1, "1 2"),
+    ("THREADS=²", 1, "²"),
     # conditions
-    ("IF", 1, "", "IF: expected a variable's bare name"),
-    ("IF A\nFI", 1, "", "expected = < > <= or >=, or ! and one of these"),
-    ("IF A 1\nFI", 1, "1", "or ! and one of these, found '1'"),
-    ("IF 1 = 1\nFI", 1, "1 = 1", "expected a variable's bare name, found '1'"),
-    ("IF  = 1\nFI", 1, "= 1", "expected a variable's bare name, found '='"),
-    ("IF A =< 1\nFI", 1, "=< 1", "found '=<'"),
-    ("IF A=>1\nFI", 1, "=>1", "found '=>1'"),
-    ("IF A ! 1\nFI", 1, "! 1", "found '!'"),
-    ("IF A <> %B%\nFI", 1, "<> %B%", "found '<>'"),
-    ("IF A=1\nELSE IF A\nFI", 2, "", "or ! and one of these"),
-    ("IF A=1\nELSIF = %A%\nFI", 2, "= %A%", "a variable's bare name"),
-    ("WHILE 1\nDONE", 1, "1", "WHILE: expected a variable's bare name"),
+    ("IF", 1, ""),
+    ("IF A\nFI", 1, ""),
+    ("IF A 1\nFI", 1, "1"),
+    ("IF 1 = 1\nFI", 1, "1 = 1"),
+    ("IF  = 1\nFI", 1, "= 1"),
+    ("IF A =< 1\nFI", 1, "=< 1"),
+    ("IF A=>1\nFI", 1, "=>1"),
+    ("IF A ! 1\nFI", 1, "! 1"),
+    ("IF A <> %B%\nFI", 1, "<> %B%"),
+    ("IF A=1\nELSE IF A\nFI", 2, ""),
+    ("IF A=1\nELSIF = %A%\nFI", 2, "= %A%"),
+    ("WHILE 1\nDONE", 1, "1"),
     # loops
-    ("FOREACH", 1, "", "FOREACH: expected the name of a variable"),
-    ("FOREACH 1 2\nDONE", 1, "1 2", "expected the name of a variable, found '1'"),
-    ("FOREACH A=b %C%\nDONE", 1, "A=b %C%", "found 'A=b'"),
-    ("FOREACH A b 'c\nDONE", 1, "'c", "the ' is not closed"),
-    ('FOREACH A b "c\\"\nDONE', 1, '"c\\"', 'the " is not closed'),
-    ("FOR\nDONE", 1, "", "FOR: expected the name of a variable"),
-    ("FOR I\nDONE", 1, "", "FOR: expected ="),
-    ("FOR I 1 TO 3\nDONE", 1, "1 TO 3", "expected =, found '1'"),
-    ("FOR I==1 TO 3\nDONE", 1, "=1 TO 3", "expected a number, of at most 15 digits before and behind"),
-    ("FOR I=1\nDONE", 1, "", "expected TO"),
-    ("FOR I=1 to 3\nDONE", 1, "to 3", "expected TO, found 'to'"),
-    ("FOR I=1 TO\nDONE", 1, "", "expected a number"),
-    ("FOR I=1 TO x\nDONE", 1, "x", "expected a number"),
-    ("FOR I=1 TO 1e3\nDONE", 1, "1e3", "expected a number"),
-    ("FOR I=1 TO nan\nDONE", 1, "nan", "expected a number"),
-    ("FOR I=1 TO 1234567890123456\nDONE", 1, "1234567890123456", "at most 15 digits"),
-    ("FOR I=1 TO 3 BY 2\nDONE", 1, "BY 2", "expected FACTOR or ADD, found 'BY'"),
-    ("FOR I=1 TO 3 ADD\nDONE", 1, "", "expected a number"),
-    ("FOR I=1 TO 3 ADD 1 2\nDONE", 1, "2", "expected the end of the line, found '2'"),
-    ("FOR I=1 TO 3 ADD 0\nDONE", 1, "0", "ADD 0 never ends"),
-    ("FOR I=1 TO 3 ADD -1\nDONE", 1, "3 ADD -1", "adding -1 never gets from 1 to 3"),
-    ("FOR I=3 TO 1\nDONE", 1, "1", "adding 1 never gets from 3 to 1"),
-    ("FOR I=1 TO 3 FACTOR 1\nDONE", 1, "1", "FACTOR 1 never ends"),
-    ("FOR I=1 TO 3 FACTOR 1.0\nDONE", 1, "1.0", "FACTOR 1 never ends"),
-    ("FOR I=1 TO 3 FACTOR 0\nDONE", 1, "0", "FACTOR 0 never ends"),
-    ("FOR I=1 TO 3 FACTOR -2\nDONE", 1, "-2", "FACTOR -2 never ends"),
-    ("FOR I=1 TO 3 FACTOR 0.5\nDONE", 1, "3 FACTOR 0.5", "FACTOR 0.5 never gets from 1 to 3"),
-    ("FOR I=3 TO 1 FACTOR 2\nDONE", 1, "1 FACTOR 2", "FACTOR 2 never gets from 3 to 1"),
-    ("FOR I=3 TO 0 FACTOR 0.5\nDONE", 1, "0 FACTOR 0.5", "FACTOR 0.5 never gets from 3 to 0"),
-    ("FOR I=0 TO 8 FACTOR 2\nDONE", 1, "0 TO 8 FACTOR 2", "a FACTOR needs numbers above 0"),
-    ("FOR 1I=%A% TO 3\nDONE", 1, "1I=%A% TO 3", "expected the name of a variable"),
-    ("FOR I=1 UNTIL %B%\nDONE", 1, "UNTIL %B%", "expected TO"),
+    ("FOREACH", 1, ""),
+    ("FOREACH 1 2\nDONE", 1, "1 2"),
+    ("FOREACH A=b %C%\nDONE", 1, "A=b %C%"),
+    ("FOREACH A b 'c\nDONE", 1, "'c"),
+    ('FOREACH A b "c\\"\nDONE', 1, '"c\\"'),
+    ("FOR\nDONE", 1, ""),
+    ("FOR I\nDONE", 1, ""),
+    ("FOR I 1 TO 3\nDONE", 1, "1 TO 3"),
+    ("FOR I==1 TO 3\nDONE", 1, "=1 TO 3"),
+    ("FOR I=1\nDONE", 1, ""),
+    ("FOR I=1 to 3\nDONE", 1, "to 3"),
+    ("FOR I=1 TO\nDONE", 1, ""),
+    ("FOR I=1 TO x\nDONE", 1, "x"),
+    ("FOR I=1 TO 1e3\nDONE", 1, "1e3"),
+    ("FOR I=1 TO nan\nDONE", 1, "nan"),
+    ("FOR I=1 TO 1234567890123456\nDONE", 1, "1234567890123456"),
+    ("FOR I=1 TO 3 BY 2\nDONE", 1, "BY 2"),
+    ("FOR I=1 TO 3 ADD\nDONE", 1, ""),
+    ("FOR I=1 TO 3 ADD 1 2\nDONE", 1, "2"),
+    ("FOR I=1 TO 3 ADD 0\nDONE", 1, "0"),
+    ("FOR I=1 TO 3 ADD -1\nDONE", 1, "3 ADD -1"),
+    ("FOR I=3 TO 1\nDONE", 1, "1"),
+    ("FOR I=1 TO 3 FACTOR 1\nDONE", 1, "1"),
+    ("FOR I=1 TO 3 FACTOR 1.0\nDONE", 1, "1.0"),
+    ("FOR I=1 TO 3 FACTOR 0\nDONE", 1, "0"),
+    ("FOR I=1 TO 3 FACTOR -2\nDONE", 1, "-2"),
+    ("FOR I=1 TO 3 FACTOR 0.5\nDONE", 1, "3 FACTOR 0.5"),
+    ("FOR I=3 TO 1 FACTOR 2\nDONE", 1, "1 FACTOR 2"),
+    ("FOR I=3 TO 0 FACTOR 0.5\nDONE", 1, "0 FACTOR 0.5"),
+    ("FOR I=0 TO 8 FACTOR 2\nDONE", 1, "0 TO 8 FACTOR 2"),
+    ("FOR 1I=%A% TO 3\nDONE", 1, "1I=%A% TO 3"),
+    ("FOR I=1 UNTIL %B%\nDONE", 1, "UNTIL %B%"),
     # TEST
-    ("TEST\nDONE", 1, "", "expected NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM …]"),
-    ("TEST '' 1\nDONE", 1, "'' 1", "expected NAME MIN"),
-    ("TEST a\nDONE", 1, "", "expected MIN, a whole number from 1"),
-    ("TEST a 0\nDONE", 1, "0", "expected MIN, a whole number from 1, found '0'"),
-    ("TEST a ten\nDONE", 1, "ten", "found 'ten'"),
-    ("TEST a 1.5\nDONE", 1, "1.5", "found '1.5'"),
-    ("TEST a 1234567890\nDONE", 1, "1234567890", "found '1234567890'"),
-    ("TEST a " + "1" * 10_000 + "\nDONE", 1, "1" * 10_000, "found '111"),
-    ("TEST a -3 %STOP%\nDONE", 1, "-3 %STOP%", "found '-3'"),
-    ("TEST a 10 1\nDONE", 1, "", "expected the program that STEP asks whether it is enough"),
-    ("TEST a 10 1 ''\nDONE", 1, "''", "expected the program"),
-    ("TEST a 10 0 true\nDONE", 1, "0 true", "expected STEP, a whole number from 1, found '0'"),
-    ("TEST a 10 getstats\nDONE", 1, "getstats", "expected STEP, a whole number from 1"),
-    ("TEST a 10 MAX=9\nDONE", 1, "9", "expected a whole number from MIN, 10, found '9'"),
-    ("TEST a 10 MAX=\nDONE", 1, "", "expected a whole number from MIN, 10"),
-    ("TEST a 10 MAX=20 MAX=30\nDONE", 1, "MAX=30", "expected STEP"),
-    ("TEST a 10 max=20\nDONE", 1, "max=20", "expected STEP"),
-    ("TEST a 10 TIME=soon\nDONE", 1, "soon", "expected a duration such as 90s, 5m, 2h or 30, found 'soon'"),
-    ("TEST a 10 TIME=0s\nDONE", 1, "0s", "expected a duration"),
-    ("TEST a 10 1 getstats 'x\nDONE", 1, "'x", "the ' is not closed"),
-    ("TEST a 10 \\\n  1 getstats \\\n  'x\nDONE", 3, "'x", "the ' is not closed"),
-    ("TEST %FS% 10\n", 1, "TEST %FS% 10", "TEST is never closed; expected DONE before the end"),
+    ("TEST\nDONE", 1, ""),
+    ("TEST '' 1\nDONE", 1, "'' 1"),
+    ("TEST a\nDONE", 1, ""),
+    ("TEST a 0\nDONE", 1, "0"),
+    ("TEST a ten\nDONE", 1, "ten"),
+    ("TEST a 1.5\nDONE", 1, "1.5"),
+    ("TEST a 1234567890\nDONE", 1, "1234567890"),
+    ("TEST a " + "1" * 10_000 + "\nDONE", 1, "1" * 10_000),
+    ("TEST a -3 %STOP%\nDONE", 1, "-3 %STOP%"),
+    ("TEST a 10 1\nDONE", 1, ""),
+    ("TEST a 10 1 ''\nDONE", 1, "''"),
+    ("TEST a 10 0 true\nDONE", 1, "0 true"),
+    ("TEST a 10 getstats\nDONE", 1, "getstats"),
+    ("TEST a 10 MAX=9\nDONE", 1, "9"),
+    ("TEST a 10 MAX=\nDONE", 1, ""),
+    ("TEST a 10 MAX=20 MAX=30\nDONE", 1, "MAX=30"),
+    ("TEST a 10 max=20\nDONE", 1, "max=20"),
+    ("TEST a 10 TIME=soon\nDONE", 1, "soon"),
+    ("TEST a 10 TIME=0s\nDONE", 1, "0s"),
+    ("TEST a 10 1 getstats 'x\nDONE", 1, "'x"),
+    ("TEST a 10 \\\n  1 getstats \\\n  'x\nDONE", 3, "'x"),
+    ("TEST %FS% 10\n", 1, "TEST %FS% 10"),
     # QUIET
-    ("QUIET cron", 1, "QUIET cron", "QUIET: nothing named 'cron' can be made quiet; there are logins, ssh, services"),
-    ("QUIET aslr=3", 1, "QUIET aslr=3", "QUIET: aslr=3: expected one of 0, 1, 2"),
-    ("QUIET shield", 1, "QUIET shield", "QUIET: shield needs the CPUs that are to be kept free: add cpus=LIST"),
-    ("TEST a 1\nQUIET usual\nDONE", 2, "QUIET usual", "QUIET inside the TEST of line 1; it is for the tests that"),
+    ("QUIET cron", 1, "QUIET cron"),
+    ("QUIET aslr=3", 1, "QUIET aslr=3"),
+    ("QUIET shield", 1, "QUIET shield"),
+    ("TEST a 1\nQUIET usual\nDONE", 2, "QUIET usual"),
     # CACHE and METRIC
-    ("TEST a 1\nBOOT\nDONE", 2, "", "expected an entry of the boot loader behind BOOT"),
-    ("TEST a 1\nAGE\nDONE", 2, "", "expected a directory behind AGE"),
-    ("TEST a 1\nAGE /mnt sed=1\nDONE", 2, "sed=1", "streams, seconds, allocated, found 'sed=1'; did you mean seed?"),
-    ("TEST a 1\nFILL ONCE /mnt\nDONE", 2, "", "FILL: expected either to=SHARE or leave=BYTES"),
-    ("TEST a 1\nPRECONDITION x trim=1\nDONE", 2, "1", "PRECONDITION: expected trim=yes or no, found '1'"),
-    ("TEST a 1\nTIMEOUT\nDONE", 2, "", "expected a duration behind TIMEOUT"),
-    ("HOSTS\n", 1, "", "expected the name of a hosts file behind HOSTS"),
-    ("COPY\n", 1, "", "expected what to copy, and where to behind COPY"),
-    ("TEST a 1\nCACHE remount\nDONE", 2, "", "CACHE: expected the data set whose file system is mounted"),
-    ("TEST a 1\nCACHE\nDONE", 2, "", "CACHE: expected one of none, warm, chill, drop, remount"),
-    ("TEST a 1\nCACHE cold\nDONE", 2, "cold", "reboot, reboot+chill, found 'cold'"),
-    ("TEST a 1\nCACHE Warm\nDONE", 2, "Warm", "found 'Warm'; did you mean warm?"),
-    ("TEST a 1\nMETRIC\nDONE", 2, "", "METRIC: expected NAME REGEX or NAME:UNIT REGEX"),
-    ("TEST a 1\nMETRIC rate\nDONE", 2, "", "expected a regular expression behind the name"),
-    ("TEST a 1\nMETRIC 9 x\nDONE", 2, "9 x", "expected NAME REGEX or NAME:UNIT REGEX, found '9'"),
-    ("TEST a 1\nMETRIC rate: x\nDONE", 2, "rate: x", "found 'rate:'"),
-    ("TEST a 1\nMETRIC elapsed x\nDONE", 2, "elapsed x", "elapsed is measured already; choose another name"),
-    ("TEST a 1\nMETRIC user %R%\nDONE", 2, "user %R%", "user is measured already"),
-    ("TEST a 1\nMETRIC r x(\nDONE", 2, "(", "no regular expression: missing ), unterminated subpattern"),
-    ("TEST a 1\nMETRIC r a**\nDONE", 2, "*", "no regular expression: multiple repeat"),
-    (f"TEST a 1\nMETRIC r {'(' * 9999}\nDONE", 2, "(" * 9999, "no regular expression"),
-    ("TEST a 1\nMETRIC r a{99999999999}\nDONE", 2, "a{99999999999}", "no regular expression: too deep or"),
-    ("TEST a 1\nMETRIC r $.a..b\nDONE", 2, "$.a..b", "no place in JSON; one is written as $.name.name or"),
+    ("TEST a 1\nBOOT\nDONE", 2, ""),
+    ("TEST a 1\nAGE\nDONE", 2, ""),
+    ("TEST a 1\nAGE /mnt sed=1\nDONE", 2, "sed=1"),
+    ("TEST a 1\nFILL ONCE /mnt\nDONE", 2, ""),
+    ("TEST a 1\nPRECONDITION x trim=1\nDONE", 2, "1"),
+    ("TEST a 1\nTIMEOUT\nDONE", 2, ""),
+    ("HOSTS\n", 1, ""),
+    ("COPY\n", 1, ""),
+    ("TEST a 1\nCACHE remount\nDONE", 2, ""),
+    ("TEST a 1\nCACHE\nDONE", 2, ""),
+    ("TEST a 1\nCACHE cold\nDONE", 2, "cold"),
+    ("TEST a 1\nCACHE Warm\nDONE", 2, "Warm"),
+    ("TEST a 1\nMETRIC\nDONE", 2, ""),
+    ("TEST a 1\nMETRIC rate\nDONE", 2, ""),
+    ("TEST a 1\nMETRIC 9 x\nDONE", 2, "9 x"),
+    ("TEST a 1\nMETRIC rate: x\nDONE", 2, "rate: x"),
+    ("TEST a 1\nMETRIC elapsed x\nDONE", 2, "elapsed x"),
+    ("TEST a 1\nMETRIC user %R%\nDONE", 2, "user %R%"),
+    ("TEST a 1\nMETRIC r x(\nDONE", 2, "("),
+    ("TEST a 1\nMETRIC r a**\nDONE", 2, "*"),
+    (f"TEST a 1\nMETRIC r {'(' * 9999}\nDONE", 2, "(" * 9999),
+    ("TEST a 1\nMETRIC r a{99999999999}\nDONE", 2, "a{99999999999}"),
+    ("TEST a 1\nMETRIC r $.a..b\nDONE", 2, "$.a..b"),
     # what belongs into a TEST, and what does not
     *(
-        (f"ECHO\n{word} warm", 2, f"{word} warm", f"{word} stands outside any TEST")
+        (f"ECHO\n{word} warm", 2, f"{word} warm")
         for word in (*LINES, "CACHE", "METRIC")
     ),
-    ("INTERLEAVE\nEXEC a\nDONE", 2, "EXEC a", "EXEC stands outside any TEST"),
-    ("TEST a 1\nDONE\nEXEC a", 3, "EXEC a", "EXEC stands outside any TEST"),
-    ("TEST a 1\nTEST b 1\nDONE\nDONE", 2, "TEST b 1", "TEST inside the TEST of line 1; close it with DONE"),
-    ("TEST a 1\nFOR I=1 TO 2\nTEST b 1", 3, "TEST b 1", "TEST inside the TEST of line 1"),
-    ("TEST a 1\nINTERLEAVE\nDONE\nDONE", 2, "INTERLEAVE", "INTERLEAVE inside the TEST of line 1"),
-    ("INTERLEAVE\nINTERLEAVE\nDONE\nDONE", 2, "INTERLEAVE", "INTERLEAVE inside the INTERLEAVE of line 1"),
-    ("TEST a 1\nFASTFAIL\nDONE", 2, "FASTFAIL", "FASTFAIL inside the TEST of line 1; it is for the"),
-    ("TEST a 1\nTHREADS=2\nDONE", 2, "THREADS=2", "THREADS inside the TEST of line 1"),
-    ("TEST a 1\nTHREADS 2\nDONE", 2, "THREADS 2", "THREADS inside the TEST of line 1"),
+    ("INTERLEAVE\nEXEC a\nDONE", 2, "EXEC a"),
+    ("TEST a 1\nDONE\nEXEC a", 3, "EXEC a"),
+    ("TEST a 1\nTEST b 1\nDONE\nDONE", 2, "TEST b 1"),
+    ("TEST a 1\nFOR I=1 TO 2\nTEST b 1", 3, "TEST b 1"),
+    ("TEST a 1\nINTERLEAVE\nDONE\nDONE", 2, "INTERLEAVE"),
+    ("INTERLEAVE\nINTERLEAVE\nDONE\nDONE", 2, "INTERLEAVE"),
+    ("TEST a 1\nFASTFAIL\nDONE", 2, "FASTFAIL"),
+    ("TEST a 1\nTHREADS=2\nDONE", 2, "THREADS=2"),
+    ("TEST a 1\nTHREADS 2\nDONE", 2, "THREADS 2"),
     # closers
-    ("DONE", 1, "DONE", "DONE, but nothing is open here"),
-    ("ECHO\nFI", 2, "FI", "FI, but nothing is open here"),
-    ("ELSE", 1, "ELSE", "ELSE, but nothing is open here"),
-    ("ELSE IF A=1", 1, "ELSE IF A=1", "ELSE IF, but nothing is open here"),
-    ("FOREACH A b\nFI", 2, "FI", "FI where the FOREACH of line 1 is open; expected DONE"),
-    ("IF A=1\nDONE", 2, "DONE", "DONE where the IF of line 1 is open; expected FI"),
-    ("IF A=1\nTEST a 1\nELSE", 3, "ELSE", "ELSE where the TEST of line 2 is open; expected DONE"),
-    ("TEST a 1\nIF A=1\nDONE", 3, "DONE", "DONE where the IF of line 2 is open; expected FI"),
-    ("IF A=1\nTEST a 1\nFI\nDONE", 3, "FI", "FI where the TEST of line 2 is open; expected DONE"),
-    ("IF A=1\nWHILE B=1\nELSIF C=1", 3, "ELSIF C=1", "ELSE IF where the WHILE of line 2 is open"),
-    ("IF A=1\nELSE\nELSE\nFI", 3, "ELSE", "ELSE behind the ELSE of the IF of line 1; expected FI"),
-    ("IF A=1\nELSEIF \nFI", 2, " ", "expected a variable's bare name"),
-    ("IF A=1\nELSE\nELSE IF A=2\nFI", 3, "ELSE IF A=2", "ELSE IF behind the ELSE of the IF of line 1"),
-    ("\nIF A=1\nECHO", 2, "IF A=1", "IF is never closed; expected FI before the end"),
-    ("IF A=1\nELSE IF A=2\nELSE", 1, "IF A=1", "IF is never closed; expected FI before the end"),
-    ("FOREACH A b\nWHILE A=b\nDONE", 1, "FOREACH A b", "FOREACH is never closed; expected DONE before"),
-    ("FOREACH A b\n  WHILE A=b", 2, "WHILE A=b", "WHILE is never closed; expected DONE before the end"),
-    ("INTERLEAVE", 1, "INTERLEAVE", "INTERLEAVE is never closed"),
+    ("DONE", 1, "DONE"),
+    ("ECHO\nFI", 2, "FI"),
+    ("ELSE", 1, "ELSE"),
+    ("ELSE IF A=1", 1, "ELSE IF A=1"),
+    ("FOREACH A b\nFI", 2, "FI"),
+    ("IF A=1\nDONE", 2, "DONE"),
+    ("IF A=1\nTEST a 1\nELSE", 3, "ELSE"),
+    ("TEST a 1\nIF A=1\nDONE", 3, "DONE"),
+    ("IF A=1\nTEST a 1\nFI\nDONE", 3, "FI"),
+    ("IF A=1\nWHILE B=1\nELSIF C=1", 3, "ELSIF C=1"),
+    ("IF A=1\nELSE\nELSE\nFI", 3, "ELSE"),
+    ("IF A=1\nELSEIF \nFI", 2, " "),
+    ("IF A=1\nELSE\nELSE IF A=2\nFI", 3, "ELSE IF A=2"),
+    ("\nIF A=1\nECHO", 2, "IF A=1"),
+    ("IF A=1\nELSE IF A=2\nELSE", 1, "IF A=1"),
+    ("FOREACH A b\nWHILE A=b\nDONE", 1, "FOREACH A b"),
+    ("FOREACH A b\n  WHILE A=b", 2, "WHILE A=b"),
+    ("INTERLEAVE", 1, "INTERLEAVE"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("script", "line", "caret", "message"),
+    ("script", "line", "caret"),
     WRONG,
     ids=[case[0][:60] for case in WRONG],
 )
-def test_what_is_wrong_is_found_before_anything_runs(
-    script: str, line: int, caret: str, message: str
-) -> None:
+def test_what_is_wrong_is_found_before_anything_runs(script: str, line: int, caret: str) -> None:
     with pytest.raises(ScriptError) as error:
         parse_text(script, "a.ap")
     assert str(error.value).startswith(f"a.ap:{line}: ")
-    assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert pointed(error.value) == (line, caret)
     assert error.value.exit_code == 3
+
+
+def test_what_is_wrong_is_said_in_words(golden: Golden) -> None:
+    said = []
+    for script, _, _ in WRONG:
+        with pytest.raises(ScriptError) as error:
+            parse_text(script, "a.ap")
+        said.append(f"{script[:60]!r} → {error.value}")
+    golden("\n".join(said))
 
 
 def test_each_directive_is_used_and_misused_above() -> None:
@@ -412,12 +421,14 @@ def test_a_percent_sign_written_twice_is_checked_as_one() -> None:
 def test_a_long_line_is_pointed_at_in_its_physical_line() -> None:
     with pytest.raises(ScriptError) as error:
         parse_text("TEST a \\ # name\n\t10 \\\n\tMAX=5 \\\n 1 true\nDONE", "x")
-    assert str(error.value).startswith("x:3: TEST: expected a whole number from MIN, 10, found '5'")
+    assert str(error.value).startswith("x:3: TEST: ")
+    assert "MIN, 10" in str(error.value)
+    assert str(error.value).endswith("'5'")
     assert pointed(error.value) == (3, "5 \\")
 
 
 def test_a_script_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.ap: No such file or directory; expected a script"):
+    with pytest.raises(InputError, match=rf"none\.ap: {os.strerror(errno.ENOENT)}"):
         parse_script(tmp_path / "none.ap")
 
 
@@ -440,9 +451,7 @@ def test_the_command_line_prints_the_line_and_its_caret_below_the_error(
     verb = SimpleNamespace(__doc__="", add_arguments=lambda parser: None, run=run)
     monkeypatch.setattr(cli, "_module", lambda name: verb)
     assert cli.main(["stats"]) == 3
-    assert capsys.readouterr().err.split("\n") == [
-        "etude: a.ap:2: FOR: expected a number, of at most 15 digits before and behind the point, found 'x'",
-        "     2 |   FOR I=1 TO x",
-        "       |              ^",
-        "",
-    ]
+    first, *rest = capsys.readouterr().err.split("\n")
+    assert first.startswith("etude: a.ap:2: FOR: ")
+    assert first.endswith("'x'")
+    assert rest == ["     2 |   FOR I=1 TO x", "       |              ^", ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def test_carriage_returns_are_no_part_of_the_lines_that_messages_show() -> None:
 
 
 def test_a_file_that_ends_behind_a_backslash_is_an_error() -> None:
-    with pytest.raises(ScriptError, match=r"^script:2: the file ends after a backslash") as error:
+    with pytest.raises(ScriptError, match=r"^script:2: .*backslash") as error:
         texts("ECHO \\\n  b \\ \n")
     assert error.value.detail.split("\n") == ["     2 |   b \\ ", "       |     ^"]
 
@@ -123,7 +124,7 @@ def test_includepath_counts_from_its_line_on_in_every_file(tmp_path: Path) -> No
 def test_an_absolute_name_is_taken_as_it_is(tmp_path: Path) -> None:
     main = write(tmp_path, main=f"INCLUDE {tmp_path}/b", b="ECHO b")
     assert read_lines(main).lines[0].file == f"{tmp_path}/b"
-    with pytest.raises(ScriptError, match=r"no file '/nowhere/x'; searched /nowhere$"):
+    with pytest.raises(ScriptError, match=r"'/nowhere/x'; .*/nowhere$"):
         read_text("INCLUDE /nowhere/x", "script")
 
 
@@ -147,24 +148,24 @@ def test_what_a_text_includes_is_beside_nothing_but_the_working_directory(
         ("ECHO text", "script"),
     ]
     assert set(found.files) == {"script", "./script"}
-    with pytest.raises(ScriptError, match=r"no file 'a'; searched \.$"):
+    with pytest.raises(ScriptError, match=r"'a'; .* \.$"):
         read_text("INCLUDE a", "sub/name")
 
 
 @pytest.mark.parametrize(
     ("line", "message", "caret"),
     [
-        ("INCLUDE", "expected INCLUDE FILE", ""),
-        ("OPTINCLUDE # x", "expected OPTINCLUDE FILE", " # x"),
-        ("INCLUDEPATH", "expected INCLUDEPATH DIR", ""),
-        ("INCLUDE %LIB%/x", "INCLUDE is read before there are variables: write the name out", "%LIB%/x"),
-        ("OPTINCLUDE x/$HOME$/y", "OPTINCLUDE is read before", "$HOME$/y"),
-        ("INCLUDEPATH \\\n %A%", "INCLUDEPATH is read before", "%A%"),
-        ("INCLUDE 50%", "INCLUDE is read before", "%"),
-        ("INCLUDE none", "no file 'none'; searched ., ./r, q, p", "none"),
+        ("INCLUDE", "INCLUDE FILE", ""),
+        ("OPTINCLUDE # x", "OPTINCLUDE FILE", " # x"),
+        ("INCLUDEPATH", "INCLUDEPATH DIR", ""),
+        ("INCLUDE %LIB%/x", "variables", "%LIB%/x"),
+        ("OPTINCLUDE x/$HOME$/y", "variables", "$HOME$/y"),
+        ("INCLUDEPATH \\\n %A%", "variables", "%A%"),
+        ("INCLUDE 50%", "variables", "%"),
+        ("INCLUDE none", " ., ./r, q, p", "none"),
         ("INCLUDE dir", "./dir: Is a directory", "dir"),
         ("OPTINCLUDE dir", "./dir: Is a directory", "dir"),
-        ("INCLUDE " + "x" * 300, "File name too long", "x" * 300),
+        ("INCLUDE " + "x" * 300, os.strerror(errno.ENAMETOOLONG), "x" * 300),
     ],
 )
 def test_an_include_that_cannot_be_meant_is_an_error_at_its_line(
@@ -184,7 +185,7 @@ def test_an_include_that_cannot_be_meant_is_an_error_at_its_line(
 
 def test_a_file_that_includes_itself_is_an_error_that_names_the_chain(tmp_path: Path) -> None:
     main = write(tmp_path, main="INCLUDE a", a="ECHO\nINCLUDE b", b="OPTINCLUDE ./a")
-    with pytest.raises(ScriptError, match="b:1: a file that includes itself: ") as error:
+    with pytest.raises(ScriptError, match=r"b:1: .*includes itself") as error:
         read_lines(main)
     chain = str(error.value).split("itself: ")[1].split(" includes ")
     assert [os.path.normpath(name) for name in chain] == [
@@ -194,7 +195,7 @@ def test_a_file_that_includes_itself_is_an_error_that_names_the_chain(tmp_path: 
     ]
     os.symlink(main, tmp_path / "link")
     main.write_text("INCLUDE link")
-    with pytest.raises(ScriptError, match=r"includes itself: .*/main includes .*/link"):
+    with pytest.raises(ScriptError, match=r"itself: .*/main .*/link"):
         read_lines(main)
 
 
@@ -209,23 +210,23 @@ def test_files_that_double_each_other_are_an_error_before_the_memory_is_full(
     with monkeypatch.context() as patch:
         patch.setattr(source, "MOST_FILES", 1000)
         files = {f"a{n}": f"INCLUDE a{n + 1}\nINCLUDE a{n + 1}" for n in range(10)}
-        with pytest.raises(ScriptError, match="more than 1,000 files or 64 MiB are included"):
+        with pytest.raises(ScriptError, match="1,000 files or 64 MiB"):
             read_lines(write(tmp_path, main="INCLUDE a0", a10="", **files))
     with monkeypatch.context() as patch:
         patch.setattr(source, "MOST_BYTES", 1 << 20)
         main = write(tmp_path, main="INCLUDE a\n" * 20, a="#" * (1 << 16))
-        with pytest.raises(ScriptError, match="main:17: more than 10,000 files or 1 MiB are included"):
+        with pytest.raises(ScriptError, match=r"main:17: .*10,000 files or 1 MiB"):
             read_lines(main)
     deep = {f"a{n}": f"INCLUDE a{n + 1}" for n in range(99)}
-    with pytest.raises(ScriptError, match="64 files include each other"):
+    with pytest.raises(ScriptError, match="64 files"):
         read_lines(write(tmp_path, main="INCLUDE a0", a99="", **deep))
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"ECHO\n\nECHO a\0b", ":3: a NUL byte; expected text"),
-        (b"ECHO\nECHO \xff", ":2: not UTF-8; save the file as UTF-8"),
+        (b"ECHO\n\nECHO a\0b", ":3: a NUL byte"),
+        (b"ECHO\nECHO \xff", ":2: not UTF-8"),
         ("ECHO ü".encode("latin-1"), ":1: not UTF-8"),
         ("ECHO".encode("utf-16"), ":1: a NUL byte"),
     ],
@@ -244,12 +245,12 @@ def test_what_is_no_text_is_one_line(tmp_path: Path, content: bytes, message: st
 def test_a_script_that_cannot_be_read_is_an_input_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match=r"none: No such file or directory; expected a script"):
+    with pytest.raises(InputError, match=f"none: {os.strerror(errno.ENOENT)}"):
         read_lines(tmp_path / "none")
-    with pytest.raises(InputError, match=r": Is a directory; expected a script"):
+    with pytest.raises(InputError, match=f"{tmp_path}: {os.strerror(errno.EISDIR)}"):
         read_lines(tmp_path)
     monkeypatch.setattr(source, "MOST_BYTES", 1 << 20)
-    with pytest.raises(InputError, match=r"/dev/zero: larger than 1 MiB; expected a script"):
+    with pytest.raises(InputError, match="/dev/zero: larger than 1 MiB"):
         read_lines("/dev/zero")
 
 

@@ -103,9 +103,9 @@ def test_files_that_have_changed_since_are_named(script: Path) -> None:
 def test_a_record_without_a_text_is_refused(script: Path, change: dict[str, Any]) -> None:
     document = record(read_script("x.ap", directories=["library"]), script)
     document["plan"] |= change
-    with pytest.raises(InputError, match=r"here: the script's text is not in it; run the script itself"):
+    with pytest.raises(InputError, match=r"^here: .*\btext\b"):
         stored_script(document, 1, "here")
-    with pytest.raises(InputError, match="is not of a script"):
+    with pytest.raises(InputError, match=r"^here: .*not of"):
         stored_script({"plan": {"kind": "res"}}, 1, "here")
 
 

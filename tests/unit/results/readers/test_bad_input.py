@@ -180,7 +180,7 @@ def test_a_million_columns(tmp_path: Path, name: str, content: bytes) -> None:
 def test_many_rows_with_columns_of_their_own_are_too_many(tmp_path: Path) -> None:
     lines = [f"BenchmarkX 1 1 u{i}" for i in range(MOST_COLUMNS + 1)]
     (tmp_path / "t").write_text("\n".join(lines) + "\n")
-    with pytest.raises(InputError, match="has more than 10000 metrics"):
+    with pytest.raises(InputError, match=f"/t: .*{MOST_COLUMNS}"):
         read_table(tmp_path / "t")
 
 
@@ -190,7 +190,9 @@ def test_values_that_are_not_finite_are_left_out_and_said(tmp_path: Path) -> Non
     )
     table = read_table(tmp_path / "t")
     assert table.frame["elapsed"].to_list() == [None, 1.0, None, None, None, None]
-    assert table.warnings == ("elapsed: a value that is no finite number is left out (5 times)",)
+    (warning,) = table.warnings
+    assert warning.startswith("elapsed: ")
+    assert "(5 times)" in warning
 
 
 def test_mixed_units_are_one_or_stand_apart(tmp_path: Path) -> None:
@@ -206,7 +208,8 @@ def test_mixed_units_are_one_or_stand_apart(tmp_path: Path) -> None:
     )
     table = read_table(tmp_path / "t")
     assert table.units == {"value": "apples", "value (pears)": "pears"}
-    assert table.warnings == ("value is in apples here and in pears there: two columns",)
+    (warning,) = table.warnings
+    assert {"value", "apples", "pears"} <= set(warning.split())
 
 
 def test_a_parameter_and_a_metric_of_one_name_stand_apart(tmp_path: Path) -> None:
@@ -249,4 +252,5 @@ def test_a_report_of_postmark_that_lacks_a_line_is_left_out(tmp_path: Path) -> N
     (tmp_path / "t").write_text("".join(lines + lacking))
     table = read_table(tmp_path / "t")
     assert table.frame.height == 2
-    assert table.warnings == ("a report that was cut short is left out",)
+    (warning,) = table.warnings
+    assert "cut short" in warning

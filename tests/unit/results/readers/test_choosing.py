@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -44,9 +45,7 @@ def test_a_plug_in_is_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_two_that_claim_a_file_are_both_named(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, "mine", reader("mine"))
     path = DATA / "fio.json"
-    with pytest.raises(
-        InputError, match=rf"fio\.json: could be read as fio and mine; say which, as in fio:{path}"
-    ):
+    with pytest.raises(InputError, match=rf"fio\.json: .*fio and mine.* fio:{path}"):
         read_table(path)
     assert read_table(f"fio:{path}").frame.height == 2
     assert read_table(f"mine:{path}").frame.height == 9
@@ -57,25 +56,22 @@ def test_a_general_reader_is_asked_last(monkeypatch: pytest.MonkeyPatch) -> None
     general.GENERAL = True  # type: ignore[attr-defined]
     plug_in(monkeypatch, "mine", general)
     assert read_table(DATA / "fio.json").frame.height == 2
-    with pytest.raises(InputError, match="could be read as csv and mine"):
+    with pytest.raises(InputError, match=r"table\.csv: .*csv and mine"):
         read_table(DATA / "table.csv")
 
 
 def test_a_plug_in_that_cannot_be_loaded_is_passed_over_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, "broken", None)
-    assert read_table(DATA / "go.txt").warnings == (
-        "reader 'broken' (plug_in_broken) cannot be loaded: ModuleNotFoundError: "
-        "No module named 'plug_in_broken'; it was not asked.",
-    )
+    (warning,) = read_table(DATA / "go.txt").warnings
+    assert "'broken' (plug_in_broken)" in warning
+    assert "ModuleNotFoundError" in warning
     with pytest.raises(InputError, match="cannot be loaded"):
         read_table(f"broken:{DATA / 'go.txt'}")
 
 
 def test_one_name_of_two_packages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, "fio", reader("fio"))
-    with pytest.raises(
-        InputError, match=r"'fio' is given twice, by etude\.results\.readers\.fio and plug_in_fio"
-    ):
+    with pytest.raises(InputError, match=r"'fio' .*etude\.results\.readers\.fio and plug_in_fio"):
         read_table(f"fio:{DATA / 'fio.json'}")
 
 
@@ -83,15 +79,13 @@ def test_a_mistake_of_a_reader_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
     wrong = reader("wrong")
     wrong.read = lambda path: [][1]  # type: ignore[attr-defined]
     plug_in(monkeypatch, "wrong", wrong)
-    with pytest.raises(InputError, match="the reader wrong has a mistake: IndexError"):
+    with pytest.raises(InputError, match=r"go\.txt: .*\bwrong\b.*IndexError"):
         read_table(f"wrong:{DATA / 'go.txt'}")
 
 
 def test_what_no_format_claims_names_those_that_are_known(tmp_path: Path) -> None:
     (tmp_path / "t").write_text("Dear reader\n")
-    with pytest.raises(
-        InputError, match=r"t: is of no known format \(asv, autopilot, csv, etude, .*sysbench\); name"
-    ):
+    with pytest.raises(InputError, match=r"/t: .*\(asv, autopilot, csv, etude, .*sysbench\)"):
         read_table(tmp_path / "t")
 
 
@@ -103,18 +97,18 @@ def test_an_empty_file_is_said_to_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "fio:"])
 def test_a_file_that_is_missing_is_said_to_be(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="x: cannot be read: No such file"):
+    with pytest.raises(InputError, match=f"/x: .*{os.strerror(errno.ENOENT)}"):
         read_table(f"{name}{tmp_path / 'x'}")
 
 
 def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="write what comes out of a pipe to a file first"):
+    with pytest.raises(InputError, match=r"/pipe: .*no file"):
         read_table(tmp_path / "pipe")
 
 
 def test_a_directory_without_an_experiment_is_of_no_format(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="of no known format"):
+    with pytest.raises(InputError, match="no known format"):
         read_table(tmp_path)
 
 

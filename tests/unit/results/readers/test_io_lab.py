@@ -46,7 +46,9 @@ def test_a_counter_without_a_count_is_left_out_with_its_reason() -> None:
     assert column(table, "test") == ["2proc local"] * 3
     assert {"totalsize", "send_buffer_bytes"} <= set(table.parameters)
     assert "cycles" not in table.units
-    assert "cycles was not counted: no such event (ENOENT) (3 times)" in table.warnings
+    (warning,) = (line for line in table.warnings if line.startswith("cycles"))
+    assert "ENOENT" in warning
+    assert "(3 times)" in warning
 
 
 def test_the_labs_own_output_is_read_with_its_counters() -> None:
@@ -127,7 +129,7 @@ def test_a_description_has_no_samples_and_is_not_claimed(tmp_path: Path) -> None
     text = '{"hw_configuration": {}, "os_configuration": {}}'
     assert not io_lab.detect(tmp_path, text.encode())
     (tmp_path / "t").write_text(text)
-    with pytest.raises(InputError, match="expected a list of benchmark_samples"):
+    with pytest.raises(InputError, match=r"/t: .*benchmark_samples"):
         io_lab.read(tmp_path / "t")
 
 
@@ -135,4 +137,4 @@ def test_a_rate_that_the_clock_could_not_tell_is_missing_and_numbers_may_be_text
     table = read(written([{"bandwidth": None, "time": 0}, {"bandwidth": "2.5", "time": "0.000000012"}]))
     assert column(table, "bandwidth") == [None, 2560.0]
     assert column(table, "time") == [0, 1.2e-8]
-    assert table.warnings == ("bandwidth: a value that is no finite number is left out",)
+    assert [line.partition(": ")[0] for line in table.warnings] == ["bandwidth"]

@@ -82,7 +82,8 @@ def test_a_torn_last_line_is_left_out_and_said(copy: Path) -> None:
     file.write_bytes(b"".join(lines)[:-10])
     table = read_table(copy)
     assert table.frame.height == before - 1
-    assert table.warnings[0] == f"{file}: a last line that was cut short is left out"
+    assert table.warnings[0].startswith(f"{file}: ")
+    assert "last line" in table.warnings[0]
 
 
 @pytest.mark.parametrize("size", [1, 2**19])
@@ -95,7 +96,7 @@ def test_a_last_trial_that_lacks_a_line_is_left_out_and_said(
     file.write_bytes(b"".join(whole[:-1]))
     table = read_table(copy)
     assert table.frame.filter(table.frame["test"] == "a").height == len(whole) - 3
-    assert f"{file}: the last trial lacks lines and is left out" in table.warnings
+    assert any(line.startswith(f"{file}: ") and "last trial" in line for line in table.warnings)
 
 
 def test_a_line_that_is_wrong_is_named(copy: Path) -> None:
@@ -129,7 +130,7 @@ def test_one_metric_with_two_units_is_two_columns(copy: Path) -> None:
     file.write_bytes(b"".join(lines[:-1]) + orjson.dumps(last) + b"\n")
     table = read_table(copy)
     assert table.frame["elapsed (B)"].drop_nulls().to_list() == [1.5]
-    assert "elapsed is in s here and in B there: two columns" in table.warnings
+    assert any({"elapsed", "s", "B"} <= set(line.split()) for line in table.warnings)
 
 
 def test_a_newer_version_is_refused(copy: Path) -> None:
@@ -151,5 +152,5 @@ def test_metrics_whose_names_meet_are_refused(copy: Path) -> None:
     last = orjson.loads(lines[-1])
     last["metrics"] |= {"test": [1, "s"], "test (metric)": [2, "s"]}
     file.write_bytes(b"".join(lines[:-1]) + orjson.dumps(last) + b"\n")
-    with pytest.raises(InputError, match="two of its metrics have one name"):
+    with pytest.raises(InputError, match=f"{file.parent.parent}.*one name"):
         read_table(copy)

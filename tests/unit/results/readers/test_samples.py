@@ -55,7 +55,7 @@ def test_gnu_time_says_times_in_hundredths_and_memory_in_kibibytes() -> None:
     assert column(table, "minor_faults") == [99, 98, 73, 85]
     assert column(table, "status") == [0, 0, 1, 137]
     assert column(table, "kept") == [True, True, False, False]
-    assert "time-default: a run ended with status 137 and is not kept" in table.warnings
+    assert any(line.startswith("time-default: ") and "status 137" in line for line in table.warnings)
 
 
 def test_gnu_time_with_v_and_p() -> None:
@@ -175,7 +175,7 @@ def test_google_benchmark_repetitions_are_trials_and_aggregates_are_not() -> Non
     assert column(table, "trial")[:3] == [1, 2, 3]
     assert column(table, "waste")[0] == 0.25
     assert table.units["bytes_per_second"] == "B/s"
-    assert "Broken: skipped: no device" in table.warnings
+    assert any(line.startswith("Broken: ") and line.endswith(": no device") for line in table.warnings)
 
 
 def test_google_benchmark_with_aggregates_only_is_a_table_of_summaries() -> None:
@@ -275,7 +275,9 @@ def test_perf_stat_fields_with_any_separator() -> None:
     assert column(intervals, "task_clock") == [0.59 / 1e3, None, 0.04 / 1e3]
     assert column(intervals, "interval_end") == [0.100149136, 0.200419687, 0.250521355]
     assert column(intervals, "page_faults") == [74, None, 0]
-    assert "cycles: <not supported> (3 times)" in intervals.warnings
+    (warning,) = (line for line in intervals.warnings if line.startswith("cycles: "))
+    assert "<not supported>" in warning
+    assert "(3 times)" in warning
     assert column(single, "task_clock") == [0.62 / 1e3]
     assert column(sample("perf-x-per-cpu.csv"), "place") == ["CPU0", "CPU1"]
     assert column(sample("perf-x-per-cpu.csv"), "context_switches") == [30, 58]
@@ -296,7 +298,7 @@ def test_an_event_with_commas_is_one_event(tmp_path: Path) -> None:
     table = read_table(tmp_path / "t")
     assert column(table, "cpu/event=0x1,umask=0x2/u") == [12]
     assert column(table, "cycles:u") == [34]
-    assert any("a part of the time" in line for line in table.warnings)
+    assert [line.partition(": ")[0] for line in table.warnings] == ["cpu/event=0x1,umask=0x2/u"]
 
 
 def test_filebench_summaries() -> None:
@@ -314,7 +316,7 @@ def test_tables_of_other_programs() -> None:
     assert column(table, "time") == [1.25, 1.3, 0.4505]
     assert column(table, "peak_memory") == [2048 * 1024, 2049 * 1024, None]
     assert table.parameters == ("file system", "note")
-    assert "peak_memory_kib: 1 of 3 cells have no value" in table.warnings
+    assert any(line.startswith("peak_memory_kib: 1 of 3 ") for line in table.warnings)
     tabs = sample("table.tsv")
     assert column(tabs, "worker") == [0, 1, 0, 1]
     assert column(tabs, "system") == [0.25, 0.25, 0.5, 0.25]
