@@ -18,14 +18,17 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+import zstandard
 
 from support.places import TESTS
 
 WORDS = TESTS / "golden" / "words"
 WRITING = os.environ.get("ETUDE_GOLDEN") == "write"
 MARK = "=== "
+PACKED = ".zst"
 
 Golden = Callable[[str], None]
 written: dict[Path, dict[str, str]] = {}
@@ -54,12 +57,30 @@ def golden(request: pytest.FixtureRequest) -> Golden:
                 f"{file.relative_to(TESTS)} has no section {name!r}: make golden, and review its diff"
             )
         if expected != text:
-            lines = difflib.unified_diff(
-                expected.splitlines(), text.splitlines(), "golden", "now", lineterm=""
-            )
-            pytest.fail("\n".join([f"{file.relative_to(TESTS)}, section {name!r}:", *lines]), pytrace=False)
+            differs(f"{file.relative_to(TESTS)}, section {name!r}", expected, text)
 
     return compare
+
+
+def compare_file(file: Path, text: str) -> None:
+    """Compare a text with a file of its own; one whose name ends in `.zst` is kept compressed."""
+    packed = file.suffix == PACKED
+    if WRITING:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(zstandard.compress(text.encode(), 19) if packed else text.encode())
+        return
+    if not file.exists():
+        pytest.fail(f"there is no {file.relative_to(TESTS)}: make golden, and review it", pytrace=False)
+    kept = file.read_bytes()
+    expected = (zstandard.decompress(kept) if packed else kept).decode()
+    if expected != text:
+        differs(str(file.relative_to(TESTS)), expected, text)
+
+
+def differs(what: str, expected: str, text: str) -> NoReturn:
+    """Fail, and say how a text differs from the golden one."""
+    lines = difflib.unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", lineterm="")
+    pytest.fail("\n".join([f"{what}:", *lines]), pytrace=False)
 
 
 def golden_file(test_file: Path) -> Path:
