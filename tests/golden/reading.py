@@ -177,8 +177,9 @@ def script(path: Path) -> Any:
 def store(path: Path) -> Any:
     """All that is asked of one."""
     with open_store(path) as found:
-        told = {"results": found.results(), "tests": {test: found.metrics(test) for test in found.tests()}}
-        return told | {"entries": found.entries(), "wrong": found.check()}
+        tests = {test: found.metrics(test) for test in found.tests()}
+        told = {"results": found.results(), "tests": tests, "wrong": found.check()}
+        return told if told["wrong"] else told | {"entries": found.entries(), "marks": found.marks()}
 
 
 def bundle(path: Path) -> Any:
@@ -208,6 +209,13 @@ def histograms(path: Path) -> Any:
     return [decode(line["latency"]) for line in lines if line.get("latency")]
 
 
+def harness(path: Path) -> Any:
+    """A HARNESS.toml, but for the functions that it becomes."""
+    found = read_harness(path)
+    names = ("name", "task", "text", "unit", "generator", "factors", "window_s", "nodes")
+    return {name: getattr(found, name) for name in names}
+
+
 READERS: Mapping[str, Read] = {
     "bench/*": results,
     "run/*": results,
@@ -227,7 +235,7 @@ READERS: Mapping[str, Read] = {
     "bundles/*": bundle,
     "load/*": histograms,
     "specs/*.rules.toml": read_rules,
-    "specs/*.harness.toml": read_harness,
+    "specs/*.harness.toml": harness,
     "specs/*.surface.toml": read_spec,
 }
 """By patterns of inputs' names; what none fits is read by the engine alone, whose verbs are in calls.py."""

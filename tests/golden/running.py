@@ -152,7 +152,7 @@ SECONDS = re.compile(r"\b\d+(\.\d+)? ?m?s\b (?=of computing)")
 def usual(text: str, place: Path) -> str:
     """A text without what differs between machines and days: paths, the version, the last digits of numbers."""
     text = text.replace(str(place.resolve()), "…").replace(str(place), "…")
-    text = text.replace(engine_path(), "etude-engine").replace(sys.prefix, "…").replace(os.uname().nodename, "HOST")
+    text = text.replace(engine_path(), "etude-engine")
     text = re.sub(rf"(?i)(étude\)?|etude(?:-engine)?)([ /:v\"]*){re.escape(__version__)}", r"\1\2VERSION", text)
     return LONG.sub(rounded, text)
 

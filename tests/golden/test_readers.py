@@ -13,14 +13,11 @@ from etude.errors import EtudeError
 from support.golden import compare_file
 
 GOLDEN = Path(__file__).parent / "readers"
-LARGE = ("traces/", "postmark/", "stores/history")
-"""Inputs whose golden files are kept compressed."""
 INPUTS = [name for name in stored() if reader_of(name) is not None]
 
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_an_input_is_read_as_before(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ETUDE_PROBES", "")
     lay_out(name, tmp_path)
     monkeypatch.chdir(tmp_path)
     read = reader_of(name)
@@ -30,7 +27,7 @@ def test_an_input_is_read_as_before(name: str, tmp_path: Path, monkeypatch: pyte
     except EtudeError as error:
         found = {"refused": str(error), "exit code": error.exit_code}
     text = text_of(found).replace(str(tmp_path), "…")
-    compare_file(GOLDEN / f"{name}.json{'.zst' if name.startswith(LARGE) else ''}", text)
+    compare_file(GOLDEN / f"{name}.json", text)
 
 
 def test_every_input_has_a_reader_or_is_the_engines() -> None:

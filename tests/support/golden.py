@@ -29,6 +29,8 @@ WORDS = TESTS / "golden" / "words"
 WRITING = os.environ.get("ETUDE_GOLDEN") == "write"
 MARK = "=== "
 PACKED = ".zst"
+LARGE = 16000
+"""Bytes from which on a text with a file of its own is kept compressed."""
 
 Golden = Callable[[str], None]
 written: dict[Path, dict[str, str]] = {}
@@ -63,16 +65,22 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 def compare_file(file: Path, text: str) -> None:
-    """Compare a text with a file of its own; one whose name ends in `.zst` is kept compressed."""
-    packed = file.suffix == PACKED
+    """Compare a text with a file of its own; a large one is kept compressed, with `.zst` behind its name."""
+    packed = file.with_name(file.name + PACKED)
     if WRITING:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(zstandard.compress(text.encode(), 19) if packed else text.encode())
+        whole = text.encode()
+        if len(whole) > LARGE:
+            packed.write_bytes(zstandard.compress(whole, 19))
+        else:
+            file.write_bytes(whole)
         return
-    if not file.exists():
+    if packed.exists():
+        expected = zstandard.decompress(packed.read_bytes()).decode()
+    elif file.exists():
+        expected = file.read_bytes().decode()
+    else:
         pytest.fail(f"there is no {file.relative_to(TESTS)}: make golden, and review it", pytrace=False)
-    kept = file.read_bytes()
-    expected = (zstandard.decompress(kept) if packed else kept).decode()
     if expected != text:
         differs(str(file.relative_to(TESTS)), expected, text)
 

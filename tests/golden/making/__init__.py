@@ -1,8 +1,9 @@
-"""What makes inputs of each kind, by name: each gets the path that is to be made."""
+"""What makes inputs of each kind, by name: each gets the path that is to be made. Later ones may need earlier ones."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from golden.making import benches
+from golden.making import autopilot, benches, recordings, runs, searches, stores
 
-MADE: Mapping[str, Callable[[Path], None]] = {**benches.MADE}
+PARTS = (benches, runs, searches, autopilot, recordings, stores)
+MADE: Mapping[str, Callable[[Path], object]] = {name: make for part in PARTS for name, make in part.MADE.items()}

@@ -284,7 +284,7 @@ def by_hand(path: Path, rows: Mapping[str, Any], **changes: Any) -> None:
     sitting = {"sitting": 1, "boot_id": "boot", "host": "lab-1", "start": "2026-01-01T10:00:00Z"}
     members: dict[str, Any] = {"name": path.name, "verb": "bench", "machine": {"before": MACHINE, "after": MACHINE}}
     members |= {"sittings": [sitting | {"end": "2026-01-01T10:05:00Z"}], "command_line": ["etude bench"]}
-    results_directory(path, rows, plan=plan_of(path.name, rows), **(members | changes))
+    results_directory(path, rows, **(members | {"plan": plan_of(path.name, rows)} | changes))
 
 
 def plan_of(name: str, rows: Mapping[str, Any]) -> dict[str, Any]:

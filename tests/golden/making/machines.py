@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from etude.program import engine_path
+from etude.testbed.boot.record import boot_id
+from support.places import ROOT
 
 MACHINE: dict[str, Any] = {
     "system": {
@@ -51,7 +58,10 @@ NEWER["system"] |= {"kernel_release": "6.12.0-1-amd64", "kernel_version": "#1 SM
 NEWER["sysctl"] |= {"vm.dirty_ratio": "40"}
 NEWER["load"] |= {"load_1": 1.7}
 
-TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+DAY = "2026-01-01T12:00:00Z"
+TODAY = re.compile(rf"{datetime.now(UTC):%Y-%m-%d}T\d\d:\d\d:\d\d(\.\d+)?Z")
+HOME = "/home/me/work"
+"""Where all of them are said to have been made."""
 
 
 def settle(directory: Path, machine: Mapping[str, Any] | None = MACHINE) -> Path:
@@ -74,6 +84,19 @@ def settle(directory: Path, machine: Mapping[str, Any] | None = MACHINE) -> Path
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         file.write_text(text)
     return directory
+
+
+def homeless(directory: Path) -> None:
+    """Texts of a results directory without the place, the host, the boot and the day of their making."""
+    instead = {str(directory.parent.resolve()): HOME, str(directory.parent): HOME, str(ROOT): "/opt/etude"}
+    instead |= {engine_path(): "/usr/bin/etude-engine", sys.executable: "/usr/bin/python3"}
+    instead |= {boot_id(): "boot-1", f'"{os.uname().nodename}"': '"lab-1"'}
+    for file in directory.rglob("*.*"):
+        if file.suffix in (".json", ".jsonl", ".res", ".sh"):
+            text = file.read_text()
+            for found, known in instead.items():
+                text = text.replace(found, known)
+            file.write_text(TODAY.sub(DAY, text))
 
 
 def settled(line: dict[str, Any]) -> dict[str, Any]:
