@@ -168,7 +168,7 @@ etude peak peak/{posterior,bracket,region,broken-promise,calibration,interrupted
 etude peak --json peak/{posterior,region,broken-promise,older}
 etude peak peak/posterior peak/bracket
 etude peak {specs/wrong.harness.toml,bench/plain}
-etude peak --simulate mm1:300 --policy bracket -q -o out
+etude peak --simulate mm1:300 --rehearse --searches 2 --policy bracket
 etude surface surface/{full,predicted,failed,interrupted,pooled,simulated}
 etude surface --json surface/{full,predicted,failed,interrupted}
 etude surface --target 300 surface/predicted

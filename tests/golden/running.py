@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import shlex
 import subprocess
@@ -146,7 +145,7 @@ def text_of_page(html: str) -> str:
 
 
 LONG = re.compile(r"(?<![\w.:-])(-?)(\d+)\.(\d+)(e[+-]?\d+)?(?![\w.:])")
-SECONDS = re.compile(r"\b\d+(\.\d+)? ?m?s\b (?=of computing)")
+MADE = re.compile(r"Made \d{4}-\d\d-\d\d \d\d:\d\d UTC")
 
 
 def usual(text: str, place: Path) -> str:
@@ -154,7 +153,7 @@ def usual(text: str, place: Path) -> str:
     text = text.replace(str(place.resolve()), "…").replace(str(place), "…")
     text = text.replace(engine_path(), "etude-engine")
     text = re.sub(rf"(?i)(étude\)?|etude(?:-engine)?)([ /:v\"]*){re.escape(__version__)}", r"\1\2VERSION", text)
-    return LONG.sub(rounded, text)
+    return LONG.sub(rounded, MADE.sub("Made TODAY", text))
 
 
 def rounded(match: re.Match[str]) -> str:
