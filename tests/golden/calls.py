@@ -39,7 +39,7 @@ etude stats --predicate '$delta < 0.05 * $mean' {bench/plain,bench/warned}
 etude stats --fail-if 'elapsed > baseline * 1.05' {bench/plain,run/expected}
 etude stats --between-sittings 3% bench/plain bench/boots
 etude stats bench/plain bench/resumed run/older-machine
-etude stats peak/{posterior,older} surface/{full,predicted} io/buffers
+etude stats {peak/posterior,peak/older,surface/full,surface/predicted,io/buffers}
 etude stats readers/{hyperfine-1.json,hyperfine-2.json,perf-x.csv,fio.json,go.txt,time-v.txt,pyperf.json,asv.json}
 etude stats readers/{pgbench.log,sysbench-cpu.txt,postmark-verbose.txt,table.csv,hyperfine-summaries.json,io-lab-io.json}
 etude stats autopilot/{appended,threads,cut-short,odd,empty}.res
@@ -50,7 +50,7 @@ etude stats nowhere
 """
 REPORTS = """
 etude report --format {markdown,latex} bench/{plain,parameters,failed,windowed,warned,markup,resumed}
-etude report --format {markdown,latex} run/{expected,watched,interleaved} peak/posterior surface/predicted io/buffers
+etude report --format {markdown,latex} {run/expected,run/watched,run/interleaved,peak/posterior,surface/predicted}
 etude report -o page.html {run/expected,bench/parameters,peak/region,surface/predicted,run/watched}
 etude report -o page.html --title Copies --between-sittings 2% --same-within 2% bench/plain bench/boots
 etude report --format markdown --metric user --reference b --confidence 99 bench/plain
@@ -114,7 +114,7 @@ etude history sort --store stores/{history,small,revision-0001}.sqlite
 etude history sort --machine host-a --json --store stores/history.sqlite
 etude history sort --machine host-a --rules specs/usual.rules.toml --store stores/history.sqlite
 etude history sort --machine host-a --rules specs/usual.rules.toml --gate --store stores/history.sqlite
-etude history sort --machine host-b --rules specs/usual.rules.toml --backtest --gate --store stores/history.sqlite
+etude history sort --machine host-b --rules specs/usual.rules.toml --backtest --store stores/history.sqlite
 etude history compile --metric user --store stores/history.sqlite
 etude history compile --metric user --rules specs/wrong.rules.toml --store stores/history.sqlite
 etude history sort --machine host-a --page page.html --store stores/history.sqlite
@@ -162,7 +162,7 @@ etude run --{check,list} autopilot/{plain,interleaved,threads,failing,loops,dire
 etude run --check autopilot/wrong-{no-done,no-such-directive,bad-count,bad-condition,bad-loop,twice,exec-outside}.ap
 etude run --check autopilot/plain.ap TRIALS=9 -I autopilot
 etude run states/older.json
-etude run --resume run/resumed
+etude run --resume run/plain
 etude bench --resume bench/plain
 etude peak peak/{posterior,bracket,region,broken-promise,calibration,interrupted,older}
 etude peak --json peak/{posterior,region,broken-promise,older}

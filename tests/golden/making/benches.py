@@ -66,8 +66,10 @@ def alone(path: Path) -> None:
 
 def blocks(path: Path) -> None:
     """Three tests, the reference against itself, and the empty shell."""
-    world = World({"/bin/sh": times(0.02, 4)})
-    tests = [Test(name, ("/bin/sh", "-c", name)) for name in ("one", "two", "three")]
+    found = {"one": times(0.02, 4), "two": times(0.022, 50), "three": times(0.03, 51)}
+    shell = times(0.004, 52)
+    world = World({"/bin/sh": lambda launch: next(found.get(launch.workers[0].argv[-1], shell))})
+    tests = [Test(name, ("/bin/sh", "-c", name)) for name in found]
     settle(bench(path, world, *tests, trials=8, shell="/bin/sh", again_every=2))
 
 
@@ -283,7 +285,7 @@ def markup(path: Path) -> None:
 def by_hand(path: Path, rows: Mapping[str, Any], **changes: Any) -> None:
     sitting = {"sitting": 1, "boot_id": "boot", "host": "lab-1", "start": "2026-01-01T10:00:00Z"}
     members: dict[str, Any] = {"name": path.name, "verb": "bench", "machine": {"before": MACHINE, "after": MACHINE}}
-    members |= {"sittings": [sitting | {"end": "2026-01-01T10:05:00Z"}], "command_line": ["etude bench"]}
+    members |= {"sittings": [sitting | {"end": "2026-01-01T10:05:00Z"}], "command_line": ["etude bench", *rows]}
     results_directory(path, rows, **(members | {"plan": plan_of(path.name, rows)} | changes))
 
 

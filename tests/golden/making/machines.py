@@ -60,6 +60,8 @@ NEWER["load"] |= {"load_1": 1.7}
 
 DAY = "2026-01-01T12:00:00Z"
 TODAY = re.compile(rf"{datetime.now(UTC):%Y-%m-%d}T\d\d:\d\d:\d\d(\.\d+)?Z")
+OWN_FILE = re.compile(r"(etude-io-)\d+-")
+"""Names with a process's number."""
 HOME = "/home/me/work"
 """Where all of them are said to have been made."""
 
@@ -96,12 +98,14 @@ def homeless(directory: Path) -> None:
             text = file.read_text()
             for found, known in instead.items():
                 text = text.replace(found, known)
-            file.write_text(TODAY.sub(DAY, text))
+            file.write_text(OWN_FILE.sub(r"\g<1>1-", TODAY.sub(DAY, text)))
 
 
 def settled(line: dict[str, Any]) -> dict[str, Any]:
     """A measurement of the same machine, whose clock goes on by a second a trial where it was the real one."""
     line |= {"host": "lab-1", "boot_id": f"boot-{line['sitting']}"}
+    if line["cache"] and "cooling_s" in line["cache"]:
+        line["cache"]["cooling_s"] = 0.125
     if "peak" in line or "surface" in line:
         line |= {"start": f"2026-01-01T10:{line['block'] % 60:02}:00Z", "start_ns": line["block"] * 10**11}
     return line

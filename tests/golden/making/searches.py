@@ -41,7 +41,7 @@ def bracket(path: Path) -> None:
 
 
 def region(path: Path) -> None:
-    search(path, "mmc:400", "--policy", "model", "--promise", "region", "--width", "20%")
+    search(path, "mmc:400", "--promise", "region", "--width", "20%")
 
 
 def broken_promise(path: Path) -> None:
