@@ -29,7 +29,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo io-lab test test-packages test-rust test-python guest test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
+.PHONY: help setup demo io-lab test test-packages test-rust test-python golden guest test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -41,6 +41,10 @@ demo: $(SETUP_STAMP) $(DEMO)/text ## compare gzip -1 with gzip -5: a first real 
 		-n 'gzip -1' 'gzip -1 -c $(DEMO)/text' -n 'gzip -5' 'gzip -5 -c $(DEMO)/text'
 
 test: test-packages test-rust test-python ## all tests; as root also what needs Debian packages
+
+golden: $(SETUP_STAMP) ## write the golden files of the tests anew: unchanged code leaves them unchanged
+	rm -rf tests/golden/words tests/golden/readers tests/golden/verbs
+	ETUDE_GOLDEN=write $(BIN)/python -m pytest -q $(wildcard tests/golden tests/unit tests/property)
 
 guest: wheel ## build the test machine: a Debian with Étude in it, booted by QEMU (docs/guest.md)
 	$(BIN)/python packaging/guest/build.py dist/*.whl

@@ -15,7 +15,11 @@ from etude.cli.main import ENGINE_VERBS, VERBS
 HELP = [
     *(f"etude {verb} --help" for verb in (*VERBS, *ENGINE_VERBS)),
     *("etude", "etude --help", "etude --version", "etude nothing", "etude stats --style autopilot --help"),
-    *(f"{program} {word}" for program in ("getstats", "graphit") for word in ("--help", "--version", "--nothing")),
+    *(
+        f"{program} {word}"
+        for program in ("getstats", "graphit")
+        for word in ("--help", "--version", "--nothing")
+    ),
     "etude-engine --help",
     "etude-engine {serve,columns,trace,known-server,chill,residency,monitor,age,fill,fragments,precondition} --help",
     "etude-engine measure --help",
@@ -24,7 +28,7 @@ STATS = """
 etude stats bench/{plain,alone,blocks,failed,aborted,timed-out,set-aside,workers,parameters,inner,duet}
 etude stats bench/{interrupted,resumed,torn,cooled,windowed,told,warned,boots,older,newer,spoilt,markup}
 etude stats run/{plain,interleaved,threads,failing,stopped,resumed,assigned,expected,probed,watched,watched-torn}
-etude stats run/{leaking,older-machine}
+etude stats run/{leaking,older-machine,real}
 etude stats --json bench/{plain,blocks,failed,parameters,resumed,windowed,warned,told,boots}
 etude stats --json run/{interleaved,watched,expected,threads}
 etude stats --all --wide bench/{plain,told,warned} run/{threads,watched}
@@ -41,7 +45,8 @@ etude stats --between-sittings 3% bench/plain bench/boots
 etude stats bench/plain bench/resumed run/older-machine
 etude stats {peak/posterior,peak/older,surface/full,surface/predicted,io/buffers}
 etude stats readers/{hyperfine-1.json,hyperfine-2.json,perf-x.csv,fio.json,go.txt,time-v.txt,pyperf.json,asv.json}
-etude stats readers/{pgbench.log,sysbench-cpu.txt,postmark-verbose.txt,table.csv,hyperfine-summaries.json,io-lab-io.json}
+etude stats readers/{pgbench.log,sysbench-cpu.txt,postmark-verbose.txt,table.csv}
+etude stats readers/{hyperfine-summaries.json,io-lab-io.json}
 etude stats autopilot/{appended,threads,cut-short,odd,empty}.res
 etude stats bundles/{two.tar.gz,anonymous.tar.zst,no-logs,spoilt,newer}
 etude stats --group size --select 'way eq "cached"' bench/parameters
@@ -51,7 +56,7 @@ etude stats nowhere
 REPORTS = """
 etude report --format {markdown,latex} bench/{plain,parameters,failed,windowed,warned,markup,resumed}
 etude report --format {markdown,latex} {run/expected,run/watched,run/interleaved,peak/posterior,surface/predicted}
-etude report -o page.html {run/expected,bench/parameters,peak/region,surface/predicted,run/watched}
+etude report -o page.html {run/expected,run/real,bench/parameters,peak/region,surface/predicted,run/watched}
 etude report -o page.html --title Copies --between-sittings 2% --same-within 2% bench/plain bench/boots
 etude report --format markdown --metric user --reference b --confidence 99 bench/plain
 etude report --format markdown peak/posterior peak/bracket
@@ -64,13 +69,13 @@ etude plot --data data -o x.svg --metric elapsed,user,system --bars deviation po
 etude plot --data data -o x.svg --kind {pvalues,before-after} tables/linking.csv
 etude plot --data data -o x.svg --kind pvalues --first 5 --welch bench/plain
 etude plot --data data -o x.svg --kind timeline --threshold 0.11s=budget bench/{warned,resumed}
-etude plot --data data -o x.svg --monitor run/watched
+etude plot --data data -o x.svg --monitor run/{watched,real}
 etude plot --data data -o x.svg --monitor --trial 5 --test a run/watched
 etude plot --data data -o x.svg --monitor run/plain
 etude plot --data data -o x.svg tables/{buffers,cooling}.csv
 etude plot --data data -o x.svg {peak/posterior,surface/full,bench/older,readers/hyperfine-summaries.json}
 etude plot -o x.gif bench/plain
-graphit --mode=line --components=Elapsed,System,User --graphfile=x.svg ext4 'postmark/ext4:*.res' xfs 'postmark/xfs:*.res'
+graphit --mode=line --components=Elapsed,User --graphfile=x.svg ext4 'postmark/ext4:*.res' xfs 'postmark/xfs:*.res'
 graphit --mode=bar --components=System,User --graphfile=x.svg ext2 postmark/ext2:1.res xfs postmark/xfs:1.res
 graphit --mode bar --components Elapsed,Wait,CPU% --nostack --errorbars deviation --graphfile x.svg a bench/plain
 graphit --mode bar --graphfile x.svg a bench/plain
@@ -107,7 +112,7 @@ etude store {list,tests} --json --store stores/{small,results,history}.sqlite
 etude store check --store nowhere.sqlite
 etude store forget 2 --store stores/small.sqlite
 etude store forget 9 --store stores/small.sqlite
-etude store add bench/alone --commit abcdef --committed 2026-02-03T04:05Z --branch main --tag x --store stores/small.sqlite
+etude store add bench/alone --commit abcdef --committed 2026-02-03T04:05Z --tag x --store stores/small.sqlite
 etude store add readers/hyperfine-1.json --machine lab-3 --store new.sqlite
 etude store add readers/hyperfine-1.json --store new.sqlite
 etude history sort --store stores/{history,small,revision-0001}.sqlite
@@ -129,9 +134,7 @@ etude compare tag:v1 tag:v9 --store stores/history.sqlite
 etude export --format {go,otava,conbench,markdown,openmetrics,github-smaller} --store stores/results.sqlite
 etude export --format {bencher,hyperfine} --store stores/small.sqlite
 """
-FORMATS = (
-    "{bencher,conbench,github-bigger,github-smaller,go,hyperfine,hyperfine-2,junit,markdown,openmetrics,otava}"
-)
+FORMATS = "{bencher,conbench,github-bigger,github-smaller,go,hyperfine,hyperfine-2,junit,markdown,openmetrics,otava}"
 EXPORTS = f"""
 etude export --format {FORMATS} {{bench/plain,run/expected}}
 etude export --format {FORMATS} bench/failed readers/fio.json

@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
 from golden.corpus import keep, stored
 from golden.making import MADE
 from golden.making.machines import MACHINE

@@ -70,7 +70,9 @@ def lines_of(value: Any, indent: str = "") -> list[str]:
     inner = indent + " "
     if isinstance(value, list):
         ends, parts = "[]", [lines_of(each, inner) for each in value]
-        if all(len(part) == 1 and not isinstance(each, dict) for part, each in zip(parts, value, strict=True)):
+        if all(
+            len(part) == 1 and not isinstance(each, dict) for part, each in zip(parts, value, strict=True)
+        ):
             return ["[", *wrapped([part[0] for part in parts], inner), indent + "]"]
     else:
         ends, parts = "{}", [named(name, lines_of(each, inner)) for name, each in value.items()]

@@ -45,7 +45,9 @@ Read = Callable[[Path], Any]
 def results(path: Path) -> Any:
     """All of a results directory: its document as far as it is looked at, lines, columns, blocks, the monitor."""
     found = load_results(path)
-    document = {name: each for name, each in found.experiment.items() if name not in ("machine", "plan", "metrics")}
+    document = {
+        name: each for name, each in found.experiment.items() if name not in ("machine", "plan", "metrics")
+    }
     tests = found.experiment["tests"]
     told = {
         "experiment": document,
@@ -74,7 +76,12 @@ def judged(path: Path) -> Any:
     found = read_subject(str(path))
     if isinstance(found, Summaries):
         return {"summaries": found.rows}
-    told = {"primary": found.asked.primary, "groups": found.asked.groups, "work": found.work, "notes": found.notes}
+    told = {
+        "primary": found.asked.primary,
+        "groups": found.asked.groups,
+        "work": found.work,
+        "notes": found.notes,
+    }
     series = {"tests": found.tests, "again": found.twins, "shell": [found.shell] if found.shell else []}
     return told | {role: {each.test: series_members(each) for each in many} for role, many in series.items()}
 
@@ -82,7 +89,18 @@ def judged(path: Path) -> Any:
 def series_members(series: Any) -> dict[str, Any]:
     """One test, without what stands in its lines as it is."""
     columns = {name: [c.unit, c.kind, c.reason, c.values.tolist()] for name, c in series.columns.items()}
-    names = ("trials", "kept", "blocks", "sittings", "stretches", "why", "failures", "inner", "parameters", "spans")
+    names = (
+        "trials",
+        "kept",
+        "blocks",
+        "sittings",
+        "stretches",
+        "why",
+        "failures",
+        "inner",
+        "parameters",
+        "spans",
+    )
     members = {name: getattr(series, name) for name in names}
     known = {name: each.tolist() if hasattr(each, "tolist") else each for name, each in members.items()}
     return {"columns": columns} | {name: each for name, each in known.items() if each is not None}
@@ -130,7 +148,10 @@ def surface(path: Path) -> Any:
     """Of `etude surface`."""
     kept = KeptSurface(path)
     mapped = mapped_of(kept)
-    told = {"charted": {**plain(kept.charted), "space": list(kept.charted.space)}, "attempts": kept.attempts()}
+    told = {
+        "charted": {**plain(kept.charted), "space": list(kept.charted.space)},
+        "attempts": kept.attempts(),
+    }
     told |= {"surrogate": mapped.surrogate, "estimates": [mapped.estimate(cell) for cell in mapped.space]}
     return told | {"results": results(path)}
 

@@ -7,7 +7,6 @@ import io
 import re
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
@@ -15,12 +14,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from golden.corpus import lay_out, stored
 
 from etude import __version__
 from etude.cli import getstats, graphit
 from etude.cli.main import ENGINE_VERBS, VERBS, main
 from etude.program import engine_path
+from golden.corpus import lay_out, stored
 
 WIDTH = 100
 ENVIRONMENT = {
@@ -152,7 +151,9 @@ def usual(text: str, place: Path) -> str:
     """A text without what differs between machines and days: paths, the version, the last digits of numbers."""
     text = text.replace(str(place.resolve()), "…").replace(str(place), "…")
     text = text.replace(engine_path(), "etude-engine")
-    text = re.sub(rf"(?i)(étude\)?|etude(?:-engine)?)([ /:v\"]*){re.escape(__version__)}", r"\1\2VERSION", text)
+    text = re.sub(
+        rf"(?i)(étude\)?|etude(?:-engine)?)([ /:v\"]*){re.escape(__version__)}", r"\1\2VERSION", text
+    )
     return LONG.sub(rounded, MADE.sub("Made TODAY", text))
 
 

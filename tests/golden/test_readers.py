@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+from etude.errors import EtudeError
 from golden.corpus import lay_out, stored
 from golden.plain import plain, text_of
 from golden.reading import reader_of
-
-from etude.errors import EtudeError
 from support.golden import compare_file
 
 GOLDEN = Path(__file__).parent / "readers"

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from golden.making import autopilot, benches, recordings, runs, searches, stores
+from golden.making import autopilot, benches, byhand, recordings, runs, searches, stores
 
-PARTS = (benches, runs, searches, autopilot, recordings, stores)
-MADE: Mapping[str, Callable[[Path], object]] = {name: make for part in PARTS for name, make in part.MADE.items()}
+PARTS = (benches, byhand, runs, searches, autopilot, recordings, stores)
+MADE: Mapping[str, Callable[[Path], object]] = {
+    name: make for part in PARTS for name, make in part.MADE.items()
+}

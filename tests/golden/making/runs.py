@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from golden.making.benches import at, by_hand, times
-from golden.making.machines import homeless, settle
-from support import monitored, pages
-from support.builders import measurement
-from support.fakes import World
 
 from etude.errors import EtudeError
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
+from etude.experiment.monitoring import Monitoring
 from etude.results.blocks import Block, TrialBlock, to_line
 from etude.script.run import read_script, resume_script, run_script
+from golden.making.benches import at, times
+from golden.making.byhand import by_hand
+from golden.making.machines import homeless, settle
+from support import monitored, pages
+from support.builders import measurement
+from support.fakes import World
 
 PLAIN = """\
 # Two file systems, one after the other.
@@ -74,7 +77,9 @@ def script(path: Path, text: str, world: World, *assignments: str, **options: An
     file.write_text(text)
     asked = read_script(str(file), assignments, seed=1, counters="off", **options)
     with suppress(EtudeError):
-        run_script(asked, path, observe=silent, make_engine=world.make_engine, command_line=["etude run", file.name])
+        run_script(
+            asked, path, observe=silent, make_engine=world.make_engine, command_line=["etude run", file.name]
+        )
     return path
 
 
@@ -102,7 +107,7 @@ def sh(**commands: Any) -> dict[str, Any]:
         found = next(found) if hasattr(found, "__next__") else found
         return found if isinstance(found, Mapping) else {"elapsed": found}
 
-    return {name: answer for name in (*SHELLS, *commands)}
+    return dict.fromkeys((*SHELLS, *commands), answer)
 
 
 def plain(path: Path) -> None:
@@ -144,6 +149,42 @@ def resumed(path: Path) -> None:
 def assigned(path: Path) -> None:
     """With variables of the command line, and no .res files."""
     finished(script(path, PLAIN, World(sh(copy=times(0.8, 40))), "TRIALS=3", res=False))
+
+
+REAL = """\
+FOREACH N 20000 40000
+  TEST sum:%N% 4
+    EXEC seq %N%
+  DONE
+DONE
+THREADS 2
+TEST both 3
+  EXEC sh -c 'seq 30000 | sort -n | tail -n 1'
+DONE
+"""
+
+
+BESIDE = re.compile(
+    r'("name":"|")(?!python|bash|sort|seq|tail|etude|kworker|\(|vda|disk|others)[a-z][\w.-]*(?=","start"| = )'
+)
+"""Names of other programs of the machine on which it ran."""
+
+
+def real(path: Path) -> None:
+    """A real run with a monitor and probes: other numbers each time."""
+    file = path.parent / "real.ap"
+    file.write_text(REAL)
+    words = ["PROBES=disk others"]
+    run_script(
+        read_script(str(file), words, seed=1),
+        path,
+        observe=silent,
+        command_line=["etude run", "real.ap", *words],
+        monitor=Monitoring(0.1, 3),
+    )
+    finished(path)
+    for file in (path / "monitor-1.jsonl", *path.glob("*/blocks.jsonl")):
+        file.write_text(BESIDE.sub(r"\1daemon", file.read_text()))
 
 
 # --- by hand ---------------------------------------------------------------------------------------
@@ -209,7 +250,7 @@ def older_machine(path: Path) -> None:
 MADE: Mapping[str, Callable[[Path], None]] = {
     f"run/{make.__name__.replace('_', '-')}": make
     for make in (
-        plain, interleaved, threads, failing, stopped, resumed, assigned, expected, probed, watched, watched_torn,
+        plain, interleaved, threads, failing, stopped, resumed, assigned, real, expected, probed, watched, watched_torn,
         leaking, older_machine,
     )
 }  # fmt: skip

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from golden.making.machines import homeless, settle
-from support.charting import Made, mapped, product, unknown
-from support.spreading import Nodes, mapped_over
 
 from etude.cli.main import main
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.mapping import Rules
 from etude.workbench.surfaces.samples import Sample
+from golden.making.machines import homeless, settle
+from support.charting import Made, mapped, product, unknown
+from support.spreading import Nodes, mapped_over
 
 
 def search(path: Path, *words: str) -> Path:
@@ -113,7 +113,9 @@ def failed(path: Path) -> None:
         if cell == (2, 1):
             return unknown(cell, 2)
         if cell == (0, 0):
-            return Sample(cell, "bounded", None, 50.0, np.inf, 0.95, 60.0, 2, False, "the load generator was at its end")
+            return Sample(
+                cell, "bounded", None, 50.0, np.inf, 0.95, 60.0, 2, False, "the load generator was at its end"
+            )
         return product(cell)
 
     mapped(path, Made(of))
@@ -152,4 +154,3 @@ MADE: Mapping[str, Callable[[Path], None]] = {
     **{f"surface/{make.__name__}": make for make in (full, predicted, failed, pooled, simulated)},
     "surface/interrupted": surface_interrupted,
 }
-

@@ -12,12 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from golden.corpus import lay_out
-from golden.making.machines import homeless, settle
 from sqlalchemy import text
-from support.made_histories import commit, fill, history, on_another
-from support.places import DATA
-from unit.io.conftest import Laboratory
 
 from etude.cli.main import main
 from etude.program import engine_path
@@ -27,6 +22,11 @@ from etude.store.migrating import migrate
 from etude.store.place import WRITING, engine_of, url_of
 from etude.workbench.pool.job import Ended, Job
 from etude.workbench.pool.journal import Journal
+from golden.corpus import lay_out
+from golden.making.machines import homeless, settle
+from support.made_histories import commit, fill, history, on_another
+from support.places import DATA
+from unit.io.conftest import Laboratory
 
 UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
 OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
@@ -72,14 +72,18 @@ def of_results(path: Path) -> None:
             host = "lab-9" if found.is_file() else None
             store.add(found, commit=commit(number), branch="main", tags=("nightly",), machine=host)
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE result SET source = replace(source, ?, '/results')", (str(place.resolve()),))
+        connection.execute(
+            "UPDATE result SET source = replace(source, ?, '/results')", (str(place.resolve()),)
+        )
     settled(path)
 
 
 def revision_1(path: Path) -> None:
     """As the first revision kept it."""
     engine = engine_of(url_of(str(path)))
-    rows = (DATA / "store" / "rows-0001.sql").read_text().replace("BYTES", "x'000000000000f03f0000000000000040'")
+    rows = (
+        (DATA / "store" / "rows-0001.sql").read_text().replace("BYTES", "x'000000000000f03f0000000000000040'")
+    )
     with engine.connect().execution_options(**{WRITING: True}) as connection, connection.begin():
         migrate(connection, str(path), "0001")
         for statement in filter(str.strip, rows.split(";\n")):
@@ -126,7 +130,9 @@ def newer_bundle(path: Path) -> None:
     bundle(path, "bench/older")
     index = path / "bundle.json"
     index.write_text(index.read_text().replace('"version": 1', '"version": 2'))
-    sums = subprocess.run(["sha256sum", "bundle.json"], cwd=path, capture_output=True, text=True, check=True).stdout
+    sums = subprocess.run(
+        ["sha256sum", "bundle.json"], cwd=path, capture_output=True, text=True, check=True
+    ).stdout
     lines = [line for line in (path / "SHA256SUMS").read_text().splitlines(True) if "bundle.json" not in line]
     (path / "SHA256SUMS").write_text("".join([*lines, sums]))
 
@@ -152,7 +158,9 @@ def journal(path: Path) -> None:
     found = Journal(path)
     for number, how in enumerate(("done", "node-lost", "no-space", None), 1):
         place = path / f".pool/part-{number:04}"
-        job = Job(f"part {number}", ("etude", "part", str(number)), place, Path("/home/me"), avoid=frozenset({"n1"}))
+        job = Job(
+            f"part {number}", ("etude", "part", str(number)), place, Path("/home/me"), avoid=frozenset({"n1"})
+        )
         found.submitting(job, f"blocks {number}", 100.0 * number)
         found.submitted(job, str(40 + number))
         if how is not None:
