@@ -43,6 +43,9 @@ OF_DATA = {
     "strace": ("copy.strace",),
 }
 
+NEEDED = {"autopilot/including.ap": "autopilot/common.ap"}
+"""What is laid beside an input."""
+
 
 def stored() -> dict[str, Path]:
     """All inputs, by name, with where they are kept."""
@@ -58,6 +61,8 @@ def stored() -> dict[str, Path]:
 
 def lay_out(name: str, place: Path) -> Path:
     """Put an input below a directory; returns where it is."""
+    if name in NEEDED:
+        lay_out(NEEDED[name], place)
     source, target = stored()[name], place / name
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.name.endswith(ARCHIVE):

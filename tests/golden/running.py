@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import etude
 from etude import __version__
 from etude.cli import getstats, graphit
 from etude.cli.main import ENGINE_VERBS, VERBS, main
@@ -22,6 +23,8 @@ from etude.program import engine_path
 from golden.corpus import lay_out, stored
 
 WIDTH = 100
+SOURCES = str(Path(etude.__file__).parents[2])
+"""Where Étude lies, with the scripts that come with it."""
 ENVIRONMENT = {
     "COLUMNS": str(WIDTH),
     "LINES": "24",
@@ -150,7 +153,7 @@ MADE = re.compile(r"Made \d{4}-\d\d-\d\d \d\d:\d\d UTC")
 def usual(text: str, place: Path) -> str:
     """A text without what differs between machines and days: paths, the version, the last digits of numbers."""
     text = text.replace(str(place.resolve()), "…").replace(str(place), "…")
-    text = text.replace(engine_path(), "etude-engine")
+    text = text.replace(engine_path(), "etude-engine").replace(SOURCES, "…")
     text = re.sub(
         rf"(?i)(étude\)?|etude(?:-engine)?)([ /:v\"]*){re.escape(__version__)}", r"\1\2VERSION", text
     )

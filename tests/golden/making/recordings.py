@@ -21,7 +21,8 @@ START, HEAD = 16, 12
 
 
 def engine(*words: str | Path, cwd: Path | None = None) -> None:
-    subprocess.run([engine_path(), *words], check=True, capture_output=True, cwd=cwd)
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PWD": str(cwd or Path.cwd())}
+    subprocess.run([engine_path(), *words], check=True, capture_output=True, cwd=cwd, env=environment)
 
 
 def copied(path: Path) -> None:
