@@ -155,7 +155,7 @@ def usual(text: str, place: Path) -> str:
     text = text.replace(str(place.resolve()), "…").replace(str(place), "…")
     text = text.replace(engine_path(), "etude-engine").replace(SOURCES, "…")
     text = re.sub(
-        rf"(?i)(étude\)?|etude(?:-engine)?)([ /:v\"]*){re.escape(__version__)}", r"\1\2VERSION", text
+        rf"(?i)(étude\)?|etude(?:-engine|_version)?)([ /:v\"]*){re.escape(__version__)}", r"\1\2VERSION", text
     )
     return LONG.sub(rounded, MADE.sub("Made TODAY", text))
 

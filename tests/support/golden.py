@@ -70,6 +70,8 @@ def compare_file(file: Path, text: str) -> None:
     if WRITING:
         file.parent.mkdir(parents=True, exist_ok=True)
         whole = text.encode()
+        for former in (file, packed):
+            former.unlink(missing_ok=True)
         if len(whole) > LARGE:
             packed.write_bytes(zstandard.compress(whole, 19))
         else:

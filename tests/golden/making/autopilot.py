@@ -21,15 +21,15 @@ ENVEX BYTES=4 * 2 ** 20
 FOREACH X %LIST%
   FOR N=1 TO 10 ADD 4
     IF N > 5
-      TEST %X%:%N% 3 MAX=9 TIME=1m 2 getstats --predicate '$delta < 0.05 * $mean'
+      TEST "%X%:%N%" 3 MAX=9 TIME=1m 2 getstats --predicate '$delta < 0.05 * $mean'
         EXEC fast %X%
       DONE
     ELSE IF N = 5
-      TEST %X%:%N% 1
+      TEST "%X%:%N%" 1
         EXEC aptime middle $KIND$ && true
       DONE
     ELSE
-      TEST %X%:%N% 2
+      TEST "%X%:%N%" 2
       CACHE warm /etc/hosts
       TIMEOUT 30s
       EXEC work %X% \\
