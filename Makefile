@@ -29,7 +29,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo io-lab test test-more test-random test-packages guest test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
+.PHONY: help setup demo io-lab test test-more test-random test-packages golden guest test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -49,6 +49,10 @@ test-more: $(SETUP_STAMP) test-packages ## all other tests: more examples, soaks
 
 test-random: $(SETUP_STAMP) ## look for new examples on which property tests fail; no verdict
 	@$(BIN)/python packaging/run_tests.py random
+
+golden: $(SETUP_STAMP) ## write the golden files of the tests anew: unchanged code leaves them unchanged
+	rm -rf tests/golden/words tests/golden/readers tests/golden/verbs
+	ETUDE_GOLDEN=write $(BIN)/python -m pytest -q $(wildcard tests/golden tests/unit tests/property)
 
 guest: wheel ## build the test machine: a Debian with Étude in it, booted by QEMU (docs/guest.md)
 	$(BIN)/python packaging/guest/build.py dist/*.whl

@@ -18,14 +18,19 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+import zstandard
 
 from support.places import TESTS
 
 WORDS = TESTS / "golden" / "words"
 WRITING = os.environ.get("ETUDE_GOLDEN") == "write"
 MARK = "=== "
+PACKED = ".zst"
+LARGE = 16000
+"""Bytes from which on a text with a file of its own is kept compressed."""
 
 Golden = Callable[[str], None]
 written: dict[Path, dict[str, str]] = {}
@@ -54,12 +59,38 @@ def golden(request: pytest.FixtureRequest) -> Golden:
                 f"{file.relative_to(TESTS)} has no section {name!r}: make golden, and review its diff"
             )
         if expected != text:
-            lines = difflib.unified_diff(
-                expected.splitlines(), text.splitlines(), "golden", "now", lineterm=""
-            )
-            pytest.fail("\n".join([f"{file.relative_to(TESTS)}, section {name!r}:", *lines]), pytrace=False)
+            differs(f"{file.relative_to(TESTS)}, section {name!r}", expected, text)
 
     return compare
+
+
+def compare_file(file: Path, text: str) -> None:
+    """Compare a text with a file of its own; a large one is kept compressed, with `.zst` behind its name."""
+    packed = file.with_name(file.name + PACKED)
+    if WRITING:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        whole = text.encode()
+        for former in (file, packed):
+            former.unlink(missing_ok=True)
+        if len(whole) > LARGE:
+            packed.write_bytes(zstandard.compress(whole, 19))
+        else:
+            file.write_bytes(whole)
+        return
+    if packed.exists():
+        expected = zstandard.decompress(packed.read_bytes()).decode()
+    elif file.exists():
+        expected = file.read_bytes().decode()
+    else:
+        pytest.fail(f"there is no {file.relative_to(TESTS)}: make golden, and review it", pytrace=False)
+    if expected != text:
+        differs(str(file.relative_to(TESTS)), expected, text)
+
+
+def differs(what: str, expected: str, text: str) -> NoReturn:
+    """Fail, and say how a text differs from the golden one."""
+    lines = difflib.unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", lineterm="")
+    pytest.fail("\n".join([f"{what}:", *lines]), pytrace=False)
 
 
 def golden_file(test_file: Path) -> Path:
