@@ -13,9 +13,7 @@ however that ends. A test that uses it is marked with `needs_slurm`.
 
 from __future__ import annotations
 
-import itertools
 import os
-import random
 import secrets
 import shutil
 import signal
@@ -30,6 +28,7 @@ from types import TracebackType
 
 import pytest
 
+from support.ports import free_ports, is_free
 from support.real import children
 
 _MARKS = (
@@ -41,8 +40,6 @@ _MARKS = (
 )
 
 PATIENCE_S = 60.0
-PORTS = range(20000, 32000)
-"""Below those that the kernel gives to connections: none of these comes to hold a port that is free for a moment."""
 ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 
 OPTIONS = {
@@ -302,15 +299,3 @@ def below(pid: int) -> list[int]:
     """The descendants of a process."""
     found = children(pid)
     return found + [each for child in found for each in below(child)]
-
-
-def is_free(port: int) -> bool:
-    """Whether nobody listens on it."""
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) != 0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on, each another."""
-    ports = random.SystemRandom().sample(PORTS, len(PORTS))
-    return list(itertools.islice(filter(is_free, ports), count))

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from support.places import EXAMPLES
+from support.ports import free_ports
 from support.real import ETUDE, called, processes_with
-from support.slurm_cluster import Cluster, free_ports, needs_slurm, wait_until
+from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
 pytestmark = pytest.mark.beside
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.slurm_cluster import Cluster, free_ports, needs_slurm, wait_until
+from support.ports import free_ports
+from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
 pytestmark = pytest.mark.beside
 
