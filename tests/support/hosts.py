@@ -5,6 +5,7 @@ They share file system, processes and boot with this machine; the network betwee
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import shutil
@@ -34,6 +35,8 @@ class Machine:
     address: str
     namespace: str
     directory: Path
+    sshd_name: str
+    """The name of its sshd's processes, which no other lab's have: all labs are in one space of processes."""
     port: int = 2222
     sshd: subprocess.Popen[bytes] | None = None
     extra: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -42,7 +45,15 @@ class Machine:
         """Start its sshd, and wait until it listens."""
         words = [*self.words("unshare", "-u", "sh", "-c", 'hostname "$0"; exec "$@"', self.name)]
         log = self.directory / "sshd.log"
-        words += [SSHD, "-D", "-f", str(self.directory / "sshd_config"), "-E", str(log), *options]
+        words += [
+            str(self.directory.parent / self.sshd_name),
+            "-D",
+            "-f",
+            str(self.directory / "sshd_config"),
+            "-E",
+            str(log),
+            *options,
+        ]
         self.sshd = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
         until = time.monotonic() + 10
         while f":{self.port} " not in _run(*self.words("ss", "-ltn")):
@@ -144,6 +155,8 @@ class Lab:
 
     directory: Path
     machines: dict[str, Machine]
+    number: int
+    """No other lab has it."""
 
     def __getitem__(self, name: str) -> Machine:
         return self.machines[name]
@@ -163,19 +176,16 @@ class Lab:
 def laboratory(directory: Path, names: Sequence[str] = ("server", "client1", "client2")) -> Iterator[Lab]:
     """Set up and take down."""
     number = os.getpid() * 10 + next(_numbers)
-    bridge, net = f"eb{number}"[-15:], f"10.77.{number % 250}"
+    bridge, net = f"eb{number}"[-15:], _make_bridge(f"eb{number}"[-15:])
     machines = {
-        name: Machine(name, f"{net}.{index}", f"etude-{number}-{name}", directory / name)
+        name: Machine(name, f"{net}.{index}", f"etude-{number}-{name}", directory / name, f"sshd{number}")
         for index, name in enumerate(names, 2)
     }
-    separation = Path("/run/sshd")
-    made = not separation.exists()
-    separation.mkdir(mode=0o755, exist_ok=True)
+    # It stays: the sshd of another lab may have come to need it.
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     try:
         _keys(directory, machines)
-        _run("ip", "link", "add", bridge, "type", "bridge")
-        _run("ip", "addr", "add", f"{net}.1/24", "dev", bridge)
-        _run("ip", "link", "set", bridge, "up")
+        (directory / f"sshd{number}").symlink_to(SSHD)
         for index, machine in enumerate(machines.values()):
             veth = f"ev{number}{index}"[-15:]
             _run("ip", "netns", "add", machine.namespace)
@@ -187,15 +197,24 @@ def laboratory(directory: Path, names: Sequence[str] = ("server", "client1", "cl
             _run("ip", "-n", machine.namespace, "link", "set", "lo", "up")
             _run("ip", "-n", machine.namespace, "link", "set", "eth0", "up")
             machine.start_sshd()
-        yield Lab(directory, machines)
+        yield Lab(directory, machines, number)
     finally:
         for machine in machines.values():
             machine.end()
             _run("ip", "netns", "del", machine.namespace, check=False)
         _run("ip", "link", "del", bridge, check=False)
-        if made:
-            with suppress(OSError):
-                separation.rmdir()
+
+
+def _make_bridge(name: str) -> str:
+    """With the first address of a network that no other has: the network, without its last number."""
+    with open("/run/lock/etude-test-hosts", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        taken = _run("ip", "-o", "-4", "addr", "show")
+        net = next(net for net in (f"10.77.{number}" for number in range(250)) if f" {net}." not in taken)
+        _run("ip", "link", "add", name, "type", "bridge")
+        _run("ip", "addr", "add", f"{net}.1/24", "dev", name)
+    _run("ip", "link", "set", name, "up")
+    return net
 
 
 def _keys(directory: Path, machines: dict[str, Machine]) -> None:

@@ -1,4 +1,4 @@
-"""A PostgreSQL of a test's own: made in a temporary directory, on a free port of the loopback, and gone afterwards.
+"""A PostgreSQL of the tests' own: made in a temporary directory, on a free port of the loopback, and gone afterwards.
 
 As root the server runs as the user postgres, since it refuses to run as root.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from itertools import count
@@ -16,6 +15,9 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from psycopg import connect
+
+from support.ports import free_ports
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
 needs_postgres = pytest.mark.skipif(
@@ -35,9 +37,7 @@ class Postgres:
         self._place = Path(tempfile.mkdtemp(prefix="etude-store-postgres."))
         self._data = self._place / "data"
         self._numbers = count(1)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        (self.port,) = free_ports(1)
         try:
             if os.geteuid() == 0:
                 shutil.chown(self._place, "postgres")
@@ -65,6 +65,11 @@ class Postgres:
         words = " ".join(f"-c {setting}" for setting in settings)
         self._do("pg_ctl", "start", "-w", "-D", self._data, "-o", words, "-l", self._place / "log")
 
+    def start_if_down(self) -> None:
+        """After a test that has stopped it, and failed before it was started again."""
+        if not (self._data / "postmaster.pid").exists():
+            self.start()
+
     def stop(self) -> None:
         """At once, as after a loss of power: connections break, what was not committed is gone."""
         self._do("pg_ctl", "stop", "-w", "-m", "immediate", "-D", self._data)
@@ -72,7 +77,8 @@ class Postgres:
     def database(self) -> str:
         """The URL of a new, empty database."""
         name = f"store{next(self._numbers)}"
-        self._do("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "etude", name)
+        with connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def url(self, database: str = "postgres") -> str:

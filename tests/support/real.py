@@ -1,13 +1,18 @@
-"""Running the real `etude`: the program beside this Python, in a directory of its own."""
+"""Running the real `etude`, in a directory of its own: the program beside this Python, or its verbs in this process."""
 
 from __future__ import annotations
 
+import gc
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+
+from etude.cli.main import main
 
 ETUDE = str(Path(sys.executable).parent / "etude")
 
@@ -20,6 +25,22 @@ def etude(
         [ETUDE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False, **options
     )
     assert check is None or done.returncode == check, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def called(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.CompletedProcess[str]:
+    """As `etude`, without a process of its own, where none is the subject: with what this one has loaded already."""
+    said, errors = io.StringIO(), io.StringIO()
+    with chdir(cwd), redirect_stdout(said), redirect_stderr(errors):
+        try:
+            code: object = main(list(arguments))
+        except SystemExit as ended:
+            code = ended.code
+        finally:
+            gc.enable()
+    assert isinstance(code, int)
+    done = subprocess.CompletedProcess(arguments, code, said.getvalue(), errors.getvalue())
+    assert check is None or code == check, done
     return done
 
 

@@ -7,7 +7,8 @@ step daemons and whatever a job has started are gone at once, and nobody has bee
         cluster.run("srun", "-N2", "hostname")
         cluster.kill_node("n1")
 
-A test that uses it is marked with `needs_slurm`.
+Names, ports and files are each cluster's own: several may run at once. All of it ends with the process that began it,
+however that ends. A test that uses it is marked with `needs_slurm`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 
 import pytest
+
+from support.ports import free_ports, is_free
+from support.real import children
 
 _MARKS = (
     pytest.mark.needs_root,
@@ -35,7 +39,8 @@ _MARKS = (
     pytest.mark.needs_program("sbatch", package="slurm-client"),
 )
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 
 OPTIONS = {
     "ClusterName": "bench",
@@ -153,12 +158,19 @@ class Cluster:
             *("sh", "-c", f"{self._private}hostname {node}; slurmd -D -N {node}; :"),
         )
         if wait:
+            wait_until(lambda: not is_free(self._ports[node]), self.log)
             self.wait_for_nodes("idle", nodes=[node])
 
     def enter(self, node: str, *command: str) -> str:
         """Run a command within a node: what it mounts is mounted there alone."""
-        first = self._first_process(self._daemons[node])
-        return self.run("nsenter", "--target", str(first), "--mount", "--pid", "--uts", *command)
+        return self.run(
+            "nsenter", "--target", str(self.first_process(node)), "--mount", "--pid", "--uts", *command
+        )
+
+    def first_process(self, node: str) -> int | None:
+        """Of the namespace of a node, by its number out here: the kernel kills all others with it. None where it is
+        down."""
+        return next(iter(children(self._daemons[node].pid)), None) if node in self._daemons else None
 
     def drain(self, node: str) -> None:
         """Take a node away from new jobs."""
@@ -182,6 +194,21 @@ class Cluster:
             lambda: "is UP" in self.run("scontrol", "ping", check=False), lambda: f"no answer:\n{self.log()}"
         )
 
+    def tidy(self) -> None:
+        """As it has begun: no jobs, and all nodes up and idle, with nothing on them but their slurmd."""
+        jobs = self.run("squeue", "-h", "-o", "%A").split()
+        if jobs:
+            self.run("scancel", *jobs)
+        wait_until(lambda: not self.run("squeue", "-h"), self.log)
+        for node in self.nodes:
+            if self._processes(node) != ["slurmd"]:
+                if node in self._daemons:
+                    self.kill_node(node)
+                self.start_node(node)
+            if self.state(node) != "idle":
+                self.resume(node)
+        self.wait_for_nodes("idle")
+
     def log(self) -> str:
         """The last lines of what the daemons wrote."""
         logs = (path.read_text(errors="replace")[-1500:] for path in sorted(self.directory.glob("*.log")))
@@ -190,6 +217,7 @@ class Cluster:
     def _write(self) -> None:
         place, host = self.directory, socket.gethostname()
         ports = free_ports(len(self.nodes) + 1)
+        self._ports = dict(zip(self.nodes, ports[1:], strict=True))
         (place / "state").mkdir()
         options = OPTIONS | {
             "SlurmctldHost": f"{host}(127.0.0.1)",
@@ -203,7 +231,7 @@ class Cluster:
             "SlurmctldPort": str(ports[0]),
         }
         lines = [f"{key}={value}" for key, value in (options | self._options).items()]
-        for node, port in zip(self.nodes, ports[1:], strict=True):
+        for node, port in self._ports.items():
             (place / node).mkdir()
             feature = f" Feature={self._features[node]}" if node in self._features else ""
             lines.append(
@@ -228,26 +256,35 @@ class Cluster:
         assert name not in self._daemons, f"{name} runs"
         with open(self.directory / f"{name}.said", "ab") as said:
             self._daemons[name] = subprocess.Popen(
-                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+                [*ENDS_WITH_US, *command],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
             )
 
     def _end(self, name: str, number: int) -> None:
+        first = self.first_process(name) if name in self.nodes else None
         daemon = self._daemons.pop(name)
-        os.kill((self._first_process(daemon) if name in self.nodes else None) or daemon.pid, number)
+        os.kill(first or daemon.pid, number)
         try:
             daemon.wait(10)
         except subprocess.TimeoutExpired:
             daemon.kill()
             daemon.wait()
 
-    def _first_process(self, daemon: subprocess.Popen[bytes]) -> int | None:
-        """Of a node's namespace, the child of unshare: the kernel kills all others with it. None before it is made."""
-        children = Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()
-        return int(children[0]) if children else None
+    def _processes(self, node: str) -> list[str]:
+        """What runs on a node, besides its first process."""
+        first, found = self.first_process(node), []
+        for pid in below(first) if first else ():
+            with suppress(OSError):
+                found.append(Path(f"/proc/{pid}/comm").read_text().strip())
+        return found
 
     def _stop_all(self) -> None:
+        """At once: slurmctld would take seconds to keep what nobody reads."""
         for name in sorted(self._daemons, key=lambda name: (name == "munged", name == "slurmctld")):
-            self._end(name, signal.SIGTERM if name in ("munged", "slurmctld") else signal.SIGKILL)
+            self._end(name, signal.SIGKILL)
 
 
 def wait_until(ready: Callable[[], object], otherwise: Callable[[], str]) -> None:
@@ -258,13 +295,7 @@ def wait_until(ready: Callable[[], object], otherwise: Callable[[], str]) -> Non
         time.sleep(0.05)
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on, each another."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+def below(pid: int) -> list[int]:
+    """The descendants of a process."""
+    found = children(pid)
+    return found + [each for child in found for each in below(child)]

@@ -17,7 +17,7 @@ from support.fakes import World, around
 def _still_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     still_machine(monkeypatch)
     world = World({"a": around(0.01), "b": around(0.02)})
-    monkeypatch.setitem(running.run.__kwdefaults__, "make_engine", world.make_engine)
+    monkeypatch.setattr(running, "engine_maker", lambda: world.make_engine)
 
 
 def test_commands_are_compared_and_the_verdict_is_text(tmp_path: Path) -> None:

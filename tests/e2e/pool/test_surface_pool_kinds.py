@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.places import EXAMPLES
-from support.real import ETUDE, processes_with
-from support.slurm_cluster import Cluster, free_ports, needs_slurm, wait_until
+from support.ports import free_ports
+from support.real import ETUDE, called, processes_with
+from support.slurm_cluster import Cluster, needs_slurm, wait_until
+
+pytestmark = pytest.mark.beside
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster(nodes=2) as cluster:
-        yield cluster
-
-
-def surface(
-    cluster: Cluster, spec: Path, *more: str, pool: str = "slurm"
-) -> subprocess.CompletedProcess[str]:
-    words = [ETUDE, "surface", str(spec), "-o", str(spec.parent / "map"), "--pool", pool, *more]
-    return subprocess.run(
-        words, env=cluster.environment, capture_output=True, text=True, check=False, timeout=120
-    )
+def words(spec: Path, pool: str = "slurm") -> list[str]:
+    return ["surface", str(spec), "-o", str(spec.parent / "map"), "--pool", pool]
 
 
 def lines(place: Path) -> list[dict[str, Any]]:
@@ -37,12 +29,14 @@ def lines(place: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def groups() -> list[str]:
-    return [line for folder, names, _ in os.walk("/sys/fs/cgroup") for line in names if "etude-held" in line]
+def groups(place: Path) -> list[str]:
+    """Control groups in which the script has found itself, and that are still there."""
+    seen = {name for file in place.glob("seen-*") for name in re.findall(r"etude-held-\w+", file.read_text())}
+    return [name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names if name in seen]
 
 
 @needs_slurm
-def test_a_cell_of_a_server_that_is_apart_has_two_nodes(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_cell_of_a_server_that_is_apart_has_two_nodes(near: Cluster, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     text = (EXAMPLES / "surface" / "known-server.toml").read_text()
     engine = Path(sys.executable).parent / "etude-engine"
@@ -60,7 +54,7 @@ def test_a_cell_of_a_server_that_is_apart_has_two_nodes(cluster: Cluster, tmp_pa
     spec.write_text(
         '[response]\npeak = "apart.toml"\n[factor.workers]\nlevels = [2]\n[budget]\ncell = "1 s"\n'
     )
-    done = surface(cluster, spec)
+    done = called(*words(spec), cwd=tmp_path, check=None)
     (line,) = lines(tmp_path)
     assert line["surface"]["state"] in ("measured", "bounded"), (line, done.stderr)
     assert [(tmp_path / who).read_text().strip() for who in ("client", "server")] == ["n1", "n2"]
@@ -80,11 +74,12 @@ def test_a_script_under_a_quota_leaves_its_node_as_it_was_also_when_its_job_is_c
         '[response]\nscript = "s.ap"\n[factor.n]\nlevels = [1, 2]\n'
         '[factor.cpu]\nresource = "quota"\nlevels = [0.5]\n'
     )
-    words = [ETUDE, "surface", str(spec), "-o", str(tmp_path / "map"), "--pool", "slurm"]
-    with subprocess.Popen(words, env=cluster.environment, stderr=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(
+        [ETUDE, *words(spec)], env=cluster.environment, stderr=subprocess.PIPE, text=True
+    ) as run:
         wait_until((tmp_path / "seen-2").exists, lambda: f"{lines(tmp_path)}")
-        wait_until(lambda: len(groups()) < 2 and lines(tmp_path), lambda: f"{lines(tmp_path)}")
-        assert groups()
+        wait_until(lambda: len(groups(tmp_path)) < 2 and lines(tmp_path), lambda: f"{lines(tmp_path)}")
+        assert groups(tmp_path)
         cluster.run("scancel", *cluster.run("squeue", "-h", "-o", "%A").split())
         _, told = run.communicate(timeout=60)
     assert run.returncode == 1
@@ -94,17 +89,16 @@ def test_a_script_under_a_quota_leaves_its_node_as_it_was_also_when_its_job_is_c
         "n=2 cpu=0.5": False,
     }
     assert "etude-held" in (tmp_path / "seen-1").read_text()
-    wait_until(lambda: not groups(), lambda: f"{groups()}")
+    wait_until(lambda: not groups(tmp_path), lambda: f"{groups(tmp_path)}")
 
 
 @needs_slurm
 def test_an_engine_alone_on_the_node_measures_commands_and_the_line_says_which_node(
-    cluster: Cluster, tmp_path: Path
+    near: Cluster, tmp_path: Path
 ) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text('[response]\ncommand = "sleep {n}"\nprecision = "50 %"\n[factor.n]\nlevels = [0.01]\n')
-    done = surface(cluster, spec, pool="slurm,etude=copied,nodelist=n2")
-    assert done.returncode == 0, done.stderr
+    called(*words(spec, "slurm,etude=copied,nodelist=n2"), cwd=tmp_path)
     assert [line["host"] for line in lines(tmp_path)] == ["n2"]
     (sitting,) = json.loads((tmp_path / "map" / "experiment.json").read_text())["sittings"]
     assert sitting["host"] == "n2"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.slurm_cluster import Cluster, free_ports, needs_slurm, wait_until
+from support.ports import free_ports
+from support.slurm_cluster import Cluster, needs_slurm, wait_until
+
+pytestmark = pytest.mark.beside
 
 SERVER = """\
 import socket, sys
@@ -41,12 +43,6 @@ with read_harness(place / "apart.toml").bench({}, place / "scratch") as bench:
     during = left()
 print(json.dumps({"ended": ended, "during": during, "after": left()}))
 """
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster(nodes=2) as cluster:
-        yield cluster
 
 
 def written(place: Path, start: str) -> None:

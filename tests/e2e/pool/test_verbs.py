@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,16 +15,12 @@ import pytest
 from etude.results.reader import load_results
 from etude.workbench.pool.journal import Journal
 from support.places import DOCS
-from support.real import ETUDE, etude, experiment, one_line
+from support.real import ETUDE, called, experiment, one_line
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
+pytestmark = pytest.mark.beside
+
 POOL = ("--pool", "slurm", "--monitor", "off")
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    with Cluster(nodes=2) as cluster:
-        yield cluster
 
 
 def kept(directory: Path, test: str) -> int:
@@ -43,8 +39,9 @@ def hosts(directory: Path) -> list[str]:
 
 @needs_slurm
 def test_a_comparison_that_loses_a_node_on_the_way_is_completed_on_the_other(
-    cluster: Cluster, tmp_path: Path
+    start: Callable[..., Cluster], tmp_path: Path
 ) -> None:
+    cluster = start(nodes=2)
     words = [
         ETUDE,
         "bench",
@@ -61,12 +58,7 @@ def test_a_comparison_that_loses_a_node_on_the_way_is_completed_on_the_other(
         *POOL,
     ]
     with subprocess.Popen(
-        words,
-        cwd=tmp_path,
-        env=cluster.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as bench:
         try:
             out = tmp_path / "out"
@@ -109,19 +101,17 @@ DONE
 
 @needs_slurm
 def test_a_script_whose_controller_was_killed_is_gone_on_with_and_no_test_runs_twice(
-    cluster: Cluster, tmp_path: Path
+    near: Cluster, tmp_path: Path
 ) -> None:
     (tmp_path / "s.ap").write_text(SCRIPT)
     out = tmp_path / "out"
     words = [ETUDE, "run", "s.ap", "-o", "out", *POOL]
-    with subprocess.Popen(
-        words, cwd=tmp_path, env=cluster.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as run:
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         try:
-            wait_until(lambda: measured_in(out, "part-0001", "slow") >= 1, cluster.log)
+            wait_until(lambda: measured_in(out, "part-0001", "slow") >= 1, near.log)
         finally:
             run.send_signal(signal.SIGKILL)
-    done = etude("run", "--resume", "out", cwd=tmp_path, env=cluster.environment)
+    done = called("run", "--resume", "out", cwd=tmp_path)
     assert [kept(out, name) for name in ("slow", "quick", "quicker", "last")] == [3, 3, 3, 2]
     assert [each.ended.how for each in Journal(out).jobs if each.ended] == ["done"] * 3
     assert "quick's elapsed is" in done.stdout
@@ -133,63 +123,52 @@ def test_a_script_whose_controller_was_killed_is_gone_on_with_and_no_test_runs_t
 
 @needs_slurm
 def test_a_search_over_a_pool_finds_what_it_finds_here_and_says_where_it_was_made(
-    cluster: Cluster, tmp_path: Path
+    near: Cluster, tmp_path: Path
 ) -> None:
     words = ("peak", "--simulate", "mm1", "--policy", "binsearch", "-q", "--json")
-    there = etude(*words, "-o", "there", "--pool", "slurm", cwd=tmp_path, env=cluster.environment)
-    here = etude(*words, "-o", "here", cwd=tmp_path)
+    pool = ("-o", "there", "--pool", "slurm")
+    there = called(*words, *pool, cwd=tmp_path)
+    here = called(*words, "-o", "here", cwd=tmp_path)
     found, expected = (json.loads(done.stdout)["searches"][0] for done in (there, here))
     assert {**found, "results": ""} == {**expected, "results": ""}
     assert hosts(tmp_path / "there")[0] in ("n1", "n2")
-    again = etude(*words, "-o", "there", "--pool", "slurm", cwd=tmp_path, env=cluster.environment)
+    again = called(*words, *pool, cwd=tmp_path)
     assert again.stdout == there.stdout
     assert len(Journal(tmp_path / "there").jobs) == 1
-    other = etude(
-        *words,
-        "--within",
-        "5%",
-        "-o",
-        "there",
-        "--pool",
-        "slurm",
-        cwd=tmp_path,
-        check=3,
-        env=cluster.environment,
-    )
-    assert "holds another search" in one_line(other.stderr)
+    other = called(*words, "--within", "5%", *pool, cwd=tmp_path, check=3)
+    assert "another search" in one_line(other.stderr)
 
 
 @needs_slurm
 def test_what_goes_wrong_on_a_node_is_told_as_if_it_had_gone_wrong_here(
-    cluster: Cluster, tmp_path: Path
+    near: Cluster, tmp_path: Path
 ) -> None:
-    options = {"cwd": tmp_path, "env": cluster.environment}
-    failed = etude("bench", "false", "--trials", "4", "-o", "f", *POOL, check=4, **options)
+    failed = called("bench", "false", "--trials", "4", "-o", "f", *POOL, check=4, cwd=tmp_path)
     assert "exit status 1" in failed.stderr.splitlines()[-1]
     assert re.search(r"part-000[12] on n", failed.stderr.splitlines()[-1])  # whichever fails first
-    unknown = etude("bench", "true", "--primary", "nothing", "-o", "u", *POOL, check=2, **options)
-    assert "it has none of that name" not in unknown.stdout
+    unknown = called("bench", "true", "--primary", "nothing", "-o", "u", *POOL, check=2, cwd=tmp_path)
     assert "'nothing'" in unknown.stderr.splitlines()[-1]
     nowhere = ("--pool", "slurm,partition=none")
-    refused = etude("bench", "true", "-o", "p", *nowhere, check=5, **options)
+    refused = called("bench", "true", "-o", "p", *nowhere, check=5, cwd=tmp_path)
     assert "partition 'none'" in one_line(refused.stderr)
     assert "measured" not in refused.stderr
     missing = ("--pool", "slurm,python=/nowhere/python")
-    lost = etude("bench", "true", "--trials", "2", "-o", "e", *missing, check=5, **options).stderr
+    lost = called("bench", "true", "--trials", "2", "-o", "e", *missing, check=5, cwd=tmp_path).stderr
     assert "no-etude" in lost.splitlines()[-1]
-    assert lost.endswith("attempt 3 of 3; what was measured is in e; go on with: etude bench --resume e\n")
-    assert not cluster.run("squeue", "-h", check=True).strip()
+    assert "attempt 3 of 3" in lost.splitlines()[-1]
+    assert lost.endswith("--resume e\n")
+    wait_until(lambda: not near.run("squeue", "-h"), near.log)
 
 
 def test_a_search_leaves_other_results_as_they_are(tmp_path: Path) -> None:
-    etude("bench", "true", "--trials", "2", "--monitor", "off", "-o", "b", cwd=tmp_path)
+    called("bench", "true", "--trials", "2", "--monitor", "off", "-o", "b", cwd=tmp_path)
     before = (tmp_path / "b" / "experiment.json").read_bytes()
     search = ("peak", "--simulate", "mm1", "-q", "--pool", "local", "-o")
-    done = etude(*search, "b", cwd=tmp_path, check=3)
-    assert "b: holds results already" in one_line(done.stderr)
+    done = called(*search, "b", cwd=tmp_path, check=3)
+    assert "etude: b: " in one_line(done.stderr)
     assert (tmp_path / "b" / "experiment.json").read_bytes() == before
-    done = etude(*search, "b/experiment.json/x", cwd=tmp_path, check=5)
-    assert "cannot write results" in one_line(done.stderr)
+    done = called(*search, "b/experiment.json/x", cwd=tmp_path, check=5)
+    assert "b/experiment.json/x" in one_line(done.stderr)
 
 
 def test_what_a_job_cannot_do_is_refused_before_anything_is_made(tmp_path: Path) -> None:
@@ -202,7 +181,7 @@ def test_what_a_job_cannot_do_is_refused_before_anything_is_made(tmp_path: Path)
         (("peak", "--simulate", "mm1", "--rehearse"), "--rehearse"),
         (("bench", "--resume", "x"), "--resume"),
     ):
-        done = etude(*words, "--pool", "local", cwd=tmp_path, check=2)
+        done = called(*words, "--pool", "local", cwd=tmp_path, check=2)
         assert what in one_line(done.stderr)
     assert not (tmp_path / "etude-results").exists()
 
@@ -217,4 +196,4 @@ def test_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert kept(tmp_path / "two", "sleep 0.01") == 6
     assert len(Journal(tmp_path / "two").jobs) == 1  # going on with what is complete begins nothing
-    etude("bundle", "two", "-o", "two.tar.gz", cwd=tmp_path)
+    called("bundle", "two", "-o", "two.tar.gz", cwd=tmp_path)

@@ -20,7 +20,7 @@ from support.real import ETUDE, alive, children, lines, processes_with
 
 SERVER = EXAMPLES / "lib" / "nfs-server.sh"
 pytestmark = [
-    pytest.mark.serial,
+    pytest.mark.beside,
     pytest.mark.needs_root,
     pytest.mark.needs_program("ganesha.nfsd", package="nfs-ganesha"),
     pytest.mark.needs_program("rpcbind"),
@@ -152,6 +152,7 @@ def place_of(pid: int) -> str:
 
 
 @needs_libnfs
+@pytest.mark.serial
 @pytest.mark.needs_program("mkfs.ext4", package="e2fsprogs")
 def test_versions_do_the_same_work_and_the_server_is_measured_beside(place: Place) -> None:
     place.run(EXAMPLES / "nfs" / "ganesha.ap", "TRIALS=2", APSCRATCH=f"{place.path}/scratch")
@@ -171,6 +172,7 @@ def test_versions_do_the_same_work_and_the_server_is_measured_beside(place: Plac
 
 
 @needs_libnfs
+@pytest.mark.serial
 @pytest.mark.parametrize(
     ("ending", "reason"),
     [(signal.SIGKILL, "signal 9"), (signal.SIGSTOP, "libnfs: ")],
@@ -190,6 +192,7 @@ def test_a_server_that_dies_in_mid_trial_fails_it_with_the_reason(
 
 
 @needs_libnfs
+@pytest.mark.serial
 def test_what_a_killed_run_left_is_ended_by_the_next(place: Place) -> None:
     process = place.start(place.one_trial(), NFSTRANSACTIONS="100000000")
     until(lambda: clients(place) and place.noted("process"))

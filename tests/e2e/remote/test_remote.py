@@ -18,10 +18,10 @@ import pytest
 from etude.testbed.remote.hosts import read_hosts
 from support.hosts import Lab, laboratory
 from support.places import DOCS
-from support.real import ETUDE, etude, experiment, lines, one_line
+from support.real import ETUDE, called, experiment, lines, one_line
 
 pytestmark = [
-    pytest.mark.serial,
+    pytest.mark.beside,
     pytest.mark.needs_root,
     pytest.mark.needs_program("ssh", package="openssh-client"),
     pytest.mark.needs_program("sshd", package="openssh-server"),
@@ -38,7 +38,7 @@ SERVER = """\
 import socket, sys
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind((sys.argv[1], 7000)); s.listen(64)
-open("/proc/self/comm", "w").write("echod")
+open("/proc/self/comm", "w").write(sys.argv[2])
 while True:
     c, _ = s.accept(); c.sendall(c.recv(1)); sum(range(20000)); c.close()
 """
@@ -53,11 +53,21 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield found
 
 
+def echod(lab: Lab) -> str:
+    """The name of the server's process, which no other lab has."""
+    return f"echod{lab.number}"
+
+
+def sshd(lab: Lab) -> str:
+    """And of those of sshd."""
+    return lab["server"].sshd_name
+
+
 @pytest.fixture
 def server(lab: Lab) -> Iterator[subprocess.Popen[bytes]]:
     """The server process, which listens."""
     machine = lab["server"]
-    process = machine.start(sys.executable, str(lab.directory / "server.py"), machine.address)
+    process = machine.start(sys.executable, str(lab.directory / "server.py"), machine.address, echod(lab))
     until = time.monotonic() + 10
     while ":7000 " not in subprocess.run(machine.words("ss", "-ltn"), capture_output=True, text=True).stdout:
         assert time.monotonic() < until
@@ -107,17 +117,18 @@ def client(lab: Lab, count: int) -> str:
 
 
 @pytest.mark.quick
+@pytest.mark.serial
 def test_workers_on_two_client_hosts_start_at_one_instant(
     lab: Lab, server: subprocess.Popen[bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lab.write(measure='["echod"]')
+    lab.write(measure=f'["{echod(lab)}"]')
     write(
         lab,
         f"HOSTS hosts.toml\nTHREADS 2\nTEST clients 4\n  TIMEOUT 30s\n"
         f"  EXEC @client1,client2 {client(lab, 5)}\nDONE\n",
     )
     results = out(lab)
-    etude("run", "script.ap", "-o", str(results), cwd=lab.directory)
+    called("run", "script.ap", "-o", str(results), cwd=lab.directory)
     rows = lines(results, "clients")
     assert [row["host"] for row in rows] == ["client1", "client1", "client2", "client2"] * 4
     assert {row["kept"] for row in rows} == {True}
@@ -135,7 +146,7 @@ def test_workers_on_two_client_hosts_start_at_one_instant(
             if row["trial"] == trial
         ]
         assert max(own) < min(ends), "all were under way at once"
-    used = [row["metrics"]["server.echod.cpu"] for row in rows if row["worker"] == 0]
+    used = [row["metrics"][f"server.{echod(lab)}.cpu"] for row in rows if row["worker"] == 0]
     assert all(value[0] > 0 and value[1] == "s" for value in used), used
     # All namespaces are in one kernel: there is one clock, and so we know how far off the offsets are.
     assert all(abs(row["offset_ns"]) <= row["offset_error_ns"] for row in rows)
@@ -145,7 +156,7 @@ def test_workers_on_two_client_hosts_start_at_one_instant(
 def test_a_server_that_is_killed_in_mid_trial_fails_the_trial(
     lab: Lab, server: subprocess.Popen[bytes]
 ) -> None:
-    lab.write(measure='["echod"]')
+    lab.write(measure=f'["{echod(lab)}"]')
     flag = lab.directory / "under-way"
     flag.unlink(missing_ok=True)
     write(
@@ -160,9 +171,9 @@ def test_a_server_that_is_killed_in_mid_trial_fails_the_trial(
     _, said = run.communicate(timeout=60)
     rows = lines(results, "clients")
     assert [row["kept"] for row in rows] == [False, False], said
-    assert "echod" in said, said
+    assert echod(lab) in said, said
     assert "has ended" in said, said
-    value, unit, why = rows[0]["metrics"]["server.echod.cpu"]
+    value, unit, why = rows[0]["metrics"][f"server.{echod(lab)}.cpu"]
     assert (value, unit) == (None, "s")
     assert "ended" in why
     nothing_left(lab)
@@ -172,7 +183,7 @@ def test_a_client_that_hangs_on_its_server_is_ended_by_the_time_out(lab: Lab) ->
     lab.write()
     write(lab, "HOSTS hosts.toml\nTEST t 1 MAX=1\n  TIMEOUT 1s\n  EXEC @client1,client2 sleep 1000\nDONE\n")
     results = out(lab)
-    etude("run", "script.ap", "-o", str(results), cwd=lab.directory)
+    called("run", "script.ap", "-o", str(results), cwd=lab.directory)
     assert [row["timed_out"] for row in lines(results, "t")] == [True, True]
 
 
@@ -181,7 +192,7 @@ def test_a_client_that_hangs_on_its_server_is_ended_by_the_time_out(lab: Lab) ->
 )
 def test_a_host_that_goes_away_fails_the_trial_with_its_reason(lab: Lab, who: str, how: str) -> None:
     """`server` has no workers in the trial: a process of it is measured."""
-    lab.write(measure='["sshd"]')
+    lab.write(measure=f'["{sshd(lab)}"]')
     flag = lab.directory / "under-way"
     flag.unlink(missing_ok=True)
     write(
@@ -285,7 +296,7 @@ DONE
 """,
     )
     results = out(lab)
-    etude("run", "script.ap", "-o", str(results), cwd=lab.directory)
+    called("run", "script.ap", "-o", str(results), cwd=lab.directory)
     assert (lab.directory / "said-there").read_text() == "client1 all\n"
     assert (results / "t" / "hooks.log").read_text() == "server all\n"
     told = [(results / "t" / "logs" / f"0002-{worker}.log").read_text() for worker in range(3)]
@@ -305,7 +316,7 @@ def test_what_fails_there_is_told_with_its_host(lab: Lab) -> None:
         "HOSTS hosts.toml\nTEST t 1 MAX=1\n  SETUP @client1,client2 echo no luck; test $APHOST != client2\n"
         "  EXEC @client1 true\nDONE\n",
     )
-    done = etude("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
+    done = called("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
     assert re.search(r"host client2: .*\b1: no luck", done.stderr)
 
 
@@ -317,7 +328,7 @@ def test_a_barrier_inside_the_workers_holds_over_all_hosts(lab: Lab) -> None:
         "  EXEC @client1,client2 sh -c '[ $APHOST = client1 ] || sleep 0.5; aptime --barrier sleep 0.1'\nDONE\n",
     )
     results = out(lab)
-    etude("run", "script.ap", "-o", str(results), cwd=lab.directory)
+    called("run", "script.ap", "-o", str(results), cwd=lab.directory)
     for trial in (1, 2):
         rows = [row for row in lines(results, "t") if row["trial"] == trial]
         own = [row["start_ns"] - row["offset_ns"] for row in rows]
@@ -332,7 +343,7 @@ def test_a_barrier_that_one_host_never_reaches_ends_the_trial(lab: Lab) -> None:
         "HOSTS hosts.toml\nTEST t 1 MAX=1\n"
         "  EXEC @client1,client2 sh -c '[ $APHOST = client1 ] && exit 0; aptime --barrier true'\nDONE\n",
     )
-    done = etude("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
+    done = called("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
     assert re.search(r"\bclient1 ended .*\bbarrier\b", done.stderr)
 
 
@@ -350,7 +361,7 @@ def test_a_killed_etude_leaves_nothing_on_the_hosts(lab: Lab) -> None:
 
 
 def test_an_interrupted_run_cleans_up_there_and_can_be_gone_on_with(lab: Lab) -> None:
-    lab.write(measure='["sshd"]')
+    lab.write(measure=f'["{sshd(lab)}"]')
     flag, once = lab.directory / "under-way", lab.directory / "cleaned"
     for path in (flag, once):
         path.unlink(missing_ok=True)
@@ -368,19 +379,19 @@ def test_an_interrupted_run_cleans_up_there_and_can_be_gone_on_with(lab: Lab) ->
     assert once.exists()
     assert [row["why"] for row in lines(results, "t")] == ["cancelled", "cancelled"]
     nothing_left(lab)
-    etude("run", "--resume", str(results), cwd=lab.directory)
+    called("run", "--resume", str(results), cwd=lab.directory)
     assert [row["kept"] for row in lines(results, "t")] == [False, False, True, True, True, True]
     assert experiment(results)["sittings"][1]["hosts"]["client1"]["name"] == "client1"
 
 
 def test_what_is_measured_of_a_host_needs_no_workers_there(lab: Lab, server: subprocess.Popen[bytes]) -> None:
-    lab.write("server", measure='["echod", "none"]')
+    lab.write("server", measure=f'["{echod(lab)}", "none"]')
     write(lab, f"HOSTS hosts.toml\nTEST t 2\n  EXEC {client(lab, 3)}\nDONE\n")
     results = out(lab)
-    etude("run", "script.ap", "-o", str(results), cwd=lab.directory)
+    called("run", "script.ap", "-o", str(results), cwd=lab.directory)
     for row in lines(results, "t"):
         assert row["host"] == os.uname().nodename
-        assert row["metrics"]["server.echod.cpu"][0] > 0
+        assert row["metrics"][f"server.{echod(lab)}.cpu"][0] > 0
         value, unit, why = row["metrics"]["server.none.cpu"]
         assert (value, unit) == (None, "s")
         assert "no process" in why
@@ -394,28 +405,28 @@ def test_what_a_killed_keeper_left_is_removed_by_the_next_run(lab: Lab) -> None:
         (work / name).mkdir()
         (work / name / "keeper").write_text(text)
     (work / "other").mkdir()
-    done = etude("hosts", str(path), cwd=lab.directory)
+    done = called("hosts", str(path), cwd=lab.directory)
     assert "2 left by" in done.stdout
     assert [Path(left).name for left in lab.left()] == ["other"]
     (work / "other").rmdir()
 
 
 def test_hosts_tells_of_each_host_in_a_line(lab: Lab) -> None:
-    path = lab.write(measure='["sshd"]')
-    done = etude("hosts", str(path), cwd=lab.directory)
+    path = lab.write(measure=f'["{sshd(lab)}"]')
+    done = called("hosts", str(path), cwd=lab.directory)
     told = done.stdout.splitlines()
     assert [line.split()[:2] for line in told] == [["server", "ok"], ["client1", "ok"], ["client2", "ok"]]
     for line in told:
         assert re.search(r"Linux \S+, x86_64, \d+ CPUs, \d+\.\d GB ", line), line
         assert re.search(r"; clock [+-]\d\S* ms ± \d\S* ms", line), line
-        assert re.search(r", [1-9]\d* x sshd", line), line
+        assert re.search(rf", [1-9]\d* x {sshd(lab)}", line), line
     nothing_left(lab)
 
 
 def refusal(lab: Lab, path: Path, within_s: float = 40) -> str:
     """What `etude hosts` says of the only host of a file, which cannot be had."""
     begun = time.monotonic()
-    done = etude("hosts", str(path), cwd=lab.directory, check=5)
+    done = called("hosts", str(path), cwd=lab.directory, check=5)
     assert "Traceback" not in done.stderr
     assert time.monotonic() - begun < within_s
     (line,) = done.stdout.splitlines()
@@ -506,11 +517,11 @@ def test_another_architecture_and_an_old_kernel_are_refused(lab: Lab) -> None:
 def test_a_hosts_file_with_errors_is_refused_before_anything_runs(lab: Lab) -> None:
     (lab.directory / "hosts.toml").write_text('[hosts.a]\naddress = "x"\nadress = "y"\n')
     write(lab, "HOSTS hosts.toml\nTEST t 1\n  EXEC @a true\nDONE\n")
-    done = etude("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory, check=3)
+    done = called("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory, check=3)
     assert re.search(r"hosts\.toml:3: \[hosts\.a\] adress .*\baddress\?", one_line(done.stderr))
     lab.write()
     write(lab, "HOSTS hosts.toml\nTEST t 1\n  EXEC @client3 true\nDONE\n")
-    done = etude("run", "--check", "script.ap", cwd=lab.directory, check=3)
+    done = called("run", "--check", "script.ap", cwd=lab.directory, check=3)
     assert re.search(r"script\.ap:3: .*'client3'.* client1, client2, local, server", done.stderr)
 
 
@@ -520,7 +531,7 @@ def test_the_page_of_other_hosts_runs_as_it_is_printed(lab: Lab) -> None:
     lab.write()
     (lab.directory / "clients.ap").write_text(text)
     (command,) = re.findall(r"^    \$ etude (.*)$", page, re.MULTILINE)
-    etude(*command.split(), cwd=lab.directory)
+    called(*command.split(), cwd=lab.directory)
     results = lab.directory / "results"
     assert [row["host"] for row in lines(results, "clients")] == ["client1"] * 2 + ["client2"] * 2 + (
         ["client1"] * 2 + ["client2"] * 2

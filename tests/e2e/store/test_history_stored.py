@@ -3,54 +3,33 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from etude.store.database import open_store
 from support.made_histories import commit, fill, history
-from support.postgres import Postgres, needs_postgres
+from support.real import called
+
+pytestmark = pytest.mark.beside
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres() as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=needs_postgres)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store can be made."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    server: Postgres = request.getfixturevalue("postgres")
-    return server.database()
-
-
-def etude(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "etude.cli.main", *arguments]
-    environment = {name: value for name, value in os.environ.items() if name != "ETUDE_STORE"}
-    return subprocess.run(
-        line, cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+@pytest.fixture(autouse=True)
+def _no_other_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ETUDE_STORE", raising=False)
 
 
 def test_a_known_step_is_found_at_its_commit_and_a_flat_history_has_none(place: str, tmp_path: Path) -> None:
     flat = history(200, seed=5, test="flat")
     with open_store(place) as store:
         fill(store, [*history(200, {137: 1.05}), *flat])
-    done = etude("history", "sort", "--json", "--store", place, directory=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = called("history", "sort", "--json", "--store", place, cwd=tmp_path)
     (course,) = json.loads(done.stdout)
     (step,) = course["steps"]
     assert step["first"]["commit"] == commit(137)
     assert step["last"]["commit"] == commit(136)
     assert step["low"] < 0.05 < step["high"]
-    done = etude("history", "flat", "--json", "--store", place, directory=tmp_path)
+    done = called("history", "flat", "--json", "--store", place, cwd=tmp_path)
     assert json.loads(done.stdout)[0]["steps"] == []
 
 
@@ -60,31 +39,25 @@ def test_backtest_mark_and_gate_are_kept_in_the_store(place: str, tmp_path: Path
     (tmp_path / "rules.toml").write_text("[rule.slower]\n")
     asked = ("history", "sort", "--store", place, "--rules", "rules.toml")
     codes = [
-        etude(*asked, "--gate", directory=tmp_path).returncode,
-        etude(*asked, "--backtest", directory=tmp_path).returncode,
-        etude(*asked, "--gate", directory=tmp_path).returncode,
-        etude(
-            "history", "mark", "sort", commit(40), "--why", "new", "--store", place, directory=tmp_path
+        called(*asked, "--gate", cwd=tmp_path, check=None).returncode,
+        called(*asked, "--backtest", check=None, cwd=tmp_path).returncode,
+        called(*asked, "--gate", cwd=tmp_path, check=None).returncode,
+        called(
+            "history", "mark", "sort", commit(40), "--why", "new", "--store", place, cwd=tmp_path
         ).returncode,
-        etude(*asked, "--gate", directory=tmp_path).returncode,
+        called(*asked, "--gate", cwd=tmp_path, check=None).returncode,
     ]
     assert codes == [2, 0, 1, 0, 0]
 
 
 def test_results_that_were_measured_and_stored_have_a_history_and_are_compared(tmp_path: Path) -> None:
     for number in range(4):
-        done = etude(
-            "bench", "-n", "nap", "--trials", "3", "-o", f"r{number}", "sleep 0.005", directory=tmp_path
-        )
-        assert done.returncode == 0, done.stderr
-        done = etude("store", "add", f"r{number}", "--commit", f"{number}abcdef", directory=tmp_path)
-        assert done.returncode == 0, done.stderr
-    done = etude("history", "nap", directory=tmp_path)
-    assert done.returncode == 0, done.stderr
+        called("bench", "-n", "nap", "--trials", "3", "-o", f"r{number}", "sleep 0.005", cwd=tmp_path)
+        called("store", "add", f"r{number}", "--commit", f"{number}abcdef", cwd=tmp_path)
+    done = called("history", "nap", cwd=tmp_path)
     assert "4 results" in done.stdout
-    assert "No step among 4 results" in done.stdout
-    done = etude("compare", "0abc", "3abc", "--json", directory=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert "No step" in done.stdout
+    done = called("compare", "0abc", "3abc", "--json", cwd=tmp_path)
     (found,) = json.loads(done.stdout)
     assert 0.0 < found["low"] < found["high"]
     assert found["differences"] == []

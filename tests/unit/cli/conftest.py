@@ -24,8 +24,7 @@ def _all_characters(monkeypatch: pytest.MonkeyPatch) -> None:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """What `etude` measures with, in an empty directory of its own."""
     made = World({"a": around(0.010), "b": around(0.012), "/bin/sh": around(0.015)})
-    for function in (running.run, running.resume):
-        monkeypatch.setitem(function.__kwdefaults__, "make_engine", made.make_engine)
+    monkeypatch.setattr(running, "engine_maker", lambda: made.make_engine)
     directory = tmp_path / "here"
     directory.mkdir()
     monkeypatch.chdir(directory)

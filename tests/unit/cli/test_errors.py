@@ -228,7 +228,7 @@ def test_a_missing_engine_is_exit_code_5(
     from etude.engine import Engine
     from etude.experiment import run as running
 
-    monkeypatch.setitem(running.run.__kwdefaults__, "make_engine", Engine)
+    monkeypatch.setattr(running, "engine_maker", lambda: Engine)
     monkeypatch.setenv("ETUDE_ENGINE", str(tmp_path / "nowhere"))
     assert etude("bench", "a", "-o", "r") == 5
     line = one_line(capsys)

@@ -79,7 +79,7 @@ from etude.cli.main import main
 from etude.experiment import run as running
 world = World({{"a": around(0.01), "b": around(0.02)}})
 world.before = lambda number, world: mark() if number in (1, 2, 10) else None
-running.run.__kwdefaults__["make_engine"] = world.make_engine
+running.engine_maker = lambda: world.make_engine
 main(["bench", "-o", "r", *{commands}])
 mark()
 """
