@@ -3,7 +3,7 @@
 from support.places import TESTS
 from support.prose import is_prose, prose_lines
 
-MOST = 1020
+MOST = 120
 
 
 def test_few_assertions_are_on_prose() -> None:

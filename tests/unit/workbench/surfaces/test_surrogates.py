@@ -231,6 +231,7 @@ def test_six_samples_tell_a_monotone_surface(name, count, limit):
     assert np.mean(errors) < limit
 
 
+@pytest.mark.more
 def test_what_is_said_to_be_uncertain_covers_the_truth():
     inside = []
     for name, count in (("DB_TP", 8), ("DB_TP-thrash", 10), ("Web", 8)):
