@@ -56,8 +56,8 @@ FOREACH ENTRY other-parameters %DEFAULT%
   DONE
 DONE
 """
-INPUT = 3
-"""Exit code for an input file that is wrong."""
+INPUT, STOPPED = 3, 4
+"""Exit codes: an input file is wrong; given up."""
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +93,16 @@ def wait_complete(guest: Machine) -> dict[str, Any]:
     return found
 
 
+def standing(guest: Machine) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(guest.check("etude boot-resume status --json"))
+    return found
+
+
+def resume_status(guest: Machine) -> int:
+    """With which what runs at boot has ended."""
+    return int(guest.check("systemctl show -P ExecMainStatus etude-resume"))
+
+
 def rows(guest: Machine) -> list[dict[str, Any]]:
     """All rows, in the order in which they were measured."""
     text = guest.check("cat /root/r/*/results.jsonl")
@@ -122,7 +132,7 @@ def test_a_script_with_two_reboots_and_a_power_cut_has_all_its_trials_in_order(r
     assert ended == ["restarting", None, "restarting", "complete"]
     assert [sitting["settled"] is None for sitting in document["sittings"]] == [True, False, False, False]
     assert "/root/r" in ready.journal("-b", "-1", "-u", "etude-resume")
-    assert json.loads(ready.check("etude boot-resume status --json"))["waits"] is None
+    assert standing(ready)["waits"] is None
 
 
 def found_trials(found: list[dict[str, Any]], test: str) -> list[int]:
@@ -145,7 +155,7 @@ def test_a_trial_that_brings_the_machine_down_is_given_up_once_its_boots_are_use
     for _ in range(2):  # by REBOOT, and by the trial
         boots.append(ready.wait_restart(boots[-1]))
     wait_for(lambda: ready.run("systemctl is-failed etude-resume").status == 0)
-    assert ready.check("systemctl show -P ExecMainStatus etude-resume") == "4\n"
+    assert resume_status(ready) == STOPPED
     given_up = json.loads(ready.read("/var/lib/etude/resume.json.stopped"))
     assert (given_up["boots"], given_up["most_boots"]) == (3, 3)
     assert ready.boot_id() == boots[-1]
@@ -153,7 +163,7 @@ def test_a_trial_that_brings_the_machine_down_is_given_up_once_its_boots_are_use
 
 
 def test_each_entry_is_booted_and_the_next_boot_is_of_the_default(ready: Machine) -> None:
-    default = json.loads(ready.check("etude boot-resume status --json"))["entries"][0]["key"]
+    default = standing(ready)["entries"][0]["key"]
     boots = [ready.boot_id()]
     begin(ready, ENTRIES, f"DEFAULT='{default}'")
     for _ in range(2):
@@ -194,7 +204,7 @@ def test_what_others_could_have_written_is_refused_with_a_line_in_the_journal(re
     ):
         ready.check(f"{spoil}; cp -p /root/ran /root/before; systemctl start etude-resume")
         wait_for(lambda: ready.run("systemctl is-failed etude-resume").status == 0)
-        assert ready.check("systemctl show -P ExecMainStatus etude-resume") == f"{INPUT}\n"
+        assert resume_status(ready) == INPUT
         invocation = ready.check("systemctl show -P InvocationID etude-resume").strip()
         assert said in ready.journal(f"_SYSTEMD_INVOCATION_ID={invocation}")
         assert ready.run("cmp /root/ran /root/before").status == 0, "nothing was run"
