@@ -79,7 +79,7 @@ def wait_for(come: Callable[[], bool], within_s: float = 900.0) -> None:
     until = time.monotonic() + within_s
     while not come():
         assert time.monotonic() < until
-        time.sleep(1.0)
+        time.sleep(2.0)
 
 
 def begin(guest: Machine, script: str, *words: str) -> None:

@@ -269,7 +269,8 @@ class Machine:
     # --- what is to be seen ---------------------------------------------------------------------
 
     def boot_id(self) -> str:
-        return self.check("cat /proc/sys/kernel/random/boot_id").strip()
+        # Read and not run: a guest that is asked again and again has better things to do than to start programs.
+        return self.read("/proc/sys/kernel/random/boot_id").decode().strip()
 
     def command_line(self) -> str:
         """With which the kernel was booted."""
