@@ -2,7 +2,8 @@
 
 The base is Debian with systemd, its cloud kernel, GRUB, and what Étude requires; minutes, and seldom. Étude's wheel is
 installed on a copy of it; seconds, and after each edit. Both are named by a digest of what goes into them.
-Needs root, mmdebstrap, and for the base the mirrors that this machine's apt uses.
+Needs root, mmdebstrap, and for the base the mirrors that this machine's apt uses. Ends with 5 where something of that
+is missing; build/guest.img is there only where all went well.
 
 usage: build.py WHEEL [--source DIRECTORY] [--engine PROGRAM]
 """
@@ -62,6 +63,9 @@ def main() -> int:
     )
     parser.add_argument("--engine", type=Path, help="a program etude-engine, in place of the wheel's")
     options = parser.parse_args()
+    link = PROJECT / "build" / "guest.img"
+    link.parent.mkdir(exist_ok=True)
+    link.unlink(missing_ok=True)
     try:
         disk = machine(options.wheel, options.source, options.engine)
     except CannotBuild as reason:
@@ -70,9 +74,6 @@ def main() -> int:
     except subprocess.CalledProcessError as failed:
         print(f"guest: {' '.join(map(str, failed.cmd))}: exit {failed.returncode}", file=sys.stderr)
         return 1
-    link = PROJECT / "build" / "guest.img"
-    link.parent.mkdir(exist_ok=True)
-    link.unlink(missing_ok=True)
     link.symlink_to(disk)
     print(disk)
     return 0
@@ -204,7 +205,10 @@ def install(disk: Path, wheel: Path, source: Path | None, engine: Path | None) -
     offset = image.FIRST_SECTOR * image.SECTOR
     with tempfile.TemporaryDirectory(prefix="etude-guest-") as name:
         root = Path(name)
-        run("mount", "-o", f"loop,offset={offset}", disk, root)
+        try:
+            run("mount", "-o", f"loop,offset={offset}", disk, root)
+        except subprocess.CalledProcessError:
+            raise CannotBuild("a disk image cannot be mounted here, by a loop device") from None
         try:
             shutil.copy(wheel, root / "tmp")
             python = "/opt/etude/bin/python"

@@ -1,4 +1,4 @@
-"""The test machine for all tests here: skipped, visibly, where there is none. `short` marks what .ci/run runs."""
+"""The test machine for all tests here: skipped, visibly, where there is none."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.guest.machine import Machine, image
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "short: of the test machine, quick enough for each run of the checks")
+from support.guest.machine import BOOTED, Machine, image
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,10 +24,19 @@ def missing() -> str:
     return "" if image() else "no test machine has been built: make guest"
 
 
-@pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """One that is up, for all tests of a module; each leaves it up, and in a boot of the default entry."""
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """The one machine of all tests; its state after a boot is saved as BOOTED."""
     with Machine(tmp_path_factory.mktemp("guest"), data_mib=256) as machine:
         machine.start()
         assert machine.wait_started() == "running"
+        machine.check("etude --version")  # reads most of Python's modules into the cache
+        machine.save(BOOTED)
         yield machine
+
+
+@pytest.fixture
+def guest(machine: Machine) -> Machine:
+    """The machine as it was after a boot, whatever the test before did to it."""
+    machine.restore(BOOTED)
+    return machine

@@ -1,5 +1,7 @@
 """QEMU's process: on, off, and on again whenever the guest restarts itself; never more often or longer than allowed.
 
+What runs can be saved and be gone on with later, which takes seconds where a boot takes a quarter of a minute.
+
 A restart of the guest ends QEMU, and another one is started on the same disks. That is quicker than going on in the
 old one: its translated code of before the restart makes each write to the same memory several times as slow.
 """
@@ -17,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 EMULATED = ("-accel", "tcg,thread=multi", "-cpu", "max,la57=off,svm=off")
 """Page tables of five levels are a level more to walk in software; with SVM modules of KVM would be loaded."""
@@ -24,6 +27,7 @@ EMULATED = ("-accel", "tcg,thread=multi", "-cpu", "max,la57=off,svm=off")
 VIRTUALISED = ("-accel", "kvm", "-cpu", "host")
 PROBE_S = 10.0
 MONITOR_S = 20.0
+SAVE_S = 120.0
 
 
 class Power:
@@ -34,14 +38,12 @@ class Power:
     ) -> None:
         self._command = command
         self._log = log
-        self._most_boots = most_boots
-        self._life_s = life_s
+        self._usual = (most_boots, life_s)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: threading.Thread | None = None
         self._cut = False
-        self.boots = 0
-        """Since the power was switched on."""
+        self.renew()
         self.ended_because = ""
         """Why the guest was ended, if it was for booting too often or living too long."""
         # The path of a socket has at most 107 characters; those of a test's directories may have more.
@@ -51,13 +53,36 @@ class Power:
     def is_on(self) -> bool:
         return self._watcher is not None and self._watcher.is_alive()
 
-    def on(self) -> None:
+    def renew(self, *, most_boots: int | None = None) -> None:
+        """Boots and time are counted from now on: so a test is bounded, whatever was before it."""
+        usual, life_s = self._usual
+        self._most_boots = usual if most_boots is None else most_boots
+        self._until = time.monotonic() + life_s
+        self.boots = 0
+        """Since the power was switched on, or since `renew`."""
+
+    def on(self, state: str = "") -> None:
+        """Boot, or go on with what was saved as `state`."""
         assert not self.is_on, "the guest is on"
-        self._cut, self.boots, self.ended_because = False, 0, ""
-        self._watcher = threading.Thread(
-            target=self._live, args=(time.monotonic() + self._life_s,), daemon=True
-        )
+        self.renew()
+        self._cut, self.ended_because = False, ""
+        self._watcher = threading.Thread(target=self._live, args=(state,), daemon=True)
         self._watcher.start()
+
+    def save(self, state: str) -> None:
+        """Keep what runs, memory and disks, in the guest's disks: for `on(state)`.
+
+        Raises:
+            OSError: QEMU cannot.
+        """
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.settimeout(SAVE_S)
+            monitor.connect(str(self.sockets / "control"))
+            with monitor.makefile("rw") as lines:
+                _command(lines, "qmp_capabilities")
+                said = _command(lines, "human-monitor-command", **{"command-line": f"savevm {state}"})
+        if said:
+            raise OSError(str(said).strip())
 
     def cut(self) -> None:
         """Off at once: what the guest had not written to its disk is lost."""
@@ -79,11 +104,11 @@ class Power:
             self._watcher.join(within_s)
         return not self.is_on
 
-    def _live(self, until: float) -> None:
+    def _live(self, state: str) -> None:
         """From power on to off."""
         again = True
         while again:
-            self.boots += 1
+            self.boots += not state
             if self.boots > self._most_boots:
                 self.ended_because = f"it booted more than {self._most_boots} times"
                 return
@@ -92,14 +117,16 @@ class Power:
                     return
                 # It ends with us, however we end.
                 words = ["setpriv", "--pdeathsig", "KILL", *self._command(self.sockets)]
+                words += ["-loadvm", state] if state else []
+                state = ""
                 self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             try:
-                again = self._boot(self._process, until)
+                again = self._boot(self._process)
             finally:
                 self._process.kill()
                 self._process.wait()
 
-    def _boot(self, process: subprocess.Popen[bytes], until: float) -> bool:
+    def _boot(self, process: subprocess.Popen[bytes]) -> bool:
         """One boot, from its start to the end of QEMU; whether the guest asked for another one."""
         restarts = False
         kept = b""
@@ -120,8 +147,8 @@ class Power:
                     break
                 *lines, kept = (kept + more).split(b"\n")
                 restarts |= any(_is_restart(json.loads(line)) for line in lines if line.strip())
-                if time.monotonic() > until:
-                    self.ended_because = f"it ran for more than {self._life_s:.0f} s"
+                if time.monotonic() > self._until:
+                    self.ended_because = f"it ran for more than {self._usual[1]:.0f} s"
                     return False
         # The monitor closes before the disks do.
         process.wait()
@@ -185,6 +212,19 @@ def _connected(path: Path, process: subprocess.Popen[bytes]) -> socket.socket | 
             time.sleep(0.05)
     connection.close()
     return None
+
+
+def _command(lines: TextIO, name: str, **arguments: str) -> object:
+    """What QEMU's monitor returns for a command; events between are passed over."""
+    lines.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
+    lines.flush()
+    for line in lines:
+        answer = json.loads(line)
+        if "error" in answer:
+            raise OSError(f"{name}: {answer['error']['desc']}")
+        if "return" in answer:
+            return answer["return"]
+    raise OSError(f"{name}: QEMU has ended")
 
 
 def _is_restart(message: dict[str, object]) -> bool:

@@ -25,15 +25,12 @@ SHARE = "/opt/etude/share/etude"
 
 
 def run_example(guest: Machine, example: str, results: Path, words: Sequence[str] = ()) -> Answer:
-    """Run `examples/EXAMPLE` of this clone in a machine that is up; its results are at `results` then.
+    """Run an example that is installed in a machine that is up; its results are at `results` then.
 
     Raises:
         GuestFails: it did not end in time, or wrote no results.
     """
     there = f"/root/{results.name}"
-    guest.put_source()
-    guest.check(f"rm -rf {SHARE}/examples")
-    guest.put(PROJECT / "examples", SHARE)
     run = ["etude", "run", "-o", there, f"{SHARE}/examples/{example}", *words]
     answer = guest.run(f"rm -rf {there}; APLIB= {shlex.join(run)}", within_s=WITHIN_S)
     if guest.run(f"test -d {there}").status:
@@ -61,6 +58,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with tempfile.TemporaryDirectory() as directory, Machine(Path(directory) / "guest") as guest:
             guest.start()
+            guest.put_source()
+            guest.check(f"rm -rf {SHARE}/examples")
+            guest.put(PROJECT / "examples", SHARE)
             answer = run_example(guest, example, place, words)
     except GuestFails as failed:
         print(f"run_example: {failed}", file=sys.stderr)
