@@ -156,8 +156,11 @@ def test_a_server_that_dies_in_mid_run_is_told_in_the_windows_and_the_rate_is_of
     assert client.returncode == 0
     summary = accounted(windows, end)
     assert windows[0]["completed"] > 0
-    assert [window["offered"] for window in windows] == [50] * 12
-    assert windows[-1]["failures"]["connect"] == windows[-1]["failed"] == 50
+    # On a busy machine a request may be sent in the window after the one in which it was due.
+    offered = [window["offered"] for window in windows]
+    assert (len(offered), sum(offered)) == (12, 600)
+    assert min(offered) > 0
+    assert windows[-1]["failures"]["connect"] == windows[-1]["failed"] == offered[-1]
     assert summary["failures"]["connect"] > 0
     assert summary["ended"] == "whole"
 
