@@ -21,6 +21,7 @@ from etude.cli import getstats, graphit
 from etude.cli.main import ENGINE_VERBS, VERBS, main
 from etude.program import engine_path
 from golden.corpus import lay_out, stored
+from support.places import ROOT
 
 WIDTH = 100
 SOURCES = str(Path(etude.__file__).parents[2])
@@ -32,8 +33,9 @@ ENVIRONMENT = {
     "NO_COLOR": "1",
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
-    "HOME": "/nowhere",
-    "ETUDE_RESUME": "/nowhere",
+    "HOME": "/dev/null/home",  # nobody can make that
+    "ETUDE_RESUME": "/dev/null/resume",
+    "MPLCONFIGDIR": str(ROOT / "build" / "matplotlib"),  # its list of fonts takes seconds to make
 }
 ABSENT = ("FORCE_COLOR", "ETUDE_STORE", "PYTHONIOENCODING", "PYTHONUTF8", "APLIB", "LANGUAGE")
 TEXTS = (".txt", ".md", ".tex", ".json", ".dat", ".csv", ".script", ".report", ".xml", ".res", ".gnuplot")
