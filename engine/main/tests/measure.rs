@@ -47,19 +47,21 @@ fn blocks_are_appended_to_the_log_of_the_environment() {
 
 #[test]
 fn exit_statuses_are_those_of_a_shell() {
+    let untouched = std::env::temp_dir().join(format!("etude-untouched-{}", std::process::id()));
+    let touched = untouched.to_str().expect("a path of ours");
     for (arguments, expected) in [
         (&["sh", "-c", "kill -9 $$"][..], 137),
         (&["no-such-program"], 127),
         (&["/etc/passwd"], 126),
         (&[], 2),
         (&["--thread", "x", "true"], 2),
-        (&["-o", "/nowhere/log", "touch", "/tmp/etude-must-not-exist"], 5),
+        (&["-o", "/nowhere/log", "touch", touched], 5),
         (&["-o", "/dev/full", "true"], 5),
     ] {
         let output = aptime(arguments, &[]);
         assert_eq!(output.status.code(), Some(expected), "{arguments:?}: {}", text(&output.stderr));
     }
-    assert!(!std::path::Path::new("/tmp/etude-must-not-exist").exists(), "said before the command is run");
+    assert!(!untouched.exists(), "said before the command is run");
     assert_eq!(aptime(&["true"], &[("APEPOCH", "x")]).status.code(), Some(2));
 }
 
