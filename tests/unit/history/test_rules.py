@@ -95,6 +95,15 @@ def test_small_and_fresh_steps_and_those_for_the_better_are_none() -> None:
     assert not alerts_of([Rule("sure", p=1e-300)], course_of(history(100, {60: 1.05})))
 
 
+def test_a_step_at_each_bound_of_its_rule_is_an_alert_and_one_below_it_is_none() -> None:
+    rule = Rule("slower", at_least=0.02, p=0.01, persist=4)
+    assert rule.objects_to(0.02, True, 0.01, 4)
+    assert not rule.objects_to(0.019, True, 0.01, 4)
+    assert not rule.objects_to(0.02, False, 0.01, 4)
+    assert not rule.objects_to(0.02, True, 0.011, 4)
+    assert not rule.objects_to(0.02, True, 0.01, 3)
+
+
 def test_a_marked_step_and_one_of_the_machine_raise_none() -> None:
     made = history(100, {60: 1.05})
     mark = Mark("sort", None, commit(60), "checksums", made[0].measured)
