@@ -13,8 +13,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 DEMO := build/demo
-# --again: tests that failed run once more, and are named as flaky if they pass then.
-AGAIN ?=
+# Of .ci/run: --again, tests that failed run once more, and are named as flaky if they pass then; --begin-within SECONDS.
+TEST_OPTIONS ?=
 
 # cargo takes an empty CARGO_TARGET_DIR for a directory without a name, and fails.
 ifeq ($(strip $(CARGO_TARGET_DIR)),)
@@ -41,11 +41,11 @@ demo: $(SETUP_STAMP) $(DEMO)/text ## compare gzip -1 with gzip -5: a first real 
 		-n 'gzip -1' 'gzip -1 -c $(DEMO)/text' -n 'gzip -5' 'gzip -5 -c $(DEMO)/text'
 
 test: $(SETUP_STAMP) test-packages ## the quick tests, one real thing of each kind among them: ten minutes
-	@$(BIN)/python packaging/run_tests.py quick $(AGAIN)
+	@$(BIN)/python packaging/run_tests.py quick $(TEST_OPTIONS)
 
 test-more: $(SETUP_STAMP) test-packages ## all other tests: more examples, soaks, pages, Slurm, NFS, the test machine
 	@packaging/part.sh 'test machine' 300 $(MAKE) guest || echo '== the test machine was not built; its tests are skipped'
-	@$(BIN)/python packaging/run_tests.py more $(AGAIN)
+	@$(BIN)/python packaging/run_tests.py more $(TEST_OPTIONS)
 
 test-random: $(SETUP_STAMP) ## look for new examples on which property tests fail; no verdict
 	@$(BIN)/python packaging/run_tests.py random

@@ -5,13 +5,14 @@
     python packaging/run_tests.py random             # `make test-random`: property tests, new examples each time
 
 A marker says which test belongs where (tests/conftest.py). With `--again` tests that failed run once more, alone, if
-they are few: what passes only then is listed as flaky. The exit status is 1 where a test failed in its last run, or a
-part could not be run.
+they are few: what passes only then is listed as flaky. With `--begin-within SECONDS` a part that would begin later is
+left out, and named at the end. The exit status is 1 where a test failed in its last run, or a part could not be run.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,15 +93,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("suite", choices=sorted(PARTS))
     parser.add_argument("--again", action="store_true", help="run what failed once more, alone")
+    parser.add_argument("--begin-within", type=float, default=math.inf, metavar="SECONDS")
     options = parser.parse_args()
     # What is ignored at the start of a program stays so in all that it starts, as SIGINT is of a background job: a
     # signal that is handled here is at its default there.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     RESULTS.mkdir(parents=True, exist_ok=True)
-    outcomes = [run(part) for part in PARTS[options.suite]]
+    until = time.monotonic() + options.begin_within
+    outcomes, left_out = run_parts(PARTS[options.suite], until)
     flaky = run_again(outcomes) if options.again else []
-    return summary(outcomes, flaky)
+    return summary(outcomes, flaky, left_out)
+
+
+def run_parts(parts: Sequence[Part], until: float) -> tuple[list[Outcome], list[str]]:
+    """What came of those that could begin before `until`, of the monotonic clock, and the names of the others."""
+    outcomes, left_out = [], []
+    for part in parts:
+        if time.monotonic() < until:
+            outcomes.append(run(part))
+        else:
+            left_out.append(part.name)
+    return outcomes, left_out
 
 
 def run(part: Part) -> Outcome:
@@ -175,7 +190,7 @@ def run_again(outcomes: list[Outcome]) -> list[str]:
     return flaky
 
 
-def summary(outcomes: list[Outcome], flaky: list[str]) -> int:
+def summary(outcomes: list[Outcome], flaky: list[str], left_out: Sequence[str] = ()) -> int:
     print("\n== time by part")
     for outcome in outcomes:
         counts = f"{outcome.passed:6d} passed {len(outcome.failed):3d} failed {outcome.skipped:4d} skipped"
@@ -185,6 +200,8 @@ def summary(outcomes: list[Outcome], flaky: list[str]) -> int:
         print(f"== the {SLOWEST} slowest tests")
     for took, test in sorted(times, reverse=True)[:SLOWEST]:
         print(f"{took:8.1f} s {test}")
+    for name in left_out:
+        print(f"== NOT RUN, no time was left: {name}")
     for test in flaky:
         print(f"== FLAKY, passed only when run again: {test}")
     failed = [f"{outcome.name}: {test}" for outcome in outcomes for test in outcome.failed]

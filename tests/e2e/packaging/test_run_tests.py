@@ -88,6 +88,19 @@ def test_a_failure_anywhere_is_the_exit_status_and_is_named(runner: Any, capsys:
     assert lines[-1] == "5 passed, 1 failed, 0 skipped"
 
 
+def test_a_part_for_which_no_time_is_left_is_named(
+    runner: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    now = iter([0.0, 9.0, 11.0])
+    monkeypatch.setattr(runner.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(runner, "run", lambda part: runner.Outcome(part.name, passed=1))
+    parts = [runner.Part(name, []) for name in ("unit", "alone", "guest")]
+    outcomes, left_out = runner.run_parts(parts, 10.0)
+    assert ([each.name for each in outcomes], left_out) == (["unit", "alone"], ["guest"])
+    assert runner.summary(outcomes, [], left_out) == 0
+    assert any("NOT RUN" in line and "guest" in line for line in capsys.readouterr().out.splitlines())
+
+
 def test_what_passes_when_run_again_is_flaky_and_what_fails_again_has_failed(
     runner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
