@@ -81,7 +81,8 @@ PARTS = {
         ),
         tests("end to end", "more and beside and not serial", *beside(4), "tests/e2e"),
         tests("alone", "more and (serial or not beside)", "--ignore=tests/e2e/guest", "tests"),
-        tests("guest", "more", "tests/e2e/guest"),
+        tests("guest", "more and not restarts", "tests/e2e/guest"),
+        tests("guest, restarts", "more and restarts", "tests/e2e/guest"),
     ],
     "random": [
         tests("random examples", "property and not e2e", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="random")

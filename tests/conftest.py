@@ -33,6 +33,7 @@ MARKERS = (
     "quick: of tests/e2e, runs in `make test`",
     "more: runs in `make test-more`",
     "property: holds for all inputs; has @given",
+    "restarts: restarts the test machine again and again, which takes minutes",
 )
 
 

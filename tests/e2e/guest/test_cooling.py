@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from support.guest.machine import Machine
+
+pytestmark = pytest.mark.restarts
 
 WAYS = ("warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
 

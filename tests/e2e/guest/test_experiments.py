@@ -13,6 +13,8 @@ import pytest
 
 from support.guest.machine import BOOTED, Machine
 
+pytestmark = pytest.mark.restarts
+
 RUN = "cd /root && ETUDE_SETTLE_S=1 etude run"
 THREE = """\
 FOR I=1 TO 3
