@@ -32,5 +32,5 @@ def standard_error(value: float, replications: int) -> float:
 
 
 def factor_line(name: str, factors: Iterable[tuple[int, float]]) -> str:
-    """The machine-readable line that tests/unit/stats/test_factors.py compares with the code."""
+    """The machine-readable line that tests/unit/stats/test_calibration.py compares with the code."""
     return f"factors {name}: " + " ".join(f"{minimum}:{factor:.2f}" for minimum, factor in factors)

@@ -7,6 +7,7 @@ A test says where it belongs by markers, and by nothing else:
 - `beside`: may run beside others that have this mark. Tests outside tests/e2e have it unless they are `serial`; a file
   of tests/e2e says so itself when nothing in it measures or needs the machine to be quiet. A `serial` test in it, one
   that uses a resource of the whole machine (mounts, cgroups, caches), runs alone all the same.
+- `restarts`: restarts the test machine again and again; a part of its own at the end of `make test-more`.
 - `golden` compares what a user reads with a file in tests/golden/words; `make golden` writes these files anew.
 - `needs_program("groff", package="groff-base")` and `needs_root` are skipped, visibly, where these are missing.
 """

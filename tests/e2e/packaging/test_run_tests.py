@@ -113,3 +113,23 @@ def test_what_passes_when_run_again_is_flaky_and_what_fails_again_has_failed(
     assert first.failed == ["t.py::test_wrong"]
     many = runner.Outcome("alone", failed=[f"t.py::test_{each}" for each in range(runner.FEW + 1)])
     assert runner.run_again([many]) == []
+
+
+def test_a_second_run_tries_as_many_examples_as_the_first_and_a_skip_is_no_pass(
+    runner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full, skipped = {"ETUDE_HYPOTHESIS": "full"}, "t.py::test_skipped"
+    outcomes = [
+        runner.Outcome("more examples", failed=["t.py::test_rare"], environment=full),
+        runner.Outcome("alone", failed=[skipped]),
+    ]
+
+    def again(part: Any) -> Any:
+        rare = part.environment == full
+        return runner.Outcome(
+            part.name, failed=["t.py::test_rare"] if rare else [], skipped=not rare, tests_s={skipped: 0.0}
+        )
+
+    monkeypatch.setattr(runner, "run", again)
+    assert runner.run_again(outcomes) == []
+    assert [outcome.failed for outcome in outcomes] == [["t.py::test_rare"], [skipped]]
