@@ -18,11 +18,14 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "test-results"
@@ -65,33 +68,37 @@ def beside(processes: int) -> list[str]:
 
 
 CARGO_TEST = Part("Rust", [])
-PARTS = {
+LANES = {
     "quick": [
-        CARGO_TEST,
-        tests("unit", "beside and not serial and not more", *beside(2), *IN_PROCESS),
-        tests("end to end", "not more and beside and not serial", *beside(4), "tests/e2e"),
-        tests("alone", "not more and (serial or not beside)", "tests"),
+        [
+            CARGO_TEST,
+            tests("unit", "not more", *beside(2), *IN_PROCESS),
+            tests("end to end", "not more and beside and not serial", *beside(4), "tests/e2e"),
+            tests("alone", "not more and (serial or not beside)", "tests/e2e"),
+        ],
     ],
     "more": [
-        tests(
-            "unit, more examples",
-            "beside and not serial and (more or property)",
-            *beside(2),
-            *IN_PROCESS,
-            ETUDE_HYPOTHESIS="full",
-        ),
-        tests("end to end", "more and beside and not serial", *beside(4), "tests/e2e"),
-        tests("alone", "more and (serial or not beside)", "--ignore=tests/e2e/guest", "tests"),
-        tests("guest", "more and not restarts", "tests/e2e/guest"),
-        tests("guest, restarts", "more and restarts", "tests/e2e/guest"),
+        [
+            tests(
+                "unit, more examples", "more or property", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="full"
+            ),
+            tests("end to end", "more and beside and not serial", *beside(4), "tests/e2e"),
+            tests("alone", "more and (serial or not beside)", "--ignore=tests/e2e/guest", "tests/e2e"),
+        ],
+        [
+            tests("guest", "not restarts", "tests/e2e/guest"),
+            tests("guest, restarts", "restarts", "tests/e2e/guest"),
+        ],
     ],
-    "random": [tests("random examples", "property", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="random")],
+    "random": [[tests("random examples", "property", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="random")]],
 }
+"""The parts of a lane run one after another, lanes beside each other: the test machine takes one CPU, and leaves one to
+tests that run alone."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("suite", choices=sorted(PARTS))
+    parser.add_argument("suite", choices=sorted(LANES))
     parser.add_argument("--again", action="store_true", help="run what failed once more, alone")
     parser.add_argument(
         "--begin-within",
@@ -107,37 +114,55 @@ def main() -> int:
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     RESULTS.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + options.begin_within
-    outcomes, left_out = run_parts(PARTS[options.suite], until)
+    outcomes, left_out = run_lanes(LANES[options.suite], until)
     flaky = run_again(outcomes) if options.again else []
     return summary(outcomes, flaky, left_out)
 
 
-def run_parts(parts: Sequence[Part], until: float) -> tuple[list[Outcome], list[str]]:
-    """What came of those that could begin before `until`, of the monotonic clock, and the names of the others."""
+def run_lanes(lanes: Sequence[Sequence[Part]], until: float) -> tuple[list[Outcome], list[str]]:
+    """What came of the parts that could begin before `until`, of the monotonic clock, and the names of the others."""
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        running = [pool.submit(run_parts, parts, until, lane > 0) for lane, parts in enumerate(lanes)]
+    outcomes = [outcome for lane in running for outcome in lane.result()[0]]
+    return outcomes, [name for lane in running for name in lane.result()[1]]
+
+
+def run_parts(
+    parts: Sequence[Part], until: float, at_its_end: bool = False
+) -> tuple[list[Outcome], list[str]]:
+    """The same of one lane; `at_its_end`: what a part prints is shown when it has ended."""
     outcomes, left_out = [], []
     for part in parts:
         if time.monotonic() < until:
-            outcomes.append(run(part))
+            outcomes.append(run(part, at_its_end))
         else:
             left_out.append(part.name)
     return outcomes, left_out
 
 
-def run(part: Part) -> Outcome:
-    """Run it, its output passed on."""
+def run(part: Part, at_its_end: bool = False) -> Outcome:
     print(f"== {part.name}", flush=True)
     began = time.monotonic()
-    outcome = cargo() if part is CARGO_TEST else pytest(part)
+    if part is CARGO_TEST:
+        outcome = cargo()
+    elif at_its_end:
+        with tempfile.TemporaryFile("w+") as output:
+            outcome = pytest(part, output)
+            output.seek(0)
+            print(output.read(), end="", flush=True)
+    else:
+        outcome = pytest(part)
     outcome.elapsed_s = time.monotonic() - began
     print(f"== {part.name}: {outcome.elapsed_s:.0f} s", flush=True)
     return outcome
 
 
-def pytest(part: Part) -> Outcome:
+def pytest(part: Part, output: IO[str] | None = None) -> Outcome:
     report = RESULTS / f"{part.name.replace(' ', '-').replace(',', '')}.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *part.arguments]
-    status = subprocess.run(command, cwd=ROOT, env=os.environ | part.environment, check=False).returncode
+    environment = os.environ | part.environment
+    status = subprocess.run(command, cwd=ROOT, env=environment, stdout=output, check=False).returncode
     outcome = read_report(part.name, report) if report.exists() else Outcome(part.name)
     outcome.environment = part.environment
     # 5: no test was selected, as where a whole suite has none for this part.

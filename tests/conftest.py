@@ -4,9 +4,9 @@ A test says where it belongs by markers, and by nothing else:
 
 - `make test` runs all of tests/unit, tests/property and tests/golden that is not `more`, and of tests/e2e what is
   `quick`; `make test-more` runs the rest, and what is `property` (each test with @given) with more examples.
-- `beside`: may run beside others that have this mark. Tests outside tests/e2e have it unless they are `serial`; a file
-  of tests/e2e says so itself when nothing in it measures or needs the machine to be quiet. A `serial` test in it, one
-  that uses a resource of the whole machine (mounts, cgroups, caches), runs alone all the same.
+- Tests outside tests/e2e run beside each other. `beside`, of a file in tests/e2e: may run beside others that have this
+  mark, since nothing in it measures or needs the machine to be quiet. A `serial` test in it, one that uses a resource
+  of the whole machine (mounts, cgroups, caches), runs alone all the same; the test machine runs beside all of them.
 - `restarts`: restarts the test machine again and again; a part of its own at the end of `make test-more`.
 - `golden` compares what a user reads with a file in tests/golden/words; `make golden` writes these files anew.
 - `needs_program("groff", package="groff-base")` and `needs_root` are skipped, visibly, where these are missing.
@@ -29,7 +29,7 @@ profiles.load()
 MARKERS = (
     "needs_program(name, package=None): skipped, visibly, where the program is not installed",
     "needs_root: skipped, visibly, for other users",
-    "beside: may run beside others that have this mark",
+    "beside: of tests/e2e, may run beside others that have this mark",
     "serial: uses a resource of the whole machine (mounts, cgroups, caches); never run beside another test",
     "quick: of tests/e2e, runs in `make test`",
     "more: runs in `make test-more`",
@@ -48,8 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         end_to_end = "e2e" in item.path.parts
         if end_to_end and not item.get_closest_marker("quick"):
             item.add_marker("more")
-        if not end_to_end:
-            item.add_marker("beside")
+        if not end_to_end and item.get_closest_marker("serial"):
+            raise pytest.UsageError(f"{item.nodeid}: a serial test stands in tests/e2e")
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("property")
         for reason in lacking(item):

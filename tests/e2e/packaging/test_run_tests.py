@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,12 +44,11 @@ def runner(tool: Tool) -> Any:
 @pytest.mark.parametrize("marks", list(itertools.product([False, True], repeat=3)))
 def test_each_test_belongs_to_one_part(runner: Any, place: str, marks: tuple[bool, ...]) -> None:
     marked = dict(zip(("more", "beside", "serial"), marks, strict=True)) | {"property": False}
-    if place == "tests/unit" and not marked["beside"]:
-        return
     found = [
         part.name
         for suite in ("quick", "more")
-        for part in runner.PARTS[suite]
+        for lane in runner.LANES[suite]
+        for part in lane
         if part is not runner.CARGO_TEST and not part.name.startswith("guest")
         if any(place.startswith(word) for word in part.arguments)
         if Expression.compile(part.arguments[1]).evaluate(lambda name, **_: marked[name])
@@ -93,12 +93,40 @@ def test_a_part_for_which_no_time_is_left_is_named(
 ) -> None:
     now = iter([0.0, 9.0, 11.0])
     monkeypatch.setattr(runner.time, "monotonic", lambda: next(now))
-    monkeypatch.setattr(runner, "run", lambda part: runner.Outcome(part.name, passed=1))
+    monkeypatch.setattr(runner, "run", lambda part, _: runner.Outcome(part.name, passed=1))
     parts = [runner.Part(name, []) for name in ("unit", "alone", "guest")]
     outcomes, left_out = runner.run_parts(parts, 10.0)
     assert ([each.name for each in outcomes], left_out) == (["unit", "alone"], ["guest"])
     assert runner.summary(outcomes, [], left_out) == 0
     assert any("NOT RUN" in line and "guest" in line for line in capsys.readouterr().out.splitlines())
+
+
+def test_lanes_run_beside_each_other_and_what_the_second_prints_stays_together(
+    runner: Any, monkeypatch: pytest.MonkeyPatch, capfd: Any, tmp_path: Path
+) -> None:
+    """The part of the first lane waits for the end of the second lane's: one after the other they would never end."""
+    (tmp_path / "test_first.py").write_text(f"""
+import pathlib, time
+def test_first():
+    while not pathlib.Path({str(tmp_path / "ended")!r}).exists(): time.sleep(0.01)
+""")
+    (tmp_path / "test_second.py").write_text(f"""
+import pathlib
+def test_second(): pathlib.Path({str(tmp_path / "ended")!r}).touch()
+def test_fails(): assert 0
+""")
+    monkeypatch.setattr(runner, "RESULTS", tmp_path)
+    lanes = [
+        [runner.tests(name, "", "-p", "no:cacheprovider", f"{tmp_path}/test_{name}.py")]
+        for name in ("first", "second")
+    ]
+    outcomes, left_out = runner.run_lanes(lanes, math.inf)
+    assert [(each.name, each.passed, len(each.failed)) for each in outcomes] == [
+        ("first", 1, 0),
+        ("second", 1, 1),
+    ]
+    assert not left_out
+    assert "test_second.py" in capfd.readouterr().out
 
 
 def test_what_passes_when_run_again_is_flaky_and_what_fails_again_has_failed(

@@ -1,11 +1,8 @@
-"""What a percentile must be while a target stalls, by formula and by playing it; the file system that stalls."""
+"""What a percentile must be while a target stalls, by formula and by playing it."""
 
 from __future__ import annotations
 
 import importlib
-import os
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,33 +37,3 @@ def test_percentiles_of_several_histograms_are_of_all_that_they_count() -> None:
     assert percentile_s([low, high], 0.90) == pytest.approx(1e-6)
     assert percentile_s([low, high], 0.95) == pytest.approx(2e-6)
     assert percentile_s([low, high], 0.96) == pytest.approx(3e-6)
-
-
-@pytest.mark.serial
-@pytest.mark.needs_root
-@pytest.mark.skipif(bool(bench.lacking()), reason=bench.lacking())
-def test_a_stalling_file_system_is_one_and_its_reads_alone_wait() -> None:
-    with bench.stalling() as mount:
-        file = mount / "d" / "file"
-        file.parent.mkdir()
-        file.write_bytes(b"0123456789" * 1000)
-        os.truncate(file, 5000)
-        file.rename(mount / "d" / "other")
-        (mount / "link").symlink_to("d/other")
-        assert (mount / "link").read_bytes() == b"0123456789" * 500
-        assert sorted(path.name for path in mount.rglob("*")) == ["d", "link", "other"]
-        (mount / "link").unlink()
-        waited = []
-        # Of reads through more than a period, some meet the stall: never longer than it is, but for a busy machine.
-        with (mount / "d" / "other").open("rb", buffering=0) as opened:
-            until = time.monotonic() + 1.3
-            while time.monotonic() < until:
-                begin = time.monotonic()
-                os.pread(opened.fileno(), 100, 0)
-                waited.append(time.monotonic() - begin)
-        assert max(waited) > 0.05
-        assert sorted(waited)[len(waited) // 2] < 0.05
-        (mount / "d" / "other").unlink()
-        (mount / "d").rmdir()
-        place = mount.parent
-    assert not Path(place).exists()
