@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select, type_coerce
+from sqlalchemy.types import NullType
 
 from etude.errors import InputError, UsageError
 from etude.store.entry import Entry, Machine, Result, Selector
-from etude.store.packed import clean, key, of_us, to_us, unpack, unrun
-from etude.store.schema import entry, machine, metric, result, tag, test
+from etude.store.packed import Damaged, clean, key, of_us, rows_of, to_us, unpack, unrun
+from etude.store.schema import entry, machine, mark, metric, result, tag, test
 
 _LEAST_OF_COMMIT = 4
 PRIMARY = "elapsed"
@@ -52,15 +53,20 @@ def history(connection: Connection, where: str, chosen: Selector) -> tuple[Entry
 
 def entries(connection: Connection, chosen: Selector) -> tuple[Entry, ...]:
     """What the selector means, ordered by commit time where all have one, else by when they were measured."""
-    rows = connection.execute(_ENTRIES.where(*_conditions(chosen))).all()
     known = dict(_machines(connection))
-    found = [_entry(row, known) for row in rows]
+    with rows_of("an entry"):
+        rows = connection.execute(_ENTRIES.where(*_conditions(chosen))).all()
+    found = []
+    for row in rows:
+        with rows_of(f"result {row[0]}"):
+            found.append(_entry(row, known))
     return tuple(sorted(found, key=_order(found)))
 
 
 def _entry(row: Sequence[Any], known: Mapping[int, Machine]) -> Entry:
     number, name, metric_name, unit, kind, machine_id, measured_us, trials, sittings, *rest = row
     commit, committed_us, branch, tags, source = rest
+    values = unpack(trials)
     return Entry(
         number,
         name,
@@ -69,13 +75,13 @@ def _entry(row: Sequence[Any], known: Mapping[int, Machine]) -> Entry:
         kind,
         known[machine_id],
         of_us(measured_us),
-        unpack(trials),
+        values,
         commit,
         None if committed_us is None else of_us(committed_us),
         branch,
         tuple(sorted(tags.split(_BETWEEN))) if tags else (),
         source,
-        unrun(sittings),
+        unrun(sittings, len(values)),
     )
 
 
@@ -141,7 +147,13 @@ def machines(connection: Connection) -> tuple[Machine, ...]:
 def _machines(connection: Connection) -> Iterable[tuple[int, Machine]]:
     columns = (machine.c.id, machine.c.name, machine.c.digest, machine.c.facts)
     for number, name, digest, facts in connection.execute(select(*columns)):
-        yield number, Machine(name, digest, tuple(sorted(json.loads(facts).items())))
+        with rows_of(f"machine {number}"):
+            found = Machine(name, digest, _facts(facts))
+        yield number, found
+
+
+def _facts(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(json.loads(text).items()))
 
 
 def results(connection: Connection) -> tuple[Result, ...]:
@@ -149,20 +161,25 @@ def results(connection: Connection) -> tuple[Result, ...]:
     tags = _by_result(connection.execute(select(tag)))
     used = select(entry.c.result_id, machine.c.name).select_from(entry.join(machine)).distinct()
     where = _by_result(connection.execute(used))
-    return tuple(
-        Result(
-            row.id,
-            row.source,
-            of_us(row.measured_us),
-            of_us(row.added_us),
-            row.trials,
-            where.get(row.id, ()),
-            row.commit_id,
-            None if row.committed_us is None else of_us(row.committed_us),
-            row.branch,
-            tags.get(row.id, ()),
-        )
-        for row in connection.execute(select(result).order_by(result.c.id))
+    found = []
+    for row in connection.execute(select(result).order_by(result.c.id)):
+        with rows_of(f"result {row.id}"):
+            found.append(_result(row, where.get(row.id, ()), tags.get(row.id, ())))
+    return tuple(found)
+
+
+def _result(row: Any, machines: tuple[str, ...], tags: tuple[str, ...]) -> Result:
+    return Result(
+        row.id,
+        row.source,
+        of_us(row.measured_us),
+        of_us(row.added_us),
+        row.trials,
+        machines,
+        row.commit_id,
+        None if row.committed_us is None else of_us(row.committed_us),
+        row.branch,
+        tags,
     )
 
 
@@ -177,15 +194,43 @@ def check(connection: Connection) -> tuple[str, ...]:
         ]
     empty = select(result.c.id).where(result.c.id.not_in(select(entry.c.result_id)))
     found += [f"result {number}: has no entries" for number in connection.execute(empty).scalars()]
-    columns = (entry.c.id, entry.c.result_id, entry.c.count, entry.c.trials, entry.c.sittings)
-    for number, of, count, trials, sittings in connection.execute(select(*columns)):
-        if not _whole(count, trials, sittings):
-            found.append(f"result {of}, entry {number}: its values are not the {count} that were stored")
+    found += _damaged("machine {}", connection, (machine.c.id, machine.c.facts), _facts)
+    times = (result.c.measured_us, result.c.added_us, func.coalesce(result.c.committed_us, 0))
+    found += _damaged(
+        "result {}", connection, (result.c.id, *times), lambda *all_us: list(map(of_us, all_us))
+    )
+    columns = (
+        entry.c.result_id,
+        entry.c.id,
+        entry.c.count,
+        entry.c.trials,
+        entry.c.sittings,
+        entry.c.measured_us,
+    )
+    found += _damaged("result {}, entry {}", connection, columns, _whole, named=2)
+    found += _damaged("mark {}", connection, (mark.c.id, mark.c.marked_us), of_us)
     return tuple(found)
 
 
-def _whole(count: int, trials: bytes, sittings: str) -> bool:
-    try:
-        return len(unpack(trials)) == count and len(unrun(sittings)) in (0, count)
-    except ValueError:
-        return False
+def _damaged(
+    what: str,
+    connection: Connection,
+    columns: Sequence[ColumnElement[Any]],
+    decode: Callable[..., object],
+    *,
+    named: int = 1,
+) -> Iterable[str]:
+    """A line for each row that `decode` does not take: without its first `named` values, and as they lie on disk."""
+    for row in connection.execute(select(*(type_coerce(column, NullType()) for column in columns))):
+        try:
+            with rows_of(what.format(*row[:named])):
+                decode(*row[named:])
+        except Damaged as damage:
+            yield str(damage)
+
+
+def _whole(count: int, trials: bytes, sittings: str, measured_us: int) -> None:
+    values = unpack(trials)
+    if len(values) != count or len(unrun(sittings, count)) not in (0, count):
+        raise ValueError(f"its values are not the {count} that were stored")
+    of_us(measured_us)

@@ -10,6 +10,7 @@ from typing import TypeVar
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from etude.errors import InputError, MachineRefuses
+from etude.store.packed import Damaged
 
 PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
 """Before each further try. A database that is restarted is back within this time, as a rule."""
@@ -31,7 +32,7 @@ def repeated(
     where: the database, in messages; nothing: what was not done, such as `nothing of DIR was added`.
 
     Raises:
-        MachineRefuses: it stays away, or has no room; InputError: it is no store.
+        MachineRefuses: it stays away, or has no room; InputError: it is no store, or a damaged one.
     """
     for pause_s in (*PAUSES_S, None):
         try:
@@ -40,6 +41,9 @@ def repeated(
             if pause_s is None or not passes(error):
                 raise told(error, where, nothing) from None
             pause(pause_s)
+        except Damaged as damage:
+            advice = "etude store check names all that is, etude store forget takes a result out"
+            raise InputError(f"{where}: damaged: {damage}; {nothing}; {advice}") from None
     raise AssertionError("the last try returns or raises")
 
 

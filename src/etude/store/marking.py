@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from etude.errors import UsageError
 from etude.store.entry import Mark
-from etude.store.packed import clean, key, of_us, to_us
+from etude.store.packed import clean, key, of_us, rows_of, to_us
 from etude.store.schema import mark as table
 from etude.store.schema import note
 
@@ -29,7 +29,8 @@ def marks(connection: Connection) -> tuple[Mark, ...]:
     """All of them, in the order in which they were made."""
     columns = (table.c.test, table.c.metric, table.c.commit_id, table.c.why, table.c.marked_us)
     rows = connection.execute(select(*columns).order_by(table.c.id))
-    return tuple(Mark(*row[:4], of_us(row[4])) for row in rows)
+    with rows_of("a mark"):
+        return tuple(Mark(*row[:4], of_us(row[4])) for row in rows)
 
 
 def remember(connection: Connection, name: str, text: str) -> None:

@@ -5,13 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+
+class Damaged(ValueError):
+    """A row is not what was written into it."""
+
+
+@contextmanager
+def rows_of(what: str) -> Iterator[None]:
+    """Whatever goes wrong while rows are decoded is damage to them: `what` names them."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError, OSError) as error:
+        raise Damaged(f"{what}: {error}") from None
 
 
 def pack(values: Sequence[float]) -> bytes:
@@ -32,11 +46,13 @@ def runs(numbers: Sequence[int]) -> str:
 
 
 @lru_cache(4096)  # in most entries they are the same
-def unrun(text: str) -> tuple[int, ...]:
-    """What `runs` was given. Raises ValueError for anything else."""
+def unrun(text: str, most: int) -> tuple[int, ...]:
+    """What `runs` was given, of at most so many numbers. Raises ValueError for anything else."""
     found: list[int] = []
     for run in text.split():
         number, _, count = run.partition("x")
+        if not 0 <= int(count) <= most - len(found):
+            raise ValueError(f"{count} more sittings than trials")
         found += [int(number)] * int(count)
     return tuple(found)
 

@@ -1,0 +1,101 @@
+"""A damaged store: every question is answered or refused in one line, and `check` finds each damaged row."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude.errors import EtudeError
+from etude.store.database import Store, open_store
+from support.stored import directory
+
+DECODED = {
+    "machine": ("facts",),
+    "result": ("measured_us", "added_us", "committed_us"),
+    "entry": ("measured_us", "count", "trials", "sittings"),
+    "mark": ("marked_us",),
+}
+"""The columns that are more than a text or a number."""
+HOSTILE: tuple[Any, ...] = (
+    "abc",
+    "1x99999999999",
+    "[1]",
+    "\u2603",
+    b"\xff" * 7,
+    -(2**63),
+    2**63 - 1,
+    1.5,
+    float("inf"),
+)
+QUESTIONS: tuple[Callable[[Store], object], ...] = (
+    Store.results,
+    Store.entries,
+    lambda store: store.history("sort"),
+    Store.tests,
+    Store.machines,
+    Store.marks,
+    Store.check,
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A store of two results, as a file."""
+    place = tmp_path_factory.mktemp("whole")
+    with open_store(place / "s") as store:
+        for name, values in (("a", [1.0, 2.0]), ("b", [3.0])):
+            store.add(directory(place / name, {"sort": values}, name=name), commit=f"c0ffee{name}")
+        store.mark("sort", None, "c0ffeea", "a newer compiler")
+    return (place / "s").read_bytes()
+
+
+def ask(path: Path) -> list[str]:
+    """Ask all that can be asked; what was refused."""
+    refused = []
+    for question in QUESTIONS:
+        with open_store(path) as store:
+            try:
+                question(store)
+            except EtudeError as error:
+                refused.append(str(error))
+    return refused
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [(table, name) for table, names in DECODED.items() for name in names]
+)
+@pytest.mark.parametrize("value", HOSTILE, ids=repr)
+def test_a_damaged_row_is_named_by_check_and_refused_by_who_reads_it(
+    whole: bytes, tmp_path: Path, table: str, column: str, value: Any
+) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(whole)
+    with sqlite3.connect(path) as damaging:
+        damaging.execute(f"UPDATE {table} SET {column} = ? WHERE id = 1", (value,))
+    damaging.close()
+    refused = ask(path)
+    assert all(str(path) in line and "\n" not in line for line in refused)
+    with open_store(path) as store:
+        found = store.check()
+    if refused:
+        assert any(table in line for line in found)
+        assert len([line for line in found if not line.startswith("SQLite")]) == 1, "the other rows are whole"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_store_of_which_bytes_are_others_is_read_or_refused(
+    whole: bytes, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    damaged = bytearray(whole)
+    for _ in range(chance.randrange(1, 60)):
+        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+    path = tmp_path / "s"
+    path.write_bytes(damaged[: chance.choice([len(damaged), chance.randrange(len(damaged))])])
+    refused = ask(path)
+    assert all(str(path) in line for line in refused)
