@@ -9,18 +9,21 @@ A test says where it belongs by markers, and by nothing else:
   of the whole machine (mounts, cgroups, caches), runs alone all the same; the test machine runs beside all of them.
 - `restarts`: restarts the test machine again and again; a part of its own at the end of `make test-more`.
 - `golden` compares what a user reads with a file in tests/golden/words; `make golden` writes these files anew.
+- `timeout(SECONDS)`: a limit of its own, after which it fails, in place of that of its area
+  (tests/support/limits.py).
 - `needs_program("groff", package="groff-base")` and `needs_root` are skipped, visibly, where these are missing.
 """
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 # Matrices are small, and idle threads of OpenBLAS spin: on a busy machine they cost fifty times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from support import profiles
+from support import limits, profiles
 from support.golden import golden as golden
 from support.golden import write_golden_files
 
@@ -41,6 +44,7 @@ MARKERS = (
 def pytest_configure(config: pytest.Config) -> None:
     for line in MARKERS:
         config.addinivalue_line("markers", line)
+    config.pluginmanager.register(limits)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,6 +56,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid}: a serial test stands in tests/e2e")
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("property")
+        if not item.get_closest_marker("timeout"):
+            marks = {mark.name for mark in item.iter_markers()}
+            item.add_marker(pytest.mark.timeout(limits.limit_s(Path(item.location[0]).parts, marks)))
         for reason in lacking(item):
             item.add_marker(pytest.mark.skip(reason=reason))
 

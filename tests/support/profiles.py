@@ -27,3 +27,8 @@ def load() -> None:
 def examples(full: int) -> int:
     """`max_examples` of a test that tries `full` examples in the full profile, and in the quick one its share."""
     return max(1, full * EXAMPLES[PROFILE] // EXAMPLES["full"])
+
+
+def examples_ratio() -> float:
+    """How many examples are tried for each one of the quick profile."""
+    return EXAMPLES[PROFILE] / EXAMPLES["quick"]

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,18 +19,7 @@ from etude.program import engine_path
 HELLO = '{"hello": {"protocol": 1, "engine": "0.1.0", "pid": 1, "cpus": [0]}}'
 TRUE = Launch((Worker(("true",)),))
 Engines = Callable[..., Engine]
-
-
-@pytest.fixture(autouse=True)
-def _never_hangs() -> Iterator[None]:
-    def late(number: int, frame: object) -> None:
-        raise TimeoutError("this side of the boundary waits for ever")
-
-    former = signal.signal(signal.SIGALRM, late)
-    signal.alarm(20)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, former)
+pytestmark = pytest.mark.timeout(20)
 
 
 @pytest.fixture
