@@ -151,3 +151,34 @@ pub fn words(pid: Pid) -> Vec<String> {
     words.pop(); // behind the last zero byte
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use etude_trace::{Header, Writer};
+
+    use super::*;
+    use crate::rewrite::clock::{Calibration, Clock};
+
+    #[test]
+    fn who_tells_more_than_may_wait_waits_and_nothing_is_lost() {
+        let nowhere = fs::File::create("/dev/null").expect("it is there");
+        let calibration = Calibration::new(Clock::Vdso);
+        let origin = calibration.origin();
+        let writer = Writer::create(nowhere, &Header::default()).expect("it takes all");
+        let queue = Queue::new(File::new(writer, calibration, None), origin);
+        queue.tell(|_| std::thread::sleep(Duration::from_millis(50)));
+        let written = Arc::new(AtomicUsize::new(0));
+        for _ in 0..3 * WAITING {
+            let written = written.clone();
+            queue.tell(move |_| {
+                written.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        queue.finish(Vec::new());
+        assert_eq!(written.load(Ordering::Relaxed), 3 * WAITING);
+    }
+}

@@ -123,4 +123,16 @@ mod tests {
         assert_eq!(spans, wanted);
         assert_eq!(turns(&times(&script)), [0, 1, 1, 11, 11, 111, 111, 111, 111]);
     }
+
+    #[test]
+    fn a_process_ends_with_whichever_of_its_threads_ends_last() {
+        for (parent, child, end) in [("0.000000100", "0.000000001", 100), ("0.000000001", "0.000000100", 100)]
+        {
+            let text = format!(
+                "etude script 1\n0: fork(1)\n1: start(2)\n1: compute({parent})\n2: compute({child})\n0: wait(1)\n"
+            );
+            let script = parse("s", text.as_bytes()).unwrap().script;
+            assert_eq!(times(&script).last().map(|span| span.end_ns), Some(end));
+        }
+    }
 }

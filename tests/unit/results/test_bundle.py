@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, MachineRefuses
@@ -236,6 +236,8 @@ def test_a_damaged_archive_is_never_a_traceback(archive: Path, data: st.DataObje
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1))
+@example("back\\slash")
+@example("line\nend")
 def test_a_line_of_checksums_is_read_back(name: str) -> None:
     digest = "0" * 64
     assert sums_of(line_of(digest, name).encode()) == ({name: digest}, [])

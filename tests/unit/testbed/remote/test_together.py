@@ -6,6 +6,7 @@ import itertools
 import os
 import select
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from etude.engine import Engine, Launch, Worker
 from etude.testbed.remote.clock import Offset, measure_offset
-from etude.testbed.remote.together import Beside, Part, run_together
+from etude.testbed.remote.together import ROUND_TRIPS, Beside, Part, run_together
 
 
 @pytest.fixture
@@ -39,6 +40,25 @@ def test_all_start_at_one_instant_which_each_is_told_on_its_own_clock(engines: l
     first, second = (part.rows[0] for part in told if part.rows)
     assert [first["exit_status"], second["exit_status"]] == [0, 3]
     assert second["start_ns"] - first["start_ns"] > 20_000_000
+
+
+def test_the_instant_lies_ahead_by_round_trips_of_the_farthest_host(
+    engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instants = []
+
+    def at_once(engine: Engine, number: int, at_ns: int) -> None:
+        instants.append(at_ns)
+        release(engine, number, 0)
+
+    release = Engine.release
+    monkeypatch.setattr(Engine, "release", at_once)
+    under_way = parts(engines, sh("exit 0"), sh("exit 0"))
+    far_ns = 10**12
+    under_way[1].offset = Offset(0, far_ns)
+    began_ns = time.monotonic_ns()
+    assert run_together(under_way).why is None
+    assert instants[0] == instants[1] >= began_ns + 2 * ROUND_TRIPS * far_ns
 
 
 def test_an_engine_that_dies_fails_the_trial_and_the_others_are_cancelled(

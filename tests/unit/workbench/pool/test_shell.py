@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -104,6 +105,15 @@ def test_the_record_is_read_back_and_a_new_job_has_no_end(tmp_path: Path) -> Non
     note(tmp_path, Laid("u", 2.0, "17"))
     assert laid(tmp_path) == Laid("u", 2.0, "17")
     assert laid(tmp_path / "none") is None
+
+
+@pytest.mark.parametrize("missing", ["how", "ended_s", "began_s", "nodes"])
+def test_an_end_says_how_when_and_where(tmp_path: Path, missing: str) -> None:
+    ran(tmp_path, "true")
+    said = json.loads((tmp_path / "end.json").read_text())
+    del said[missing]
+    (tmp_path / "end.json").write_text(json.dumps(said))
+    assert end(tmp_path) is None
 
 
 @given(
