@@ -65,9 +65,9 @@ def digits(x: float, significant: int = 4) -> str:
 
 def percent(relative: float) -> str:
     """`1.9 %`: two significant digits."""
-    if not math.isfinite(relative):
-        return "any number of %"
     value = 100 * relative
+    if not math.isfinite(value):
+        return "any number of %"
     places = 0 if value == 0 else max(0, 1 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(places, 3)}f} %"
 

@@ -97,7 +97,7 @@ def test_percentages_look_so(relative: float, text: str) -> None:
 
 
 def test_what_is_not_finite_is_no_percentage() -> None:
-    assert percent(math.inf) == percent(math.nan)
+    assert percent(math.inf) == percent(math.nan) == percent(1.797693134862512e306)
     assert not re.search(r"\d|inf|nan", percent(math.inf))
 
 

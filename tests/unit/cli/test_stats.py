@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from etude.cli.main import main
@@ -331,6 +331,7 @@ def test_results_of_another_etude_are_refused(stats: Stats) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=12), st.booleans())
+@example([3.485118425750166e260, 3.485118425750166e260, 3.4851184257489775e260, 2.2e-16, 2.2e-16], True)
 def test_any_numbers_have_statistics(stats: Stats, values: list[float], two: bool) -> None:
     columns: dict[str, Sequence[object]] = {"elapsed": values}
     if two:
