@@ -151,12 +151,13 @@ class FakeEngine:
         elapsed = changes.pop("elapsed", 0.001)
         metrics = {"elapsed": [elapsed, "s"], "user": [elapsed / 2, "s"]} | changes.pop("metrics", {})
         printed = {stream: changes.pop(stream, "") for stream in ("stdout", "stderr")}
+        start_ns = int(self.world.elapsed_s * 1e9)
         self.world.elapsed_s += min(elapsed, 1e6)
         row = {
             "worker": index,
             "command": list(argv),
             "start": "2026-01-01T00:00:00.000000000Z",
-            "start_ns": int(self.world.elapsed_s * 1e9),
+            "start_ns": start_ns,
             "inner": launch.inner,
             "exit_status": 0,
             "signal": None,

@@ -86,7 +86,12 @@ def _enough(group: argparse._ArgumentGroup) -> None:
     """The stop rule."""
     group.add_argument("--trials", type=int, metavar="N", help="exactly N kept trials of each")
     group.add_argument("--min-trials", type=int, metavar="N", help="at least N kept trials (default 10)")
-    group.add_argument("--max-trials", type=int, metavar="N", help="at most N kept trials (default 50)")
+    group.add_argument(
+        "--max-trials",
+        type=int,
+        metavar="N",
+        help="at most N kept trials (default 50, or as many as 3 s take)",
+    )
     group.add_argument(
         "--precision",
         type=kinds.share,
@@ -98,7 +103,8 @@ def _enough(group: argparse._ArgumentGroup) -> None:
         type=kinds.seconds,
         default=30.0,
         metavar="SECONDS",
-        help="stop after this much measuring, once the minimum of trials is done (default 30)",
+        help="stop after this time by the clock, all between the trials included, once the minimum of trials is "
+        "done (default 30)",
     )
 
     for alias in ("runs", "min-runs", "max-runs"):
@@ -305,7 +311,7 @@ def _across(
 
 
 def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late
-    from etude.experiment.ask import make_plan
+    from etude.experiment.ask import LEAST_S, make_plan
 
     return make_plan(
         _tests(options),
@@ -315,6 +321,7 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
         max_trials=options.max_trials,
         precision=options.precision,
         budget_s=options.time,
+        least_s=0.0 if options.pool else LEAST_S,  # a job takes longer than that to begin
         schedule=options.schedule,
         seed=options.seed,
         shell=_shell(options),

@@ -14,6 +14,8 @@ from etude.experiment.test import Test, make_test
 
 MEAN_PRECISION, RATIO_PRECISION = 0.05, 0.02
 MINIMUM, MAXIMUM, BUDGET_S = 10, 50, 30.0
+LEAST_S = 3.0
+"""The default maximum ends no test before this time: fifty trials of 1 ms say little, and 3 s are soon over."""
 
 
 def make_plan(
@@ -25,6 +27,7 @@ def make_plan(
     max_trials: int | None = None,
     precision: float | None = None,
     budget_s: float = BUDGET_S,
+    least_s: float = LEAST_S,
     schedule: str | None = None,
     seed: int | None = None,
     shell: str | None = None,
@@ -33,7 +36,8 @@ def make_plan(
     """A plan for `commands` with the default stop rule for one or for several.
 
     `trials` fixes their number; `min_trials`, `max_trials`, `precision` (relative half width: of the mean for one
-    command, of the ratio for several) and `budget_s` (seconds of measuring once the minimum is done) shape the rule.
+    command, of the ratio for several) and `budget_s` (seconds by the clock, from the first run on, once the minimum is
+    done) shape the rule. `least_s`: the maximum, unless it is given, ends nothing before so many seconds.
 
     Raises:
         UsageError: values that cannot be meant.
@@ -46,7 +50,7 @@ def make_plan(
     return Plan(
         name=name or (_word(tests[0]) if tests else "bench"),
         tests=tests,
-        rule=_rule(ratio, trials, min_trials, max_trials, precision, budget_s),
+        rule=_rule(ratio, trials, min_trials, max_trials, precision, budget_s, least_s),
         schedule=schedule,
         seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
         shell=shell,
@@ -61,6 +65,7 @@ def _rule(
     max_trials: int | None,
     precision: float | None,
     budget_s: float,
+    least_s: float,
 ) -> RuleSpec:
     if trials is not None:
         if trials < 1:
@@ -88,6 +93,8 @@ def _rule(
     if not budget_s > 0:
         raise UsageError(f"--time {budget_s:g}: expected seconds above 0")
     parameters = {"precision": wanted, "minimum": minimum, "maximum": maximum, "budget_s": budget_s}
+    if max_trials is None and least_s > 0.0:
+        parameters["least_s"] = least_s
     return RuleSpec("ratio-precision" if ratio else "mean-precision", parameters)
 
 

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from etude.results.model import Measurement
-from etude.results.samples import Trial, paired_samples, sample, trials_of
+from etude.results.samples import Trial, paired_samples, trials_of
+
+NS_PER_S = 1e9
+
+
+@dataclass
+class _Column:
+    """One metric over the kept trials of one test that have it, as far as they were looked at."""
+
+    seen: int = 0
+    """Trials that were looked at."""
+    values: array[float] = field(default_factory=lambda: array("d"))
+    places: array[int] = field(default_factory=lambda: array("q"))
+    """Of each value its stretch and its block, one behind the other."""
+    in_order: bool = True
+    """Each place is behind that before it."""
+
+    def take(self, trial: Trial, metric: str, stretch: int) -> None:
+        self.seen += 1
+        value = trial.value(metric) if trial.kept else None
+        if value is None:
+            return
+        place = (stretch, trial.first.block)
+        self.in_order = self.in_order and (not self.places or tuple(self.places[-2:]) < place)
+        self.values.append(value)
+        self.places.extend(place)
 
 
 class Ledger:
     """Trials by test. It starts with those on disk when an experiment is resumed.
 
+    What is asked after each trial costs as much as what was added since: a long series is never gone through again.
     `stretches`: of each sitting the one that it belongs to (`etude.results.stretches`).
     """
 
@@ -21,21 +49,39 @@ class Ledger:
         stretches: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._stretches = stretches
-        self._trials = {name: trials_of(rows) for name, rows in measured.items()}
-        self._blocks = {
-            name: {t.first.block for t in trials if t.kept} for name, trials in self._trials.items()
-        }
+        self._trials: dict[str, list[Trial]] = {}
+        self._blocks: dict[str, set[int]] = {}
+        self._measured_s: dict[str, float] = {}
+        self._unplaced_s: dict[str, float] = {}
+        """Of trials of which it is not known when they ran."""
+        self._spans: dict[str, dict[int, tuple[int, int]]] = {}
+        """By test and sitting: its first start and its last end, ns."""
+        self._columns: dict[tuple[str, str], _Column] = {}
+        for name, rows in measured.items():
+            self.begin(name)
+            self.add(name, rows)
 
     def begin(self, test: str) -> None:
         """Make room for a test that was not known at the start."""
-        self._trials.setdefault(test, [])
-        self._blocks.setdefault(test, set())
+        if test not in self._trials:
+            self._trials[test], self._blocks[test], self._spans[test] = [], set(), {}
+            self._measured_s[test] = self._unplaced_s[test] = 0.0
 
     def add(self, test: str, measurements: Sequence[Measurement]) -> None:
         """Note what is on disk now: whole trials of one test."""
         trials = trials_of(measurements)
         self._trials[test].extend(trials)
-        self._blocks[test].update(t.first.block for t in trials if t.kept)
+        for trial in trials:
+            lasted = (trial.value("elapsed") or 0.0) * trial.first.inner
+            if trial.kept:
+                self._blocks[test].add(trial.first.block)
+                self._measured_s[test] += lasted
+            start, end = trial.span_ns()
+            if start < 0:
+                self._unplaced_s[test] += lasted
+                continue
+            known = self._spans[test].get(trial.first.sitting, (start, end))
+            self._spans[test][trial.first.sitting] = min(known[0], start), max(known[1], end)
 
     def trials(self, test: str) -> Sequence[Trial]:
         """All trials of a test, set-aside ones included."""
@@ -60,19 +106,43 @@ class Ledger:
         """Number of kept trials."""
         return len(self._blocks[test])
 
-    def sample(self, test: str, metric: str) -> list[float]:
-        """The metric over the kept trials."""
-        return sample(self._trials[test], metric)
+    def count(self, test: str, metric: str) -> int:
+        """Number of kept trials that have the metric."""
+        return len(self._column(test, metric).values)
 
-    def paired(self, tests: Sequence[str], metric: str) -> tuple[list[float], ...]:
+    def sample(self, test: str, metric: str) -> Sequence[float]:
+        """The metric over the kept trials."""
+        return self._column(test, metric).values[:]  # a copy: an array that numpy looks at cannot grow
+
+    def paired(self, tests: Sequence[str], metric: str) -> tuple[Sequence[float], ...]:
         """The metric over the complete blocks, aligned."""
+        first, *others = (self._column(name, metric) for name in tests)
+        if first.in_order and all(each.places == first.places for each in others):
+            return tuple(self.sample(name, metric) for name in tests)
         return paired_samples([self._trials[name] for name in tests], metric, self._stretches)
 
     def measured_s(self, tests: Sequence[str]) -> float:
         """Seconds that the kept trials of these tests took, all launches of each included."""
-        return sum(
-            (trial.value("elapsed") or 0.0) * trial.first.inner
-            for name in tests
-            for trial in self._trials[name]
-            if trial.kept
-        )
+        return sum(self._measured_s[name] for name in tests)
+
+    def spent_s(self, tests: Sequence[str]) -> float:
+        """Seconds by the clock from the first trial of these tests to the end of their last, summed over sittings.
+
+        All that went on in between is in it; what the machine took to restart is not.
+        """
+        spans: dict[int, tuple[int, int]] = {}
+        for name in tests:
+            for sitting, (start, end) in self._spans[name].items():
+                known = spans.get(sitting, (start, end))
+                spans[sitting] = min(known[0], start), max(known[1], end)
+        placed_s = sum(end - start for start, end in spans.values()) / NS_PER_S
+        return placed_s + sum(self._unplaced_s[name] for name in tests)
+
+    def _column(self, test: str, metric: str) -> _Column:
+        """The metric's column, with the trials that came since it was last asked for."""
+        column = self._columns.setdefault((test, metric), _Column())
+        trials = self._trials[test]
+        for place in range(column.seen, len(trials)):
+            sitting = trials[place].first.sitting
+            column.take(trials[place], metric, self._stretches.get(sitting, sitting))
+        return column

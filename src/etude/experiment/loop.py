@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -149,6 +149,9 @@ def _repeat(bench: Bench, test: Test) -> Decision:
 
 
 def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
+    """Block after block until the stop rule, asked at its looks and at its limits, has enough."""
+    rule, names = bench.plan.rule, [test.name for test in tests]
+    look = rule.next_look(_fewest(bench, names))
     block = 0
     while True:
         block += 1
@@ -156,11 +159,20 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
             if not all(bench.ledger.has(test.name, block) for test in members):
                 run_trial(bench, members, Slot(block, order))
                 _heed(bench)
-        if block >= bench.plan.rule.minimum:
+        count = _fewest(bench, names)
+        lacking = count < rule.maximum <= block / GIVE_UP
+        ends = block >= rule.minimum and rule.ends(count, bench.ledger.spent_s(names))
+        if block >= bench.ledger.kept(names[0]) and (count >= look or ends or lacking):
             decision = _decide(bench, tests)
             bench.tell("decision", *tests, detail=decision.why)
-            if decision.enough or block >= GIVE_UP * bench.plan.rule.maximum:
+            if decision.enough or lacking:
                 return decision
+            look = rule.next_look(count + 1)
+
+
+def _fewest(bench: Bench, names: Sequence[str]) -> int:
+    """Kept trials with the primary metric, of the test that has the fewest."""
+    return min(bench.ledger.count(name, bench.plan.primary) for name in names)
 
 
 def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, ...]]:
@@ -204,7 +216,7 @@ def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:
         samples = tuple(bench.ledger.sample(name, primary) for name in names)
     shell = _shell_cost(bench)
     values = tuple(np.asarray(sample) - shell for sample in samples)
-    return Seen(values, bench.ledger.measured_s(names))
+    return Seen(values, bench.ledger.spent_s(names))
 
 
 def _shell_cost(bench: Bench) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from etude.errors import InputError, UsageError
 from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
 from etude.experiment.test import Test, from_plan, to_plan
+from etude.stats.factors import next_look
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Rule
@@ -35,9 +36,20 @@ class RuleSpec:
 
     @property
     def maximum(self) -> float:
-        """Trials after which the rule has enough, whatever it saw."""
+        """Trials after which the rule has enough, whatever it saw, once its least time is used."""
         found: float = self.parameters.get("count", self.parameters.get("maximum", math.inf))
         return found
+
+    def next_look(self, count: int) -> int:
+        """The smallest number of trials, from `count` on, at which the rule is asked."""
+        look = next_look(count, self.minimum)
+        return look if count > self.maximum else int(min(look, self.maximum))
+
+    def ends(self, count: int, spent_s: float) -> bool:
+        """Whether a limit of trials or of time is reached, so that the rule is asked whenever its next look is."""
+        least_s: float = self.parameters.get("least_s", 0.0)
+        budget_s: float = self.parameters.get("budget_s", self.parameters.get("seconds", math.inf))
+        return spent_s >= budget_s or (count >= self.maximum and spent_s >= least_s)
 
     def make(self) -> Rule:
         from etude.stats import stopping

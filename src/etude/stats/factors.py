@@ -1,4 +1,4 @@
-"""What a stop rule pays for looking after every trial.
+"""When a stop rule on precision looks, and what it pays for looking so often.
 
 A rule that stops once its interval is narrow stops most readily when chance made it narrow, so that the
 plain interval covers too seldom. Each factor widens the interval, when stopping and when reporting, until
@@ -7,6 +7,9 @@ docs/calibration.md, which bench/calibrate.py writes and a test compares with th
 """
 
 from __future__ import annotations
+
+EACH_UP_TO = 100
+"""Trials up to which the rule looks after each; beyond, when their number has grown by one in half as many (2 %)."""
 
 Factors = tuple[tuple[int, float], ...]
 """(smallest `minimum`, factor), the largest minimum first."""
@@ -24,3 +27,15 @@ def factor_for(minimum: int, factors: Factors) -> float:
         if minimum >= smallest:
             return factor
     raise ValueError(f"a stop rule on precision needs a minimum of at least {factors[-1][0]}, not {minimum}")
+
+
+def next_look(count: int, minimum: int) -> int:
+    """The smallest number of trials (or pairs), from `count` on, at which a rule that begins at `minimum` looks.
+
+    Every one up to `EACH_UP_TO`, then each 2 % more: the looks at a long series together read it about 50 times over,
+    however long it is.
+    """
+    look = minimum
+    while look < count:
+        look += max(1, 2 * look // EACH_UP_TO)
+    return look

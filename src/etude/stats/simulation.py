@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from etude.stats.factors import next_look
 from etude.stats.intervals import DEPENDENCE_THRESHOLD
 from etude.stats.stopping import MeanPrecision, RatioPrecision
 
@@ -70,12 +71,21 @@ def log_ratio_stops(log_ratios: Floats, rule: RatioPrecision, *, factor: float |
 def _stop(
     centre: Floats, half: Floats, passed: NDArray[np.bool_], rule: MeanPrecision | RatioPrecision
 ) -> Stops:
-    """The first look at which `passed` holds, the minimum reached; else the last."""
-    looks = passed[:, rule.minimum - 1 :]
+    """The first look at which `passed` holds; else the last."""
+    places = np.array(_looks(rule)) - 1
+    looks = passed[:, places]
     converged = np.asarray(looks.any(axis=1), dtype=np.bool_)
-    at = np.where(converged, rule.minimum - 1 + looks.argmax(axis=1), rule.maximum - 1)
+    at = np.where(converged, places[looks.argmax(axis=1)], rule.maximum - 1)
     series = np.arange(at.size)
     return Stops(at + 1, centre[..., series, at], half[..., series, at], converged)
+
+
+def _looks(rule: MeanPrecision | RatioPrecision) -> list[int]:
+    """The numbers of trials at which the rule looks, its maximum the last."""
+    looks = [rule.minimum]
+    while looks[-1] < rule.maximum:
+        looks.append(min(next_look(looks[-1] + 1, rule.minimum), rule.maximum))
+    return looks
 
 
 def _moments(x: Floats) -> tuple[Floats, Floats]:

@@ -1,7 +1,8 @@
 """When a series of trials is long enough.
 
-A rule is asked after every trial (after every block, when tests are compared) with all that was seen, and
-looks at neither clock nor disk. Whoever reports its series must widen the intervals by the rule's `factor`.
+A rule is asked after a trial (after a block, when tests are compared) with all that was seen, and looks at neither
+clock nor disk. Rules on precision are calibrated for the looks of `factors.next_look`, or fewer. Whoever reports
+their series must widen the intervals by the rule's `factor`.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class MeanPrecision:
 
     Tests are judged one by one, by factor·t·s/√n_eff (see mean_interval, mean_over_machines); all must pass.
     At `maximum` trials, or when `budget_s` seconds are used, it stops unconverged, but never below `minimum`
-    trials. budget_s may be math.inf.
+    trials. budget_s may be math.inf. The maximum ends nothing before `least_s` seconds are used.
     """
 
     precision: float = 0.05
@@ -137,13 +138,14 @@ class MeanPrecision:
     maximum: int = 50
     budget_s: float = 30.0
     confidence: float = 0.95
+    least_s: float = 0.0
 
     def __post_init__(self) -> None:
         _check_precision_rule(self)
 
     @property
     def factor(self) -> float:
-        """Widening for having looked after every trial from `minimum` on."""
+        """Widening for having looked again and again from `minimum` on."""
         return factor_for(self.minimum, MEAN_FACTORS)
 
     def decide(self, seen: Seen) -> Decision:
@@ -181,13 +183,14 @@ class RatioPrecision:
     maximum: int = 50
     budget_s: float = 30.0
     confidence: float = 0.95
+    least_s: float = 0.0
 
     def __post_init__(self) -> None:
         _check_precision_rule(self)
 
     @property
     def factor(self) -> float:
-        """Widening for having looked after every block from `minimum` on."""
+        """Widening for having looked again and again from `minimum` on."""
         return factor_for(self.minimum, RATIO_FACTORS)
 
     def decide(self, seen: Seen) -> Decision:
@@ -216,8 +219,9 @@ def _judge(
     target = f"{100 * rule.precision:g} %"
     if width < rule.precision:
         return Decision(True, f"{state}, below {target}", True)
-    if not can_go_on:
-        return Decision(True, f"not converged: {state}, the most allowed; {target} was asked", False)
+    if not can_go_on and seen.measured_s >= rule.least_s:
+        limit = "the most allowed" if seen.fewest <= rule.maximum else f"{rule.least_s:g} s used"
+        return Decision(True, f"not converged: {state}, {limit}; {target} was asked", False)
     if seen.measured_s >= rule.budget_s:
         return Decision(True, f"not converged: {state}, {rule.budget_s:g} s used; {target} was asked", False)
     return Decision(False, f"{state}, {target} asked", False)
@@ -231,6 +235,8 @@ def _check_precision_rule(rule: MeanPrecision | RatioPrecision) -> None:
         raise ValueError(f"maximum ({rule.maximum}) is below minimum ({rule.minimum})")
     if not rule.budget_s > 0.0:
         raise ValueError(f"budget must be above 0 s, not {rule.budget_s}")
+    if not 0.0 <= rule.least_s < math.inf:
+        raise ValueError(f"the least time must be 0 or more seconds, not {rule.least_s}")
 
 
 def _trials(count: int, word: str = "trial") -> str:

@@ -39,7 +39,7 @@ def seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
         ValueError: a value is missing.
     """
     machines = _by_machine(results, tests)
-    measured_s = sum(ledger.measured_s(tests) for ledger in machines.values())
+    measured_s = sum(ledger.spent_s(tests) for ledger in machines.values())
     values: list[list[Floats]] = [[np.empty(0)] for _ in tests]
     names: list[list[str]] = [[] for _ in tests]
     for machine, ledger in machines.items():

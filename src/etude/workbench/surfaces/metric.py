@@ -128,7 +128,9 @@ class Metric:
             if (place / "experiment.json").exists():
                 return resume(place, observe=observe, make_engine=self.make_engine).results
             budget_s = BUDGET_S if left_s is None else left_s
-            plan = make_plan([test], name="cell", precision=self.asked.precision, budget_s=budget_s)
+            plan = make_plan(
+                [test], name="cell", precision=self.asked.precision, budget_s=budget_s, least_s=0.0
+            )
             return run(plan, place, observe=observe, make_engine=self.make_engine).results
         return load_results(place)
 
