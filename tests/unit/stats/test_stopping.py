@@ -1,11 +1,13 @@
 """When a rule says enough, and what it says to the user."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 from etude.stats.compare import paired_ratio
+from etude.stats.factors import next_look
 from etude.stats.intervals import mean_interval
 from etude.stats.stopping import FixedCount, MeanPrecision, RatioPrecision, Seen, TimeBudget
 
@@ -200,3 +202,28 @@ def test_what_was_seen_is_finite():
         seen()
     with pytest.raises(ValueError, match="measured time"):
         seen([1.0], measured_s=math.nan)
+
+
+@pytest.mark.parametrize("rule", [MeanPrecision, RatioPrecision])
+def test_the_maximum_ends_nothing_before_the_least_time(rule):
+    values = (NOISY, NOISY[::-1]) if rule is RatioPrecision else (NOISY,)
+    judge = rule(maximum=20, least_s=3.0).decide
+    assert not judge(seen(*(x[:40] for x in values), measured_s=2.9)).enough
+    assert judge(seen(*(x[:40] for x in values), measured_s=3.0)).converged is False
+    assert rule(maximum=20, least_s=3.0, budget_s=1.0).decide(seen(*values, measured_s=1.0)).enough
+    assert rule(maximum=20).decide(seen(*values)).enough
+    for least_s in (-1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="least time"):
+            rule(least_s=least_s)
+
+
+@pytest.mark.parametrize("minimum", [2, 10, 150])
+def test_looks_are_at_each_count_up_to_a_hundred_and_then_at_two_percent_more(minimum):
+    looks = [next_look(count, minimum) for count in range(1, 5000)]
+    assert looks == sorted(looks)
+    assert looks[minimum - 1] == minimum
+    assert all(look >= count for count, look in enumerate(looks, 1))
+    assert looks[minimum - 1 : 100] == list(range(minimum, 101))
+    assert all(next_look(look, minimum) == look for look in set(looks))
+    distinct = sorted(set(looks))
+    assert all(later <= max(at + 1, 1.0201 * at) for at, later in itertools.pairwise(distinct))
