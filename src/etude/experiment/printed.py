@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from etude.results.model import MetricValue
 from etude.results.units import unit_kept
@@ -18,6 +18,17 @@ _PLACE = re.compile(r"\$(?:\.[\w-]+|\[\d+\])+")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 _NOWHERE = object()
+_SHOWN = 3
+"""Of the different values that a pattern finds."""
+
+
+class Printed(NamedTuple):
+    """One metric that a program printed."""
+
+    name: str
+    value: MetricValue
+    note: str | None = None
+    """That the pattern finds several values that differ."""
 
 
 def check_place(pattern: str) -> None:
@@ -30,31 +41,56 @@ def check_place(pattern: str) -> None:
         raise ValueError("no place in JSON; one is written as $.name.name or $.name[0].name")
 
 
-def printed_metric(pattern: str, unit: str, text: str) -> MetricValue | list[Any]:
-    """The number that a pattern finds in what a program printed, in the base of its unit, or why there is none."""
+def printed_metric(name: str, unit: str, pattern: str, text: str) -> Printed:
+    """The first number that a pattern finds in a text, in the base of its unit, or why there is none."""
     known = unit_kept(unit)
     found, why = _placed(pattern, text) if _is_place(pattern) else _matched(pattern, text)
-    return [None, known.base, why] if why else [known.of(found), known.base]
+    if why:
+        return Printed(name, [None, known.base, why])
+    different = dict.fromkeys(found)
+    note = None
+    if len(different) > 1:
+        shown = [f"{value:g}" for value in different][:_SHOWN]
+        more = ", …" if len(different) > _SHOWN else ""
+        note = f"METRIC {name} finds {len(different)} different values ({', '.join(shown)}{more}); the first counts"
+    return Printed(name, [known.of(found[0]), known.base], note)
+
+
+def printed_text(*streams: Mapping[str, Any] | None) -> str:
+    """What a command printed to its streams, one after the other: whole lines, where the beginning was cut off."""
+    text = ""
+    for stream in filter(None, streams):
+        tail = stream["tail"]
+        if stream.get("bytes", 0) > len(tail.encode("utf-8", "replace")):
+            tail = tail.partition("\n")[2] or tail
+        text += f"\n{tail}" if text and tail and not text.endswith("\n") else tail
+    return text
 
 
 def _is_place(pattern: str) -> bool:
     return pattern.startswith("$.")
 
 
-def _matched(regex: str, text: str) -> tuple[float, str]:
-    match = re.search(regex, text, re.MULTILINE)
-    if match is None:
-        return math.nan, "the pattern matched nothing in the output"
-    found = match.group(1) if match.re.groups else match.group(0)
-    try:
-        value = float(found.replace(",", ""))
-    except (ValueError, AttributeError):
-        value = math.nan
-    return value, "" if math.isfinite(value) else f"the pattern matched {found!r}, which is not a number"
+def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
+    """The numbers of all matches; why there is none: of the first match."""
+    values, first = [], None
+    for match in re.finditer(regex, text, re.MULTILINE):
+        found = match.group(1) if match.re.groups else match.group(0)
+        try:
+            value = float(found.replace(",", ""))
+        except (ValueError, AttributeError):
+            value = math.nan
+        first = first or f"the pattern matched {found!r}, which is not a number"
+        if math.isfinite(value):
+            values.append(value)
+        elif not values:
+            return (), first
+    return values, "" if values else first or "the pattern matched nothing in the output"
 
 
-def _placed(place: str, text: str) -> tuple[float, str]:
-    """That of the first object that has such a place."""
+def _placed(place: str, text: str) -> tuple[Sequence[float], str]:
+    """Those of all objects that have such a place; why there is none: of the first."""
+    values: list[float] = []
     any_object = False
     for document in _objects(text):
         any_object = True
@@ -62,9 +98,12 @@ def _placed(place: str, text: str) -> tuple[float, str]:
         if found is _NOWHERE:
             continue
         value = _number(found)
-        return value, "" if math.isfinite(value) else f"{place} is {_short(found)}, which is not a number"
+        if math.isfinite(value):
+            values.append(value)
+        elif not values:
+            return (), f"{place} is {_short(found)}, which is not a number"
     what = f"no JSON object in the output has {place}" if any_object else "no JSON object is in the output"
-    return math.nan, what
+    return values, "" if values else what
 
 
 def _number(found: Any) -> float:

@@ -17,7 +17,7 @@ from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import by_trial, members_of
 from etude.experiment.plan import CHECK_EACH, Plan
-from etude.experiment.printed import printed_metric
+from etude.experiment.printed import Printed, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
 from etude.results.model import Measurement, from_line, metric_kind
@@ -224,8 +224,7 @@ def _measurements(
     plain = [from_line(row | place | {"kept": True, "why": None}) for row in rows]
     why = _why_not_kept(bench, plain) or slot.set_aside
     return tuple(
-        from_line(row | place | {"kept": why is None, "why": why, "metrics": _metrics(test, row)})
-        for row in rows
+        from_line(_with_printed(test, row) | place | {"kept": why is None, "why": why}) for row in rows
     )
 
 
@@ -247,10 +246,17 @@ def _why_not_kept(bench: Bench, measurements: Sequence[Measurement]) -> str | No
     return None
 
 
-def _metrics(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine's metrics, and those that the program printed itself."""
-    printed = "".join((row.get(stream) or {}).get("tail", "") for stream in ("stdout", "stderr"))
-    return dict(row["metrics"]) | {p.name: printed_metric(p.regex, p.unit, printed) for p in test.metrics}
+def _with_printed(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with the metrics that the program printed itself."""
+    found = _printed(test, row)
+    notes = [*(row.get("notes") or ()), *(each.note for each in found if each.note)]
+    metrics = {**row["metrics"], **{each.name: each.value for each in found}}
+    return {**row, "metrics": metrics, **({"notes": notes} if notes else {})}
+
+
+def _printed(test: Test, row: Mapping[str, Any]) -> list[Printed]:
+    text = printed_text(row.get("stdout"), row.get("stderr"))
+    return [printed_metric(p.name, p.unit, p.regex, text) for p in test.metrics]
 
 
 def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> None:

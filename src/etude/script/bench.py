@@ -16,6 +16,7 @@ from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.ledger import Ledger
+from etude.experiment.printed import Printed
 from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
 from etude.results.blocks import Block
@@ -281,11 +282,13 @@ class ScriptBench:
         if done.wrong is not None:
             self.warn(f"test {test.name!r}, trial {test.trial}: CACHE {test.cache}: {done.wrong}")
 
-    def _warn_of_metrics(self, test: Running, printed: Sequence[Mapping[str, Any]]) -> None:
-        """Say once of a METRIC that does not fit the first output."""
-        for name, value in printed[0].items() if not test.made and not test.rows else ():
-            if value[0] is None:
-                self.warn(f"METRIC {name} of test {test.name!r}: {value[2]}")
+    def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[Printed]]) -> None:
+        """Warn once of a METRIC that does not fit the first output, or finds several values in it."""
+        for found in printed[0] if not test.made and not test.rows else ():
+            if found.value[0] is None:
+                self.warn(f"METRIC {found.name} of test {test.name!r}: {found.value[2]}")
+            elif found.note:
+                self.warn(f"test {test.name!r}: {found.note}")
 
     def _warn_of_windows(self, test: Running, taken: Sequence[Taken]) -> None:
         for worker, found in enumerate(taken, 1):

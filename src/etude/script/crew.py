@@ -9,6 +9,7 @@ from typing import Any
 
 from etude.engine import Launch, Worker
 from etude.errors import MachineRefuses
+from etude.experiment.printed import printed_text
 from etude.results.windows import VARIABLE, WindowFile
 from etude.script.outputs import open_outputs
 from etude.script.remote import CAPTURE_BYTES, Remote
@@ -49,6 +50,8 @@ class Crew:
     def open(self) -> None:
         """Make ready for what they print and write."""
         self.outputs = open_outputs(self.directory, len(self.numbers))
+        for log in self.logs:  # of a session that was killed
+            Path(log).unlink(missing_ok=True)
         self.windows = [WindowFile(f"{self.directory}/windows-{number}") for number in self.numbers]
 
     def of(self, host: str) -> range:
@@ -87,7 +90,7 @@ class Crew:
                 continue
             for number in self.of(host):
                 said = [rows[number].pop(stream, None) for stream in ("stdout", "stderr")]
-                text = "".join(captured["tail"] for captured in said if captured)
+                text = printed_text(*said)
                 Path(self.outputs[number]).write_text(text, encoding="utf-8", errors="replace")
             names = [name for n in self.of(host) for name in (f"aplog-{n}", f"windows-{n}")]
             try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from etude.engine import Engine, EngineLost, Launch, Worker
 from etude.errors import InputError, MachineRefuses
+from etude.experiment.printed import printed_text
 from etude.experiment.sitting import Desk
 from etude.results.model import metric_kind
 from etude.script.arguments import Copied
@@ -99,7 +100,7 @@ class Remote:
             return str(error)
         except MachineRefuses as error:
             return str(error)
-        said = "".join((row.get(stream) or {}).get("tail", "") for stream in ("stdout", "stderr"))
+        said = printed_text(row.get("stdout"), row.get("stderr"))
         with open(log, "a", encoding="utf-8", errors="replace") as file:
             file.write(said)
         if row["exit_status"] == 0 and not row["error"] and not row["cancelled"]:

@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.experiment.printed import printed_metric
+from etude.experiment.printed import Printed, printed_metric
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
 from etude.results.windows import Taken
-from etude.script.outputs import tail
+from etude.script.outputs import Output, tail
 from etude.script.state import Running
 
 MOST_LOG_BYTES = 64 << 20
@@ -33,7 +33,7 @@ def read_log(path: str) -> list[Block]:
 def rows_of(
     engine_rows: Sequence[Mapping[str, Any]],
     logs: Sequence[Sequence[Block]],
-    printed: Sequence[Mapping[str, Any]],
+    printed: Sequence[Sequence[Printed]],
     windows: Sequence[Taken],
     command: list[str],
     notes: Sequence[str],
@@ -52,10 +52,10 @@ def rows_of(
             own = [dict(engine_row) | {"worker": worker, "command": command}]
         elif worker == 0:
             own[0]["metrics"] |= _of_the_trial(engine_row["metrics"])
-        own[0]["metrics"] = dict(own[0]["metrics"]) | dict(printed[worker])
+        own[0]["metrics"] = dict(own[0]["metrics"]) | {found.name: found.value for found in printed[worker]}
         if windows[worker].windows:
             own[0]["windows"] = windows[worker].windows
-        problems += [note for note in (windows[worker].note,) if note]
+        problems += [note for note in (windows[worker].note, *(p.note for p in printed[worker])) if note]
         said = [*(engine_row.get("notes") or ()), *problems, *(notes if worker == 0 else ())]
         if said:
             own[0]["notes"] = said
@@ -87,7 +87,9 @@ def _of_the_trial(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metrics.items() if metric_kind(name, value[1]).join == "first"}
 
 
-def why_failed(test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[str | None]) -> str | None:
+def why_failed(
+    test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Output | None]
+) -> str | None:
     """Why an EXEC failed: first the reason that the engine knows, then the first worker that did not return 0."""
     of = f"test {test.name!r}, trial {test.trial}"
     barrier = any("barrier" in note for row in rows for note in row.get("notes") or ())
@@ -102,12 +104,12 @@ def why_failed(test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequen
     return f"{of}: ended with the experiment" if any(row["cancelled"] for row in rows) else None
 
 
-def _last_line(output: str | None) -> str:
+def _last_line(output: Output | None) -> str:
     lines = tail(output).strip().splitlines()
     return f": {lines[-1].strip()}" if lines else ""
 
 
-def printed_metrics(metrics: Sequence[Sequence[str]], output: str | None) -> dict[str, Any]:
+def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> list[Printed]:
     """What METRIC finds in a worker's output."""
     text = tail(output, METRIC_BYTES) if metrics else ""
-    return {name: printed_metric(regex, unit, text) for name, unit, regex in metrics}
+    return [printed_metric(name, unit, regex, text) for name, unit, regex in metrics]

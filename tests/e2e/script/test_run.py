@@ -123,6 +123,23 @@ def test_metrics_come_from_the_output_of_each_worker(tmp_path: Path) -> None:
     assert [row["metrics"]["speed"] for row in lines(tmp_path / "r", "t")] == [[1.5, "B/s"], [2.5, "B/s"]] * 2
 
 
+def test_a_metric_is_searched_in_the_output_of_its_own_exec(tmp_path: Path) -> None:
+    text = """\
+THREADS=2
+TEST t 2
+METRIC rate:1/s rate=([0-9]+)
+EXEC echo rate=100
+EXEC echo rate=300
+EXEC echo nothing
+DONE
+"""
+    run(tmp_path, text)
+    rates = [row["metrics"]["rate"][0] for row in lines(tmp_path / "r", "t")]
+    assert rates == [100.0, 100.0, 300.0, 300.0, None, None] * 2
+    log = (tmp_path / "r" / "t" / "logs" / "0002-1.log").read_text()
+    assert log == "rate=100\nrate=300\nnothing\n"
+
+
 @pytest.mark.quick
 def test_getstats_decides_in_process_and_any_other_program_on_the_results_file(tmp_path: Path) -> None:
     run(tmp_path, "TEST t 3 2 getstats --predicate '$count >= 6'\nEXEC true\nDONE\n")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.experiment.printed import check_place, printed_metric
+from etude.experiment.printed import check_place, printed_metric, printed_text
 
 NAMES = st.from_regex(r"\A[\w-]{1,4}\Z")
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9)
@@ -23,16 +23,16 @@ def test_a_number_is_found_at_its_place(steps: list[str | int], number: float, i
     place = "$.top" + "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in steps)
     check_place(place)
     text = f"it begins {{\n{json.dumps({'top': document}, indent=indent)}\nand ends }}\n"
-    assert printed_metric(place, "1", text) == [float(number), "1"]
+    assert printed_metric("m", "1", place, text).value == [float(number), "1"]
 
 
 def test_the_first_object_that_has_the_place_counts() -> None:
     text = '{"a": 1, "more": {"b": 0}}\n{broken\n  {"b": 2}\n{"b": 3}\n'
-    assert printed_metric("$.b", "1", text) == [2.0, "1"]
+    assert printed_metric("m", "1", "$.b", text).value == [2.0, "1"]
 
 
 def test_a_number_in_json_has_its_unit() -> None:
-    assert printed_metric("$.took", "ms", '{"took": 5}') == [0.005, "s"]
+    assert printed_metric("m", "ms", "$.took", '{"took": 5}').value == [0.005, "s"]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_number_in_json_has_its_unit() -> None:
     ],
 )
 def test_a_number_that_is_not_there_says_why(text: str, why: str) -> None:
-    value, unit, reason = printed_metric("$.a.b", "1", text)
+    value, unit, reason = printed_metric("m", "1", "$.a.b", text).value
     assert (value, unit) == (None, "1")
     assert why in reason
 
@@ -64,4 +64,26 @@ def test_a_place_that_is_none_is_refused(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["$", "(\\d+)$", "a.b"])
 def test_other_patterns_are_regular_expressions(pattern: str) -> None:
     check_place(pattern)
-    assert printed_metric(pattern, "1", "x")[2].startswith("the pattern matched")
+    assert printed_metric("m", "1", pattern, "x").value[2].startswith("the pattern matched")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [("rate=([0-9]+)", "rate=100\nrate=300\nrate=100\n"), ("$.rate", '{"rate": 100}\n{"rate": 300}\n')],
+)
+def test_several_matches_that_differ_are_noted_and_the_first_counts(pattern: str, text: str) -> None:
+    found = printed_metric("rate", "1/s", pattern, text)
+    assert found.value == [100.0, "1/s"]
+    assert found.note is not None
+    assert "100, 300" in found.note
+
+
+def test_several_matches_of_one_value_are_not_noted() -> None:
+    assert printed_metric("rate", "1/s", "rate=([0-9]+)", "rate=7\nrate=7.0\n").note is None
+
+
+def test_streams_do_not_run_together_and_half_a_number_is_not_read() -> None:
+    first, second = {"bytes": 6, "tail": "rate=1"}, {"bytes": 90, "tail": "2345 late\nrate=9 late\n"}
+    text = printed_text(first, None, second)
+    assert printed_metric("rate", "1/s", "rate=([0-9]+)", text).value == [1.0, "1/s"]
+    assert printed_metric("late", "1", "([0-9]+) late", text).value == [9.0, "1"]
