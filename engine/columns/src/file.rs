@@ -87,6 +87,8 @@ pub struct Place {
 pub struct MetricPlace {
     pub name: String,
     pub unit: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub join: String,
     pub at: u64,
     /// Pairs: a test's code, and that of the reason why the metric had no value in its first row without one.
     pub reasons: Vec<(u32, u32)>,

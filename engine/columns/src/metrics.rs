@@ -6,6 +6,8 @@ use crate::rows::Metric;
 use crate::scan::{Raw, Scan, Wrong};
 use crate::texts::Texts;
 
+/// Ways to join workers and commands that a line may ask for.
+const JOINS: [&str; 4] = ["sum", "max", "mean", "min"];
 const NO_METRIC: Wrong = "a metric is not [number, unit] or [null, unit, reason]";
 
 /// The metrics of all lines so far, and what the last line looked like.
@@ -20,7 +22,7 @@ pub struct Metrics {
     line: u64,
 }
 
-/// A name that is wanted: its metrics, one a unit, and the last line that had one.
+/// A name that is wanted: its metrics, one a unit and join, and the last line that had one.
 #[derive(Default)]
 struct Name {
     units: Vec<u32>,
@@ -32,7 +34,7 @@ struct Name {
 struct Seen {
     /// From the end of the entry before to the value: `,"user":[`.
     lead: Vec<u8>,
-    /// From the end of the number: `,"s"]`. Empty where there was none.
+    /// From the end of the number: `,"s"]` or `,"s","mean"]`. Empty where there was none.
     tail: Vec<u8>,
     /// From null on: `null,"1","no such event"]`, and the reason's code. Empty where there was a number.
     null: Vec<u8>,
@@ -128,8 +130,8 @@ impl Metrics {
             _ => return Err(NO_METRIC),
         };
         let after = scan.at();
-        let (unit, reason) = rest(scan, number.is_none())?;
-        seen.metric = self.metric(name, unit)?;
+        let (unit, reason, join) = rest(scan, number.is_none())?;
+        seen.metric = self.metric(name, unit, join)?;
         if let Some(reason) = reason {
             seen.null = scan.since(value).to_vec();
             seen.reason = if seen.metric.is_some() { reasons.code(&reason.text()) } else { 0 };
@@ -149,9 +151,10 @@ impl Metrics {
         Ok(())
     }
 
-    /// The metric of this name and unit, new or known; None if it is not wanted.
-    fn metric(&mut self, name: Raw, unit: Raw) -> Result<Option<u32>, Wrong> {
+    /// The metric of this name, unit and join, new or known; None if it is not wanted.
+    fn metric(&mut self, name: Raw, unit: Raw, join: Option<Raw>) -> Result<Option<u32>, Wrong> {
         let (name, unit) = (name.text(), unit.text());
+        let join = join.map(|join| join.text()).filter(|join| JOINS.contains(&&**join)).unwrap_or_default();
         if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&*name)) {
             return Ok(None);
         }
@@ -162,11 +165,12 @@ impl Metrics {
             code
         });
         let known = &mut self.names[code as usize];
-        let there = known.units.iter().copied().find(|&metric| self.found[metric as usize].unit == unit);
+        let fits = |metric: &Metric| metric.unit == unit && metric.join == join;
+        let there = known.units.iter().copied().find(|&metric| fits(&self.found[metric as usize]));
         let metric = there.unwrap_or_else(|| {
             let metric = u32::try_from(self.found.len()).expect("fewer metrics than codes");
-            let (name, unit) = (name.to_string(), unit.into_owned());
-            self.found.push(Metric { name, code, unit, values: Vec::new() });
+            let (name, unit, join) = (name.to_string(), unit.into_owned(), join.into_owned());
+            self.found.push(Metric { name, code, unit, join, values: Vec::new() });
             known.units.push(metric);
             metric
         });
@@ -204,8 +208,9 @@ impl Metrics {
     }
 }
 
-/// What stands behind a metric's value: its unit, the reason where the value is null, and whatever else.
-fn rest<'a>(scan: &mut Scan<'a>, null: bool) -> Result<(Raw<'a>, Option<Raw<'a>>), Wrong> {
+/// What stands behind a metric's value: its unit, the reason where the value is null, how it is joined where the line
+/// says so, and whatever else.
+fn rest<'a>(scan: &mut Scan<'a>, null: bool) -> Result<Rest<'a>, Wrong> {
     let text = |scan: &mut Scan<'a>| {
         if !scan.has(b',') {
             return Err(NO_METRIC);
@@ -215,9 +220,20 @@ fn rest<'a>(scan: &mut Scan<'a>, null: bool) -> Result<(Raw<'a>, Option<Raw<'a>>
     };
     let unit = text(scan)?;
     let reason = if null { Some(text(scan)?) } else { None };
+    let mut join = None;
+    if scan.has(b',') {
+        scan.blank();
+        if scan.byte() == b'"' {
+            join = Some(scan.string()?);
+        } else {
+            scan.skip()?;
+        }
+    }
     while !scan.has(b']') {
         scan.need(b',')?;
         scan.skip()?;
     }
-    Ok((unit, reason))
+    Ok((unit, reason, join))
 }
+
+type Rest<'a> = (Raw<'a>, Option<Raw<'a>>, Option<Raw<'a>>);

@@ -27,12 +27,14 @@ pub struct Row {
     pub lines: Option<u64>,
 }
 
-/// One metric in one unit.
+/// One metric in one unit, joined in one way.
 pub struct Metric {
     pub name: String,
     /// Of the name, among those of the worker.
     pub code: u32,
     pub unit: String,
+    /// How workers and commands are to be joined; empty where the line does not say.
+    pub join: String,
     /// NaN where there is none; shorter than the rows where the last ones have none.
     pub values: Vec<f64>,
 }

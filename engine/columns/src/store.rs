@@ -47,7 +47,7 @@ struct State {
     rows: u64,
     texts: [Texts; CODED.len() + 1],
     metrics: Vec<Metric>,
-    known: HashMap<(String, String), u32>,
+    known: HashMap<(String, String, String), u32>,
     files: Vec<FileEnd>,
     /// Of the file whose turn it is: its lines so far, where they end, and whether its last was cut short.
     lines: u64,
@@ -60,6 +60,7 @@ struct State {
 struct Metric {
     name: String,
     unit: String,
+    join: String,
     /// The row from which on the column was written.
     first: u64,
     reasons: HashMap<u32, u32>,
@@ -222,10 +223,10 @@ impl State {
         }
         for metric in &lines.metrics.found[known.metrics.len()..] {
             let next = u32::try_from(self.metrics.len()).expect("fewer metrics than codes");
-            let (name, unit, first) = (metric.name.clone(), metric.unit.clone(), self.rows);
-            let code = *self.known.entry((name.clone(), unit.clone())).or_insert(next);
+            let (name, unit, join) = (metric.name.clone(), metric.unit.clone(), metric.join.clone());
+            let code = *self.known.entry((name.clone(), unit.clone(), join.clone())).or_insert(next);
             if code == next {
-                self.metrics.push(Metric { name, unit, first, reasons: HashMap::new() });
+                self.metrics.push(Metric { name, unit, join, first: self.rows, reasons: HashMap::new() });
             }
             known.metrics.push(code);
         }
@@ -268,7 +269,7 @@ impl State {
             let mut reasons: Vec<_> = metric.reasons.into_iter().collect();
             reasons.sort_unstable();
             let at = out.place(FIRST_METRIC + number);
-            MetricPlace { name: metric.name, unit: metric.unit, at, reasons }
+            MetricPlace { name: metric.name, unit: metric.unit, join: metric.join, at, reasons }
         };
         let called = CODED.into_iter().chain(["reason"]);
         Index {

@@ -44,6 +44,12 @@ fn check(vector: &Value, chunk: u64) {
                 }
             }
             "metrics" => check_metrics(&found, expected, what),
+            "joins" => {
+                let join = |metric: &Value| metric.get("join").map_or("", text).to_owned();
+                let joins = found.index["metrics"].as_array().unwrap().iter().map(join);
+                let wanted = expected.as_array().unwrap().iter().map(|each| text(&each[1]).to_owned());
+                assert_eq!(joins.collect::<Vec<_>>(), wanted.collect::<Vec<_>>(), "{what}");
+            }
             "reasons" => {
                 for (metric, pairs) in expected.as_object().unwrap() {
                     let found = found.reasons(metric).into_iter().map(|(test, why)| vec![test, why]);

@@ -163,7 +163,7 @@ def _how(group: argparse._ArgumentGroup) -> None:
         type=kinds.metric,
         action="append",
         default=[],
-        metavar="NAME[:UNIT]=REGEX",
+        metavar="NAME[:UNIT[:JOIN]]=REGEX",
         help="a number from the program's own output: the first group of REGEX; or $.NAME.NAME, a place in its JSON",
     )
     group.add_argument(

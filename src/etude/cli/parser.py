@@ -13,6 +13,7 @@ from typing import NoReturn
 from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
 from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
+from etude.results.joining import JOINS
 
 MOST_CPUS = 65536
 
@@ -116,18 +117,21 @@ def cpus(text: str) -> tuple[int, ...]:
 
 
 def metric(text: str) -> MetricPattern:
-    """`NAME=REGEX` or `NAME:UNIT=REGEX`."""
-    match = re.fullmatch(r"([A-Za-z_]\w*)(?::([^=]+))?=(.+)", text, re.DOTALL)
+    """`NAME=REGEX`, `NAME:UNIT=REGEX` or `NAME:UNIT:JOIN=REGEX`."""
+    match = re.fullmatch(rf"([A-Za-z_]\w*)(?::([^=]+?)(?::({'|'.join(JOINS)}))?)?=(.+)", text, re.DOTALL)
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=REGEX or NAME:UNIT=REGEX")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected NAME=REGEX, NAME:UNIT=REGEX or NAME:UNIT:sum=REGEX"
+        )
+    name, unit, join, regex = match.groups()
     try:
-        check_place(match[3])
-        re.compile(match[3])
+        check_place(regex)
+        re.compile(regex)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{match[3]!r}: {error}") from None
+        raise argparse.ArgumentTypeError(f"{regex!r}: {error}") from None
     except re.error as error:
-        raise argparse.ArgumentTypeError(f"{match[3]!r} is no regular expression: {error}") from None
-    return MetricPattern(match[1], match[3], match[2] or "1")
+        raise argparse.ArgumentTypeError(f"{regex!r} is no regular expression: {error}") from None
+    return MetricPattern(name, regex, unit or "1", join or "")
 
 
 def inner(text: str) -> int | str:

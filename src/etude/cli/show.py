@@ -70,6 +70,7 @@ def _sentences(verdict: Verdict) -> list[str]:
             for t in verdict.tests
             if t.inner > 1
         ),
+        *text.joined_lines(verdict.tests, (verdict.primary, *BESIDE)),
         *([widened] if (widened := text.widened_line(verdict.asked)) else []),
         *(line for c in verdict.comparisons for line in text.comparison_lines(c)),
         *(line for test in verdict.tests if (line := text.precision_line(test, verdict.asked))),

@@ -119,6 +119,8 @@ class StatsDisplay:
         self._grid("metric", [(m.metric, m) for m in shown if m.summary is not None])
         if self._options.wide:
             self._bars([(m.metric, verdict.subject.test(test.test), m) for m in shown])
+        for line in text.joined_lines([test], [m.metric for m in shown]):
+            self._screen.say(f"  {line}", "dim")
         if test.spent is not None:
             self._screen.say(f"  {details.time_line(test.spent)}", "dim")
         cached = details.cache_line(verdict.subject.test(test.test))

@@ -41,19 +41,22 @@ def check_place(pattern: str) -> None:
         raise ValueError("no place in JSON; one is written as $.name.name or $.name[0].name")
 
 
-def printed_metric(name: str, unit: str, pattern: str, text: str) -> Printed:
-    """The first number that a pattern finds in a text, in the base of its unit, or why there is none."""
+def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = "") -> Printed:
+    """The first number that a pattern finds in a text, in the base of its unit, or why there is none.
+
+    `join`: how the values of several workers are joined, if not as usual (`etude.results.joining.JOINS`).
+    """
     known = unit_kept(unit)
     found, why = _placed(pattern, text) if _is_place(pattern) else _matched(pattern, text)
     if why:
-        return Printed(name, [None, known.base, why])
+        return Printed(name, [None, known.base, why, *([join] if join else [])])
     different = dict.fromkeys(found)
     note = None
     if len(different) > 1:
         shown = [f"{value:g}" for value in different][:_SHOWN]
         more = ", …" if len(different) > _SHOWN else ""
         note = f"METRIC {name} finds {len(different)} different values ({', '.join(shown)}{more}); the first counts"
-    return Printed(name, [known.of(found[0]), known.base], note)
+    return Printed(name, [known.of(found[0]), known.base, *([join] if join else [])], note)
 
 
 def printed_text(*streams: Mapping[str, Any] | None) -> str:

@@ -18,6 +18,8 @@ class MetricPattern:
     name: str
     regex: str
     unit: str = "1"
+    join: str = ""
+    """How workers are joined: one of `results.joining.JOINS`, or as the unit says."""
 
 
 @dataclass(frozen=True)

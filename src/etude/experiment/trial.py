@@ -256,7 +256,7 @@ def _with_printed(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _printed(test: Test, row: Mapping[str, Any]) -> list[Printed]:
     text = printed_text(row.get("stdout"), row.get("stderr"))
-    return [printed_metric(p.name, p.unit, p.regex, text) for p in test.metrics]
+    return [printed_metric(p.name, p.unit, p.regex, text, p.join) for p in test.metrics]
 
 
 def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> None:

@@ -81,8 +81,9 @@ def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[
 
 
 def _metric(m: Any) -> dict[str, Any]:
+    joined = {"joined": m.joined, "workers": m.workers} if m.joined else {}
     if m.summary is None:
-        return {"unit": m.unit, "reason": m.reason}
+        return {"unit": m.unit, "reason": m.reason, **joined}
     return {
         "unit": m.unit,
         "kind": m.kind,
@@ -93,6 +94,7 @@ def _metric(m: Any) -> dict[str, Any]:
         "effective_count": m.summary.effective_count,
         "quartiles": list(m.summary.quartiles),
         "levels": m.levels and asdict(m.levels),
+        **joined,
     }
 
 

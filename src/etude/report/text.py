@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from etude.report.asked import Asked
-    from etude.report.verdict import Comparison, TestVerdict, Verdict
+    from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
     from etude.stats.compare import Ratio
 
 UNPAIRED = "unpaired, drift not controlled"
@@ -84,6 +84,28 @@ def ratio_text(ratio: Ratio) -> str:
     width = ratio.high - ratio.low
     places = 2 if not 0 < width < math.inf else max(2, 1 - math.floor(math.log10(width)))
     return f"{ratio.ratio:.{min(places, 5)}f}"
+
+
+_JOINED = {"sum": "sum", "max": "largest", "min": "smallest", "mean": "mean"}
+
+
+def joined_words(m: MetricSummary) -> str:
+    """`sum of 4 workers`: how the values of one trial became one; empty where there was one."""
+    of = f"{m.workers} workers" if m.workers > 1 else "a worker's commands"
+    return f"{_JOINED[m.joined]} of {of}" if m.joined in _JOINED else ""
+
+
+def joined_lines(tests: Sequence[TestVerdict], metrics: Collection[str]) -> list[str]:
+    """How the values of several workers or commands became one of a trial, of these metrics; which could not."""
+    found: dict[str, dict[str, None]] = {}
+    refused: dict[str, None] = {}
+    for test in tests:
+        for m in test.metrics:
+            if m.metric in metrics and joined_words(m):
+                found.setdefault(joined_words(m), {})[m.metric] = None
+            elif m.metric in metrics and m.joined and m.reason:
+                refused[f"{test.test}: {m.metric} is {m.reason}"] = None
+    return [*(f"In each trial the {how}: {', '.join(names)}." for how, names in found.items()), *refused]
 
 
 def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:

@@ -42,6 +42,9 @@ class MetricSummary:
     levels: Split | None = None
     """Where the spread comes from, if more than one sitting, boot or machine is in it: then the mean and its interval
     are over the outermost of those."""
+    joined: str = ""
+    """How the workers of a trial, or the commands of one, were joined (`results.joining`); empty for one value."""
+    workers: int = 1
 
 
 @dataclass(frozen=True)
@@ -180,9 +183,12 @@ def metric_summary(
     """One metric of one test. `shell`: what is subtracted from each value, and its standard error."""
     column = column_of(series, metric)
     values = series.sample(metric)
+    joined, workers = column.joined, column.workers
     if values.size == 0:
         reason = column.reason or "no kept trial has a value"
-        return MetricSummary(metric, column.unit, None, reason, kind=column.kind)
+        return MetricSummary(
+            metric, column.unit, None, reason, kind=column.kind, joined=joined, workers=workers
+        )
     cost, error = shell
     kind = cast(Kind, column.kind)
     summary = describe(values - cost, kind, factor=factor, confidence=judging.confidence)
@@ -191,7 +197,7 @@ def metric_summary(
     levels = _levels(series, column, values - cost, kind, judging.confidence)
     if levels is not None:
         summary = replace(summary, mean=levels.mean, mean_interval=levels.interval)
-    return MetricSummary(metric, column.unit, summary, None, cost, column.kind, levels)
+    return MetricSummary(metric, column.unit, summary, None, cost, column.kind, levels, joined, workers)
 
 
 def _levels(series: Series, column: Column, values: Floats, kind: Kind, confidence: float) -> Split | None:

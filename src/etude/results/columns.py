@@ -60,7 +60,7 @@ class Coded(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """One metric in one unit."""
+    """One metric in one unit, joined in one way."""
 
     unit: str
     kind: str
@@ -69,6 +69,8 @@ class Metric(NamedTuple):
     """Shape (rows,); NaN where there is none."""
     reasons: Mapping[int, str]
     """Why the first row of a test that has no value has none, by the test's code."""
+    join: str = ""
+    """How workers and commands are to be joined, where the rows say so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,7 @@ class Columns:
     """Exit status; 128 + signal for one that a signal ended."""
     flags: NDArray[np.uint8]
     metrics: Mapping[str, Metric]
-    """By name; of a second unit of the same name: `name (unit)`."""
+    """By name; of a second unit of the same name: `name (unit)`; of a second way to join it: `name (mean)`."""
     parameters: Mapping[str, Mapping[str, str]]
     """By test; none for a file alone."""
     warnings: tuple[str, ...]
@@ -247,20 +249,26 @@ def _metrics(
     warnings: Counter[str],
 ) -> Iterator[tuple[str, Metric]]:
     """Each metric under a name of its own."""
-    units: dict[str, str] = {}
+    units: dict[str, tuple[str, str]] = {}
     taken: set[str] = set()
     for metric in found:
-        name, unit = metric["name"], metric["unit"]
+        name, unit, join = metric["name"], metric["unit"], metric.get("join", "")
         name = f"{name} (metric)" if name in PLACES or name in MORE_PLACES else name
-        if units.setdefault(name, unit) != unit:
-            warnings[f"{name} is in {units[name]} here and in {unit} there: two columns"] = 1
+        first, how = units.setdefault(name, (unit, join))
+        if first != unit:
+            warnings[f"{name} is in {first} here and in {unit} there: two columns"] = 1
             name = f"{name} ({unit})"
+        elif how != join:
+            warnings[
+                f"{name} is joined by {how or 'default'} here and by {join or 'default'} there: two columns"
+            ] = 1
+            name = f"{name} ({join or 'default'})"
         if name in taken:
             raise InputError(f"{path}: two of its metrics have one name")
         taken.add(name)
         why = {test: reasons[code] for test, code in metric["reasons"]}
         values = np.frombuffer(buffer, np.float64, rows, metric["at"])
-        yield name, Metric(unit, metric_kind(name, unit).kind, values, why)
+        yield name, Metric(unit, metric_kind(name, unit).kind, values, why, join)
 
 
 def _wrong(path: Path, sources: Sequence[_Source], wrong: Mapping[str, Any]) -> InputError:

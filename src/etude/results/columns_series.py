@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from etude.results.columns import CANCELLED, SIGNALLED, TIMED_OUT, Columns, Metric
-from etude.results.model import metric_kind, signal_name
+from etude.results.joining import FIRST, NONE, overall, why_not_joined
+from etude.results.model import MetricKind, metric_kind, signal_name
 from etude.results.samples import LATEST_NS, LONGEST_S
 from etude.results.series import Column, Failure, Floats, Series, Whole
 
@@ -51,7 +52,7 @@ def series_of_columns(columns: Columns) -> tuple[Series, ...]:
     """A series a test, in the order of their first lines. Windows are not in columns, and not in these."""
     trials = _trials(columns)
     values = {
-        name: _joined(metric, metric_kind(name, metric.unit).join, _commands(name, metric), trials)
+        name: _joined(metric, metric_kind(name, metric.unit, metric.join), trials)
         for name, metric in columns.metrics.items()
     }
     first = trials.first
@@ -107,15 +108,18 @@ def _spans(columns: Columns, trials: _Trials) -> Whole | None:
 
 
 def _columns_of(
-    metrics: Mapping[str, Metric], values: Mapping[str, Floats], test: int, part: slice
+    metrics: Mapping[str, Metric], values: Mapping[str, _Values], test: int, part: slice
 ) -> Iterator[tuple[str, Column]]:
     """The metrics that a line of the test has: with a value, or with the reason why there is none."""
     for name, metric in metrics.items():
-        found = values[name][part]
-        reason = metric.reasons.get(test)
+        all_trials = values[name]
+        found = all_trials.values[part]
+        how = "" if all_trials.how is None else overall(all_trials.how[part].tolist(), all_trials.way)
+        workers = 1 if all_trials.workers is None else max(1, int(all_trials.workers[part].max(initial=1)))
+        reason = why_not_joined(name) if how == NONE else metric.reasons.get(test)
         if reason is None and np.isnan(found).all():
             continue
-        yield name, Column(metric.unit, metric.kind, found, reason)
+        yield name, Column(metric.unit, metric.kind, found, reason, how, workers)
 
 
 def _trials(columns: Columns) -> _Trials:
@@ -158,38 +162,52 @@ def _bounds(test: NDArray[np.uint32]) -> Whole:
     return np.append(_changes(test), len(test))
 
 
-def _commands(name: str, metric: Metric) -> str:
-    kind = metric_kind(name, metric.unit)
-    return kind.commands or kind.join
+class _Values(NamedTuple):
+    """A metric over all trials."""
+
+    values: Floats
+    """Shape (trials,); NaN where a trial has none."""
+    how: NDArray[np.object_] | None = None
+    """How each trial's values were joined, empty for one value; None where all trials have one row."""
+    workers: Whole | None = None
+    way: str = ""
+    """How its workers are joined."""
 
 
-def _joined(metric: Metric, workers: str, commands: str, trials: _Trials) -> Floats:
-    """Shape (trials,): a metric joined over each worker's commands, then over the workers; NaN where none has one."""
+def _joined(metric: Metric, kind: MetricKind, trials: _Trials) -> _Values:
+    """A metric joined over each worker's commands, then over the workers, as `etude.results.model.join_trial` does."""
     groups = trials.groups
     if groups is None:
-        return metric.values
+        return _Values(metric.values)
     values = metric.values[groups.rows]
-    if workers == "first":
-        return _first(values, groups)
-    by_worker = _reduced(values, groups.workers, commands)
-    return _reduced(by_worker, groups.trials_in_workers, workers)
+    there = ~np.isnan(values)
+    commands = np.add.reduceat(there.astype(np.int64), groups.workers)
+    by_worker = _reduced(values, groups.workers, kind.commands)
+    workers = np.add.reduceat((commands > 0).astype(np.int64), groups.trials_in_workers)
+    several = np.logical_or.reduceat(commands > 1, groups.trials_in_workers)
+    made = _reduced(by_worker, groups.trials_in_workers, kind.join)
+    how = np.where(workers > 1, kind.join, np.where(several, kind.commands, "")).astype(object)
+    if kind.commands == NONE:
+        made, how = np.where(several, np.nan, made), np.where(several, NONE, how)
+    return _Values(made, how, workers, kind.join)
 
 
 def _reduced(values: Floats, begin: Whole, how: str) -> Floats:
     if how == "max":
         return np.asarray(np.fmax.reduceat(values, begin))
+    if how == "min":
+        return np.asarray(np.fmin.reduceat(values, begin))
     there = ~np.isnan(values)
+    count = np.add.reduceat(there.astype(np.int64), begin)
+    if how == FIRST:
+        place = np.minimum.reduceat(np.where(there, np.arange(len(values)), len(values)), begin)
+        return np.append(values, np.nan)[place]
     sums = np.add.reduceat(np.where(there, values, 0.0), begin)
-    return np.where(np.logical_or.reduceat(there, begin), sums, np.nan)
-
-
-def _first(values: Floats, groups: _Groups) -> Floats:
-    """That of the first line which has one: lines are numbered as they were written."""
-    none = len(values)
-    line = np.where(np.isnan(values), none, groups.rows)
-    by_line = np.full(none + 1, np.nan)
-    by_line[groups.rows] = values
-    return by_line[np.minimum.reduceat(line, groups.trials)]
+    if how == NONE:
+        return np.where(count == 1, sums, np.nan)
+    if how == "mean":
+        sums = sums / np.maximum(count, 1)
+    return np.where(count > 0, sums, np.nan)
 
 
 def _failures(columns: Columns, trials: _Trials) -> dict[int, tuple[Failure, ...]]:

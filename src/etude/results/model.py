@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from etude.results.joining import NONE, asked_in, join, ways_of
 from etude.results.units import kind_of
 
 MetricValue = Sequence[Any]
-"""`[value, unit]`, or `[None, unit, reason]`."""
+"""`[value, unit]`, or `[None, unit, reason]`; then how it is joined, where its METRIC says so."""
 
 
 CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
@@ -18,15 +19,16 @@ CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "rebo
 
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """What a metric is: its unit, its kind, and how the workers of one trial are joined.
-
-    Several commands of one worker are joined in the same way unless `commands` says otherwise.
-    """
+    """What a metric is: its unit, its kind, and how workers and the commands of each are joined (`results.joining`)."""
 
     unit: str
     kind: str  # cost, rate, ratio, count or binary
-    join: str = "sum"  # sum, max, or first: a value of the whole trial
-    commands: str | None = None
+    join: str = "sum"
+    commands: str = "sum"
+
+
+def _peak(join: str = "max") -> MetricKind:
+    return MetricKind("B", "cost", join, "max")
 
 
 def _count(join: str = "sum") -> MetricKind:
@@ -34,11 +36,11 @@ def _count(join: str = "sum") -> MetricKind:
 
 
 METRICS: Mapping[str, MetricKind] = {
-    "elapsed": MetricKind("s", "cost", "max", commands="sum"),
+    "elapsed": MetricKind("s", "cost", "max"),
     "user": MetricKind("s", "cost"),
     "system": MetricKind("s", "cost"),
-    "peak_memory": MetricKind("B", "cost", "max"),
-    "peak_memory_floor": MetricKind("B", "cost", "max"),
+    "peak_memory": _peak(),
+    "peak_memory_floor": _peak(),
     "minor_faults": _count(),
     "major_faults": _count(),
     "voluntary_switches": _count(),
@@ -51,10 +53,10 @@ METRICS: Mapping[str, MetricKind] = {
     "storage_read": MetricKind("B", "cost", "first"),
     "storage_written": MetricKind("B", "cost", "first"),
     "tree_cpu": MetricKind("s", "cost", "first"),
-    "tree_peak_memory": MetricKind("B", "cost", "first"),
+    "tree_peak_memory": _peak("first"),
     "tree_read": MetricKind("B", "cost", "first"),
     "tree_written": MetricKind("B", "cost", "first"),
-    "start_spread": MetricKind("s", "cost", "first"),
+    "start_spread": MetricKind("s", "cost", "first", "max"),
     "cycles": _count("first"),
     "instructions": _count("first"),
     "cache_misses": _count("first"),
@@ -66,9 +68,9 @@ METRICS: Mapping[str, MetricKind] = {
 }
 
 
-def metric_kind(name: str, unit: str) -> MetricKind:
-    """The kind of a metric: ours by name; one of the program's own by its unit, the largest worker's."""
-    return METRICS.get(name) or MetricKind(unit, kind_of(unit), "max")
+def metric_kind(name: str, unit: str, asked: str | None = None) -> MetricKind:
+    """The kind of a metric: ours by name; another by its unit and name. `asked`: how its METRIC says it is joined."""
+    return METRICS.get(name) or MetricKind(unit, kind_of(unit), *ways_of(name, unit, asked))
 
 
 class Measurement(NamedTuple):
@@ -163,7 +165,8 @@ def to_line(measurement: Measurement) -> dict[str, Any]:
     """The JSON object of a measurement; absent members are left out."""
     line = measurement._asdict()
     line["metrics"] = {
-        name: value if value[0] is None else value[:2] for name, value in measurement.metrics.items()
+        name: value if value[0] is None or asked_in(value) else value[:2]
+        for name, value in measurement.metrics.items()
     }
     for name in _OPTIONAL:
         if line[name] is None:
@@ -176,27 +179,40 @@ def from_line(line: Mapping[str, Any]) -> Measurement:
     return Measurement._make(map(line.get, Measurement._fields))
 
 
-def join_workers(measurements: Iterable[Measurement], metric: str) -> float | None:
+class Joined(NamedTuple):
+    """A trial's value of a metric, and how it came about."""
+
+    value: float | None
+    workers: int = 1
+    """How many workers have a value, …"""
+    how: str = ""
+    """… and how they were joined; empty where one value is all there is."""
+
+
+def join_trial(measurements: Iterable[Measurement], metric: str) -> Joined:
     """One value of a trial from those of its workers: the longest elapsed, the summed CPU time, and so on.
 
-    Several lines of one worker are commands that it ran one after the other. They are joined first: their elapsed
-    is summed, too, and the longest worker is the one whose commands took longest together.
-    None where no line has a value (Auto-pilot paper, section 3.3: elapsed is the longest thread's, CPU is summed).
+    Several lines of one worker are commands that it ran one after the other. They are joined first: the longest worker
+    is the one whose commands took longest together. None where no line has a value, or where values are not to be
+    joined (Auto-pilot paper, section 3.3: elapsed is the longest thread's, CPU is summed).
     """
-    unit, by_worker = None, dict[int, list[float]]()
+    first, by_worker = None, dict[int, list[float]]()
     for m in measurements:
         found = m.metrics.get(metric)
         if found is not None and found[0] is not None:
-            unit = unit or found[1]
+            first = first or found
             by_worker.setdefault(m.worker, []).append(float(found[0]))
-    if not by_worker:
-        return None
-    kind = metric_kind(metric, unit or "1")
-    joined = [_joined(values, kind.commands or kind.join) for values in by_worker.values()]
-    return _joined(joined, kind.join)
+    if first is None:
+        return Joined(None)
+    kind = metric_kind(metric, first[1], asked_in(first))
+    several = any(len(values) > 1 for values in by_worker.values())
+    how = kind.join if len(by_worker) > 1 else kind.commands if several else ""
+    joined = [join(values, kind.commands) for values in by_worker.values()]
+    if any(value is None for value in joined):
+        return Joined(None, len(by_worker), NONE)
+    return Joined(join([v for v in joined if v is not None], kind.join), len(by_worker), how)
 
 
-def _joined(values: Sequence[float], join: str) -> float:
-    if join == "first" or len(values) == 1:
-        return values[0]
-    return sum(values) if join == "sum" else max(values)
+def join_workers(measurements: Iterable[Measurement], metric: str) -> float | None:
+    """The value of `join_trial`."""
+    return join_trial(measurements, metric).value

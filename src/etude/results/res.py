@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from etude.results.blocks import Block
+from etude.results.joining import JOINS, asked_in
 from etude.results.model import METRICS, Measurement, MetricValue
 from etude.results.words import escaped, from_one_line, join_words, one_line, split_words
 
@@ -89,13 +90,13 @@ def metric_of(text: str, unit: str = "1") -> list[Any] | None:
     `unit` is that of a number without one.
     """
     match = _METRIC.fullmatch(text.strip())
-    if match is None or (match[1] != "null" and match[3] is not None):
+    if match is None or (match[1] != "null" and match[3] not in (None, *JOINS)):
         return None
     stated = unit if match[2] is None else from_one_line(match[2])
     if match[1] == "null":
         return [None, stated, from_one_line(match[3] or "no reason given")]
     value = _number(match[1])
-    return None if value is None else [value, stated]
+    return None if value is None else [value, stated, *([match[3]] if match[3] else [])]
 
 
 def row_of_block(block: Block) -> dict[str, Any] | str:
@@ -250,6 +251,8 @@ def _metric_text(name: str, metric: MetricValue) -> str:
     if value is None:
         return f"null {_stated(unit)} {one_line(reason[0])}"
     text = _time_text(value) if name in _TIMES else _number_text(value)
+    if asked := asked_in(metric):
+        return f"{text} {_stated(unit)} {asked}"
     own = unit == _own_unit(name) and (name in _TIMES or unit == "1")
     return text if own else f"{text} {_stated(unit)}"
 

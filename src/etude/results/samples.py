@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from etude.results.model import Measurement, join_workers
+from etude.results.model import Joined, Measurement, join_trial
 
 LATEST_NS, LONGEST_S = 2**62, 1e9
 """What no clock says and no trial lasts: such numbers are another's, and not taken for times."""
@@ -34,10 +34,14 @@ class Trial:
 
     def value(self, metric: str) -> float | None:
         """The metric joined over each worker's commands, then over the workers; None where it was not measured."""
+        return self.joined(metric).value
+
+    def joined(self, metric: str) -> Joined:
+        """The metric's value, and how workers and commands were joined."""
         if len(self.measurements) == 1:
             found = self.measurements[0].metrics.get(metric)
-            return found[0] if found else None
-        return join_workers(self.measurements, metric)
+            return Joined(found[0] if found else None)
+        return join_trial(self.measurements, metric)
 
     def span_ns(self) -> tuple[int, int]:
         """From its first start to its last end, ns of the monotonic clock of its first worker's host; -1 where unknown.

@@ -24,6 +24,10 @@ class Column(NamedTuple):
     """Shape (trials,), in the order in which the trials were made; NaN where a trial has none."""
     reason: str | None = None
     """Why no trial has a value, where none has."""
+    joined: str = ""
+    """How each trial's workers or commands became one value (`results.joining`); empty where there was one value."""
+    workers: int = 1
+    """How many workers of a trial have a value, at most."""
 
 
 class Failure(NamedTuple):

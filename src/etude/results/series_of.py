@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from etude.results.model import metric_kind
+from etude.results.joining import NONE, asked_in, overall, why_not_joined
+from etude.results.model import MetricKind, metric_kind
 from etude.results.samples import Trial, trials_of
 from etude.results.series import Column, Failure, Series
 
@@ -62,11 +63,15 @@ def series_of_trials(
 
 
 def _column(trials: Sequence[Trial], metric: str) -> Column:
-    _, unit, *reasons = next(
-        m.metrics[metric] for trial in trials for m in trial.measurements if metric in m.metrics
-    )
-    values = np.array([trial.value(metric) for trial in trials], dtype=np.float64)
-    return Column(unit, metric_kind(metric, unit).kind, values, reasons[0] if reasons else None)
+    first = next(m.metrics[metric] for trial in trials for m in trial.measurements if metric in m.metrics)
+    unit = first[1]
+    found = [trial.joined(metric) for trial in trials]
+    values = np.array([each.value for each in found], dtype=np.float64)
+    kind = metric_kind(metric, unit, asked_in(first))
+    how = overall((each.how for each in found), kind.join)
+    reason = why_not_joined(metric) if how == NONE else first[2] if first[0] is None else None
+    workers = max((each.workers for each in found), default=1)
+    return Column(unit, kind.kind, values, reason, how, workers)
 
 
 def _windows(trial: Trial) -> Sequence[Mapping[str, Any]] | None:
@@ -90,8 +95,8 @@ def _failures(trials: Iterable[Trial]) -> Iterable[Failure]:
 def series_of_table(table: Table) -> tuple[Series, ...]:
     """A series a test of a table, or one a test and combination of parameters where those vary.
 
-    Commands are joined first, then workers: the longest elapsed, the summed CPU time (`Table.frame` has a row a
-    measurement). Raises ValueError for a table of summaries.
+    Commands are joined first, then workers (`results.joining`): `Table.frame` has a row a measurement.
+    Raises ValueError for a table of summaries.
     """
     if table.summary_only:
         raise ValueError("a table of summaries holds no trials")
@@ -103,33 +108,44 @@ def series_of_table(table: Table) -> tuple[Series, ...]:
 def _of_group(table: Table, frame: polars.DataFrame, varying: Sequence[str]) -> Series:
     first = frame.row(0, named=True)
     parameters = {name: str(first[name]) for name in table.parameters if first[name] is not None}
-    joined = _joined(table, frame)
-    places = set(joined.columns)
+    made = _joined(table, frame)
+    places = set(made.columns)
     return Series(
         test=_name(str(first["test"]), {name: parameters[name] for name in varying if name in parameters}),
-        trials=joined["trial"].to_numpy(),
-        kept=joined["kept"].to_numpy(),
+        trials=made["trial"].to_numpy(),
+        kept=made["kept"].to_numpy(),
         columns={
-            metric: Column(
-                table.units[metric],
-                table.kinds[metric],
-                joined[metric].cast(float).fill_null(np.nan).to_numpy(),
-            )
+            metric: _table_column(table, metric, made, frame)
             for metric in table.metrics
             if frame[metric].null_count() < frame.height
         },
         parameters=parameters,
-        blocks=joined["block"].to_numpy() if "block" in places else None,
-        sittings=joined["sitting"].to_numpy() if "sitting" in places else None,
+        blocks=made["block"].to_numpy() if "block" in places else None,
+        sittings=made["sitting"].to_numpy() if "sitting" in places else None,
         labels={
-            level: joined[column].fill_null("").to_list()
+            level: made[column].fill_null("").to_list()
             for level, column in (("boot", "boot"), ("machine", "host"))
             if column in places
         },
-        why=joined["why"].to_list() if "why" in places else (),
+        why=made["why"].to_list() if "why" in places else (),
         failures=tuple(_failed_rows(frame)),
-        inner=int(joined["inner"][-1] or 1) if "inner" in places else 1,
+        inner=int(made["inner"][-1] or 1) if "inner" in places else 1,
     )
+
+
+def _table_column(table: Table, metric: str, trials: polars.DataFrame, rows: polars.DataFrame) -> Column:
+    values = trials[metric].cast(float).fill_null(np.nan).to_numpy()
+    how, workers, reason = "", 1, None
+    if trials.height < rows.height:
+        there = rows.filter(rows[metric].is_not_null())
+        by = ["sitting", "trial"] if "sitting" in rows.columns else ["trial"]
+        kind = metric_kind(metric, table.units[metric], table.joins.get(metric))
+        several = there.select([*by, "worker"]).is_duplicated().any()
+        workers = int(there.unique([*by, "worker"]).group_by(by).len()["len"].to_numpy().max(initial=1))
+        hows = (kind.commands if several else "", kind.join if workers > 1 else "")
+        how = overall(hows, kind.join)
+        reason = why_not_joined(metric) if how == NONE else None
+    return Column(table.units[metric], table.kinds[metric], values, reason, how, workers)
 
 
 def _joined(table: Table, frame: polars.DataFrame) -> polars.DataFrame:
@@ -149,26 +165,37 @@ def _joined(table: Table, frame: polars.DataFrame) -> polars.DataFrame:
         return _joined(table, frame.with_columns(number))
 
     rest = [c for c in frame.columns if c not in (*by, "worker", *table.metrics)]
-    kinds = {metric: metric_kind(metric, table.units[metric]) for metric in table.metrics}
+    kinds = {m: metric_kind(m, table.units[m], table.joins.get(m)) for m in table.metrics}
     worker = frame.group_by([*by, "worker"], maintain_order=True).agg(
         *(pl.col(c).first() for c in rest if c != "kept"),
         pl.col("kept").all(),
-        *(_join(metric, kind.commands or kind.join) for metric, kind in kinds.items()),
+        *(_joining(metric, kind.commands) for metric, kind in kinds.items()),
+        *(pl.col(metric).count().gt(1).alias(_several(metric)) for metric in kinds),
     )
     return worker.group_by(by, maintain_order=True).agg(
         *(pl.col(c).first() for c in rest if c != "kept"),
         pl.col("kept").all(),
-        *(_join(metric, kind.join) for metric, kind in kinds.items()),
+        *(_join_workers(metric, kind) for metric, kind in kinds.items()),
     )
 
 
-def _join(metric: str, how: str) -> polars.Expr:
+def _joining(metric: str, how: str) -> polars.Expr:
+    from etude.stats.transforms.joins import joined  # polars takes long to import
+
+    return joined(metric, how)
+
+
+def _several(metric: str) -> str:
+    """The column that says whether a worker's commands have several values."""
+    return f"several of {metric}"
+
+
+def _join_workers(metric: str, kind: MetricKind) -> polars.Expr:
+    """A worker whose commands are not to be joined leaves its trial without a value."""
     import polars as pl
 
-    values = pl.col(metric)
-    if how == "sum":  # of nothing is null, not 0
-        return pl.when(values.count() > 0).then(values.sum()).alias(metric)
-    return values.drop_nulls().first() if how == "first" else values.max()
+    value = _joining(metric, kind.join)
+    return pl.when(~pl.col(_several(metric)).any()).then(value) if kind.commands == NONE else value
 
 
 def _name(test: str, parameters: Mapping[str, str]) -> str:

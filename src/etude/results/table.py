@@ -53,6 +53,8 @@ class Table:
     warnings: tuple[str, ...] = field(default=())
     """What was left out, and why."""
     summary_only: bool = False
+    joins: Mapping[str, str] = field(default_factory=dict)
+    """How workers and commands are joined, of each metric whose rows say it (`results.joining`)."""
 
     @property
     def metrics(self) -> tuple[str, ...]:

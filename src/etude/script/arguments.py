@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from etude.errors import UsageError
 from etude.experiment.printed import check_place
+from etude.results.joining import JOINS
 from etude.results.model import CACHE_WAYS, METRICS
 from etude.script.forloop import plain
 from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
@@ -162,8 +163,9 @@ def parse_test(text: str) -> TestHeader:
     return TestHeader(words[0].text, minimum, maximum, budget_s, step, arguments, program_text)
 
 
-def parse_metric(text: str) -> tuple[str, str, str]:
-    """`NAME[:UNIT] REGEX`: name, unit (1 if none is given) and expression or place in JSON, the rest of the line.
+def parse_metric(text: str) -> tuple[str, str, str, str]:
+    """`NAME[:UNIT] [sum|max|mean|min] REGEX`: name, unit (1 if none is given), expression or place in JSON (the rest of
+    the line), and how workers are joined (empty if not given).
 
     Raises:
         ArgumentError: the name is none or taken, or the expression is none.
@@ -172,8 +174,14 @@ def parse_metric(text: str) -> tuple[str, str, str]:
     words = text.split(None, 1)
     if len(words) < 2:
         raise ArgumentError("expected a regular expression behind the name", len(text.rstrip()) + 1)
-    regex = words[1].rstrip()
-    begin = len(text) - len(words[1]) + 1
+    rest = words[1]
+    how, *more = rest.split(None, 1)
+    if how in JOINS and more:
+        rest = more[0]
+    else:
+        how = ""
+    regex = rest.rstrip()
+    begin = len(text) - len(rest) + 1
     try:
         check_place(regex)
     except ValueError as error:
@@ -186,7 +194,7 @@ def parse_metric(text: str) -> tuple[str, str, str]:
         raise ArgumentError(f"no regular expression: {error.msg}", begin + (error.pos or 0)) from None
     except (RecursionError, OverflowError):
         raise ArgumentError("no regular expression: too deep or too large", begin) from None
-    return name, unit, regex
+    return name, unit, regex, how
 
 
 def parse_metric_name(text: str) -> tuple[str, str]:

@@ -139,7 +139,7 @@ class Machine(Flow):
         self._running().expect = text
 
     def _metric(self, _: Instruction, text: str) -> None:
-        metric, test = list(arguments.parse_metric(text)), self._running()
+        metric, test = [*filter(None, arguments.parse_metric(text))], self._running()
         if metric not in test.metrics:
             test.metrics.append(metric)
 

@@ -112,4 +112,4 @@ def _last_line(output: Output | None) -> str:
 def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> list[Printed]:
     """What METRIC finds in a worker's output."""
     text = tail(output, METRIC_BYTES) if metrics else ""
-    return [printed_metric(name, unit, regex, text) for name, unit, regex in metrics]
+    return [printed_metric(name, unit, regex, text, *join) for name, unit, regex, *join in metrics]

@@ -140,6 +140,24 @@ DONE
     assert log == "rate=100\nrate=300\nnothing\n"
 
 
+def test_rates_of_workers_add_up_wherever_they_are_shown(tmp_path: Path) -> None:
+    text = """\
+THREADS=4
+TEST t 3 1 getstats --predicate '"$name" eq "rate" && $mean > 4000' --columns rate
+METRIC rate:1/s rate=([0-9]+)
+METRIC slowest:1/s min rate=([0-9]+)
+EXEC sh -c 'echo rate=100$APTHREAD'
+DONE
+"""
+    run(tmp_path, text)
+    assert len(lines(tmp_path / "r", "t")) == 12
+    metrics = json.loads(etude("stats", "--json", "r", cwd=tmp_path).stdout)["tests"][0]["metrics"]
+    found = {name: (metrics[name]["mean"], metrics[name]["joined"]) for name in ("rate", "slowest")}
+    assert found == {"rate": (4010.0, "sum"), "slowest": (1001.0, "min")}
+    of_file = json.loads(etude("stats", "--json", "r/t.res", cwd=tmp_path).stdout)["tests"][0]["metrics"]
+    assert [of_file[name]["mean"] for name in ("rate", "slowest")] == [4010.0, 1001.0]
+
+
 @pytest.mark.quick
 def test_getstats_decides_in_process_and_any_other_program_on_the_results_file(tmp_path: Path) -> None:
     run(tmp_path, "TEST t 3 2 getstats --predicate '$count >= 6'\nEXEC true\nDONE\n")

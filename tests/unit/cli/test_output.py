@@ -54,7 +54,7 @@ def test_options_reach_the_experiment(etude: Etude, world: World) -> None:
     first = plan["tests"][0]
     assert (first["command"], first["setup"]) == (["a", "1"], "s 1")
     assert (first["timeout_s"], first["cpus"]) == (120.0, [0, 2, 3])
-    assert first["metrics"] == [{"name": "rate", "regex": ".*", "unit": "B/s"}]
+    assert first["metrics"] == [{"name": "rate", "regex": ".*", "unit": "B/s", "join": ""}]
     assert (plan["seed"], plan["schedule"], plan["cgroup"], plan["counters"]) == (7, "in-turn", False, "off")
     assert plan["ignore_failure"] is True
     assert document["verb"] == "bench"

@@ -99,7 +99,7 @@ def test_shifted_transforms_come_before_trials_are_joined_and_others_behind() ->
 
 def test_units_kinds_and_places_stay_true() -> None:
     words = ["update", "per_cpu:1/s=$rate / $user", "rename", "rate=throughput", "waitcpu"]
-    found = apply(table(), steps(*words))
+    found = apply(table(joins={"rate": "max"}), steps(*words))
     assert found.units == {
         "elapsed": "s",
         "user": "s",

@@ -66,6 +66,11 @@ def test_the_engine_and_this_side_agree(tmp_path: Path, vector: Mapping[str, Any
         assert list(there) == [(name, unit) for name, unit, _ in expected["metrics"]]
         for name, unit, values in expected["metrics"]:
             np.testing.assert_array_equal(there[name, unit], np.array(values, dtype=np.float64))
+    if "joins" in expected:
+        joins = [[name.partition(" ")[0], m.join, m.values] for name, m in found.metrics.items()]
+        for (name, join, values), (wanted, way, numbers) in zip(joins, expected["joins"], strict=True):
+            assert (name, join) == (wanted, way)
+            np.testing.assert_array_equal(values, np.array(numbers, dtype=np.float64))
     for name, pairs in expected.get("reasons", {}).items():
         told = {found.test.texts[code]: why for code, why in found.metrics[name].reasons.items()}
         assert told == dict(pairs)

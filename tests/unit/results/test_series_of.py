@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.results.columns import read_columns
+from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.readers import read_table
@@ -29,12 +31,17 @@ def rows(draw: st.DrawFn) -> list[Measurement]:
         for worker in range(draw(st.integers(1, 3))):
             for _ in range(draw(st.integers(1, 2))):
                 metrics = {
-                    name: [value, unit] if value is not None else [None, unit, "not there"]
-                    for name, unit in (
+                    name: [value, unit, *join] if value is not None else [None, unit, "not there", *join]
+                    for name, unit, *join in (
                         ("elapsed", "s"),
                         ("user", "s"),
                         ("peak_memory", "B"),
                         ("orphans", "1"),
+                        ("rate", "1/s"),
+                        ("latency_p99", "s"),
+                        ("seen", "1"),
+                        ("low", "1/s", "min"),
+                        ("middle", "s", "mean"),
                     )
                     if (value := draw(VALUES)) is not None or draw(st.booleans())
                 }
@@ -54,6 +61,9 @@ def same(a: Series, b: Series) -> None:
             assert a.columns[metric].unit == b.columns[metric].unit
             assert a.columns[metric].kind == b.columns[metric].kind
             np.testing.assert_allclose(a.columns[metric].values, b.columns[metric].values)
+        if metric in b.columns:
+            assert a.columns[metric].joined == b.columns[metric].joined
+            assert a.columns[metric].workers == b.columns[metric].workers
 
 
 @given(rows())
@@ -75,6 +85,8 @@ def test_a_table_gives_the_same_series_as_the_measurements(
     (of_results,) = series_of_results(load_results(directory))
     (of_table,) = series_of_table(read_table(directory))
     same(of_results, of_table)
+    (of_columns,) = series_of_columns(read_columns(directory))
+    same(of_results, of_columns)
 
 
 def test_a_sample_is_of_kept_trials_and_names_their_places() -> None:

@@ -250,13 +250,16 @@ def test_a_test_has_its_numbers_then_a_program_and_its_words(text: str, expected
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (r"rate:B/s (\d+) B/s", ("rate", "B/s", r"(\d+) B/s")),
-        ("ops  ops: *([0-9]+) ", ("ops", "1", "ops: *([0-9]+)")),
-        ("m [[a]", ("m", "1", "[[a]")),
+        (r"rate:B/s (\d+) B/s", ("rate", "B/s", r"(\d+) B/s", "")),
+        (r"rate:B/s max  (\d+) B/s", ("rate", "B/s", r"(\d+) B/s", "max")),
+        ("rate max", ("rate", "1", "max", "")),
+        ("rate maximum=([0-9]+)", ("rate", "1", "maximum=([0-9]+)", "")),
+        ("ops  ops: *([0-9]+) ", ("ops", "1", "ops: *([0-9]+)", "")),
+        ("m [[a]", ("m", "1", "[[a]", "")),
     ],
 )
 def test_a_metric_has_a_name_perhaps_a_unit_and_an_expression(
-    text: str, expected: tuple[str, str, str], recwarn: pytest.WarningsRecorder
+    text: str, expected: tuple[str, str, str, str], recwarn: pytest.WarningsRecorder
 ) -> None:
     assert parse_metric(text) == expected
     assert not recwarn.list

@@ -163,7 +163,9 @@ def _relations_of(path: str, table: Table) -> Iterator[Relation]:
         single = len(parts) == 1 and not Path(path).is_dir()
         label = path if single else f"{path.rstrip('/')}/{_named(keys, values)}"
         warnings = [_sentence(line) for line in table.warnings] if number == 0 else []
-        yield Relation(label, frame, table.units, tuple(warnings), keys=table.parameters, ours=ours)
+        yield Relation(
+            label, frame, table.units, tuple(warnings), keys=table.parameters, ours=ours, joins=table.joins
+        )
 
 
 def _named(keys: Sequence[str], values: Sequence[object]) -> str:

@@ -55,7 +55,7 @@ def tests_table(found: Gathered) -> Table:
     for verdict in found.verdicts:
         for test in verdict.tests:
             first = [words(test.test), *([words(verdict.subject.label)] if several else [])]
-            first.append(words(verdict.primary))
+            first.append(words(_called(test, verdict.primary)))
             warned = sum(w.test == test.test for w in verdict.every)
             rows.append((*first, *_figures(test, verdict.primary), number(str(warned), warned)))
     return Table("tests", "Tests, by the metric that is judged", headings, tuple(rows), 3 if several else 2)
@@ -64,7 +64,7 @@ def tests_table(found: Gathered) -> Table:
 def metrics_table(found: Gathered) -> Table:
     """A row a test and metric: the usual metrics of each test."""
     rows = [
-        (words(_named(test, verdict, found)), words(m.metric), *_figures(test, m.metric))
+        (words(_named(test, verdict, found)), words(_called(test, m.metric)), *_figures(test, m.metric))
         for verdict in found.verdicts
         for shown in [set(usual_metrics(verdict.subject))]
         for test in verdict.tests
@@ -72,6 +72,13 @@ def metrics_table(found: Gathered) -> Table:
         if m.metric in shown
     ]
     return Table("metrics", "Other metrics", ("test", "metric", *_headings(found)), tuple(rows), 2)
+
+
+def _called(test: TestVerdict, metric: str) -> str:
+    """The metric, and how the workers of a trial were joined."""
+    m = test.metric(metric)
+    how = "" if m is None else text.joined_words(m)
+    return f"{metric} ({how})" if how else metric
 
 
 def _headings(found: Gathered) -> tuple[str, ...]:

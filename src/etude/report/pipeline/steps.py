@@ -41,6 +41,8 @@ class Relation:
     known: Mapping[str, float | str] = field(default_factory=dict)
     """Variables beside its columns."""
     settings: Settings = field(default_factory=Settings)
+    joins: Mapping[str, str] = field(default_factory=dict)
+    """How workers are joined, of metrics whose rows say it."""
 
     @property
     def others(self) -> dict[str, float | str]:
@@ -127,6 +129,7 @@ def transformed_table(
         keep_places=True,
         known=variables,
         settings=settings,
+        joins=table.joins,
     )
     found = stepped([start], [_ungrouped(step) for step in transforms if step.shifted])
     later = [_ungrouped(step) for step in transforms if not step.shifted]
@@ -246,10 +249,12 @@ def _aggregate(relation: Relation, text: str) -> Relation:
 def _joins(relation: Relation) -> tuple[dict[str, str], dict[str, str]]:
     """How workers, and how the commands of one, are joined: as `results.samples.Trial.value` does it."""
     kinds = {
-        name: metric_kind("system" if name == "sys" else name, relation.units.get(name, "1"))
+        name: metric_kind(
+            "system" if name == "sys" else name, relation.units.get(name, "1"), relation.joins.get(name)
+        )
         for name in metrics(relation.frame)
     }
-    return {n: k.join for n, k in kinds.items()}, {n: k.commands or k.join for n, k in kinds.items()}
+    return {n: k.join for n, k in kinds.items()}, {n: k.commands for n, k in kinds.items()}
 
 
 def _trial(relation: Relation) -> list[str]:

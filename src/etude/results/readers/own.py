@@ -63,6 +63,7 @@ def table_of(columns: Columns) -> Table:
         tuple(text.name for text in texts),
         str(columns.path),
         columns.warnings,
+        joins={name: metric.join for name, metric in columns.metrics.items() if metric.join},
     )
 
 

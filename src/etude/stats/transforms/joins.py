@@ -8,6 +8,8 @@ import polars
 
 from etude.stats.transforms.names import column, find, metrics
 
+NONE = "none"
+"""What `joined` makes no value of, where there are several."""
 FUNCTIONS = ("sum", "mean", "median", "min", "max", "first", "last", "count", "deviation")
 """What `aggregate` can make of a column; `deviation` with n-1."""
 
@@ -57,6 +59,8 @@ def joined(name: str, function: str) -> polars.Expr:
         return polars.when(polars.col(name).count() > 0).then(values.sum()).alias(name)
     if function == "deviation":
         return values.std(ddof=1)
+    if function == NONE:
+        return polars.when(polars.col(name).count() == 1).then(values.first()).alias(name)
     made: polars.Expr = getattr(values, function)()
     return made
 
