@@ -16,8 +16,10 @@ DATA = DATA / "readers"
 SAMPLES = sorted(path for path in DATA.iterdir() if path.suffix != ".md")
 
 MODULES = {
+    "ab": "ab",
     "asv": "asv",
     "autopilot": "autopilot",
+    "criterion": "criterion",
     "csv": "csv_table",
     "etude": "own",
     "filebench": "filebench",
@@ -27,14 +29,19 @@ MODULES = {
     "gnu-time": "gnu_time",
     "go": "go",
     "google-benchmark": "google_benchmark",
+    "hey": "hey",
     "hyperfine": "hyperfine",
     "io-lab": "io_lab",
+    "iperf3": "iperf3",
+    "jmh": "jmh",
     "perf": "perf_stat",
     "pgbench": "pgbench",
     "postmark": "postmark",
     "pyperf": "pyperf",
     "pytest-benchmark": "pytest_benchmark",
+    "stress-ng": "stress_ng",
     "sysbench": "sysbench",
+    "wrk": "wrk",
 }
 STARTS = {"etude-": "etude", "getstats-": "getstats", "time-": "gnu-time", "table.": "csv", "perf-": "perf"}
 """By the beginning of a sample's name; others begin with the name of their format."""
@@ -72,4 +79,6 @@ def check_table(table: Table) -> None:
     assert frame["trial"].min() >= 0
     assert frame["worker"].min() >= 0
     places = {*PLACES, *MORE_PLACES}
-    assert set(frame.columns) == {*table.parameters, *table.units} | (places & set(frame.columns))
+    assert set(frame.columns) == {*table.parameters, *table.attributes, *table.units} | (
+        places & set(frame.columns)
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from etude.errors import EtudeError, InputError
 from etude.report.differences import compare, first_line
+from etude.report.pairs import samples
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import load_results
 from etude.results.series import Column, Floats, Series
@@ -223,7 +224,7 @@ def _ratio(
     between: Between | Refused | None = known
     if between is None:
         between = between_sittings([*sides[0], *_more_sittings(old, metric, stored)])
-    return compare_sittings(old.sample(metric), new.sample(metric), between, confidence=confidence)
+    return compare_sittings(*samples(old, new, metric), between, confidence=confidence)
 
 
 def _more_sittings(series: Series, metric: str, stored: Sequence[Series]) -> list[Floats]:

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from etude.report.judging import Judging
-from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of
+from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.report.subject import Subject, column_of
 from etude.results.series import Floats, Series
 from etude.stats.compare import Ratio, more_pairs, noise_floor, paired_ratio, unpaired_ratio
@@ -147,7 +147,7 @@ def _compare(
     if paired:
         pairs = pairs_of(base, other, metric)
         return [_paired(subject, base, other, metric, unit, pairs, judging)] if pairs.base.size >= 2 else []
-    values = base.sample(metric), other.sample(metric)
+    values = samples(base, other, metric)
     return [_unpaired(base, other, metric, unit, values, judging)] if min(x.size for x in values) >= 2 else []
 
 
@@ -260,14 +260,13 @@ def _on_machines(
 
 def _unpaired_ratio(base: Series, other: Series, metric: str, confidence: float) -> Ratio:
     """Raises ValueError where they were measured on machines that are not the same ones."""
-    samples = base.sample(metric), other.sample(metric)
     machines = machines_of(base, metric), machines_of(other, metric)
     names = [set(each) for each in machines]
     if names[0] != names[1] and "" not in names[0] | names[1]:
         raise ValueError(apart(*names))
     if len(names[0]) < 2 or names[0] != names[1]:
-        return unpaired_ratio(*samples, confidence=confidence)
-    return unpaired_over_machines(*samples, *machines, confidence=confidence)
+        return unpaired_ratio(*samples(base, other, metric), confidence=confidence)
+    return unpaired_over_machines(base.sample(metric), other.sample(metric), *machines, confidence=confidence)
 
 
 def _fitting(series: Series, metric: str, values: Floats) -> tuple[float, Mean]:

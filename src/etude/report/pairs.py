@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from etude.results.series import Floats, Series
+from etude.stats.levels import group_means
 from etude.stats.machines import levelled
 
 
@@ -41,6 +42,24 @@ def pairs_of(base: Series, other: Series, metric: str) -> Pairs:
 def paired_values(base: Series, other: Series, metric: str) -> tuple[Floats, Floats]:
     """The values of `pairs_of`."""
     return pairs_of(base, other, metric)[:2]
+
+
+def samples(base: Series, other: Series, metric: str) -> tuple[Floats, Floats]:
+    """The values of both. Those of one process are not independent: where both tests were measured by several
+    processes, these are the means of each."""
+    found = [_by_process(series, metric) for series in (base, other)]
+    if min(means.size for means in found) >= 2:
+        return found[0], found[1]
+    return base.sample(metric), other.sample(metric)
+
+
+def _by_process(series: Series, metric: str) -> Floats:
+    column, labels = series.column(metric), series.labels.get("process")
+    if column is None or not labels:
+        return np.empty(0)
+    there = series.kept & np.isfinite(column.values)
+    _, groups = np.unique(np.array(labels)[there], return_inverse=True)
+    return group_means(column.values[there], groups) if groups.size else np.empty(0)
 
 
 def machines_of(series: Series, metric: str) -> list[str]:

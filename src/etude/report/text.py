@@ -139,8 +139,9 @@ def duration(seconds: float) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """`1 more pair`, `1,200 more pairs`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    """`1 more pair`, `1,200 more pairs`, `4 processes`."""
+    ending = "" if count == 1 else "es" if what.endswith("s") else "s"
+    return f"{count:,} {what}{ending}"
 
 
 def takes(metric: str, other: str, ratio: str, base: str) -> str:

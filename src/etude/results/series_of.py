@@ -93,16 +93,20 @@ def _failures(trials: Iterable[Trial]) -> Iterable[Failure]:
 
 
 def series_of_table(table: Table) -> tuple[Series, ...]:
-    """A series a test of a table, or one a test and combination of parameters where those vary.
+    """A series a test of a table, or one a test and combination of parameters where those vary within the test: so a
+    test has the same name whatever else is in the file.
 
     Commands are joined first, then workers (`results.joining`): `Table.frame` has a row a measurement.
     Raises ValueError for a table of summaries.
     """
     if table.summary_only:
         raise ValueError("a table of summaries holds no trials")
-    varying = [name for name in table.parameters if table.frame[name].n_unique() > 1]
-    groups = table.frame.partition_by(["test", *varying], maintain_order=True, include_key=True)
-    return tuple(_of_group(table, frame, varying) for frame in groups)
+    return tuple(
+        _of_group(table, frame, varying)
+        for test in table.frame.partition_by("test", maintain_order=True)
+        for varying in [[name for name in table.parameters if test[name].n_unique() > 1]]
+        for frame in (test.partition_by(varying, maintain_order=True) if varying else [test])
+    )
 
 
 def _of_group(table: Table, frame: polars.DataFrame, varying: Sequence[str]) -> Series:
@@ -123,8 +127,8 @@ def _of_group(table: Table, frame: polars.DataFrame, varying: Sequence[str]) -> 
         blocks=made["block"].to_numpy() if "block" in places else None,
         sittings=made["sitting"].to_numpy() if "sitting" in places else None,
         labels={
-            level: made[column].fill_null("").to_list()
-            for level, column in (("boot", "boot"), ("machine", "host"))
+            level: made[column].cast(str).fill_null("").to_list()
+            for level, column in (("process", "process"), ("boot", "boot"), ("machine", "host"))
             if column in places
         },
         why=made["why"].to_list() if "why" in places else (),

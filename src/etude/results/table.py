@@ -23,6 +23,7 @@ MORE_PLACES: Mapping[str, str] = {
     "block": "whole number: with which trials of other tests it formed a block",
     "order": "whole number: its place in the block",
     "sitting": "whole number from 1",
+    "process": "whole number from 1, or null: which of the processes that measured the test in turn",
     "host": "text: the machine",
     "boot": "text: which of its boots",
     "why": "text or null: why it is not kept",
@@ -48,13 +49,15 @@ class Table:
     kinds: Mapping[str, str]
     """Of each metric: cost, rate, ratio, count or binary."""
     parameters: tuple[str, ...] = ()
-    """Columns that say how a row was configured: text."""
+    """Columns that say how a row was configured, text: where one varies, each value is a test of its own."""
     label: str = ""
     warnings: tuple[str, ...] = field(default=())
     """What was left out, and why."""
     summary_only: bool = False
     joins: Mapping[str, str] = field(default_factory=dict)
     """How workers and commands are joined, of each metric whose rows say it (`results.joining`)."""
+    attributes: tuple[str, ...] = ()
+    """Columns that describe a row, text, and do not tell one test from another."""
 
     @property
     def metrics(self) -> tuple[str, ...]:

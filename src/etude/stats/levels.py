@@ -1,4 +1,4 @@
-"""Where the spread of a result comes from: trials within sittings within boots within builds within machines.
+"""Where the spread of a result comes from: trials within processes, sittings, boots, builds and machines.
 
 More trials in one sitting narrow the interval of that sitting's mean, and of nothing else. So an interval goes over the
 outermost level that was varied: its groups are what was drawn anew.
@@ -18,7 +18,7 @@ from etude.stats.means import FITTING, Kind
 from etude.stats.moments import deviation_of, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, exponential, finite_sample
 
-LEVELS = ("trial", "sitting", "boot", "build", "machine")
+LEVELS = ("trial", "process", "sitting", "boot", "build", "machine")
 """From the innermost to the outermost."""
 
 Floats = NDArray[np.float64]
@@ -60,8 +60,8 @@ def split(
 ) -> Split:
     """Split the variance of `x`, shape (n,), in order of time, over the levels that are labelled.
 
-    labels: for each of sitting, boot, build and machine that is known, what it was in every trial; the same label in
-    two machines is two boots. factor: widening of the stop rule, used where the interval goes over trials.
+    labels: for each of process, sitting, boot, build and machine that is known, what it was in every trial; the same
+    label in two machines is two boots. factor: widening of the stop rule, used where the interval goes over trials.
     Raises ValueError for no values, unknown levels, and labels that are not as many as values.
     Source: nested analysis of variance with unequal counts, components by equating mean squares with their
     expectations (Searle, Casella and McCulloch 1992, chapter 5, "Henderson's method I"); negative ones are 0.

@@ -166,6 +166,7 @@ def _as_table(table: Table, relation: Relation) -> Table:
         units=units,
         kinds={name: table.kinds.get(name) or metric_kind(name, units[name]).kind for name in names},
         parameters=tuple(name for name in dict.fromkeys(relation.keys) if name in frame.columns),
+        attributes=tuple(name for name in table.attributes if name in frame.columns),
         warnings=(*table.warnings, *relation.warnings),
     )
 

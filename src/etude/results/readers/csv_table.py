@@ -32,6 +32,8 @@ _NOTHING = frozenset(
     ["", "-", "–", "na", "n/a", "nan", "null", "none", "inf", "-inf", "+inf", "infinity", "-infinity"]
 )
 _TESTS = ("test", "benchmark", "name")
+_MOMENT = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? ")
+"""How a date or a time of day begins: when something was measured is no parameter of it."""
 _WHOLE = re.compile(r"[0-9]{1,15}")
 
 
@@ -101,11 +103,13 @@ def add_cells(rows: Rows, cells: Cells) -> None:
     """Each row of a table as a measurement: places by their names, metrics with the unit of their heading."""
     columns = dict(zip(cells.header, zip(*cells.rows, strict=True), strict=True))
     places = _Places(rows, columns)
-    metrics, parameters = {}, {}
+    metrics, parameters, attributes = {}, {}, {}
     for name, column in columns.items():
         if name in places.taken:
             continue
-        if _is_text(rows, name, column):
+        if all(map(_MOMENT.match, column)):
+            attributes[name] = column
+        elif _is_text(rows, name, column):
             parameters[name] = column
         else:
             ours, unit = _metric(name)
@@ -129,6 +133,7 @@ def add_cells(rows: Rows, cells: Cells) -> None:
             kept=places.kept[index] if places.kept else True,
             status=places.statuses[index] if places.statuses else None,
             parameters={name: column[index] for name, column in parameters.items()},
+            attributes={name: column[index] for name, column in attributes.items()},
         )
 
 
@@ -141,6 +146,8 @@ class _Places:
         self.tests = self._texts(*_TESTS)
         self.commands = self._texts("command")
         self.trials = self._numbers("trial", "epoch")
+        if not self.tests and not self.trials:
+            self.tests = self.commands  # nothing says that they belong together
         threads = self._numbers("thread")  # counted from 1, as Auto-pilot does, or from 0
         self.workers = [n - min(1, min(threads)) for n in threads] or self._numbers("worker")
         self.statuses = [n if n < 2**31 else None for n in self._numbers("status")]

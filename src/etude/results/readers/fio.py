@@ -1,4 +1,4 @@
-"""What fio prints with `--output-format=json` or `json+`, other text around it or not."""
+"""What fio prints: JSON (`json`, `json+`), terse lines, its normal text; and its logs of single operations."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from etude.results.readers.fio_log import is_log, read_log
+from etude.results.readers.fio_terse import is_terse, read_terse
+from etude.results.readers.fio_text import is_text, read_text
 from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import documents, items, members, number, text_of, whole
+from etude.results.readers.source import documents, head_of, items, members, number, text_of, whole
 from etude.results.table import Table
 from etude.results.units import (
     BYTE,
@@ -46,10 +49,23 @@ _FIGURES = {"mean": "mean", "min": "minimum", "max": "maximum", "stddev": "devia
 
 
 def detect(path: Path, head: bytes) -> bool:
-    return re.search(rb'\{\s*"fio version"\s*:', head) is not None
+    return _is_json(head) or any(detects(head) for detects, _ in _OTHERS)
 
 
 def read(path: Path) -> Table:
+    head = head_of(path)
+    other = next((reads for detects, reads in _OTHERS if not _is_json(head) and detects(head)), None)
+    return _of_json(path) if other is None else other(path)
+
+
+_OTHERS = ((is_terse, read_terse), (is_text, read_text), (is_log, read_log))
+
+
+def _is_json(head: bytes) -> bool:
+    return re.search(rb'\{\s*"fio version"\s*:', head) is not None
+
+
+def _of_json(path: Path) -> Table:
     rows = Rows(path)
     wrong = 'what fio writes: expected a document with "fio version"'
     for run, document in enumerate(documents(path, r'\{\s*"fio version"\s*:', wrong, rows.warn), 1):

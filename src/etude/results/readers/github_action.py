@@ -47,5 +47,5 @@ def _bench(rows: Rows, suite: str, commit: dict[str, Any], bench: dict[str, Any]
     kind = _KINDS.get(text_of(commit.get("tool", "")))
     metrics = {_METRICS.get(unit.base, "value"): Quantity(number(bench.get("value")), unit, kind)}
     revision = text_of(members(commit.get("commit")).get("id", "?"))
-    parameters = {"suite": suite, "commit": revision, "tool": text_of(commit.get("tool", "?"))}
-    rows.add(name, metrics, trial=rows.next_trial(suite, name), parameters=parameters)
+    attributes = {"commit": revision, "tool": text_of(commit.get("tool", "?"))}
+    rows.add(name, metrics, parameters={"suite": suite}, attributes=attributes)

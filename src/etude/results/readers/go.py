@@ -1,13 +1,14 @@
-"""Go's benchmark text: what `go test -bench` prints, and whatever else keeps to that format."""
+"""Go's benchmark text: what `go test -bench` prints, with `-json`, too, and whatever else keeps to that format."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import number_in, read_lines
+from etude.results.readers.source import head_of, members, number_in, read_lines, text_of
 from etude.results.table import Table
 from etude.results.units import ONE, Unit, unit_of
 
@@ -30,7 +31,14 @@ _MOST_PAIRS = 1000
 
 
 def detect(path: Path, head: bytes) -> bool:
+    if _is_json(head):
+        return b'"Output":"Benchmark' in head
     return any(_LINE.fullmatch(line.rstrip("\r")) for line in _starts(head))
+
+
+def _is_json(head: bytes) -> bool:
+    """Whether it is what `-json` prints: an event a line."""
+    return head.lstrip().startswith(b"{") and b'"Action":"' in head[:1000]
 
 
 def _starts(head: bytes) -> list[str]:
@@ -41,7 +49,7 @@ def _starts(head: bytes) -> list[str]:
 def read(path: Path) -> Table:
     rows, configuration, better = Rows(path), dict[str, str](), dict[str, str]()
     lines, cut = read_lines(path)
-    for line in lines:
+    for line in _printed(rows, lines) if _is_json(head_of(path)) else lines:
         if match := _LINE.fullmatch(line):
             _benchmark(rows, match, configuration, better)
         elif match := _CONFIGURATION.fullmatch(line):
@@ -55,6 +63,24 @@ def read(path: Path) -> Table:
     if not len(rows):
         raise InputError(f"{path}: holds no whole line of a Go benchmark")
     return rows.table()
+
+
+def _printed(rows: Rows, events: list[str]) -> Iterator[str]:
+    """The lines of each package in turn: a benchmark's name is printed before it runs, and its values after it."""
+    import orjson
+
+    pieces: dict[str, list[str]] = {}
+    for line in events:
+        try:
+            event = members(orjson.loads(line))
+        except ValueError:
+            rows.warn("a line that is no event of go test -json is left out")
+            continue
+        if event.get("Action") == "output":
+            pieces.setdefault(text_of(event.get("Package")), []).append(text_of(event.get("Output", "")))
+    for printed in pieces.values():
+        *lines, _ = "".join(printed).split("\n")
+        yield from lines
 
 
 def _benchmark(

@@ -1,14 +1,24 @@
-"""What Google Benchmark writes with `--benchmark_format=json` or `--benchmark_out`."""
+"""What Google Benchmark writes with `--benchmark_format=json` or `csv`, and `--benchmark_out`."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
-from etude.results.readers.source import members, number, read_json, text_of, whole
+from etude.results.readers.source import (
+    head_of,
+    members,
+    number,
+    number_in,
+    read_json,
+    read_lines,
+    text_of,
+    whole,
+)
 from etude.results.table import Table
 from etude.results.units import BYTES_PER_SECOND, ONE, PER_SECOND, TIME, Unit
 
@@ -25,10 +35,13 @@ _NO_COUNTERS = (
     "threads",
     "iterations",
 )
+_HEADING = "name,iterations,real_time,cpu_time,time_unit,"
+_TEXTS = ("name", "time_unit", "label", "error_message", "skip_message")
+"""Columns of the CSV that are no numbers."""
 
 
 def detect(path: Path, head: bytes) -> bool:
-    return (
+    return b"\n" + _HEADING.encode() in b"\n" + head or (
         head.lstrip().startswith(b"{")
         and b'"context"' in head
         and (b'"num_cpus"' in head or b'"library_build_type"' in head or b'"real_time"' in head)
@@ -36,31 +49,54 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Table:
-    benchmarks = members(read_json(path)).get("benchmarks")
-    if not isinstance(benchmarks, list) or not all(isinstance(each, dict) for each in benchmarks):
-        raise InputError(f"{path}: is not what Google Benchmark writes: expected a list of benchmarks")
+    benchmarks, cut = _of_csv(path) if _HEADING.encode() in head_of(path) else (_of_json(path), False)
     single = [each for each in benchmarks if _aggregate(each) is None]
     if len(single) < len(benchmarks) and all(map(_skipped, single)):
         return _summaries(path, benchmarks)
     rows = Rows(path)
+    if cut:
+        rows.warn("a last line that was cut short is left out")
     for benchmark in single:
         name = _name(benchmark)
         if _skipped(benchmark):
             reason = benchmark.get("error_message") or benchmark.get("skip_message") or "no reason given"
             rows.warn(f"{name}: skipped: {text_of(reason)[:80]}")
-            rows.add(name, {}, kept=False, parameters=_parameters(benchmark))
+            rows.add(name, {}, kept=False, attributes=_attributes(benchmark))
             continue
         metrics = {
             m: Quantity(number(benchmark[n]), unit) for n, (m, unit) in _metrics(rows, benchmark).items()
         }
         if "iterations" in benchmark:
             metrics["iterations"] = Quantity(number(benchmark["iterations"]), ONE)
-        rows.add(name, metrics, parameters=_parameters(benchmark))
+        rows.add(name, metrics, attributes=_attributes(benchmark))
     there = set(map(_name, single))
     for name in dict.fromkeys(_base_name(each) for each in benchmarks):
         if name not in there:
             rows.warn(f"{name}: has no single repetitions, only aggregates, and is left out")
     return rows.table()
+
+
+def _of_json(path: Path) -> list[dict[str, Any]]:
+    benchmarks = members(read_json(path)).get("benchmarks")
+    if not isinstance(benchmarks, list) or not all(isinstance(each, dict) for each in benchmarks):
+        raise InputError(f"{path}: is not what Google Benchmark writes: expected a list of benchmarks")
+    return benchmarks
+
+
+def _of_csv(path: Path) -> tuple[list[dict[str, Any]], bool]:
+    """Rows as the objects that they are in JSON, and whether one more was cut short. The context may stand above."""
+    lines, cut = read_lines(path)
+    start = next((place for place, line in enumerate(lines) if line.startswith(_HEADING)), None)
+    if start is None:
+        raise InputError(f"{path}: holds no whole row")
+    header, *rest = csv.reader(lines[start:])
+    found = []
+    for cells in rest:  # a row ends early where nothing follows
+        row: dict[str, Any] = {name: cell for name, cell in zip(header, cells, strict=False) if cell != ""}
+        failed = "error_occurred" in row
+        row |= {name: number_in(cell) for name, cell in row.items() if name not in _TEXTS}
+        found.append(row | {"error_occurred": failed})
+    return found, cut
 
 
 def _base_name(benchmark: Mapping[str, Any]) -> str:
@@ -87,7 +123,8 @@ def _aggregate(benchmark: Mapping[str, Any]) -> str | None:
     return ending if ending in ("mean", "median", "stddev", "cv", "BigO", "RMS") else None
 
 
-def _parameters(benchmark: Mapping[str, Any]) -> dict[str, str]:
+def _attributes(benchmark: Mapping[str, Any]) -> dict[str, str]:
+    """What the name says already, or what differs from run to run."""
     return {name: text_of(benchmark[name]) for name in ("threads", "label") if name in benchmark}
 
 
@@ -109,7 +146,7 @@ def _summaries(path: Path, benchmarks: list[dict[str, Any]]) -> Table:
     rows = Summaries(path)
     rows.warn("holds no single repetitions, only aggregates of them")
     found: dict[tuple[str, str, Unit], dict[str, float | None]] = {}
-    about: dict[str, tuple[int | None, dict[str, str]]] = {}
+    counts: dict[str, int | None] = {}
     for benchmark in benchmarks:
         aggregate, name = _aggregate(benchmark), _base_name(benchmark)
         if aggregate is None:
@@ -119,11 +156,10 @@ def _summaries(path: Path, benchmarks: list[dict[str, Any]]) -> Table:
             if aggregate != "cv":
                 rows.warn(f"{name}: the aggregate {aggregate} is left out")
             continue
-        about.setdefault(name, (whole(benchmark.get("iterations")), _parameters(benchmark)))
+        counts.setdefault(name, whole(benchmark.get("iterations")))
         for theirs, (metric, unit) in _metrics(rows, benchmark).items():
             figures = found.setdefault((name, metric, unit), {})
             figures[_FIGURES[aggregate]] = number(benchmark[theirs])
     for (name, metric, unit), figures in found.items():
-        count, parameters = about[name]
-        rows.add(name, metric, unit, figures, count=count, parameters=parameters)
+        rows.add(name, metric, unit, figures, count=counts[name])
     return rows.table()

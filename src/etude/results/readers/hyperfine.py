@@ -1,16 +1,28 @@
-"""What `hyperfine --export-json` writes, in versions 1 (lists of times) and 2 (a measurement a run)."""
+"""What hyperfine exports: JSON of versions 1 (lists of times) and 2 (a measurement a run), CSV, and Markdown."""
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
-from etude.results.readers.source import items, members, number, read_json, text_of, whole
+from etude.results.readers.source import (
+    head_of,
+    items,
+    members,
+    number,
+    number_in,
+    read_json,
+    read_lines,
+    text_of,
+    whole,
+)
 from etude.results.table import Table
-from etude.results.units import BYTE, ONE, SECOND, unit_of
+from etude.results.units import BYTE, ONE, SECOND, TIME, unit_of
 
 NAME = "hyperfine"
 
@@ -24,17 +36,29 @@ _METRICS = {
 _FIGURES = {"mean": "mean", "stddev": "deviation", "median": "median", "min": "minimum", "max": "maximum"}
 
 
+_CSV = "command,mean,stddev,median,user,system,min,max"
+_MARKDOWN = re.compile(r"\| Command \| Mean \[(?P<unit>\w+)\] \| Min \[\w+\] \| Max \[\w+\] \|(?P<more>.*)")
+_CELL = re.compile(r"(?<!\\)\|")
+
+
 def detect(path: Path, head: bytes) -> bool:
+    first = head.lstrip()[:200].decode("utf-8", "replace").partition("\n")[0].rstrip("\r")
     return (
-        head.lstrip().startswith(b"{")
-        and b'"results"' in head
-        and b'"command"' in head
-        and any(name in head for name in (b'"times"', b'"measurements"', b'"stddev"', b'"exit_codes"'))
-        and b'"commit_hash"' not in head
+        first.startswith(_CSV)
+        or _MARKDOWN.fullmatch(first) is not None
+        or (
+            head.lstrip().startswith(b"{")
+            and b'"results"' in head
+            and b'"command"' in head
+            and any(name in head for name in (b'"times"', b'"measurements"', b'"stddev"', b'"exit_codes"'))
+            and b'"commit_hash"' not in head
+        )
     )
 
 
 def read(path: Path) -> Table:
+    if not head_of(path).lstrip().startswith(b"{"):
+        return _exported(path)
     results = members(read_json(path)).get("results")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise InputError(f"{path}: is not what hyperfine exports: expected a list of results")
@@ -100,3 +124,54 @@ def _summaries(path: Path, results: list[Any]) -> Table:
             if mean is not None:
                 rows.add(command, metric, SECOND, {"mean": mean}, count=count, parameters=parameters)
     return rows.table()
+
+
+def _exported(path: Path) -> Table:
+    """CSV and Markdown: a line a command, of which there are figures only."""
+    rows = Summaries(path)
+    rows.warn("holds no single times (--export-json does), only what hyperfine made of them")
+    lines, cut = read_lines(path)
+    if lines and lines[0].startswith(_CSV):
+        _of_csv(rows, lines)
+    else:
+        _of_markdown(rows, lines)
+    if cut:
+        rows.warn("a last line that was cut short is left out")
+    return rows.table()
+
+
+def _of_csv(rows: Summaries, lines: list[str]) -> None:
+    """In seconds, whatever unit was shown."""
+    header, *rest = csv.reader(lines)
+    for cells in rest:
+        if len(cells) != len(header):
+            rows.warn("a line that does not fit its names is left out")
+            continue
+        row = dict(zip(header, cells, strict=True))
+        parameters = {n.removeprefix("parameter_"): t for n, t in row.items() if n.startswith("parameter_")}
+        figures = {ours: number_in(row[theirs]) for theirs, ours in _FIGURES.items()}
+        for metric, known in (
+            ("elapsed", figures),
+            ("user", {"mean": number_in(row["user"])}),
+            ("system", {"mean": number_in(row["system"])}),
+        ):
+            if known["mean"] is not None:
+                rows.add(row["command"], metric, SECOND, known, parameters=parameters)
+
+
+def _of_markdown(rows: Summaries, lines: list[str]) -> None:
+    """`12.3 ± 0.4` is mean and deviation; a bar in a command is written with a backslash."""
+    heading = next((match for line in lines if (match := _MARKDOWN.fullmatch(line))), None)
+    unit = TIME.get(heading["unit"]) if heading else None
+    for line in lines:
+        cells = [cell.strip() for cell in _CELL.split(line)]
+        command = cells[1] if len(cells) >= 6 else ""
+        if unit is None or len(command) < 2 or not command.startswith("`") or not command.endswith("`"):
+            continue
+        mean, _, deviation = cells[2].partition("±")
+        figures = {"mean": number_in(mean), "deviation": number_in(deviation)}
+        figures |= {"minimum": number_in(cells[3]), "maximum": number_in(cells[4])}
+        if figures["mean"] is not None:
+            rows.add(command[1:-1].replace("\\|", "|"), "elapsed", unit, figures)
+    if len(rows):
+        rows.warn("times in Markdown are rounded")

@@ -1,58 +1,43 @@
-"""What `perf stat -x SEPARATOR` and `perf stat -j` write, with `-r`, `-I`, `-A` and the like."""
+"""What `perf stat` prints, with `-x SEPARATOR` and `-j`, too, and with `-r`, `-I`, `-A` and the like."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from etude.errors import InputError
+from etude.results.readers.perf_reading import NO_VALUE, Reading, unit_of_event
+from etude.results.readers.perf_text import is_text, text_runs
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import members, number, number_in, read_lines, text_of
 from etude.results.table import Table
-from etude.results.units import MILLISECOND, ONE, SECOND, Unit, unit_of
+from etude.results.units import SECOND
 
 NAME = "perf"
 
 SEPARATORS = (";", "\t", "|", ",", ":", "#", "!", "@", "^", "~", "&", "+", "\\", " ")
 _UNITS = frozenset(["", "msec", "ns", "Joules", "MiB", "KiB", "Bytes", "C", "degC"])
-_NO_VALUE = ("<not counted>", "<not supported>")
 _EVENT = re.compile(r"(?=.*[A-Za-z])[A-Za-z_][^\s<>]*")
 _SHARE = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
 _NAMES = {"duration_time": "elapsed", "user_time": "user", "system_time": "system"}
 _MOST_BEFORE = 4
 
 
-class Reading(NamedTuple):
-    """One event of one interval, or of the whole run."""
-
-    interval: float | None
-    place: str
-    """CPU, core, socket, thread or cgroup; empty for all."""
-    event: str
-    value: float | None
-    unit: Unit
-    why: str
-    """Why there is no value."""
-    error: float | None
-    """With -r: standard error of the mean, in percent of it."""
-    running: float | None
-    """Percent of the time in which it was counted."""
-
-
 def detect(path: Path, head: bytes) -> bool:
     lines = head.decode("utf-8", "replace").split("\n")[:-1][:40]
     if any(line.startswith("{") and '"counter-value"' in line for line in lines):
         return True
-    return _separator([line.rstrip("\r") for line in lines if len(line) < 2000]) is not None
+    lines = [line.rstrip("\r") for line in lines if len(line) < 2000]
+    return is_text(lines) or _separator(lines) is not None
 
 
 def read(path: Path) -> Table:
     lines, cut = read_lines(path)
-    runs = list(_runs(path, [line for line in lines if line.strip()]))
+    filled = [line for line in lines if line.strip()]
+    runs = list(text_runs(filled) if is_text(filled) else _runs(path, filled))
     if not any(runs):
-        raise InputError(f"{path}: is not what perf stat -x or -j writes: no line of a counter")
+        raise InputError(f"{path}: is not what perf stat writes: no line of a counter")
     repeated = any(reading.error is not None for run in runs for reading in run)
     table: Rows | Summaries = Summaries(path) if repeated else Rows(path)
     if cut:
@@ -104,7 +89,7 @@ def _of_fields(line: str, separator: str) -> Reading | None:
         joined = _whole_event(fields, at + 2, separator)
         counter, unit, event, *rest = joined[at:]
         if (
-            (counter in _NO_VALUE or number_in(counter) is not None)
+            (counter in NO_VALUE or number_in(counter) is not None)
             and unit in _UNITS
             and _EVENT.fullmatch(event)
         ):
@@ -131,7 +116,14 @@ def _reading(before: list[str], counter: str, unit: str, event: str, rest: list[
     interval = number_in(before[0]) if before and re.fullmatch(r"[0-9]+\.[0-9]{3,}", before[0]) else None
     place = next((field for field in before[0 if interval is None else 1 :] if field), "")
     return Reading(
-        interval, place, event, number_in(counter), _unit(event, unit), counter, error, number_in(rest[1])
+        interval,
+        place,
+        event,
+        number_in(counter),
+        unit_of_event(event, unit),
+        counter,
+        error,
+        number_in(rest[1]),
     )
 
 
@@ -151,22 +143,14 @@ def _of_json(line: str) -> Reading | None:
         place,
         event,
         number_in(counter),
-        _unit(event, text_of(found.get("unit", ""))),
-        counter if counter in _NO_VALUE else "a value that is no finite number is left out",
+        unit_of_event(event, text_of(found.get("unit", ""))),
+        counter if counter in NO_VALUE else "a value that is no finite number is left out",
         number(found.get("variance")),
         number(found.get("pcnt-running")),
     )
 
 
 _PLACES = ("cpu", "core", "socket", "die", "node", "cluster", "cache", "thread", "cgroup")
-
-
-def _unit(event: str, unit: str) -> Unit:
-    if unit:
-        return unit_of({"msec": "ms", "Bytes": "B"}.get(unit, unit)) or Unit(unit)
-    if event.partition(":")[0] in ("task-clock", "cpu-clock"):
-        return MILLISECOND  # before Linux 4.16 without saying so
-    return ONE
 
 
 def _name(event: str) -> str:
@@ -195,5 +179,6 @@ def _summarise(table: Summaries, run: list[Reading]) -> None:
                 reading.unit,
                 {"mean": reading.value},
                 error=reading.error,
+                count=reading.runs,
                 parameters={"place": reading.place} if reading.place else {},
             )

@@ -134,9 +134,10 @@ def _of_transactions(path: Path, fields: polars.DataFrame, warnings: dict[str, i
         frame,
         {name: unit for name, (_, unit, _) in there.items()},
         {name: kind for name, (_, _, kind) in there.items()},
-        ("client", "script"),
+        ("script",),
         str(path),
         told(warnings),
+        attributes=("client",),
     )
 
 

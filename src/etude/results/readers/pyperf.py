@@ -58,7 +58,7 @@ def _benchmark(rows: Rows, benchmark: dict[str, Any], metadata: dict[str, Any]) 
                 {metric: Quantity(number(value), unit)},
                 trial=trial,
                 kept=kept,
-                parameters={"process": str(process)},
+                process=process,
             )
     if not trial:
         rows.warn(f"{test}: has no values, and is left out")

@@ -37,6 +37,8 @@ class Rows:
         self.test = plain(path.stem or path.name)
         """What a test is called where the format has no name for it."""
         self._places: list[tuple[str, int, int, str | None, bool, int | None]] = []
+        self._processes: list[int | None] = []
+        self._attributes: set[str] = set()
         self._texts: dict[str, dict[int, str]] = {}
         self._values: dict[str, dict[int, float]] = {}
         self._units: dict[str, str] = {}
@@ -57,9 +59,15 @@ class Rows:
         command: str | None = None,
         kept: bool = True,
         status: int | None = None,
+        process: int | None = None,
         parameters: Mapping[str, str] | None = None,
+        attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """One measurement. Without a trial it is the next one of its test, parameters and worker."""
+        """One measurement. Without a trial it is the next one of its test, parameters and worker.
+
+        process: which of several processes of one test measured it. attributes: what describes the measurement and
+        does not tell one test from another.
+        """
         index = len(self._places)
         parameters = {} if parameters is None else parameters
         if trial is None:
@@ -67,7 +75,10 @@ class Rows:
         if not (0 <= trial < _MOST_WHOLE and 0 <= worker < _MOST_WHOLE):
             raise InputError(f"{self.path}: trial {trial} of worker {worker} cannot be meant")
         self._places.append((plain(test), trial, worker, command and plain(command), kept, status))
-        for name, text in parameters.items():
+        self._processes.append(process)
+        attributes = {} if attributes is None else attributes
+        self._attributes |= {_beside(plain(name), _TAKEN) for name in attributes}
+        for name, text in (*parameters.items(), *attributes.items()):
             self._texts.setdefault(_beside(plain(name), _TAKEN), {})[index] = plain(text)
             if len(self._texts) > MOST_COLUMNS:
                 raise InputError(
@@ -128,11 +139,13 @@ class Rows:
             for (name, values), kind in zip(columns.items(), types, strict=True)
             if name not in ("command", "status") or any(value is not None for value in values)
         ]
-        parameters: dict[str, str] = {}
+        if any(process is not None for process in self._processes):
+            series.append(polars.Series("process", self._processes, dtype=polars.Int64))
+        texts: dict[str, str] = {}
         for name in self._texts:
-            parameters[name] = apart(name, "text", {*self._values, *parameters.values()})
+            texts[name] = apart(name, "text", {*self._values, *texts.values()})
         series += [
-            polars.Series(parameters[name], list(map(cells.get, range(count))), dtype=polars.String)
+            polars.Series(texts[name], list(map(cells.get, range(count))), dtype=polars.String)
             for name, cells in self._texts.items()
         ]
         series += [
@@ -143,9 +156,10 @@ class Rows:
             polars.DataFrame(series),
             {name: self._units[name] for name in self._values},
             {name: self._kinds[name] for name in self._values},
-            tuple(parameters.values()),
+            tuple(column for name, column in texts.items() if name not in self._attributes),
             str(self.path),
             told(self._warnings),
+            attributes=tuple(column for name, column in texts.items() if name in self._attributes),
         )
 
     def _reason(self) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from etude.errors import InputError
+
+T = TypeVar("T")
 
 HEAD = 64 * 1024
 """How many bytes a detector is shown."""
@@ -169,6 +172,13 @@ def text_of(value: Any) -> str:
 def plain(text: str) -> str:
     """The text with what no file could hold (halves of surrogate pairs) replaced."""
     return text.encode("utf-8", "replace").decode()
+
+
+def shuffled(values: Sequence[T]) -> list[T]:
+    """The values in a random order, the same each time: of samples that a program sorts, which would seem to rise."""
+    found = list(values)
+    random.Random(len(found)).shuffle(found)
+    return found
 
 
 def members(value: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from etude.stats.transforms.columnwise import Variable
 PLACES = (
     "test",
     "sitting",
+    "process",
     "trial",
     "epoch",
     "worker",

@@ -1,0 +1,78 @@
+"""The text that `perf stat` prints for people, as readings (`perf_stat` makes a table of them)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from etude.results.readers.perf_reading import NO_VALUE, Reading, unit_of_event
+from etude.results.readers.source import number_in
+from etude.results.units import SECOND
+
+_RUN = re.compile(r" Performance counter stats for .*?(?: \((?P<runs>[0-9]+) runs\))?:")
+_INTERVALS = re.compile(r"#\s+time\b.*\bcounts\s+(?:unit\s+)?events.*")
+_COUNT = r"<not counted>|<not supported>|[0-9]+(?:[,\u00a0\u202f ][0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?"
+_LINE = re.compile(
+    rf"(?:(?P<place>\S+)\s+(?:[0-9]+\s+)?)??(?P<count>{_COUNT})\s+(?:(?P<unit>msec|ns|Joules|MiB|KiB|Bytes)\s+)?"
+    r"(?P<event>[A-Za-z_][^\s#]*)(?:\s+#.*?)??(?:\s+\(\s*\+-\s*(?P<error>[0-9.]+)%\s*\))?(?:\s+\((?P<running>[0-9.]+)%\))?"
+)
+_TIME = re.compile(
+    r"(?P<seconds>[0-9.]+)(?:\s+\+-\s+[0-9.]+)?\s+seconds\s+(?P<what>time elapsed|user|sys)"
+    r"(?:\s+\(\s*\+-\s*(?P<error>[0-9.]+)%\s*\))?"
+)
+_AT = re.compile(r"\s*(?P<time>[0-9]+\.[0-9]{6,})\s+(?P<rest>\S.*)")
+_NAMES = {"time elapsed": "duration_time", "user": "user_time", "sys": "system_time"}
+
+
+def is_text(lines: list[str]) -> bool:
+    """Whether lines of a file are of this kind."""
+    return any(_RUN.fullmatch(line) or _INTERVALS.fullmatch(line) for line in lines)
+
+
+def text_runs(lines: list[str]) -> Iterator[list[Reading]]:
+    """Each run's readings."""
+    readings: list[Reading] = []
+    intervals, repeated = False, None
+    for line in lines:
+        if (run := _RUN.fullmatch(line)) or _INTERVALS.fullmatch(line):
+            yield readings
+            readings, intervals, repeated = [], run is None, number_in(run["runs"] or "") if run else None
+            continue
+        reading = _reading(line, intervals, repeated) if len(line) < 1000 else None
+        if reading is not None and not any(_same(reading, other) for other in readings[-100:]):
+            readings.append(reading)
+    yield readings
+
+
+def _same(one: Reading, other: Reading) -> bool:
+    """Whether both are of one event: `duration_time` is counted, and stands at the end as the time elapsed."""
+    return (one.interval, one.place, one.event) == (other.interval, other.place, other.event)
+
+
+def _reading(line: str, intervals: bool, repeated: float | None) -> Reading | None:
+    """repeated: the number of runs; perf leaves out a spread that is 0."""
+    none = None if repeated is None else 0.0
+    if match := _TIME.fullmatch(line.strip()):
+        error = number_in(match["error"]) if match["error"] else none
+        seconds = number_in(match["seconds"])
+        return Reading(None, "", _NAMES[match["what"]], seconds, SECOND, "no number", error, None, repeated)
+    at = _AT.fullmatch(line) if intervals else None
+    if intervals and at is None:
+        return None
+    match = _LINE.fullmatch((at["rest"] if at else line).strip())
+    if match is None:
+        return None
+    event, counted = match["event"], match["count"]
+    value = None if counted in NO_VALUE else number_in(re.sub(r"[,\u00a0\u202f ]", "", counted))
+    error = number_in(match["error"]) if match["error"] else none
+    return Reading(
+        number_in(at["time"]) if at else None,
+        match["place"] or "",
+        event,
+        value,
+        unit_of_event(event, match["unit"] or ""),
+        counted,
+        error,
+        number_in(match["running"]) if match["running"] else None,
+        repeated,
+    )

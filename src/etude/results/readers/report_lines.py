@@ -1,0 +1,112 @@
+"""Reports for people, read line by line: a table of patterns says which line begins a run and what stands in each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from etude.errors import InputError
+from etude.results.readers.rows import Quantity, Rows
+from etude.results.readers.source import number_in, read_lines
+from etude.results.table import Table
+from etude.results.units import Unit
+
+NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
+"""A pattern of one number without a sign, as a group."""
+_LONGEST_LINE = 2000
+
+
+def plainly(unit: Unit, kind: str | None = None) -> Callable[[str], Quantity]:
+    """How the text of a number in this unit becomes a quantity."""
+    return lambda text: Quantity(number_in(text), unit, kind)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One program's report. Patterns match whole lines, without blanks at their ends.
+
+    The value of a line is each of its groups in turn, by the name and the function beside it; of a line that says
+    something twice the last counts.
+    """
+
+    program: str
+    begins: str
+    """The first line of a run."""
+    needs: str
+    """The metric without which a run was cut short or failed."""
+    metrics: Mapping[str, tuple[tuple[str, Callable[[str], Quantity]], ...]]
+    parameters: tuple[str, ...] = ()
+    """Patterns whose named groups are parameters."""
+    warnings: tuple[str, ...] = ()
+    """Patterns of lines that say that something failed."""
+    numbered: Mapping[str, tuple[str, Callable[[str], Quantity]]] = field(default_factory=dict)
+    """Patterns of two groups: what stands for {} in the metric's name, and the value."""
+
+    def read(self, path: Path) -> Table:
+        """A row a run. Raises InputError where the file holds no whole one."""
+        rows = Rows(path)
+        lines, cut = read_lines(path)
+        run = _Run()
+        begins, patterns = re.compile(self.begins), self._compiled()
+        for line in map(str.strip, lines):
+            if len(line) > _LONGEST_LINE:
+                continue
+            if match := begins.fullmatch(line):
+                self._end(rows, run)
+                run = _Run(dict(match.groupdict()))
+            for pattern, take in patterns:
+                if match := pattern.fullmatch(line):
+                    take(run, match)
+        self._end(rows, run)
+        if cut:
+            rows.warn("a last line that was cut short is left out")
+        if not len(rows):
+            raise InputError(f"{path}: holds no whole report of {self.program}")
+        return rows.table()
+
+    def _compiled(self) -> list[tuple[re.Pattern[str], Callable[[_Run, re.Match[str]], None]]]:
+        found: list[tuple[re.Pattern[str], Callable[[_Run, re.Match[str]], None]]] = []
+        for pattern, named in self.metrics.items():
+            found.append((re.compile(pattern), _metrics(named)))
+        for pattern, (name, quantity) in self.numbered.items():
+            found.append((re.compile(pattern), _numbered(name, quantity)))
+        found += [
+            (re.compile(p), lambda run, m: run.parameters.update(m.groupdict())) for p in self.parameters
+        ]
+        found += [(re.compile(p), lambda run, m: run.warnings.append(m[0][:120])) for p in self.warnings]
+        return found
+
+    def _end(self, rows: Rows, run: _Run) -> None:
+        if self.needs in run.found:
+            rows.add(rows.test, run.found, parameters={k: v for k, v in run.parameters.items() if v})
+            for text in run.warnings:
+                rows.warn(text)
+        elif run.found:
+            rows.warn(f"a run without {self.needs} is left out: it was cut short, or failed")
+
+
+@dataclass
+class _Run:
+    parameters: dict[str, str] = field(default_factory=dict)
+    found: dict[str, Quantity] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def _metrics(
+    named: tuple[tuple[str, Callable[[str], Quantity]], ...],
+) -> Callable[[_Run, re.Match[str]], None]:
+    def take(run: _Run, match: re.Match[str]) -> None:
+        for text, (name, quantity) in zip(match.groups(), named, strict=True):
+            if text is not None:
+                run.found[name] = quantity(text)
+
+    return take
+
+
+def _numbered(name: str, quantity: Callable[[str], Quantity]) -> Callable[[_Run, re.Match[str]], None]:
+    def take(run: _Run, match: re.Match[str]) -> None:
+        run.found[name.format(match[1])] = quantity(match[2])
+
+    return take
