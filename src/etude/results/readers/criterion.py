@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
-from etude.results.readers.source import items, members, number, number_in, read_json, read_lines, text_of
+from etude.results.readers.source import (
+    csv_rows,
+    items,
+    members,
+    number,
+    number_in,
+    read_json,
+    read_lines,
+    text_of,
+)
 from etude.results.table import Table
 from etude.results.units import NANOSECOND, ONE, TIME, Unit
 
@@ -40,9 +48,7 @@ def read(path: Path) -> Table:
                 raise InputError(f"{path}: holds more than {_MOST_BENCHMARKS} benchmarks; name one of them")
             _sample(rows, sample, members(read_json(sample)))
         return rows.table()
-    lines, cut = [], False
-    if path.suffix != ".json":
-        lines, cut = read_lines(path)
+    lines, cut = ([], False) if path.suffix == ".json" else read_lines(path)
     if lines and lines[0] == _HEADING:
         _csv(rows, lines[1:])
         if cut:
@@ -85,7 +91,7 @@ def _sample(rows: Rows, path: Path, document: dict[str, Any]) -> None:
 
 
 def _csv(rows: Rows, lines: list[str]) -> None:
-    for fields in csv.reader(lines):
+    for fields in csv_rows(rows.path, lines):
         if len(fields) != 8:
             rows.warn("a line that is no sample is left out")
             continue

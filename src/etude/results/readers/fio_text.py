@@ -94,8 +94,9 @@ class _Job:
             self.metrics |= dict(_percentiles(line, *self.listed))
         elif match := _CPU.fullmatch(line):
             units = {"user_cpu": PERCENT, "system_cpu": PERCENT}
-            found = match.groupdict()
-            self.metrics |= {n: Quantity(number_in(t), units.get(n, ONE)) for n, t in found.items()}
+            self.metrics |= {
+                n: Quantity(number_in(t), units.get(n, ONE)) for n, t in match.groupdict().items()
+            }
         elif match := _ISSUED.fullmatch(line):
             counts = {n: number_in(t) for n, t in match.groupdict().items()}
             self.metrics |= {f"{n}_operations": Quantity(c, ONE) for n, c in counts.items() if c}

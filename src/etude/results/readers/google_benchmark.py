@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
+    csv_rows,
     head_of,
     members,
     number,
@@ -89,7 +89,7 @@ def _of_csv(path: Path) -> tuple[list[dict[str, Any]], bool]:
     start = next((place for place, line in enumerate(lines) if line.startswith(_HEADING)), None)
     if start is None:
         raise InputError(f"{path}: holds no whole row")
-    header, *rest = csv.reader(lines[start:])
+    header, *rest = csv_rows(path, lines[start:])
     found = []
     for cells in rest:  # a row ends early where nothing follows
         row: dict[str, Any] = {name: cell for name, cell in zip(header, cells, strict=False) if cell != ""}

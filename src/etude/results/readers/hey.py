@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from etude.results.readers.report_lines import NUMBER, Report, plainly
 from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import number_in, read_lines
+from etude.results.readers.source import csv_rows, number_in, read_lines
 from etude.results.table import Table
 from etude.results.units import BYTE, ONE, PER_SECOND, SECOND
 
@@ -50,7 +49,7 @@ def read(path: Path) -> Table:
     if not lines or lines[0] != _HEADING:
         return REPORT.read(path)
     rows = Rows(path)
-    requests = [fields for fields in csv.reader(lines[1:]) if len(fields) == 8 and fields[6].isdecimal()]
+    requests = [fields for fields in csv_rows(path, lines[1:]) if len(fields) == 8 and fields[6].isdecimal()]
     if len(requests) < len(lines) - 1:
         rows.warn(f"{len(lines) - 1 - len(requests)} lines that are no request are left out")
     for fields in sorted(requests, key=lambda fields: number_in(fields[7]) or 0.0):

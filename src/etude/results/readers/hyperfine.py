@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
+    csv_rows,
     head_of,
     items,
     members,
@@ -142,14 +142,14 @@ def _exported(path: Path) -> Table:
 
 def _of_csv(rows: Summaries, lines: list[str]) -> None:
     """In seconds, whatever unit was shown."""
-    header, *rest = csv.reader(lines)
+    header, *rest = csv_rows(rows.path, lines)
     for cells in rest:
         if len(cells) != len(header):
             rows.warn("a line that does not fit its names is left out")
             continue
         row = dict(zip(header, cells, strict=True))
         parameters = {n.removeprefix("parameter_"): t for n, t in row.items() if n.startswith("parameter_")}
-        figures = {ours: number_in(row[theirs]) for theirs, ours in _FIGURES.items()}
+        figures = {ours: number_in(row.get(theirs, "")) for theirs, ours in _FIGURES.items()}
         for metric, known in (
             ("elapsed", figures),
             ("user", {"mean": number_in(row["user"])}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
+    csv_rows,
     head_of,
     items,
     members,
@@ -135,9 +135,9 @@ def _of_csv(path: Path) -> Table:
     """A line a score, of which the iterations are not there; its error is half of an interval at 99.9 %: not read."""
     rows = Summaries(path)
     lines, cut = read_lines(path)
-    header, *rest = csv.reader(lines)
-    for cells in rest:
-        row = dict(zip(header, cells, strict=False))
+    table = csv_rows(path, lines)
+    for cells in table[1:]:
+        row = dict(zip(table[0], cells, strict=False))
         score, stated = number_in(row.get("Score", "")), row.get("Unit", "")
         if score is None or not stated:
             rows.warn("a line without score or unit is left out")

@@ -72,6 +72,8 @@ def _places(columns: Columns) -> Iterator[polars.Series]:
     import polars
 
     for name in (*PLACES, *MORE_PLACES):
+        if name == "process":
+            continue  # other programs' only
         if name in ("test", "command", "host", "boot", "why"):
             coded: Coded = getattr(columns, name)
             yield polars.Series(name, coded.texts, dtype=polars.String).gather(coded.codes)

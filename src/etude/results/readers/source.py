@@ -6,7 +6,7 @@ import math
 import os
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,6 +66,16 @@ def read_lines(path: Path) -> tuple[list[str], bool]:
     """The lines that were ended, and whether one more was cut short. Raises InputError as `read_text`."""
     *lines, last = read_text(path).split("\n")
     return [line.rstrip("\r") for line in lines], last.strip() != ""
+
+
+def csv_rows(path: Path, lines: Iterable[str]) -> list[list[str]]:
+    """The cells of each line that holds some. Raises InputError where they are no CSV."""
+    import csv
+
+    try:
+        return [cells for cells in csv.reader(lines) if cells]
+    except csv.Error as error:
+        raise InputError(f"{path}: cannot be read as a table: {_short(str(error))}") from None
 
 
 def read_json(path: Path) -> Any:

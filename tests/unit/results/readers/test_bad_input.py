@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import tempfile
 from pathlib import Path
 
@@ -91,7 +92,10 @@ NAMES_IN_JSON = (
     "parameters value unit stats data params fullname name group result_columns result samples commit_hash jobs "
     "jobname read write clat_ns percentile error entries Suite benches commit id tool context run_type run_name "
     "real_time time_unit iterations aggregate_name counter-value event interval test trial worker kept metrics "
-    "exit_status signal benchmark_configuration benchmark_samples bandwidth counters reason mode"
+    "exit_status signal benchmark_configuration benchmark_samples bandwidth counters reason mode "
+    "start end test_start sum_sent sum_received bits_per_second streams sender cpu_utilization_percent "
+    "iters point_estimate standard_error primaryMetric secondaryMetrics rawData rawDataHistogram score scoreUnit "
+    "Action Output Package"
 )
 KEYS = NAMES_IN_JSON.split()
 JSON = st.recursive(
@@ -101,11 +105,13 @@ JSON = st.recursive(
 )
 BY_JSON = [
     "asv",
+    "criterion",
     "fio",
     "github-action-benchmark",
     "google-benchmark",
     "hyperfine",
     "io-lab",
+    "iperf3",
     "pyperf",
     "pytest-benchmark",
 ]
@@ -115,11 +121,24 @@ BY_JSON = [
 @given(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5))
 @settings(max_examples=examples(40))
 def test_json_of_wrong_types(name: str, document: dict[str, object]) -> None:
-    import json
-
     content = json.dumps(({"fio version": "fio-3"} if name == "fio" else {}) | document).encode()
     with tempfile.TemporaryDirectory() as directory:
         table_or_line(name, Path(directory, "t"), content + b"\n")
+
+
+@pytest.mark.parametrize("name", ["jmh", "go"])
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5), max_size=4))
+@settings(max_examples=examples(40))
+def test_lists_and_lines_of_json_of_wrong_types(name: str, documents: list[dict[str, object]]) -> None:
+    """A list of JMH, where a score is always there; events of Go, a line each."""
+    if name == "jmh":
+        content = json.dumps([{"benchmark": "a", "primaryMetric": {}} | each for each in documents])
+    else:
+        content = "".join(
+            json.dumps({"Action": "output"} | each, separators=(",", ":")) + "\n" for each in documents
+        )
+    with tempfile.TemporaryDirectory() as directory:
+        table_or_line(name, Path(directory, "t"), content.encode())
 
 
 def rows_of(table: Table) -> list[set[tuple[str, object]]]:

@@ -85,7 +85,7 @@ def test_a_mistake_of_a_reader_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_no_format_claims_names_those_that_are_known(tmp_path: Path) -> None:
     (tmp_path / "t").write_text("Dear reader\n")
-    with pytest.raises(InputError, match=r"/t: .*\(asv, autopilot, csv, etude, .*sysbench\)"):
+    with pytest.raises(InputError, match=r"/t: .*\(ab, asv, autopilot, criterion, csv, .*sysbench, wrk\)"):
         read_table(tmp_path / "t")
 
 
