@@ -81,6 +81,65 @@ def go(values: Values) -> str:
     return "".join(f"BenchmarkA-2 \t 10\t {v!r} ns/op\t 1 B/op\n" for v in values)
 
 
+def google_csv(values: Values) -> str:
+    heading = "name,iterations,real_time,cpu_time,time_unit,bytes_per_second,items_per_second,label\n"
+    return heading + "".join(f'"a",10,{v!r},1,us,,,"label {n}"\n' for n, v in enumerate(values))
+
+
+def go_json(values: Values) -> str:
+    event = {"Action": "output", "Package": "p"}
+    pieces = [piece for v in values for piece in ("BenchmarkA-2 \t", f" 10\t {v!r} ns/op\n")]
+    lines = [json.dumps(event | {"Output": piece}, separators=(",", ":")) for piece in pieces]
+    return "\n".join(lines) + "\n"
+
+
+def criterion(values: Values) -> str:
+    heading = (
+        "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count\n"
+    )
+    return heading + "".join(f"g,f,1,,,{v!r},ns,4\n" for v in values)
+
+
+def jmh(values: Values) -> str:
+    metric = {"score": 1, "scoreUnit": "us/op", "rawData": [values[:1], values[1:]]}
+    return json.dumps([{"benchmark": "a", "mode": "avgt", "primaryMetric": metric}])
+
+
+def iperf3(values: Values) -> str:
+    runs = [
+        {"start": {"version": "iperf 3.1"}, "end": {"sum_received": {"seconds": 1, "bits_per_second": v}}}
+        for v in values
+    ]
+    return "\n".join(map(json.dumps, runs))
+
+
+def stress_ng(values: Values) -> str:
+    head = "---\nsystem-info:\n      stress-ng-version: 0.15\nmetrics:\n"
+    return "".join(f"{head}    - stressor: cpu\n      wall-clock-time: {v:.2f}\n\n...\n" for v in values)
+
+
+def ab(values: Values) -> str:
+    """One a second: within one their order is not known."""
+    lines = [f"Mon\t{n}\t0\t0\t{v!r}\t0\n" for n, v in enumerate(values)]
+    return "starttime\tseconds\tctime\tdtime\tttime\twait\n" + "".join(lines)
+
+
+def hey(values: Values) -> str:
+    heading = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n"
+    return heading + "".join(f"{v:.2f},0,0,0,0,0,200,{n}\n" for n, v in enumerate(values))
+
+
+def wrk(values: Values) -> str:
+    return "".join(
+        f"Running 1s test @ http://a\n  Latency  {v:.2f}ms  1.00us  2.00s  50.00%\nRequests/sec:  1.0\n"
+        for v in values
+    )
+
+
+def perf_text(values: Values) -> str:
+    return "".join(f" Performance counter stats for 'a':\n\n  {v:.2f} msec task-clock\n" for v in values)
+
+
 def table(values: Values) -> str:
     return "name,time [ns]\n" + "".join(f"a,{v!r}\n" for v in values)
 
@@ -191,6 +250,16 @@ CASES: list[tuple[Callable[[Values], str], Any, str, str, Callable[[float], floa
     (github, TIMES, "elapsed", "s", lambda v: v / 1e6),
     (fio, COUNTS, "elapsed", "s", lambda v: v / 1e3),
     (go, TIMES, "elapsed", "s", lambda v: v / 1e9),
+    (google_csv, TIMES, "elapsed", "s", lambda v: v / 1e6),
+    (go_json, TIMES, "elapsed", "s", lambda v: v / 1e9),
+    (criterion, TIMES, "elapsed", "s", lambda v: v / 4 / 1e9),
+    (jmh, TIMES, "elapsed", "s", lambda v: v / 1e6),
+    (iperf3, TIMES, "throughput", "B/s", lambda v: v / 8),
+    (stress_ng, HUNDREDTHS, "elapsed", "s", same),
+    (ab, TIMES, "elapsed", "s", lambda v: v / 1e3),
+    (hey, HUNDREDTHS, "elapsed", "s", same),
+    (wrk, HUNDREDTHS, "latency_mean", "s", lambda v: v / 1e3),
+    (perf_text, HUNDREDTHS, "task_clock", "s", lambda v: v / 1e3),
     (table, TIMES, "time", "s", lambda v: v / 1e9),
     (time_default, HUNDREDTHS, "elapsed", "s", printed),
     (time_verbose, HUNDREDTHS, "elapsed", "s", printed),

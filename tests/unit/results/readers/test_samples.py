@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from etude.errors import InputError
 from etude.results.readers import known_readers, read_table
 from etude.results.table import Table
 from support.sampled import DATA, MODULES, SAMPLES, check_table, format_of, module
@@ -347,3 +348,190 @@ def test_auto_pilot_and_our_own() -> None:
 def test_the_samples_say_where_they_are_from() -> None:
     text = (DATA / "README.md").read_text()
     assert [path.name for path in SAMPLES if not re.search(rf"`{re.escape(path.name)}`", text)] == []
+
+
+def first(table: Table) -> dict[str, Any]:
+    return {name: value for name, value in table.frame.row(0, named=True).items() if value is not None}
+
+
+def test_ab_prints_milliseconds_and_kibibytes() -> None:
+    table = sample("ab.txt")
+    row = first(table)
+    assert (row["path"], row["concurrency"]) == ("/index.html", "4")
+    assert (row["elapsed"], row["requests"], row["request_rate"]) == (0.19, 200, 1053.63)
+    assert row["throughput"] == 4308.15 * 1024
+    assert row["latency_mean"] == 3.796 / 1e3
+    assert (row["latency_p95"], row["latency_maximum"]) == (9 / 1e3, 20 / 1e3)
+    assert column(table, "bad_responses") == [None, 50]
+    percentiles = first(sample("ab-percentiles.csv"))
+    assert (percentiles["latency_p50"], percentiles["latency_maximum"]) == (2.406 / 1e3, 19.849 / 1e3)
+    assert table.kinds["bad_responses"] == "cost"
+
+
+def test_wrk_and_wrk2_print_units_with_each_figure() -> None:
+    row = first(sample("wrk.txt"))
+    assert (row["latency_mean"], row["latency_p99"]) == (10.09 / 1e3, 143.52 / 1e3)
+    assert (row["requests"], row["request_rate"], row["elapsed"]) == (2423, 1206.78, 2.01)
+    assert row["throughput"] == 4.82 * 2**20
+    assert column(sample("wrk.txt"), "bad_responses") == [None, 2678]
+    row = first(sample("wrk2.txt"))
+    assert (row["latency_p50"], row["latency_p99.99"]) == (1.60 / 1e3, 11.57 / 1e3)
+    assert row["throughput"] == 819.14 * 1024
+
+
+def test_hey_prints_seconds() -> None:
+    table = sample("hey.txt")
+    row = first(table)
+    assert (row["elapsed"], row["request_rate"], row["latency_p95"]) == (0.3171, 630.6174, 0.0163)
+    assert len(table.warnings) == 1  # the second run had no answer
+    requests = sample("hey-requests.csv")
+    assert requests.frame.height == 20
+    assert column(requests, "elapsed")[:3] == [0.0024, 0.0024, 0.0012]
+    assert requests.attributes == ("http_status",)
+
+
+def test_requests_of_hey_that_were_refused_are_not_kept(tmp_path: Path) -> None:
+    text = (DATA / "hey-requests.csv").read_text().replace(",200,", ",503,", 2)
+    (tmp_path / "t").write_text(text)
+    assert column(read_table(tmp_path / "t"), "kept").count(False) == 2
+
+
+def test_iperf3_counts_bits_and_is_read_in_bytes() -> None:
+    tcp, udp, both = (sample(f"iperf3-{name}.json") for name in ("tcp", "udp", "bidir"))
+    end = json.loads((DATA / "iperf3-tcp.json").read_text())["end"]
+    assert column(tcp, "throughput") == [end["sum_received"]["bits_per_second"] / 8]
+    assert column(tcp, "sent_retransmits") == [end["sum_sent"]["retransmits"]]
+    assert column(tcp, "num_streams") == ["2"]
+    assert column(udp, "jitter") == pytest.approx([0.028815759700950256 / 1e3])
+    assert [line for line in udp.warnings if "Connection refused" in line]
+    assert column(both, "reverse_throughput")[0] > 0
+
+
+def test_stress_ng_has_a_row_a_stressor() -> None:
+    table = sample("stress-ng.yaml")
+    assert column(table, "test") == ["cpu", "matrix", "cpu"]
+    assert column(table, "trial") == [1, 1, 2]
+    assert column(table, "operation_rate") == [392.838717, 933.940547, 721.713777]
+    assert column(table, "peak_memory")[0] == 6452 * 1024
+    assert table.units["prod_matrix_ops_per_sec"] == "1/s"
+    assert table.kinds["operation_rate"] == "rate"
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+def test_terse_lines_of_fio(version: int) -> None:
+    table = sample(f"fio-terse{version}.txt")
+    fields = (DATA / f"fio-terse{version}.txt").read_text().partition("\n")[0].split(";")
+    row, at = first(table), 4 if version == 2 else 5
+    direction = "write" if version == 3 else "read"
+    at += 41 if version == 3 else 0
+    assert row[f"{direction}_bytes"] == int(fields[at]) * 1024
+    assert row[f"{direction}_throughput"] == int(fields[at + 1]) * 1024
+    assert row[f"{direction}_iops"] == int(fields[at + 2])
+    assert row[f"{direction}_completion_mean"] == float(fields[at + 10]) / 1e6
+    assert row[f"{direction}_completion_p99"] == float(fields[at + 24].split("=")[1]) / 1e6
+    assert column(table, "worker") == list(range(2 if version == 5 else 1))
+    assert "trim_iops" not in row
+
+
+def test_the_normal_output_of_fio() -> None:
+    table = sample("fio-text.txt")
+    row = first(table)
+    assert (row["read_iops"], row["write_iops"]) == (16.5e3, 15.5e3)
+    assert row["read_throughput"] == 64.5 * 2**20
+    assert row["read_completion_mean"] == 47815.46 / 1e9
+    assert (row["read_operations"], row["write_operations"]) == (132, 124)
+    assert (row["read_runtime"], row["status"], row["kept"]) == (8 / 1e3, 0, True)
+    failed = sample("fio-text-failed.txt")
+    assert (column(failed, "status"), column(failed, "kept")) == ([22], [False])
+    assert first(failed)["read_completion_maximum"] == 6209.1e3 / 1e9
+
+
+def test_logs_of_fio_are_told_by_their_names(tmp_path: Path) -> None:
+    latencies, bandwidths = sample("fio_clat.2.log"), sample("fio_bw.log")
+    assert column(latencies, "completion")[:2] == [3787024 / 1e9, 153083 / 1e9]
+    assert column(latencies, "direction")[2:5] == ["read", "write", "read"]
+    assert set(column(latencies, "worker")) == {1}
+    assert column(bandwidths, "throughput")[0] == 1081 * 1024
+    (tmp_path / "log").write_bytes((DATA / "fio_bw.log").read_bytes())
+    with pytest.raises(InputError, match=r"/log: .*_clat\.log"):
+        read_table(tmp_path / "log")
+    (tmp_path / "old_lat.log").write_text("1, 250, 0, 4096\n")
+    assert column(read_table(tmp_path / "old_lat.log"), "elapsed") == [250 / 1e6]
+
+
+def test_perf_stat_for_people_says_the_same() -> None:
+    table = sample("perf-text.txt")
+    assert column(table, "task_clock") == [0.96 / 1e3] * 2
+    assert column(table, "elapsed") == [0.000006044, 0.005421443]
+    assert column(table, "user") == [0.0, 0.001851]
+    repeated = sample("perf-text-r.txt").frame
+    assert repeated["mean"].to_list() == [0.85 / 1e3, 0, 0, 50, 0.00235]
+    assert repeated["error"].to_list() == [4.65, 0, 0, 0.67, 68.34]
+    assert repeated["count"].to_list() == [3] * 5
+    assert column(sample("perf-text-I.txt"), "interval_end") == [0.100160387, 0.20389826, 0.260258912]
+    assert column(sample("perf-text-A.txt"), "context_switches")[:2] == [191, 240]
+
+
+def test_counts_of_perf_with_commas_and_shares_of_the_time(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(
+        " Performance counter stats for 'true':\n\n"
+        "     1,234,567      cycles:u       #    2.1 GHz       (83.30%)\n"
+        "       12,345.67 msec task-clock   #    1.000 CPUs utilized\n"
+    )
+    table = read_table(tmp_path / "t")
+    assert first(table)["cycles:u"] == 1234567
+    assert first(table)["task_clock"] == 12345.67 / 1e3
+    assert [line.partition(":")[0] for line in table.warnings] == ["cycles"]
+
+
+def test_markdown_of_hyperfine_is_a_table_of_summaries() -> None:
+    table = sample("hyperfine-pipe.md").frame
+    assert table["test"].to_list() == ["true", "sleep 0.002 | cat"]
+    assert table["mean"].to_list() == [0.5 / 1e3, 5.0 / 1e3]
+    assert table["deviation"].to_list() == [0.7 / 1e3, 1.1 / 1e3]
+    assert sample("hyperfine-p.csv").frame["d"].unique(maintain_order=True).to_list() == ["1", "2", "3"]
+
+
+def test_google_benchmark_as_csv_says_what_its_json_says() -> None:
+    table, summaries = sample("google-benchmark.csv"), sample("google-benchmark-aggregates.csv")
+    kept = table.frame.filter(table.frame["kept"])
+    names = ["Copy/64", "Copy/512", "Th/threads:1", "Th/threads:2", "Tm/repeats:2"]
+    assert kept["test"].unique(maintain_order=True).to_list() == names
+    assert kept["elapsed"].to_list()[0] == 112.113 / 1e9
+    assert kept["elapsed"].to_list()[-1] == 1.77062e-06 / 1e3
+    assert kept["bytes_per_second"][0] == 3.20798e09
+    assert table.frame.filter(~table.frame["kept"])["test"].to_list() == ["Broken"] * 3
+    assert summaries.summary_only
+
+
+def test_go_test_as_json_says_what_its_text_says() -> None:
+    table = sample("go-json.txt")
+    assert column(table, "elapsed")[:3] == [87.96 / 1e9, 60.87 / 1e9, 94.56 / 1e9]
+    assert set(column(table, "pkg")) == {"example.org/parts", "example.org/parts/sub"}
+    assert column(table, "test").count("Join/words=20") == 3
+
+
+def test_the_directory_of_criterion_holds_its_benchmarks(tmp_path: Path) -> None:
+    for name in ("sum", "sorts/stable/10"):
+        place = tmp_path / name / "new"
+        place.mkdir(parents=True)
+        (place / "sample.json").write_bytes((DATA / "criterion-sample.json").read_bytes())
+        (place / "benchmark.json").write_text(json.dumps({"full_id": name}))
+    assert column(read_table(tmp_path), "test") == ["sum"] * 10 + ["sorts/stable/10"] * 10
+    estimates = sample("criterion-estimates.json").frame
+    assert estimates["metric"].to_list() == ["elapsed", "slope"]
+    assert estimates["mean"][0] == 165.10390370486602 / 1e9
+
+
+def test_jmh_has_a_row_an_iteration_or_a_sample() -> None:
+    table, sampled, scores = sample("jmh.json"), sample("jmh-sampled.json"), sample("jmh.csv")
+    document = json.loads((DATA / "jmh.json").read_text())
+    raw = [v * 1e3 for b in document[:2] for fork in b["primaryMetric"]["rawData"] for v in fork]
+    assert [v for v in column(table, "operation_rate") if v is not None] == pytest.approx(raw)
+    assert table.units["gc.alloc.rate.norm"] == "B"
+    (benchmark,) = json.loads((DATA / "jmh-sampled.json").read_text())
+    pairs = [p for f in benchmark["primaryMetric"]["rawDataHistogram"] for i in f for p in i]
+    assert sampled.frame.height == sum(count for _, count in pairs)
+    assert sum(column(sampled, "elapsed")) == pytest.approx(sum(v * n for v, n in pairs) / 1e6)
+    assert scores.summary_only
+    assert scores.frame["mean"].to_list() == [84012.373286 * 1e3, 22.741677 / 1e9]
