@@ -164,12 +164,20 @@ def sweep(path: Path) -> Any:
 
 def table(path: Path) -> Any:
     """A file of any format, as the table of measurements, and as the tests that are judged."""
-    return {"formats": formats_of(path), "table": read_table(path), "tests": judged(path)}
+    return {"formats": formats_of(path), "table": rows_of(path), "tests": judged(path)}
+
+
+def rows_of(path: Path) -> Any:
+    """The table, with its attributes where it has some."""
+    found = plain(read_table(path))
+    if not found["attributes"]:
+        del found["attributes"]
+    return found
 
 
 def res(path: Path) -> Any:
     """A file in Auto-pilot's format."""
-    return {"table": read_table(path), "results": results(path)}
+    return {"table": rows_of(path), "results": results(path)}
 
 
 def trace(path: Path) -> Any:

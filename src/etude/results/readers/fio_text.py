@@ -14,6 +14,7 @@ from etude.results.readers.source import number_in, read_lines
 from etude.results.table import Table
 from etude.results.units import BYTE, MICROSECOND, MILLISECOND, NANOSECOND, ONE, PER_SECOND, PERCENT, Unit
 
+_STARTED = re.compile(r"fio-[0-9]\S*")
 _JOB = re.compile(r"(?P<name>.*): \(groupid=[0-9]+, jobs=(?P<jobs>[0-9]+)\): err= *(?P<error>[0-9]{1,9})\b.*")
 _DIRECTION = re.compile(
     r" +(?P<what>read|write|trim): IOPS=(?P<iops>[^,]+), BW=(?P<bandwidth>[^ ]+) \([^)]*\)"
@@ -42,17 +43,24 @@ def is_text(head: bytes) -> bool:
 
 
 def read_text(path: Path) -> Table:
-    """A row a job, or a group of jobs with `group_reporting`. The same name again is another worker."""
+    """A row a job, or a group of jobs with `group_reporting`, of each run in turn.
+
+    The same name again in one run is another worker.
+    """
     rows, seen = Rows(path), Counter[str]()
     lines, cut = read_lines(path)
     job: _Job | None = None
+    run = 0
     for line in (line for line in lines if len(line) < 2000):
-        if match := _JOB.fullmatch(line):
-            _end(rows, job, seen)
+        if _STARTED.fullmatch(line):
+            _end(rows, job, seen, run)
+            job, run, seen = None, run + 1, Counter()
+        elif match := _JOB.fullmatch(line):
+            _end(rows, job, seen, run)
             job = _Job(match["name"], match["jobs"], int(match["error"]))
         elif job is not None:
             job.take(line)
-    _end(rows, job, seen)
+    _end(rows, job, seen, run)
     if cut:
         rows.warn("a last line that was cut short is left out")
     if not len(rows):
@@ -119,7 +127,7 @@ def _scaled(text: str, unit: Unit) -> Quantity:
     return Quantity(number_in(match["number"]), unit._replace(times=unit.times * base**power))
 
 
-def _end(rows: Rows, job: _Job | None, seen: Counter[str]) -> None:
+def _end(rows: Rows, job: _Job | None, seen: Counter[str], run: int) -> None:
     if job is None:
         return
     if not job.whole and not job.status:
@@ -130,7 +138,7 @@ def _end(rows: Rows, job: _Job | None, seen: Counter[str]) -> None:
     rows.add(
         job.name,
         job.metrics,
-        trial=1,
+        trial=max(1, run),
         worker=seen[job.name],
         status=job.status,
         kept=not job.status,
