@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from etude.cli import hyperfine
 from etude.cli import parser as kinds
+from etude.cli.bench_tests import shell_of, tests_of
 from etude.cli.bounds import answer, read_bounds
+from etude.cli.exports import export_of, write_exports
 from etude.cli.pool_options import add_pool, pool_of
 from etude.results.model import CACHE_WAYS
 
@@ -21,8 +25,6 @@ if TYPE_CHECKING:
     from etude.report.subject import Subject
     from etude.report.verdict import Verdict
     from etude.results.reader import Results
-
-EXPORTS = ("csv", "json", "markdown")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,12 +39,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "-n",
         "--name",
+        "--command-name",
+        dest="name",
         action="append",
         default=[],
         metavar="NAME",
         help="name of the next command in order; repeat for each",
     )
     add("-o", "--output", metavar="DIR", help="results directory (default etude-results/NAME-UTCTIME)")
+    add(
+        "--reference",
+        metavar="CMD",
+        help="a command that stands before the others: the baseline of all ratios",
+    )
+    add("--reference-name", metavar="NAME", help="its name")
     add("--resume", metavar="DIR", help="go on with an interrupted experiment; takes no commands")
     add_pool(parser)
     _around(parser.add_argument_group("around the trials"))
@@ -53,9 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _around(group: argparse._ArgumentGroup) -> None:
     """Hooks and sweeps."""
-    group.add_argument("--setup", metavar="LINE", help="once per test, before its first trial")
-    group.add_argument("--prepare", metavar="LINE", help="before each trial")
-    group.add_argument("--conclude", metavar="LINE", help="after each trial")
+    each = "; given once for all tests, or once for each command"
+    group.add_argument("-s", "--setup", metavar="LINE", help="once per test, before its first trial")
+    group.add_argument(
+        "-p", "--prepare", action="append", default=[], metavar="LINE", help=f"before each trial{each}"
+    )
+    group.add_argument(
+        "-C", "--conclude", action="append", default=[], metavar="LINE", help=f"after each trial{each}"
+    )
     group.add_argument(
         "--cool",
         choices=CACHE_WAYS,
@@ -71,7 +86,7 @@ def _around(group: argparse._ArgumentGroup) -> None:
         metavar="PATH",
         help="a file or directory of the data set, of which --cool tells how much is in memory; repeat for more",
     )
-    group.add_argument("--cleanup", metavar="LINE", help="once per test, after its last trial")
+    group.add_argument("-c", "--cleanup", metavar="LINE", help="once per test, after its last trial")
     group.add_argument(
         "-P",
         "--parameter",
@@ -80,18 +95,23 @@ def _around(group: argparse._ArgumentGroup) -> None:
         metavar="NAME=VALUES",
         help="sweep {NAME} over a,b,c or 1..10 or 1..32*2 or 0..1+0.25; repeat for all combinations",
     )
+    hyperfine.add_sweeps(group)
 
 
 def _enough(group: argparse._ArgumentGroup) -> None:
     """The stop rule."""
-    group.add_argument("--trials", type=int, metavar="N", help="exactly N kept trials of each")
-    group.add_argument("--min-trials", type=int, metavar="N", help="at least N kept trials (default 10)")
     group.add_argument(
-        "--max-trials",
+        "-w",
+        "--warmup",
         type=int,
+        default=1,
         metavar="N",
-        help="at most N kept trials (default 50, or as many as 3 s take)",
+        help="N warm-up runs of each before its first trial: recorded, and excluded (default 1)",
     )
+    add_count = partial(group.add_argument, type=int, metavar="N")
+    add_count("-r", "--trials", "--runs", help="exactly N trials of each")
+    add_count("-m", "--min-trials", "--min-runs", help="at least N trials (default 10)")
+    add_count("-M", "--max-trials", "--max-runs", help="at most N trials (default 50, or as many as 3 s take)")
     group.add_argument(
         "--precision",
         type=kinds.share,
@@ -106,10 +126,6 @@ def _enough(group: argparse._ArgumentGroup) -> None:
         help="stop after this time by the clock, all between the trials included, once the minimum of trials is "
         "done (default 30)",
     )
-
-    for alias in ("runs", "min-runs", "max-runs"):
-        name = alias.replace("runs", "trials").replace("-", "_")
-        group.add_argument(f"--{alias}", dest=name, type=int, help=argparse.SUPPRESS)
 
 
 def _how(group: argparse._ArgumentGroup) -> None:
@@ -136,14 +152,26 @@ def _how(group: argparse._ArgumentGroup) -> None:
         metavar="SECONDS",
         help="end a trial that takes longer (TERM, then KILL); it failed",
     )
-    group.add_argument("--ignore-failure", action="store_true", help="keep trials whose exit status is not 0")
     group.add_argument(
+        "-i", "--ignore-failure", action="store_true", help="include trials whose exit status is not 0"
+    )
+    shells = group.add_mutually_exclusive_group()
+    shells.add_argument(
         "--shell",
         action="store_true",
-        help="run commands by a shell; its start is measured and subtracted",
+        help="run commands by /bin/sh; its start is measured and subtracted",
     )
+    shells.add_argument(
+        "-S", metavar="SHELL", help="the same by another shell, such as bash or 'bash --norc'"
+    )
+    shells.add_argument("-N", action="store_true", help="without a shell, which is the default")
+    group.add_argument("--shell-program", metavar="PATH", help="the shell of --shell (default /bin/sh)")
+    group.add_argument("--input", metavar="FILE", help="standard input of each run (default: empty)")
     group.add_argument(
-        "--shell-program", default="/bin/sh", metavar="PATH", help="the shell of --shell (default /bin/sh)"
+        "--show-output",
+        action="store_true",
+        help="print what the programs print, to standard error after each run; it is captured, as by "
+        "--check-output each",
     )
     group.add_argument(
         "--inner",
@@ -212,16 +240,23 @@ def _after(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="FORMAT[=FILE]",
-        help="csv, json or markdown; FILE defaults to one in the results directory",
+        help="csv, json, markdown, hyperfine, or another format of etude export; FILE defaults to one in the "
+        "results directory",
     )
+    hyperfine.add_exports(group)
     group.add_argument(
         "--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)"
     )
 
 
+translated = hyperfine.translated
+INSTEAD = hyperfine.INSTEAD
+
+
 def run(options: argparse.Namespace) -> int:
     """Measure, show the verdict, say where the results are."""
-    exports = [_export(text) for text in options.export]
+    hyperfine.check_output_option(options.output)
+    exports = [export_of(text) for text in options.export]
     bounds = read_bounds(options.fail_if)
     baseline = _baseline(options.baseline)
     results = _resumed(options) if options.resume is not None else _measured(options, baseline)
@@ -233,14 +268,16 @@ def run(options: argparse.Namespace) -> int:
     metrics = None if options.json or exports else (primary, *BESIDE)
     found = verdict(results, metrics)
     across, without = _across(baseline, found, options.between_sittings)
+    left_out = write_exports(found, exports)
     show(
         found,
         json=options.json,
-        exports=exports,
         across=across,
         without=without,
         machines=_machines(baseline, found),
     )
+    for line in left_out:
+        print(f"Left out: {line}", file=sys.stderr)
     return answer(bounds, [found], across, aside=options.json)
 
 
@@ -264,6 +301,7 @@ def _resumed(options: argparse.Namespace) -> Results:
 def _measured(options: argparse.Namespace, baseline: Subject | None) -> Results:
     """A new experiment."""
     from etude.cli.display import Display
+    from etude.cli.shown_output import ShownOutput
     from etude.experiment.run import run as run_plan
 
     plan, spec = _plan(options), pool_of(options)
@@ -275,7 +313,7 @@ def _measured(options: argparse.Namespace, baseline: Subject | None) -> Results:
         from etude.cli import pooled
 
         return pooled.bench(plan, spec, options, kinds.monitor(options))
-    display = Display(sys.stderr)
+    display = ShownOutput(sys.stderr) if options.show_output else Display(sys.stderr)
     try:
         return run_plan(
             plan,
@@ -314,7 +352,7 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
     from etude.experiment.ask import LEAST_S, make_plan
 
     return make_plan(
-        _tests(options),
+        tests_of(options),
         name=options.name[0] if len(options.name) == 1 and len(options.commands) == 1 else None,
         trials=options.trials,
         min_trials=options.min_trials,
@@ -324,58 +362,14 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
         least_s=0.0 if options.pool else LEAST_S,  # a job takes longer than that to begin
         schedule=options.schedule,
         seed=options.seed,
-        shell=_shell(options),
+        shell=shell_of(options),
         ignore_failure=options.ignore_failure,
-        check_output=options.check_output,
+        check_output="each" if options.show_output else options.check_output,
+        warmup=options.warmup,
         cgroup=not options.no_cgroup,
         counters=options.counters,
         primary=options.primary,
     )
-
-
-def _tests(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a list of Test; imported late
-    from etude.errors import UsageError
-    from etude.experiment.sweep import check_used, combinations, substitute
-    from etude.experiment.test import make_test
-
-    if not options.commands:
-        raise UsageError("nothing to run: give at least one command, quoted as one argument")
-    if options.name and len(options.name) != len(options.commands):
-        raise UsageError(
-            f"{len(options.name)} names (-n) for {len(options.commands)} commands; give one each or none"
-        )
-    sweeps = combinations(options.parameter)
-    hooks = {point: getattr(options, point) for point in ("setup", "prepare", "conclude", "cleanup")}
-    check_used(sweeps, [*options.commands, *options.data, *(line for line in hooks.values() if line)])
-    names = options.name or options.commands
-    return [
-        make_test(
-            substitute(command, values),
-            name=_name(name, values),
-            shell=_shell(options),
-            workers=options.workers,
-            cpus=options.cpu,
-            timeout_s=options.timeout,
-            inner=options.inner,
-            metrics=tuple(options.metric),
-            parameters=values,
-            cool=options.cool,
-            data=tuple(substitute(path, values) for path in options.data),
-            **{point: line and substitute(line, values) for point, line in hooks.items()},
-        )
-        for name, command in zip(names, options.commands, strict=True)
-        for values in sweeps
-    ]
-
-
-def _name(name: str, values: dict[str, str]) -> str:
-    """A test's name: with its parameters' values, in place of their braces or behind it."""
-    from etude.experiment.sweep import substitute
-
-    replaced = substitute(name, values)
-    if replaced != name or not values:
-        return replaced
-    return f"{name} ({', '.join(f'{k}={v}' for k, v in values.items())})"
 
 
 def _check_resume(options: argparse.Namespace) -> None:
@@ -387,19 +381,6 @@ def _check_resume(options: argparse.Namespace) -> None:
         )
     if kinds.monitor_was_given(options):
         raise UsageError("--resume goes on with the monitor as it was: leave out --monitor and --monitor-top")
-
-
-def _shell(options: argparse.Namespace) -> str | None:
-    return options.shell_program if options.shell else None
-
-
-def _export(text: str) -> tuple[str, Path | None]:
-    from etude.errors import UsageError
-
-    form, _, file = text.partition("=")
-    if form not in EXPORTS:
-        raise UsageError(f"--export {text}: expected {', '.join(EXPORTS)}, with =FILE if need be")
-    return form, Path(file) if file else None
 
 
 def _baseline(directory: str | None) -> Subject | None:

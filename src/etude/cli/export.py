@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output in (None, "-"):
         sys.stdout.write(found.text)
     else:
-        _write(Path(options.output), found.text)
+        write_text(Path(options.output), found.text)
     return 0
 
 
@@ -127,7 +127,8 @@ def _compares(other: str, base: str, options: argparse.Namespace) -> bool:
     return not options.test or {other, base} <= set(options.test)
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write a file. Raises MachineRefuses where that cannot be."""
     from etude.results.writer import refused
 
     try:

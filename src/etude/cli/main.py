@@ -153,6 +153,7 @@ def verb_parser(verb: str) -> argparse.ArgumentParser:
     from etude.cli.parser import OneLineParser
 
     parser = OneLineParser(prog=f"etude {verb}", description=_description(verb), epilog=EXIT_CODES)
+    parser.instead = getattr(_module(verb), "INSTEAD", {})
     _module(verb).add_arguments(parser)
     return parser
 
@@ -195,9 +196,10 @@ def _run(verb: str, arguments: list[str]) -> int:
     gc.disable()  # a short life without cycles: walking thousands of measurements again and again buys nothing
 
     parser = verb_parser(verb)
-    options = parser.parse_intermixed_args(arguments)
-    options.command_line = [f"etude {verb}", *arguments]
     try:
+        words = getattr(_module(verb), "translated", list)(arguments)
+        options = parser.parse_intermixed_args(words)
+        options.command_line = [f"etude {verb}", *arguments]
         code: int = _module(verb).run(options)
     except Restarting as error:
         from etude.cli.restarting import restart_now

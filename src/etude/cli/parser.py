@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
@@ -23,10 +23,30 @@ class OneLineParser(argparse.ArgumentParser):
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)  # type: ignore[arg-type]
+        self.instead: Mapping[str, str] = {}
+        """What to type for options that this verb does not have."""
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"etude: {message}; see {self.prog} --help\n")
+        hint = self._hint(message)
+        sys.stderr.write(f"etude: {message}{hint and f'; {hint}'}; see {self.prog} --help\n")
         sys.exit(2)
+
+    def _hint(self, message: str) -> str:
+        """For the first unknown option that resembles one that there is, or is known from elsewhere."""
+        words = message.partition("unrecognized arguments: ")[2].split()
+        for option in (word.partition("=")[0] for word in words if word.startswith("-")):
+            if option in self.instead:
+                return self.instead[option]
+            if close := closest(option, self._option_string_actions):
+                return f"did you mean {close}?"
+        return ""
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The one of some names that a misspelt word is closest to; None where none is close."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
 
 
 def share(text: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.cli.fitting import Column
@@ -33,15 +32,11 @@ def show(
     verdict: Verdict,
     *,
     json: bool = False,
-    exports: Sequence[tuple[str, Path | None]] = (),
     across: Sequence[Across] = (),
     without: Sequence[str] = (),
     machines: Sequence[str] = (),
 ) -> None:
-    """Print a verdict and its comparisons with a stored baseline, or why there are none; write its exports, say where
-    the results are."""
-    for form, path in exports:
-        export.write(verdict, form, path or verdict.directory / f"summary.{export.SUFFIX[form]}")
+    """Print a verdict and its comparisons with a stored baseline, or why there are none; say where the results are."""
     if json:
         print(export.to_json(verdict, across, machines))
         return

@@ -13,7 +13,7 @@ from etude.experiment.bench import Bench
 from etude.experiment.hooks import end_hooks, run_hook
 from etude.experiment.plan import Plan
 from etude.experiment.schedule import DUET, block_order, groups
-from etude.experiment.test import Test
+from etude.experiment.test import Test, shell_words
 from etude.experiment.there import there_of
 from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
 from etude.results.model import signal_name
@@ -32,7 +32,7 @@ costs, as hbench:OS sizes its loops."""
 
 def shell_test(shell: str) -> Test:
     """The empty shell, whose start is subtracted from commands that need one."""
-    return Test(f"{shell} -c :", (shell, "-c", ":"), role="shell")
+    return Test(f"{shell} -c :", (*shell_words(shell), "-c", ":"), role="shell")
 
 
 def twins(plan: Plan) -> tuple[Test, ...]:
@@ -80,17 +80,20 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
 
 
 def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
-    """The first run of each test in this sitting: recorded, its output captured, not kept."""
+    """The warm-up runs of each test in this session: recorded, their output captured, excluded."""
     if any(test.cool in REBOOTS and bench.ledger.trials(test.name) for test in tests):
         return  # in the sitting before: here it would fill the caches that the boot has left empty
     shell = [shell_test(bench.plan.shell)] if bench.plan.shell else []
-    for order, test in enumerate(block_order([*tests, *shell], 0, bench.plan.seed)):
-        bench.tell("set-aside", test)
-        run_trial(bench, [test], Slot(0, order, FIRST_RUN))
-        _heed(bench)
-        if test.role == "test":
-            _check_primary(bench, test)
-        bench.inner[test.name] = _inner(bench, test)
+    order = block_order([*tests, *shell], 0, bench.plan.seed)
+    for number in range(bench.plan.warmup):
+        for place, test in enumerate(order):
+            bench.tell("set-aside", test)
+            run_trial(bench, [test], Slot(0, place, FIRST_RUN))
+            _heed(bench)
+            if test.role == "test" and number == 0:
+                _check_primary(bench, test)
+            if number == bench.plan.warmup - 1:
+                bench.inner[test.name] = _inner(bench, test)
     for twin in twins(bench.plan):
         bench.inner[twin.name] = bench.inner[tests[0].name]
 

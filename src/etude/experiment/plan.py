@@ -71,6 +71,7 @@ class Plan:
     """What one experiment does.
 
     `again_every`: every so many blocks the reference also runs against itself; 0: never.
+    `warmup`: runs of each test before its first trial, recorded and excluded.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Plan:
     shell: str | None = None
     again_every: int = 4
     primary: str = "elapsed"
+    warmup: int = 1
 
     def __post_init__(self) -> None:
         names = [test.name for test in self.tests]
@@ -94,6 +96,11 @@ class Plan:
         if twice:
             raise UsageError(
                 f"two tests are called {sorted(twice)[0]!r}; give each a name of its own with -n"
+            )
+        if self.warmup < 1:
+            raise UsageError(
+                f"--warmup {self.warmup}: the first run of each is always a warm-up, by which outputs are "
+                "compared; give 1 or more"
             )
         if self.schedule not in (IN_TURN, BLOCKS, DUET):
             raise UsageError(f"schedule {self.schedule!r}; expected {IN_TURN}, {BLOCKS} or {DUET}")
@@ -118,6 +125,8 @@ def to_document(plan: Plan) -> dict[str, Any]:
     """The plan as JSON-able data."""
     document = asdict(plan)
     document["tests"] = [to_plan(test) for test in plan.tests]
+    if plan.warmup == 1:
+        del document["warmup"]  # as older versions wrote it
     return document
 
 

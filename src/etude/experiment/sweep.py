@@ -10,13 +10,16 @@ from decimal import Decimal
 
 from etude.errors import UsageError
 
+Sweep = tuple[str, tuple[str, ...]]
+"""A parameter and its values."""
+
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])({_NUMBER}))?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 MOST_VALUES = 10_000
 
 
-def parse_parameter(text: str) -> tuple[str, tuple[str, ...]]:
+def parse_parameter(text: str) -> Sweep:
     """Name and values of one `-P`.
 
     Raises:
@@ -38,6 +41,18 @@ def parse_parameter(text: str) -> tuple[str, tuple[str, ...]]:
     return name, found
 
 
+def parse_list(name: str, values: str) -> Sweep:
+    """Name and values of one `-L`: divided at commas, but for those behind a backslash.
+
+    Raises:
+        UsageError: the name is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"-L {name} {values}: expected NAME A,B,C with a name of letters, digits and _")
+    parts = re.findall(r"(?:^|,)((?:\\[,\\]|[^,])*)", values)
+    return name, tuple(re.sub(r"\\([,\\])", r"\1", part) for part in parts)
+
+
 def _range(text: str, first: str, last: str, sign: str | None, step: str | None) -> tuple[str, ...]:
     value, end, by = Decimal(first), Decimal(last), Decimal(step or 1)
     grows = (by > 1 and value > 0) if sign == "*" else by > 0
@@ -52,13 +67,12 @@ def _range(text: str, first: str, last: str, sign: str | None, step: str | None)
     return tuple(found)
 
 
-def combinations(parameters: Sequence[str]) -> list[dict[str, str]]:
-    """Every combination of the values of all `-P`, the last varying fastest; one empty one for none.
+def combinations(parsed: Sequence[Sweep]) -> list[dict[str, str]]:
+    """Every combination of the values of all parameters, the last varying fastest; one empty one for none.
 
     Raises:
-        UsageError: as `parse_parameter`, or a name stands twice.
+        UsageError: a name stands twice, or there are too many.
     """
-    parsed = [parse_parameter(text) for text in parameters]
     names = [name for name, _ in parsed]
     for name in names:
         if names.count(name) > 1:

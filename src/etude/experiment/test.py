@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from etude.errors import UsageError
+from etude.experiment.shell_syntax import shell_syntax
 from etude.results.model import CACHE_WAYS, METRICS
 
 
@@ -51,6 +52,8 @@ class Test:
     """The state of the caches before each trial, one of `CACHE_WAYS`."""
     data: tuple[str, ...] = ()
     """Its data set: files and directories."""
+    stdin: str | None = None
+    """A file that is its standard input; None: empty."""
 
     def __post_init__(self) -> None:
         if not self.command or not self.command[0]:
@@ -96,13 +99,18 @@ class Test:
 
 
 def make_test(command: str, *, name: str | None = None, shell: str | None = None, **options: Any) -> Test:
-    """A test from a command line: split as a shell splits words, or handed to `shell`.
+    """A test from a command line: split as a shell splits words, or handed to `shell`, a command line itself.
 
     Raises:
-        UsageError: quotes do not close, or the command is empty.
+        UsageError: quotes do not close, the command is empty, or needs a shell and has none.
     """
     if shell is not None:
-        return Test(name or command, (shell, "-c", command), **options)
+        return Test(name or command, (*shell_words(shell), "-c", command), **options)
+    if found := shell_syntax(command):
+        raise UsageError(
+            f"command {command!r}: {found} is shell syntax; run it by a shell (--shell, in Python "
+            'shell="/bin/sh"), or quote it within the command to pass it on as it is'
+        )
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
@@ -110,9 +118,27 @@ def make_test(command: str, *, name: str | None = None, shell: str | None = None
     return Test(name or command, words, **options)
 
 
+def shell_words(shell: str) -> tuple[str, ...]:
+    """The words of a shell's command line, such as `bash --norc`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        words = tuple(shlex.split(shell))
+    except ValueError as error:
+        raise UsageError(f"shell {shell!r}: {error}") from None
+    if not words:
+        raise UsageError(f"shell {shell!r}: expected a program, such as bash or 'bash --norc'")
+    return words
+
+
 def to_plan(test: Test) -> dict[str, Any]:
-    """The test as plain data for experiment.json."""
-    return asdict(test)
+    """The test as plain data for experiment.json; without what it does not use and older versions did not know."""
+    document = asdict(test)
+    if test.stdin is None:
+        del document["stdin"]
+    return document
 
 
 def from_plan(plan: Mapping[str, Any]) -> Test:

@@ -147,6 +147,8 @@ def check_plan(plan: Plan) -> None:
     """Refuse a plan that needs more on the node than the engine. Raises UsageError."""
     if any(test.cool != "none" for test in plan.tests):
         only_here("--cool")
+    if any(test.stdin is not None for test in plan.tests):
+        only_here("--input")
 
 
 def _sent(worker: Worker) -> Worker:

@@ -16,6 +16,7 @@ from etude.experiment.bench import Bench
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import by_trial, members_of
+from etude.experiment.not_found import advice
 from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.printed import Printed, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
@@ -26,6 +27,8 @@ from etude.testbed.cool.ways import REBOOTS, Cooled
 
 CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096
+NOT_FOUND = ": not found in PATH"
+"""What the engine says of a program that is nowhere, behind its name."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,7 @@ def _worker(test: Test, index: int, cpus: tuple[int, ...] | None, capture: bool)
         test.command,
         env=test.environment,
         cwd=test.directory,
+        stdin="null" if test.stdin is None else {"file": test.stdin},
         stdout="capture" if capture else "null",
         stderr="capture",
         cpus=cpus,
@@ -276,6 +280,13 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
     bench.tell("trial", test)
 
 
+def _ending(test: Test, m: Measurement) -> str:
+    """How it ended; of a program that was not found also why, as far as its name tells."""
+    if m.error is None or NOT_FOUND not in m.error:
+        return m.ending()
+    return f"not started: {m.error.partition(';')[0]}; {advice(test.command, test.directory)}"
+
+
 def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> None:
     """Stop the experiment when the trial failed, or when a metric's pattern does not fit the first output.
 
@@ -285,9 +296,9 @@ def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> Non
     for m in measurements:
         if m.unfinished or (m.failed and not bench.plan.ignore_failure):
             said = (m.stderr or {}).get("tail", "").strip().splitlines()
-            advice = "" if m.unfinished else "; if that is how it should end, use --ignore-failure"
+            hint = "" if m.unfinished else "; if that is how it should end, use --ignore-failure"
             raise CommandFailed(
-                f"{test.name}: trial {m.trial}: {m.ending()}{': ' + said[-1] if said else ''}{advice}"
+                f"{test.name}: trial {m.trial}: {_ending(test, m)}{': ' + said[-1] if said else ''}{hint}"
             )
         for pattern in test.metrics:
             value = m.metrics[pattern.name]

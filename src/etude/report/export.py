@@ -19,7 +19,6 @@ from etude.results.writer import refused
 from etude.stats.compare import Ratio
 from etude.stats.sittings import Refused
 
-SUFFIX = {"csv": "csv", "json": "json", "markdown": "md"}
 FORMAT, VERSION = "etude-verdict", 1
 _COLUMNS = (
     "count",

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import UsageError
-from etude.experiment.sweep import MOST_VALUES, check_used, combinations, parse_parameter, substitute
+from etude.experiment.sweep import (
+    MOST_VALUES,
+    check_used,
+    combinations,
+    parse_list,
+    parse_parameter,
+    substitute,
+)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +92,7 @@ def test_any_text_is_a_parameter_or_an_error_of_usage(text: str) -> None:
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, unique=True), max_size=3))
 def test_combinations_are_complete_and_the_last_varies_fastest(lists: list[list[str]]) -> None:
-    found = combinations([f"p{i}={','.join(values)}" for i, values in enumerate(lists)])
+    found = combinations([(f"p{i}", tuple(values)) for i, values in enumerate(lists)])
     tuples = [tuple(values.values()) for values in found]
     count = 1
     for values in lists:
@@ -95,14 +102,35 @@ def test_combinations_are_complete_and_the_last_varies_fastest(lists: list[list[
         assert [t[-1] for t in tuples[: len(lists[-1])]] == lists[-1]
 
 
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ("gcc,clang", ("gcc", "clang")),
+        ("", ("",)),
+        ("a,,b,", ("a", "", "b", "")),
+        (r"a\,b,c\\,d\e", ("a,b", "c\\", r"d\e")),
+        ("1..3", ("1..3",)),
+    ],
+)
+def test_a_list_is_divided_at_commas_but_for_those_behind_a_backslash(
+    values: str, found: tuple[str, ...]
+) -> None:
+    assert parse_list("n", values) == ("n", found)
+
+
+def test_a_list_needs_a_name() -> None:
+    with pytest.raises(UsageError, match="-L 1 2"):
+        parse_list("1", "2")
+
+
 def test_a_parameter_that_stands_twice_is_refused() -> None:
     with pytest.raises(UsageError, match=r"-P n: .*twice"):
-        combinations(["n=1", "n=2"])
+        combinations([("n", ("1",)), ("n", ("2",))])
 
 
 def test_so_many_combinations_are_refused() -> None:
     with pytest.raises(UsageError, match="combinations"):
-        combinations([f"p{i}=1..1000" for i in range(3)])
+        combinations([parse_parameter(f"p{i}=1..1000") for i in range(3)])
 
 
 @pytest.mark.parametrize(
@@ -128,6 +156,6 @@ def test_values_are_not_looked_at_again() -> None:
 
 
 def test_a_parameter_that_occurs_nowhere_is_refused() -> None:
-    check_used(combinations(["n=1,2"]), ["x", "y {n}"])
+    check_used(combinations([("n", ("1", "2"))]), ["x", "y {n}"])
     with pytest.raises(UsageError, match=r"-P n: .*\{n\}"):
-        check_used(combinations(["n=1,2"]), ["x", "y {m}"])
+        check_used(combinations([("n", ("1", "2"))]), ["x", "y {m}"])

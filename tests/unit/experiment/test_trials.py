@@ -290,7 +290,7 @@ def test_cgroups_and_counters_are_asked_for_unless_switched_off(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("command", "words"),
-    [("a 'b c' \"d\"", ("a", "b c", "d")), ("a\\ b", ("a b",)), ("a | b", ("a", "|", "b"))],
+    [("a 'b c' \"d\"", ("a", "b c", "d")), ("a\\ b", ("a b",)), ("a '|' b", ("a", "|", "b"))],
 )
 def test_a_command_line_is_split_as_a_shell_splits_words(command: str, words: tuple[str, ...]) -> None:
     test = make_test(command)
@@ -298,7 +298,7 @@ def test_a_command_line_is_split_as_a_shell_splits_words(command: str, words: tu
     assert make_test(command, shell="sh").command == ("sh", "-c", command)
 
 
-@pytest.mark.parametrize("command", ["", "  ", "''", "a 'b", 'a "b', "a\\"])
+@pytest.mark.parametrize("command", ["", "  ", "''", "a 'b", 'a "b', "a\\", "a | b"])
 def test_a_command_line_that_is_none_is_refused(command: str) -> None:
     with pytest.raises(UsageError):
         make_test(command)

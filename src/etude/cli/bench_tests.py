@@ -1,0 +1,113 @@
+"""The tests of `etude bench`, from its commands and options."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from etude.cli.hyperfine import sweeps_of
+from etude.errors import UsageError
+from etude.experiment.shell_syntax import shell_syntax
+from etude.experiment.sweep import check_used, combinations, substitute
+from etude.experiment.test import Test, make_test
+
+HOOKS = ("setup", "prepare", "conclude", "cleanup")
+
+
+def tests_of(options: argparse.Namespace) -> list[Test]:
+    """Each command with each combination of the parameters.
+
+    Raises:
+        UsageError: there is none, or it cannot be run as it stands.
+    """
+    names, commands = _named(options)
+    shell = shell_of(options)
+    hooks = _hooks(options, len(commands))
+    sweeps = combinations(sweeps_of(options))
+    lines = [line for each in hooks for line in each.values() if line]
+    check_used(sweeps, [*commands, *options.data, *lines, options.input or ""])
+    if shell is None:
+        _check_plain([substitute(c, v) for c in commands for v in sweeps], options.command_line)
+    return [
+        make_test(
+            substitute(command, values),
+            name=_name(name, values),
+            shell=shell,
+            workers=options.workers,
+            cpus=options.cpu,
+            timeout_s=options.timeout,
+            inner=options.inner,
+            metrics=tuple(options.metric),
+            parameters=values,
+            cool=options.cool,
+            data=tuple(substitute(path, values) for path in options.data),
+            stdin=_input_file(options.input, values),
+            **{point: line and substitute(line, values) for point, line in around.items()},
+        )
+        for name, command, around in zip(names, commands, hooks, strict=True)
+        for values in sweeps
+    ]
+
+
+def _named(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Names and commands, the reference first."""
+    names, commands = options.name or options.commands, options.commands
+    if not commands:
+        raise UsageError("nothing to run: give at least one command, quoted as one argument")
+    if len(names) != len(commands):
+        raise UsageError(f"{len(names)} names (-n) for {len(commands)} commands; give one each or none")
+    if options.reference is None:
+        return names, commands
+    return [options.reference_name or options.reference, *names], [options.reference, *commands]
+
+
+def _hooks(options: argparse.Namespace, commands: int) -> list[dict[str, str | None]]:
+    """The hooks of each command."""
+    found = []
+    for point in HOOKS:
+        given = getattr(options, point)
+        lines = given if isinstance(given, list) else [given]
+        if len(lines) not in (0, 1, commands):
+            raise UsageError(
+                f"--{point}: stands {len(lines)} times beside {commands} commands; give it once for all, or for each"
+            )
+        found.append(lines * commands if len(lines) == 1 else lines or [None] * commands)
+    return [dict(zip(HOOKS, each, strict=True)) for each in zip(*found, strict=True)]
+
+
+def _input_file(file: str | None, values: dict[str, str]) -> str | None:
+    """The file that is standard input. Raises UsageError where it is not there."""
+    if file in (None, "null"):
+        return None
+    path = Path(substitute(file, values))
+    if not path.is_file():
+        raise UsageError(f"--input {path}: no such file; expected one that can be read")
+    return str(path)
+
+
+def _name(name: str, values: dict[str, str]) -> str:
+    """A test's name: with its parameters' values, in place of their braces or behind it."""
+    replaced = substitute(name, values)
+    if replaced != name or not values:
+        return replaced
+    return f"{name} ({', '.join(f'{k}={v}' for k, v in values.items())})"
+
+
+def shell_of(options: argparse.Namespace) -> str | None:
+    """The command line of the shell that runs the commands, if one does."""
+    if options.S is not None:
+        return str(options.S)
+    return shlex.quote(options.shell_program or "/bin/sh") if options.shell else None
+
+
+def _check_plain(commands: Sequence[str], command_line: Sequence[str]) -> None:
+    """Raise UsageError for shell syntax where there is no shell; it names the line to type."""
+    for command in commands:
+        if found := shell_syntax(command):
+            words = [word for word in command_line[1:] if word != "-N"]
+            raise UsageError(
+                f"{command!r}: {found} is shell syntax, and no shell runs it; type: "
+                f"{shlex.join(['etude', 'bench', '--shell', *words])} (or quote the {found} within the command)"
+            )

@@ -1,0 +1,56 @@
+"""`--export` of `etude bench`: its verdict, and the formats of other programs, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etude.errors import UsageError
+
+if TYPE_CHECKING:
+    from etude.report.verdict import Verdict
+
+SUMMARIES = {"csv": "csv", "json": "json", "markdown": "md"}
+"""Formats of the verdict itself, and how the names of their files end."""
+_SUFFIX = {"go": "txt", "junit": "xml", "openmetrics": "txt", "otava": "csv"}
+
+Export = tuple[str, Path | None]
+
+
+def export_of(text: str) -> Export:
+    """Format and file of one `--export`. Raises UsageError for a format that there is not."""
+    from etude.export.formats import FORMATS
+
+    form, _, file = text.partition("=")
+    if form not in SUMMARIES and form not in FORMATS:
+        known = ", ".join((*SUMMARIES, *(name for name in FORMATS if name not in SUMMARIES)))
+        raise UsageError(f"--export {text}: expected {known}, with =FILE if need be")
+    return form, Path(file) if file else None
+
+
+def write_exports(verdict: Verdict, exports: list[Export]) -> list[str]:
+    """Write each; returns a line for each kind of thing that a format could not hold.
+
+    Raises:
+        MachineRefuses: a file cannot be written; UsageError: a format cannot hold these results.
+    """
+    left_out: list[str] = []
+    for form, path in exports:
+        if form in SUMMARIES:
+            from etude.report import export
+
+            export.write(verdict, form, path or verdict.directory / f"summary.{SUMMARIES[form]}")
+        else:
+            left_out += _write_other(verdict.directory, form, path)
+    return left_out
+
+
+def _write_other(directory: Path, form: str, path: Path | None) -> list[str]:
+    from etude.cli.export import write_text
+    from etude.export.document import lost_lines
+    from etude.export.formats import exported
+    from etude.export.gather import gather
+
+    found = exported(form, gather([str(directory)]))
+    write_text(path or directory / f"{form}.{_SUFFIX.get(form, 'json')}", found.text)
+    return list(lost_lines(found.left_out))

@@ -1,0 +1,46 @@
+"""Shell syntax in a command that is started without a shell, where it would be handed to the program as text."""
+
+from __future__ import annotations
+
+import re
+
+_EXPANSION = re.compile(r"\$[\w{(@*#?$!'\"-]")
+_IN_QUOTES = re.compile(r"\$[\w{(@*#?$!-]")
+_ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*=")
+_OPERATORS = ("&&", "||", ">>", "<<", "|", ">", "<", ";", "&", "*", "`")
+
+
+def shell_syntax(command: str) -> str | None:
+    """The first part of a command line that only a shell understands, such as `|`; None where there is none.
+
+    Looked for outside of quotes, `$` and backquotes also within double quotes: operators, patterns, expansions,
+    `~` at the start of a word, and an assignment in front.
+    """
+    assignment = _ASSIGNMENT.match(command)
+    if assignment:
+        return assignment[0].strip()
+    quote, place = "", 0
+    while place < len(command):
+        char = command[place]
+        if char == "\\" and quote != "'":
+            place += 2
+            continue
+        if char == quote:
+            quote = ""
+        elif not quote and char in "'\"":
+            quote = char
+        elif quote != "'" and (found := _found(command, place, quoted=bool(quote))):
+            return found
+        place += 1
+    return None
+
+
+def _found(command: str, place: int, *, quoted: bool) -> str | None:
+    """What stands there, if only a shell understands it."""
+    if expansion := (_IN_QUOTES if quoted else _EXPANSION).match(command, place):
+        return re.match(r"\$(\w+|.)", expansion[0] + command[expansion.end() :], re.DOTALL)[0]  # type: ignore[index]
+    if quoted:
+        return "`" if command[place] == "`" else None
+    if command[place] == "~" and (place == 0 or command[place - 1].isspace()):
+        return "~"
+    return next((each for each in _OPERATORS if command.startswith(each, place)), None)

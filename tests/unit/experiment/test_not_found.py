@@ -1,0 +1,45 @@
+"""The advice for a command that is no program fits the cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from etude.errors import CommandFailed
+from etude.experiment.ask import make_plan
+from etude.experiment.not_found import advice
+from etude.experiment.run import run
+from support.fakes import World
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        (["cd", "/tmp"], "--shell"),
+        (["source", "x"], "--shell"),
+        (["for", "i"], "--shell"),
+        (["(ls)"], "--shell"),
+        (["ls -l"], "quotes"),
+        (["nosuch", "x"], "spelling"),
+    ],
+)
+def test_the_advice_fits_the_first_word(command: list[str], named: str) -> None:
+    assert named in advice(command)
+
+
+def test_a_file_in_the_directory_is_named_as_it_has_to_be_typed(tmp_path: Path) -> None:
+    tool = tmp_path / "tool"
+    tool.touch()
+    assert advice(["tool"], str(tmp_path)).endswith("chmod +x tool, then ./tool")
+    tool.chmod(0o755)
+    assert advice(["tool"], str(tmp_path)).endswith("type ./tool")
+
+
+def test_the_error_of_an_experiment_gives_that_advice(tmp_path: Path) -> None:
+    missing = {"error": "cd: not found in PATH; check its spelling, or give its path", "exit_status": None}
+    world = World({"cd": missing})
+    with pytest.raises(CommandFailed) as raised:
+        run(make_plan(["cd /tmp"]), tmp_path / "r", make_engine=world.make_engine)
+    assert advice(["cd"]) in str(raised.value)
+    assert "spelling" not in str(raised.value)
