@@ -56,8 +56,20 @@ def page(parser: argparse.ArgumentParser, summary: str, version: str) -> str:
     )
     data = {"project_name": "Étude", "version": version, "manual_title": "Étude", "description": summary}
     manual = Manpage(parser, _data=data)
+    if examples := getattr(parser, "examples", ""):
+        manual.add_section("examples", "=", example_section(examples))
     manual.date = ""  # a page changes when the command line does, not with every day that it is made on
     return without_stray_requests(str(manual)).replace(".SH COMMENTS\n", ".SH NOTES\n")
+
+
+def example_section(examples: str) -> str:
+    """The lines of a parser's examples, as they stand, without their heading."""
+    return f".nf\n{escaped(examples.partition(chr(10))[2].rstrip())}\n.fi"
+
+
+def escaped(text: str) -> str:
+    """A text that the formatter prints as it is."""
+    return text.replace("\\", "\\e").replace("-", "\\-")
 
 
 def help_of(verb: str) -> str:
@@ -68,11 +80,12 @@ def help_of(verb: str) -> str:
     return done.stdout
 
 
-def text_page(name: str, summary: str, text: str, version: str) -> str:
+def text_page(name: str, summary: str, text: str, version: str, examples: str = "") -> str:
     """The page of a program whose help is a text as it stands, not a parser's."""
-    body = text.strip("\n").replace("\\", "\\e").replace("-", "\\-")
+    body = escaped(text.strip("\n"))
+    end = f".SH EXAMPLES\n{example_section(examples)}\n" if examples else ""
     head = f'.TH {name.upper()} "1" "" "Étude {version}" "Étude"\n.SH NAME\n{name} \\- {summary}\n'
-    return without_stray_requests(f"{head}.SH SYNOPSIS\n.nf\n{body}\n.fi\n")
+    return without_stray_requests(f"{head}.SH SYNOPSIS\n.nf\n{body}\n.fi\n{end}")
 
 
 def without_stray_requests(text: str) -> str:
@@ -85,14 +98,16 @@ def without_stray_requests(text: str) -> str:
 
 
 if __name__ == "__main__":
+    from etude.cli.examples import example_lines
     from etude.cli.graphit import USAGE as GRAPHIT
-    from etude.cli.main import ENGINE_VERBS, build_parser
+    from etude.cli.main import build_parser
+    from etude.cli.verbs import ENGINE_VERBS
     from etude.report.getstats.options import USAGE
 
     os.environ["COLUMNS"] = "100"  # the same pages, whatever terminal they are made on
     directory, release = Path(sys.argv[1]), metadata.version("etude")
     benchmarks = {
-        f"etude-{verb}": text_page(f"etude-{verb}", summary, help_of(verb), release)
+        f"etude-{verb}": text_page(f"etude-{verb}", summary, help_of(verb), release, example_lines(verb))
         for verb, summary in ENGINE_VERBS.items()
     }
     paths = write_pages(build_parser(), release, directory, benchmarks)

@@ -8,61 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from etude import __version__
+from etude.cli.verbs import ENGINE_VERBS, EXIT_CODES, SUMMARIES, VERBS, group_lines
 
 if TYPE_CHECKING:
     import argparse
 
-VERBS = {
-    "bench": "compare commands at once: interleaved, until the ratio is known",
-    "run": "run a script in the Auto-pilot language: --check, --list, --resume, --again",
-    "stats": "tables and comparisons of stored results",
-    "report": "one self-contained page of results: verdict, charts, warnings, data (or Markdown, LaTeX)",
-    "plot": "figures of stored results: bars, lines, ratios, distributions, trials over time",
-    "diff": "what differs between the machines and settings of two results, or of one before and after",
-    "export": "results in the formats of other programs: hyperfine, Go, Bencher, Otava, JUnit, pull requests, …",
-    "bundle": "pack results for publication, with checksums: --verify",
-    "plan": "from a pilot: how many trials a difference needs, and what fits a deadline",
-    "peak": "the highest load that a server bears, with a stated confidence, at the least bench time: --rehearse",
-    "surface": "a response over configurations: which cells to measure, what lies between, what limits: SPEC.toml",
-    "store add": "add results to the store, with the commit that they are of: --repository DIR",
-    "store": "results that live on, in SQLite or PostgreSQL: list | tests | forget | check",
-    "history": "stored results of a test over time: steps, their first results, alerts by rules: --backtest, --gate",
-    "history mark": "say that a test is expected to change with a commit: its step raises no alert",
-    "compare": "two commits, tags, dates or machines from the store: ratios of every test in common",
-    "boot-resume": "go on with scripts behind a restart of the machine: install | remove | status",
-    "cool": "cool or warm the caches, and tell what of a data set is in memory",
-    "quiet": "a quiet machine, put back exactly as it was: on | off | status",
-    "doctor": "what makes numbers noisy on this machine (changes nothing)",
-    "hosts": "try the hosts of a file: reachable, kernel, CPUs, space, clock offset and round trip",
-    "profile": "what a trace of etude record amounts to: calls, bytes, time, per file, per process, over time",
-    "io sweep": "the I/O benchmark at one size after another: results, reading, figures",
-    "io explain": "read a sweep again: where it bends and why, where a difference becomes small",
-    "io lab": "both sweeps of the I/O lab, with their reading and the three figures",
-}
-
-ENGINE_VERBS = {
-    "io": "one run of the I/O benchmark: create, read, write or describe a file (docs/io.md)",
-    "ipc": "one run of the IPC benchmark: pipe, local or TCP socket (docs/ipc.md)",
-    "record": "record the I/O of a program and of all that it starts, as it happens (docs/recording.md)",
-    "script": "a recording as a script: read it, cut, filter, repeat, merge, clone, scale it (docs/scripts.md)",
-    "prepare": "build the files that a script needs, in an empty directory (docs/prepare.md)",
-    "compile": "compile a script of I/O into a roll, which can be replayed (docs/replay.md)",
-    "replay": "replay a roll in time, within a directory that etude prepare made (docs/replay.md)",
-    "load": "offer requests at a rate, or by clients, and report windows as they end (docs/load.md)",
-}
-"""What `etude-engine` does itself, with its own options and sysexits."""
-
-EXIT_CODES = """\
-exit codes:
-  0      done; warnings about the data never change it
-  1      a question was asked and the answer is no
-  2      usage: options or arguments
-  3      an input file is wrong
-  4      a benchmark command failed and the policy is to stop
-  5      the machine does not allow it: missing tool, permission, space
-  6      the machine is being restarted; it goes on after the boot
-  128+n  ended by signal n; what was measured is on disk
-"""
+    from etude.cli.parser import OneLineParser
 
 
 def entry() -> None:
@@ -97,6 +48,8 @@ def _make_streams_usable() -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; returns its exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["help"] and arguments[1:]:
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(overview(), end="")
         return 0 if arguments else 2
@@ -109,8 +62,15 @@ def main(argv: list[str] | None = None) -> int:
             return _run(verb, arguments[words:])
     if verb in ENGINE_VERBS:
         return _hand_over(arguments)
-    known = ", ".join((*VERBS, *ENGINE_VERBS))
-    return _complain(f"no verb {verb!r}; there are {known}: see etude --help", 2)
+    return _unknown(verb, " ".join(arguments[:2]))
+
+
+def _unknown(verb: str, both: str) -> int:
+    from etude.cli.parser import closest
+
+    close = closest(both, SUMMARIES) or closest(verb, SUMMARIES)
+    instead = f" (did you mean {close}?)" if close else f"; there are {', '.join(SUMMARIES)}"
+    return _complain(f"no verb {verb!r}{instead}: see etude --help", 2)
 
 
 def _hand_over(arguments: list[str]) -> int:
@@ -118,6 +78,10 @@ def _hand_over(arguments: list[str]) -> int:
     from etude.errors import EtudeError
     from etude.program import engine_path
 
+    if arguments[1:] in (["--help"], ["-h"]):
+        from etude.cli.examples import example_lines
+
+        print(example_lines(arguments[0]), end="", flush=True)
     try:
         os.execve(engine_path(), ["etude", *arguments], _environment_at_start())
     except EtudeError as error:
@@ -137,14 +101,13 @@ def _environment_at_start() -> dict[str, str]:
 
 def overview() -> str:
     """What `etude --help` prints."""
-    verbs = "".join(f"  etude {name:<10} {text}\n" for name, text in (VERBS | ENGINE_VERBS).items())
     return f"""\
 Étude {__version__}: runs programs again and again until their numbers can be trusted.
 
-{verbs}
-  etude VERB --help    options of a verb
-  etude --version
+usage: etude VERB [options]
+       etude VERB --help
 
+{group_lines()}
 {EXIT_CODES}"""
 
 
@@ -152,25 +115,31 @@ def verb_parser(verb: str) -> argparse.ArgumentParser:
     """The parser of one verb."""
     from etude.cli.parser import OneLineParser
 
-    parser = OneLineParser(prog=f"etude {verb}", description=_description(verb), epilog=EXIT_CODES)
-    parser.instead = getattr(_module(verb), "INSTEAD", {})
-    _module(verb).add_arguments(parser)
-    return parser
+    return _filled(OneLineParser(prog=f"etude {verb}", description=_description(verb)), verb)
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """One parser with every verb below it, for the manual pages."""
+    """One parser with every verb below it, for the manual pages and completions."""
     from etude.cli.parser import OneLineParser
 
     parser = OneLineParser(prog="etude", description=overview().split("\n", 1)[0], epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"etude {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb, text in VERBS.items():
-        _module(verb).add_arguments(
-            verbs.add_parser(verb, help=text, description=_description(verb), epilog=EXIT_CODES)
-        )
-    for verb, text in ENGINE_VERBS.items():
-        verbs.add_parser(verb, help=text)
+    for verb, text in SUMMARIES.items():
+        if verb in VERBS:
+            _filled(verbs.add_parser(verb, help=text, description=_description(verb)), verb)
+        else:
+            verbs.add_parser(verb, help=text)
+    return parser
+
+
+def _filled(parser: OneLineParser, verb: str) -> OneLineParser:
+    """The parser with the verb's options, examples, and what to type for options that it does not have."""
+    from etude.cli.examples import example_lines
+
+    parser.examples = example_lines(verb)
+    parser.instead = getattr(_module(verb), "INSTEAD", {})
+    _module(verb).add_arguments(parser)
     return parser
 
 

@@ -25,10 +25,15 @@ class OneLineParser(argparse.ArgumentParser):
         super().__init__(**options, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)  # type: ignore[arg-type]
         self.instead: Mapping[str, str] = {}
         """What to type for options that this verb does not have."""
+        self.examples = ""
+        """With which the help begins."""
+
+    def format_help(self) -> str:
+        return self.examples + super().format_help()
 
     def error(self, message: str) -> NoReturn:
         hint = self._hint(message)
-        sys.stderr.write(f"etude: {message}{hint and f'; {hint}'}; see {self.prog} --help\n")
+        sys.stderr.write(f"etude: {message}{hint}; see {self.prog} --help\n")
         sys.exit(2)
 
     def _hint(self, message: str) -> str:
@@ -36,9 +41,9 @@ class OneLineParser(argparse.ArgumentParser):
         words = message.partition("unrecognized arguments: ")[2].split()
         for option in (word.partition("=")[0] for word in words if word.startswith("-")):
             if option in self.instead:
-                return self.instead[option]
+                return f"; {self.instead[option]}"
             if close := closest(option, self._option_string_actions):
-                return f"did you mean {close}?"
+                return f" (did you mean {close}?)"
         return ""
 
 

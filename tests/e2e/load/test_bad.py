@@ -242,7 +242,7 @@ def test_the_verb_of_etude_is_the_engines(tmp_path: os.PathLike[str]) -> None:
     from etude.cli.main import ENGINE_VERBS, overview
 
     assert "load" in ENGINE_VERBS
-    assert "etude load" in overview()
+    assert "  load " in overview()
     done = subprocess.run([engine_path(), "load", "--help"], capture_output=True, text=True, check=True)
     assert "--rate" in done.stdout
     assert "--url" in done.stdout

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.main import ENGINE_VERBS, VERBS
+from etude.cli.verbs import SUMMARIES
 from support.builders import measurement, results_directory
 from support.fakes import World
 from support.golden import Golden
@@ -95,9 +95,13 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
         (
             ["nosuch"],
             2,
-            f"'nosuch'; there are {', '.join((*VERBS, *ENGINE_VERBS))}: ",
+            f"'nosuch'; there are {', '.join(SUMMARIES)}: ",
         ),
         (["--nosuch"], 2, "no verb '--nosuch'"),
+        (["statz"], 2, "did you mean stats?"),
+        (["hsitory", "mark"], 2, "did you mean history mark?"),
+        (["history", "--gaet", "x"], 2, "did you mean --gate?"),
+        (["help", "nosuch"], 2, "no verb 'nosuch'"),
         (["stats"], 2, "arguments are required: FILE"),
         (["stats", "nowhere"], 3, f"nowhere: cannot be read: {os.strerror(errno.ENOENT)}"),
         (["stats", "--nosuch", "x"], 2, "unrecognized arguments: --nosuch"),

@@ -201,7 +201,7 @@ def test_what_was_resumed_or_differs_is_said_above_the_table(
 def test_help_lists_verbs_and_exit_codes(etude: Etude, capsys: Captured, arguments: list[str]) -> None:
     assert etude(*arguments) == (0 if arguments else 2)
     out = capsys.readouterr().out
-    for expected in ("etude bench", "etude stats", "etude doctor", "exit codes:", "128+n"):
+    for expected in ("  bench ", "  stats ", "  doctor ", "exit codes:", "128+n"):
         assert expected in out
 
 

@@ -1,0 +1,70 @@
+"""The verbs: their groups, their examples, and help for each."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from importlib import import_module
+
+import pytest
+
+from etude.cli.examples import EXAMPLES
+from etude.cli.main import verb_parser
+from etude.cli.verbs import ENGINE, EXIT_CODES, SUMMARIES, VERBS, group_lines
+from etude.errors import EtudeError
+
+Etude = Callable[..., int]
+Captured = pytest.CaptureFixture[str]
+
+
+def test_each_verb_has_a_line_of_at_most_70_characters() -> None:
+    lines = group_lines().splitlines()
+    assert max(map(len, lines)) <= 70
+    for verb in SUMMARIES:
+        assert sum(line.startswith(f"  {verb}  ") for line in lines) == 1
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_each_verb_begins_with_two_examples_and_repeats_no_exit_codes(
+    etude: Etude, capsys: Captured, verb: str
+) -> None:
+    assert etude("help", *verb.split()) == 0
+    said = capsys.readouterr().out
+    assert etude(*verb.split(), "--help") == 0
+    assert capsys.readouterr().out == said
+    assert said.startswith("examples:\n")
+    for line, _ in EXAMPLES[verb]:
+        assert f"  {line}\n" in said.partition("usage:")[0]
+    assert EXIT_CODES not in said
+
+
+def test_each_verb_has_examples() -> None:
+    assert list(EXAMPLES) == list(SUMMARIES)
+
+
+CALLS = [(verb, line) for verb, lines in EXAMPLES.items() for line, _ in lines]
+
+
+@pytest.mark.parametrize(("verb", "line"), CALLS, ids=[line for _, line in CALLS])
+def test_the_options_of_an_example_are_those_of_its_verb(verb: str, line: str) -> None:
+    words = shlex.split(line.removeprefix('eval "$(').removesuffix(')"').partition(" > ")[0])
+    assert words[:1] + words[1 : 1 + len(verb.split())] == ["etude", *verb.split()]
+    if verb not in ENGINE:
+        verb_parser(verb).parse_intermixed_args(words[1 + len(verb.split()) :])
+
+
+def test_help_of_what_is_no_verb_is_an_error(etude: Etude) -> None:
+    assert etude("help", "nosuch") == 2
+
+
+def test_every_option_that_is_refused_with_advice_is_none_of_its_verb() -> None:
+    for verb in VERBS:
+        module = import_module(f"etude.cli.{verb.replace(' ', '_').replace('-', '_')}")
+        options = verb_parser(verb)._option_string_actions
+        assert not set(getattr(module, "INSTEAD", {})) & set(options)
+
+
+def test_the_table_of_exit_codes_has_each_class_of_errors() -> None:
+    codes = {error.exit_code for error in EtudeError.__subclasses__() if isinstance(error.exit_code, int)}
+    listed = {int(line.split()[0]) for line in EXIT_CODES.splitlines()[1:] if line.split()[0].isdigit()}
+    assert codes <= listed
