@@ -21,6 +21,12 @@ class InputError(EtudeError):
     exit_code = 3
 
 
+class NotComparable(InputError):
+    """Results that have no ratio with what is measured: other tests, units, or an unknown spread between sessions."""
+
+    exit_code = 7
+
+
 class CommandFailed(EtudeError):
     """A benchmark command, or a hook, failed and the policy is to stop."""
 

@@ -278,7 +278,7 @@ def run(options: argparse.Namespace) -> int:
     )
     for line in left_out:
         print(f"Left out: {line}", file=sys.stderr)
-    return answer(bounds, [found], across, aside=options.json)
+    return answer(bounds, [found], across, aside=options.json) or _refusal(across, without)
 
 
 def _resumed(options: argparse.Namespace) -> Results:
@@ -306,9 +306,17 @@ def _measured(options: argparse.Namespace, baseline: Subject | None) -> Results:
 
     plan, spec = _plan(options), pool_of(options)
     if baseline is not None:
-        from etude.report.across import check_names
+        from etude.report.across import check_comparable
+        from etude.results.units import unit_kept
 
-        check_names(baseline, [test.name for test in plan.tests])
+        check_comparable(
+            baseline,
+            {test.name: test.command for test in plan.tests},
+            plan.primary,
+            next((unit_kept(m.unit).base for m in options.metric if m.name == plan.primary), None),
+            between=options.between_sittings,
+            several=spec is not None,
+        )
     if spec is not None:
         from etude.cli import pooled
 
@@ -325,6 +333,17 @@ def _measured(options: argparse.Namespace, baseline: Subject | None) -> Results:
         ).results
     finally:
         display.close()
+
+
+def _refusal(across: list[Across], without: list[str]) -> int:
+    """The exit code where a test was not compared with the baseline; 0 where there is none, or all were."""
+    if not (across or without):
+        return 0
+    from etude.errors import NotComparable
+    from etude.stats.sittings import Refused
+
+    refused = without or any(isinstance(each.found, Refused) for each in across)
+    return NotComparable.exit_code if refused else 0
 
 
 def _machines(baseline: Subject | None, found: Verdict) -> list[str]:

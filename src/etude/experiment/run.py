@@ -174,4 +174,4 @@ def _sit(
 
     verb = document["verb"] if " " in document["verb"] else "bench"
     ledger = sit(path, document, make_engine or engine_maker(), work, f"etude {verb} --resume")
-    return Outcome(Results(path, document, ledger.measurements(), ()), tuple(decisions))
+    return Outcome(Results(path, read_experiment(path), ledger.measurements(), ()), tuple(decisions))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from etude.errors import EtudeError, InputError
+from etude.errors import EtudeError, InputError, NotComparable
 from etude.report.differences import compare, first_line
 from etude.report.pairs import samples
 from etude.report.subject import Subject, subject_of
@@ -76,13 +77,7 @@ def compare_across(
             )
         before, after = old.sample(metric), new.sample(metric)
         if min(before.size, after.size) >= 2:
-            alike = [
-                series
-                for subject in beside
-                for series in subject.tests
-                if series.test == old.test and same_command(base, old, subject, series)
-            ]
-            ratio = _ratio(old, new, metric, known, alike, confidence)
+            ratio = _ratio(old, new, metric, known, _alike(base, old, beside), confidence)
             mean = describe(before, cast(Kind, column.kind)).mean
             note = "" if same_command(base, old, other, new) else "their command lines differ"
             found.append(
@@ -152,6 +147,73 @@ def compare_with_first(
     return found, without
 
 
+def check_comparable(
+    base: Subject,
+    planned: Mapping[str, Sequence[str]],
+    metric: str,
+    unit: str | None,
+    *,
+    between: float | None = None,
+    several: bool = False,
+) -> None:
+    """Refuse a comparison with tests that are still to be measured, as far as it is known now that it would fail.
+
+    planned: their commands by name; unit: of the metric, where they state it; several: they get several sessions.
+
+    Raises:
+        NotComparable: it names what to run instead.
+    """
+    check_names(base, list(planned))
+    by_name = {series.test: series for series in base.tests}
+    pairs = [(by_name[name], name) for name in planned if name in by_name]
+    stored = stored_beside(base) if between is None else []
+    for old, name in pairs or [(base.tests[0], next(iter(planned)))]:
+        column = old.column(metric)
+        if column is None:
+            known = ", ".join(old.columns)
+            raise NotComparable(
+                f"{base.label}: test {old.test} has no {metric}; it has {known}: choose one with --primary"
+            )
+        if unit not in (None, column.unit):
+            raise NotComparable(
+                f"{base.label}: {metric} of {old.test} is in {column.unit}, --metric {metric} in {unit}; "
+                "state the same unit"
+            )
+        sessions = by_sitting(old, metric)
+        if not sessions:
+            raise NotComparable(f"{base.label}: test {old.test} has fewer than two values of {metric}")
+        if between is not None or (several and len(sessions) >= 2):
+            continue
+        found = between_sittings([*sessions, *_more_sittings(old, metric, _alike(base, old, stored))])
+        if isinstance(found, Refused):
+            raise NotComparable(
+                f"{base.label}: {found.reason}, so {name} cannot be compared with it; "
+                f"{_instead(base, old, planned[name])}"
+            )
+
+
+def _instead(base: Subject, old: Series, command: Sequence[str]) -> str:
+    """What to run in place of a comparison with a stored result."""
+    made_of = _recorded(base, old.test)
+    then = made_of[0] if isinstance(made_of, tuple) else None
+    both = "measure both at once, as two commands"
+    if then and then != list(command):
+        both = (
+            f"measure both at once: {shlex.join(['etude', 'bench', shlex.join(then), shlex.join(command)])}"
+        )
+    return f"{both}; or state how far sessions lie apart, such as --between-sittings 3%"
+
+
+def _alike(base: Subject, old: Series, stored: Sequence[Subject]) -> list[Series]:
+    """Tests of other results that are the same as one of the base's."""
+    return [
+        series
+        for subject in stored
+        for series in subject.tests
+        if series.test == old.test and same_command(base, old, subject, series)
+    ]
+
+
 def tests_in_common(base: Subject, other: Subject) -> list[tuple[Series, Series]]:
     """Tests of one name in both; where either has a single test, those two whatever they are called.
 
@@ -165,10 +227,10 @@ def tests_in_common(base: Subject, other: Subject) -> list[tuple[Series, Series]
 
 
 def check_names(base: Subject, names: Sequence[str]) -> None:
-    """Raise InputError unless some of the tests called so belong to some of the base's."""
+    """Raise NotComparable unless some of the tests called so belong to some of the base's."""
     known = [series.test for series in base.tests]
     if not set(known) & set(names) and not len(known) == len(names) == 1:
-        raise InputError(
+        raise NotComparable(
             f"{base.label}: none of its tests ({', '.join(known)}) has the name of one of those that are compared "
             f"with it ({', '.join(names)}); name them alike, in etude bench with -n"
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from etude.report.plan_words import as_typed, command_line, test_at
 from etude.report.snapshots import both_shown, members, moves, shown
 
 COLLECTIONS = (
@@ -34,10 +35,12 @@ class Difference:
     what: str
     then: str | None
     now: str | None
+    typed: str = ""
+    """What stands for it on the command line, where something does."""
 
     def __str__(self) -> str:
         then, now = (value if value is not None else NOT_RECORDED for value in (self.then, self.now))
-        return f"{self.what}: {then} → {now}"
+        return f"{self.typed or self.what}: {then} → {now}"
 
 
 @dataclass(frozen=True)
@@ -220,19 +223,44 @@ def _plan(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
     differs: list[Difference] = []
     moved: list[Difference] = []
     unknown: list[Difference] = []
+    typed = all(map(_tests, plans))
+    if typed:
+        differs += _single_tests(plans)
     for what in dict.fromkeys((*flat[0], *flat[1])):
         if what.startswith(PLAN_ASIDE) or _alike(flat[0].get(what), flat[1].get(what)):
             continue
-        old, new = (None if each.get(what) is None else shown(each[what]) for each in flat)
-        difference = Difference(what, old, new)
+        if what.startswith(tuple(f"{test.what}." for test in differs)):
+            continue
+        old, new = (None if each.get(what) is None else _shown_of_plan(what, each[what]) for each in flat)
+        difference = Difference(what, old, new, as_typed(what, plans) if typed else "")
         if what in PLAN_MOVES:
             moved.append(difference)
         elif not all(plans):
             unknown.append(difference)
         else:
-            differs.append(Difference(what, old or "none", new or "none"))
+            differs.append(Difference(what, old or "none", new or "none", difference.typed))
     differs += _texts(_map(plans[0].get("text")), _map(plans[1].get("text")))
     return Differences(tuple(differs), tuple(moved), tuple(_parts(unknown)))
+
+
+def _shown_of_plan(what: str, value: object) -> str:
+    return shown(command_line(value) if what.endswith(".command") else value)
+
+
+def _single_tests(plans: Sequence[Mapping[str, Any]]) -> Iterator[Difference]:
+    """A test that only one of both plans has is one difference, not one for each of its members."""
+    for number in range(max(len(_tests(plan)) for plan in plans)):
+        pair = [test_at(plan, number) for plan in plans]
+        if None in pair:
+            (test,) = filter(None, pair)
+            there = shown(command_line(test.get("command")))
+            then, now = (NOT_THERE if each is None else there for each in pair)
+            yield Difference(f"plan.tests.{number}", then, now, f"test {test.get('name')}")
+
+
+def _tests(plan: Mapping[str, Any]) -> Sequence[Any]:
+    tests = plan.get("tests")
+    return tests if isinstance(tests, Sequence) else ()
 
 
 def _texts(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:

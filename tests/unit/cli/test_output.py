@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -114,11 +115,13 @@ def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sitt
 ) -> None:
     assert etude("bench", "a", "-o", "old") == 0
     world.times = {"a": around(0.02)}
-    assert etude("bench", "a", "-o", "new", "--baseline", "old") == 0
-    refused = capsys.readouterr().out.splitlines()[-2]
-    assert refused.startswith("a (new) is not ")
-    assert "a (old)" in refused
+    capsys.readouterr()
+    before = len(world.log)
+    assert etude("bench", "a", "-o", "new", "--baseline", "old") == 7
+    refused = capsys.readouterr().err
+    assert refused.startswith("etude: old: ")
     assert "--between-sittings" in refused
+    assert (len(world.log), Path("new").exists()) == (before, False)
     assert etude("bench", "a", "-o", "newer", "--baseline", "old", "--between-sittings", "2%") == 0
     *_, told, last = capsys.readouterr().out.splitlines()
     assert re.match(r"a takes (2|1\.99)\.?\d* × .*\(95 %: [\d.–]+; p [<=] [\d.]+; ", told)
@@ -126,6 +129,58 @@ def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sitt
     assert re.search(r"(9\.9\d\d|10\.0\d) ms ", told)
     assert last == "Results: newer"
     golden(f"{refused}\n{told}")
+
+
+def test_a_baseline_is_refused_where_the_metric_has_no_ratio_with_its_own(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    said = {"a": {"elapsed": 0.01, "stdout": "rate 5"}}
+    world.times = said
+    rate = ["--primary", "rate", "--between-sittings", "2%", "-r", "3", "a", "--baseline", "old"]
+    assert etude("bench", "-r", "3", "-o", "old", "a") == 0
+    assert etude("bench", "--metric", r"rate:B/s=rate (\d)", *rate) == 7
+    assert "test a has no rate" in capsys.readouterr().err
+    assert etude("bench", "-r", "3", "-o", "rated", "--metric", r"rate:B=rate (\d)", "a") == 0
+    before = len(world.log)
+    assert etude("bench", "--metric", r"rate:B/s=rate (\d)", *rate[:-1], "rated") == 7
+    assert {"B,", "B/s;"} <= set(capsys.readouterr().err.split())
+    assert len(world.log) == before
+
+
+def test_a_refused_baseline_names_the_line_that_measures_both(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01)}
+    assert etude("bench", "-o", "old", "a 'x y'") == 0
+    assert etude("bench", "--baseline", "old", "a z") == 7
+    assert shlex.join(["etude", "bench", "a 'x y'", "a z"]) in capsys.readouterr().err
+
+
+def _spread(mean: float) -> Iterator[dict[str, object]]:
+    """Rows whose time is not the same each time."""
+    return ({"elapsed": elapsed} for elapsed in around(mean))
+
+
+def test_two_equal_results_of_one_machine_do_not_differ(etude: Etude, world: World, capsys: Captured) -> None:
+    world.times = {"a": (each | {"stdout": "1"} for each in _spread(0.01))}
+    assert etude("bench", "-r", "5", "-o", "old", "--metric", "n=.+", "a") == 0
+    capsys.readouterr()
+    same = ["-r", "5", "--metric", "n=.+", "--baseline", "old", "--between-sittings", "2%", "--json"]
+    assert etude("bench", *same, "a") == 0
+    assert json.loads(capsys.readouterr().out)["machines"] == []
+
+
+def test_differences_are_named_as_they_are_typed(etude: Etude, world: World, capsys: Captured) -> None:
+    world.times = {"a": (each | {"stdout": "1"} for each in _spread(0.01))}
+    assert etude("bench", "-r", "5", "-o", "old", "--metric", "n=.+", "-n", "t", "a 'x y'") == 0
+    capsys.readouterr()
+    other = ["-r", "6", "--metric", "n=1", "--baseline", "old", "--between-sittings", "2%", "--json"]
+    assert etude("bench", *other, "-n", "t", "a") == 0
+    (line,) = json.loads(capsys.readouterr().out)["machines"]
+    assert "command line of t: a 'x y' → a" in line
+    assert "--metric n: .+ → 1" in line
+    assert "--trials: 5 → 6" in line
+    assert "plan." not in line
 
 
 def test_fail_if_ends_with_1_when_the_whole_interval_is_beyond(
@@ -146,7 +201,7 @@ def test_a_baseline_of_other_names_is_refused_before_anything_is_measured(
     assert etude("bench", "a", "-o", "old") == 0
     before = len(world.log)
     capsys.readouterr()
-    assert etude("bench", "b", "c", "-o", "new", "--baseline", "old") == 3
+    assert etude("bench", "b", "c", "-o", "new", "--baseline", "old") == 7
     refused = capsys.readouterr().err
     assert refused.startswith("etude: old: ")
     assert "(a)" in refused

@@ -133,7 +133,7 @@ def plan(**members: Any) -> dict[str, Any]:
 
 def test_another_plan_is_named_and_another_seed_moves() -> None:
     found = compare(plan(), plan(seed=2, schedule="duet"))
-    assert list(map(str, found.differs)) == ["plan.schedule: blocks → duet"]
+    assert [(d.what, d.then, d.now) for d in found.differs] == [("plan.schedule", "blocks", "duet")]
     assert list(map(str, found.moved)) == ["plan.seed: 1 → 2"]
 
 
