@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -25,6 +26,20 @@ def test_commands_are_compared_and_the_verdict_is_text(tmp_path: Path) -> None:
     assert verdict.comparisons[0].ratio.ratio == pytest.approx(2.0, rel=0.02)
     assert "b y takes" in str(verdict)
     assert etude.load_results(tmp_path).frame().filter(kept=True).height >= 20
+
+
+def test_a_notebook_shows_a_line_or_a_table_and_never_all_measurements(tmp_path: Path) -> None:
+    verdict = etude.bench(["a '<x>'", "b y"], directory=tmp_path / "r", seed=1)
+    results = etude.load_results(tmp_path / "r")
+    for shown in (verdict, results):
+        assert str(tmp_path / "r") in repr(shown)
+        assert len(repr(shown)) < 250 + len(str(tmp_path))
+        html = shown._repr_html_()
+        assert html.count("<table>") == html.count("</table>") == 1
+        assert html.count("<tr>") == 3
+        assert "a '<x>'" not in html
+        assert "&lt;x&gt;" in html
+        ElementTree.fromstring(f"<div>{html}</div>")
 
 
 def test_tests_are_run_as_a_plan(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class TestVerdict:
         return next((m for m in self.metrics if m.metric == name), None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
     """All that an experiment's results say."""
 
@@ -101,6 +101,16 @@ class Verdict:
         from etude.report.text import verdict_lines
 
         return "\n".join(verdict_lines(self))
+
+    def __repr__(self) -> str:
+        from etude.report.notebook import short
+
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        from etude.report.notebook import as_html
+
+        return as_html(self)
 
 
 def verdict(

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "etude-experiment", 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """One experiment as it lies on disk."""
 
@@ -32,6 +33,18 @@ class Results:
     """By test, in the order in which they were made."""
     torn: tuple[str, ...]
     """Files whose last line was cut short; that line was dropped."""
+
+    def __repr__(self) -> str:
+        count = sum(map(len, self.measurements.values()))
+        return f"<Results in {self.directory}: {', '.join(self.names())}; {count} measurements>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{sum(m.kept for m in self.measurements.get(name, ()))}</td></tr>"
+            for name in self.names()
+        )
+        head = "<tr><th>test</th><th>measurements</th></tr>"
+        return f"<table><caption>{escape(str(self.directory))}</caption>{head}{rows}</table>"
 
     def role(self, test: str) -> str:
         """`test`, `again` (the reference against itself) or `shell`."""

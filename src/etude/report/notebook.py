@@ -1,0 +1,49 @@
+"""Verdicts and results as notebooks show them: one line, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from etude.report import text
+
+if TYPE_CHECKING:
+    from etude.report.verdict import TestVerdict, Verdict
+
+_HEADINGS = ("mean", "95 %", "median", "trials")
+
+
+def short(verdict: Verdict) -> str:
+    """What stands for a verdict among other values: its tests and where it lies."""
+    tests = text.counted(len(verdict.tests), "test")
+    ratios = [f"{c.other} / {c.base} = {text.ratio_text(c.ratio)}" for c in verdict.comparisons[:1]]
+    return f"<Verdict of {verdict.directory}: {', '.join([tests, *ratios])}>"
+
+
+def as_html(verdict: Verdict) -> str:
+    """A table of the judged metric, and the sentences below it."""
+    rows = [_cells(test, verdict.primary) for test in verdict.tests]
+    lines = [line for c in verdict.comparisons for line in text.comparison_lines(c)]
+    notes = [f"Note: {warning}" for warning in verdict.warnings]
+    return table((verdict.primary, *_HEADINGS), rows) + "".join(
+        f"<p>{escape(line)}</p>" for line in (*lines, *notes)
+    )
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """An HTML table of escaped texts."""
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cells(test: TestVerdict, primary: str) -> tuple[str, ...]:
+    found = test.metric(primary)
+    if found is None or found.summary is None:
+        return (test.test, "–", "–", "–", str(test.kept))
+    s, like = found.summary, found.summary.mean
+    interval = s.mean_interval
+    mean, median = (text.quantity(value, found.unit, like) for value in (s.mean, s.median))
+    ends = [text.quantity(x, found.unit, like) for x in (interval.low, interval.high)] if interval else ["–"]
+    return (test.test, mean, " … ".join(ends), median, str(test.kept))
