@@ -319,7 +319,10 @@ def _measured(options: argparse.Namespace, baseline: Subject | None) -> Results:
         )
     if spec is not None:
         from etude.cli import pooled
+        from etude.errors import UsageError
 
+        if options.show_output:
+            raise UsageError("--show-output: what runs over a pool prints elsewhere; leave out one of them")
         return pooled.bench(plan, spec, options, kinds.monitor(options))
     display = ShownOutput(sys.stderr) if options.show_output else Display(sys.stderr)
     try:

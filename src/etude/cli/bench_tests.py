@@ -84,7 +84,7 @@ def _input_file(file: str | None, values: dict[str, str]) -> str | None:
     path = Path(substitute(file, values))
     if not path.is_file():
         raise UsageError(f"--input {path}: no such file; expected one that can be read")
-    return str(path)
+    return str(path.absolute())  # a resumed run, or a job of a pool, may be elsewhere
 
 
 def _name(name: str, values: dict[str, str]) -> str:

@@ -170,7 +170,9 @@ def test_a_shell_and_no_shell_exclude_each_other(etude: Etude) -> None:
 def test_input_is_a_file_that_is_there(etude: Etude, world: World) -> None:
     Path("words").touch()
     assert etude("bench", "-o", "r", "-r", "2", "--input", "words", "a") == 0
-    assert {json.dumps(launch.workers[0].stdin) for launch in rows(world, "a")} == {'{"file": "words"}'}
+    assert [launch.workers[0].stdin for launch in rows(world, "a")] == [
+        {"file": os.path.abspath("words")}
+    ] * 2
     assert etude("bench", "-o", "s", "-r", "2", "--input", "null", "b") == 0
     assert {launch.workers[0].stdin for launch in rows(world, "b")} == {"null"}
     assert etude("bench", "--input", "nowhere", "a") == 2
@@ -180,6 +182,7 @@ def test_output_is_shown_after_each_run(etude: Etude, world: World, capsys: Capt
     world.times = {"a": {"elapsed": 0.01, "stdout": "said\n"}}
     assert etude("bench", "-o", "r", "-r", "2", "--show-output", "a") == 0
     assert capsys.readouterr().err.count("said\n") == 3
+    assert etude("bench", "--show-output", "--pool", "local", "a") == 2
 
 
 def test_exports_are_what_hyperfine_writes(etude: Etude) -> None:
