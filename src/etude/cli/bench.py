@@ -53,7 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a command that stands before the others: the baseline of all ratios",
     )
     add("--reference-name", metavar="NAME", help="its name")
-    add("--resume", metavar="DIR", help="go on with an interrupted experiment; takes no commands")
+    add(
+        "--resume",
+        metavar="DIR",
+        help="resume an interrupted experiment, or extend a complete one by --max-trials, --time, --precision or "
+        "--trials; takes no commands",
+    )
     add_pool(parser)
     _around(parser.add_argument_group("around the trials"))
     _enough(parser.add_argument_group("how many trials"))
@@ -121,7 +126,6 @@ def _enough(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--time",
         type=kinds.seconds,
-        default=30.0,
         metavar="SECONDS",
         help="stop after this time by the clock, all between the trials included, once the minimum of trials is "
         "done (default 30)",
@@ -262,11 +266,12 @@ def run(options: argparse.Namespace) -> int:
     results = _resumed(options) if options.resume is not None else _measured(options, baseline)
 
     from etude.cli.show import BESIDE, show
+    from etude.report.judging import Judging
     from etude.report.verdict import verdict
 
     primary = results.experiment["plan"]["primary"]
     metrics = None if options.json or exports else (primary, *BESIDE)
-    found = verdict(results, metrics)
+    found = verdict(results, metrics, Judging(every_outlier=options.json))
     across, without = _across(baseline, found, options.between_sittings)
     left_out = write_exports(found, exports)
     show(
@@ -282,18 +287,26 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _resumed(options: argparse.Namespace) -> Results:
-    """An experiment that was gone on with, over its pool where it was begun over one."""
+    """An experiment that is resumed or extended, over its pool where it was begun over one."""
     from etude.cli import pooled
     from etude.cli.display import Display
+    from etude.errors import UsageError
+    from etude.experiment.further import Further
     from etude.experiment.run import resume
     from etude.results.reader import load_results
 
     _check_resume(options)
-    if pooled.go_on(Path(options.resume)):
+    further = Further(options.trials, options.max_trials, options.time, options.precision)
+    if pooled.is_over_pool(Path(options.resume)):
+        if further:
+            raise UsageError(
+                f"{options.resume}: an experiment over a pool cannot be extended; begin a new one"
+            )
+        pooled.go_on(Path(options.resume))
         return load_results(options.resume)
     display = Display(sys.stderr)
     try:
-        return resume(options.resume, observe=display.observe).results
+        return resume(options.resume, further, observe=display.observe).results
     finally:
         display.close()
 
@@ -371,7 +384,7 @@ def _across(
 
 
 def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late
-    from etude.experiment.ask import LEAST_S, make_plan
+    from etude.experiment.ask import BUDGET_S, LEAST_S, make_plan
 
     return make_plan(
         tests_of(options),
@@ -380,7 +393,7 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
         min_trials=options.min_trials,
         max_trials=options.max_trials,
         precision=options.precision,
-        budget_s=options.time,
+        budget_s=BUDGET_S if options.time is None else options.time,
         least_s=0.0 if options.pool else LEAST_S,  # a job takes longer than that to begin
         schedule=options.schedule,
         seed=options.seed,
@@ -397,12 +410,12 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
 def _check_resume(options: argparse.Namespace) -> None:
     from etude.errors import UsageError
 
-    if options.commands or options.output or options.pool:
+    if options.commands or options.output or options.pool or options.min_trials is not None:
         raise UsageError(
-            "--resume takes what to do from the results directory: leave out commands, -o and --pool"
+            "--resume takes what to do from the results directory: leave out commands, -o, --pool and --min-trials"
         )
     if kinds.monitor_was_given(options):
-        raise UsageError("--resume goes on with the monitor as it was: leave out --monitor and --monitor-top")
+        raise UsageError("--resume keeps the monitor as it was: leave out --monitor and --monitor-top")
 
 
 def _baseline(directory: str | None) -> Subject | None:

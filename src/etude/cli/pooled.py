@@ -55,6 +55,13 @@ def script(asked: Asked, spec: PoolSpec, options: argparse.Namespace, monitor: A
     return path
 
 
+def is_over_pool(directory: Path) -> bool:
+    """Whether an experiment was begun over a pool."""
+    from etude.workbench.spread.asked import stored
+
+    return stored(directory) is not None
+
+
 def go_on(directory: Path, include: list[str] | None = None) -> bool:
     """Go on with an experiment over its pool; False for one that was begun without."""
     from etude.errors import InputError

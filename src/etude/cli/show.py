@@ -1,14 +1,20 @@
-"""The verdict on the screen: what differs in the work, the table, the sentences, and where the results are."""
+"""The verdict on the screen: its status, the table, the comparisons, few notes, and where the results are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
 from etude.report import export, text
+from etude.report.note_text import note_line
+from etude.report.notes import MOST, notes_of
+from etude.report.status import status_line
 from etude.report.verdict import Verdict
+from etude.report.warnings import Warning
 
 if TYPE_CHECKING:
     from etude.report.across import Across
@@ -41,13 +47,10 @@ def show(
         print(export.to_json(verdict, across, machines))
         return
     screen = Terminal()
-    for line in machines:
-        screen.say(f"! {line}", "yellow")
-    for warning in verdict.warnings:
-        screen.say(f"! {warning}", "yellow")
+    if status := status_line(verdict, across, without):
+        screen.say(status, "yellow")
     _table(verdict, screen)
-    for line in _sentences(verdict):
-        screen.say(line)
+    say_answers(screen, verdict)
     for comparison in across:
         from etude.report.details import across_lines
 
@@ -55,21 +58,67 @@ def show(
             screen.say(line)
     for line in without:
         screen.say(line)
+    for line in machines:
+        say_note(screen, line)
+    for line in _of_the_table(verdict):
+        say_note(screen, line)
+    say_notes(screen, [verdict])
     screen.say_path("Results", str(verdict.directory), "dim")
 
 
-def _sentences(verdict: Verdict) -> list[str]:
-    return [
-        *(
-            f"{t.test}: {t.inner} launches in each trial; figures are per launch."
-            for t in verdict.tests
-            if t.inner > 1
-        ),
-        *text.joined_lines(verdict.tests, (verdict.primary, *BESIDE)),
-        *([widened] if (widened := text.widened_line(verdict.asked)) else []),
-        *(line for c in verdict.comparisons for line in text.comparison_lines(c)),
-        *(line for test in verdict.tests if (line := text.precision_line(test, verdict.asked))),
-    ]
+def say_answers(screen: Terminal, verdict: Verdict) -> None:
+    """The comparisons, and targets that were missed with the command that goes on."""
+    for line in text.answer_lines(verdict):
+        what, _, command = line.partition(": ")
+        if what == text.GOES_ON:
+            screen.say_command(what, command)
+        else:
+            screen.say(line)
+
+
+def say_notes(screen: Terminal, verdicts: Sequence[Verdict], *, every: bool = False) -> None:
+    """The most important notes on all verdicts, a line each, and how to see the rest; or every one in full."""
+    lines: list[tuple[int, str]] = []
+    rest = 0
+    for verdict in verdicts:
+        where = f"{verdict.subject.label}: " if len(verdicts) > 1 else ""
+        found = [each for each in verdict.every if not _is_answered(verdict, each)]
+        if every:
+            lines += [(each.rank, f"{where}{each}") for each in found]
+            continue
+        notes = notes_of(found)
+        lines += [(note.rank, f"{where}{note_line(note, len(verdict.tests))}") for note in notes[:MOST]]
+        rest += len(found) - sum(note.stands_for for note in notes[:MOST])
+    lines.sort(key=lambda line: line[0])
+    most = len(lines) if every else MOST
+    for _, line in lines[:most]:
+        say_note(screen, line)
+    if rest := rest + len(lines[most:]):
+        words = ["etude", "stats", "-v", *(verdict.subject.label for verdict in verdicts)]
+        screen.say_command(text.counted(rest, "more note"), shlex.join(words))
+
+
+def say_note(screen: Terminal, line: str) -> None:
+    """One note."""
+    screen.say(f"Note: {line}", "yellow")
+
+
+def _is_answered(verdict: Verdict, warning: Warning) -> bool:
+    """Whether a line of the verdict itself says as much."""
+    if warning.kind != "not-converged":
+        return False
+    tests = (test for test in verdict.tests if test.test == warning.test)
+    return any(text.precision_line(test, verdict.asked) for test in tests)
+
+
+def _of_the_table(verdict: Verdict) -> Iterator[str]:
+    """What figures of the table mean."""
+    for test in verdict.tests:
+        if test.inner > 1:
+            yield f"{test.test}: {test.inner} launches in each trial; figures are per launch"
+    yield from text.joined_lines(verdict.tests, (verdict.primary, *BESIDE))
+    if widened := text.widened_line(verdict.asked):
+        yield widened
 
 
 def _table(verdict: Verdict, screen: Terminal) -> None:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _shown(parser.add_argument_group("what is shown"))
     _compared(parser.add_argument_group("what is compared"))
-    _warned(parser.add_argument_group("warnings"))
+    _warned(parser.add_argument_group("notes"))
     _asked(parser.add_argument_group("questions, answered by the exit code"))
     from etude.report.pipeline import add_options
 
@@ -127,7 +127,13 @@ def _warned(group: argparse._ArgumentGroup) -> None:
         help="where a warning begins, such as drift=5%% (docs/warnings.md)",
     )
     add("--no-warn", action="append", default=[], metavar="KIND", help="leave out warnings of this kind")
-    add("--all-warnings", action="store_true", help="all of them, not only the most important")
+    add(
+        "-v",
+        "--verbose",
+        "--all-warnings",
+        action="store_true",
+        help="every note in full, not only the most important; outliers, too, that the monitor cannot explain",
+    )
 
 
 def _asked(group: argparse._ArgumentGroup) -> None:
@@ -197,6 +203,7 @@ def _judging(options: argparse.Namespace) -> Judging:
         reference=options.reference,
         same_within=options.same_within,
         secondary=tuple(options.metric[1:]) if options.metric else None,
+        every_outlier=options.verbose or options.json,
         full=True,
     )
 

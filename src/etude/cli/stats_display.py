@@ -1,4 +1,4 @@
-"""How `etude stats` looks: warnings first, a table a test, where its time went, and the comparisons."""
+"""How `etude stats` looks: status, a table a test, where its time went, the comparisons, and notes last."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from etude.cli.fitting import Column
+from etude.cli.show import say_note, say_notes
 from etude.cli.sparkline import bar_lines
 from etude.cli.terminal import Terminal
 from etude.report import details, further, text
+from etude.report.comparisons import Comparison
+from etude.report.extension import narrowing, reaching
 from etude.report.judging import Judging
+from etude.report.status import status_of
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict
 
 if TYPE_CHECKING:
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
 
 MANY = 8
 """More tests than this are shown a line each, unless all is asked for."""
-MOST_WARNINGS = 8
 FEWEST_FOR_QUARTILES = 4
 COLUMNS = {
     "n": 1,
@@ -75,24 +78,21 @@ class StatsDisplay:
         without: Sequence[str] = (),
         machines: Sequence[str] = (),
     ) -> None:
-        """First how their machines differ, then all of it in words and tables; last why some are not compared."""
-        for line in machines:
-            self._screen.say(f"! {line}", "yellow")
-        for verdict in verdicts:
-            self._verdict(verdict)
+        """All of it in tables and words; last how the machines differ, and why some are not compared."""
+        for number, verdict in enumerate(verdicts, 1):
+            of_all = (across, without) if number == 1 else ((), ())
+            self._verdict(verdict, "; ".join(status_of(verdict, *of_all)))
         for comparison in across:
             for line in details.across_lines(comparison):
                 self._screen.say(line)
         for line in without:
             self._screen.say(line)
+        for line in machines:
+            say_note(self._screen, line)
+        say_notes(self._screen, verdicts, every=self._options.verbose)
 
-    def _verdict(self, verdict: Verdict) -> None:
-        self._screen.say(verdict.subject.label, "bold")
-        most = len(verdict.warnings) if self._options.all_warnings else MOST_WARNINGS
-        for warning in verdict.warnings[:most]:
-            self._screen.say(f"! {warning}", "yellow")
-        if len(verdict.warnings) > most:
-            self._screen.say(f"! and {len(verdict.warnings) - most} more: --all-warnings", "yellow")
+    def _verdict(self, verdict: Verdict, status: str) -> None:
+        self._screen.say(f"{verdict.subject.label}{status and f': {status}'}", "bold")
         if len(verdict.tests) > MANY and not self._options.all:
             primary = [(test.test, test.metric(verdict.primary)) for test in verdict.tests]
             self._grid(verdict.primary, primary)
@@ -104,17 +104,30 @@ class StatsDisplay:
         if verdict.comparisons and len(verdict.tests) <= MANY:
             self._screen.say()
         for comparison in verdict.comparisons:
-            for line in text.comparison_lines(comparison):
+            for line in text.comparison_lines(comparison, several=len(verdict.comparisons) > 1):
                 self._screen.say(line)
             for line in details.detail_lines(comparison):
                 self._screen.say(f"  {line}")
             for line in further.further_lines(verdict.subject, comparison, self._options.test):
                 self._screen.say(f"  {line}")
+            self._narrower(verdict, comparison)
+        if (extension := reaching(verdict)) is not None:
+            self._screen.say_command(text.GOES_ON, extension.command)
+
+    def _narrower(self, verdict: Verdict, c: Comparison) -> None:
+        """How to know a ratio better, where it is known as well as was asked."""
+        line, extension = text.narrower_line(c), narrowing(verdict, c)
+        if line is None:
+            return
+        if extension is None:
+            self._screen.say(f"  {line}")
+        else:
+            self._screen.say_command(f"  {line.rstrip('.')}", extension.command)
 
     def _test(self, verdict: Verdict, test: TestVerdict) -> None:
-        aside = "".join(f", {count} set aside: {why}" for why, count in test.set_aside.items())
+        aside = "".join(f", {count} excluded ({why})" for why, count in test.set_aside.items())
         self._screen.say()
-        self._screen.say(f"{test.test}: {text.counted(test.kept, 'trial')} kept{aside}")
+        self._screen.say(f"{test.test}: {text.counted(test.kept, 'trial')}{aside}")
         shown = [m for m in test.metrics if self._options.all or not _is_nothing(m)]
         self._grid("metric", [(m.metric, m) for m in shown if m.summary is not None])
         if self._options.wide:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from etude.errors import InputError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
+from etude.experiment.further import Further, extended
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.plan import Plan, digest, from_document, to_document
@@ -76,23 +77,40 @@ def run(
 
 
 def resume(
-    directory: str | os.PathLike[str], *, observe: Observer = silent, make_engine: EngineMaker | None = None
+    directory: str | os.PathLike[str],
+    further: Further | None = None,
+    *,
+    observe: Observer = silent,
+    make_engine: EngineMaker | None = None,
 ) -> Outcome:
-    """Go on with an experiment that was interrupted, in a new sitting; one that is complete stays as it is.
+    """Resume an experiment that was interrupted, in a new session; one that is complete stays as it is, unless
+    `further` sets new limits.
 
     Raises:
-        EtudeError: as `run`; InputError where there is nothing that can be resumed.
+        EtudeError: as `run`; InputError where there is nothing that can be resumed; UsageError for limits that do not
+            fit its stop rule.
     """
     path = Path(directory)
     read_experiment(path)
     with sole_writer(path):
         document = read_experiment(path)  # as whoever wrote here last left it
         if document.get("pool"):
-            raise InputError(f"{path}: was begun over a pool; go on with: etude bench --resume {path}")
+            raise InputError(f"{path}: was begun over a pool; resume with: etude bench --resume {path}")
         plan = from_document(document["plan"], str(path / "experiment.json"))
-        if document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
+        if further:
+            plan = _extended(plan, document, further)
+        elif document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
             return Outcome(load_results(path), ())
         return _sit(plan, path, document, observe, make_engine)
+
+
+def _extended(plan: Plan, document: dict[str, Any], further: Further) -> Plan:
+    """The plan with new limits, which its document holds from now on, beside those that it had."""
+    plan = replace(plan, rule=extended(plan.rule, further))
+    before = {"sitting": len(document["sittings"]), "rule": document["plan"]["rule"]}
+    document.setdefault("earlier_rules", []).append(before)
+    document["plan"], document["digest"] = to_document(plan), digest(plan)
+    return plan
 
 
 def extend(

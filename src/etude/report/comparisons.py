@@ -94,6 +94,11 @@ class Comparison:
     secondary: tuple[Secondary, ...] = ()
 
     @property
+    def missed(self) -> bool:
+        """Whether the precision that was asked for was not reached."""
+        return self.asked is not None and self.ratio.half_width >= self.asked
+
+    @property
     def differs(self) -> bool:
         """Whether the interval excludes 1."""
         return self.ratio.low > 1.0 or self.ratio.high < 1.0

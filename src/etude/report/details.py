@@ -24,7 +24,7 @@ QUICK_S = 1e-3
 
 def detail_lines(c: Comparison) -> list[str]:
     """Below the sentences of one comparison: interval first, p second."""
-    lines = [_hypothesis(c)]
+    lines = [text.basis_line(c), _hypothesis(c)]
     if c.difference is not None:
         low, high = (
             text.quantity(v, c.unit, c.difference.high or None) for v in (c.difference.low, c.difference.high)

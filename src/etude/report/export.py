@@ -58,7 +58,7 @@ def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[
         "results": verdict.subject.label,
         "primary": verdict.primary,
         "warnings": [str(warning) for warning in verdict.warnings],
-        "findings": [asdict(warning) for warning in verdict.warnings],
+        "findings": [asdict(warning) for warning in verdict.every],
         "tests": [
             {
                 "test": test.test,

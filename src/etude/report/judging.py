@@ -23,5 +23,7 @@ class Judging:
     """Relative margin within which tests count as the same; None: not asked."""
     secondary: tuple[str, ...] | None = None
     """Other metrics that are compared too, with `full`; None: all."""
+    every_outlier: bool = False
+    """Also the outliers that the monitor does not explain, or whose trials are shorter than its interval."""
     full: bool = False
     """Also what costs an import or some time: secondary metrics, the check of normality."""

@@ -27,8 +27,12 @@ LONGEST_TEXT = 100
 NOTHING = "nothing in the monitor's series explains it"
 
 
-def explained(subject: Subject, warnings: Sequence[Warning]) -> list[Warning]:
-    """A sentence for each trial that a warning calls an outlier; none where nothing was monitored."""
+def explained(subject: Subject, warnings: Sequence[Warning], *, every_one: bool = False) -> list[Warning]:
+    """A sentence for each trial that a warning calls an outlier; none where nothing was monitored.
+
+    every_one: also where the monitor saw nothing unusual, or is too coarse for the trial. Without it such a sentence,
+    which explains nothing, is left out.
+    """
     asked = [each for each in warnings if each.kind == "outliers"]
     if not asked:
         return []
@@ -43,11 +47,11 @@ def explained(subject: Subject, warnings: Sequence[Warning]) -> list[Warning]:
     for each in asked:
         series = subject.test(each.test)
         known = beside(series, everything, monitors)
-        found += _of_test(known, each)
+        found += _of_test(known, each, every_one)
     return found
 
 
-def _of_test(known: Beside, outliers: Warning) -> Iterator[Warning]:
+def _of_test(known: Beside, outliers: Warning, every_one: bool) -> Iterator[Warning]:
     series = known.series
     values = series.columns[outliers.metric].values
     odd = np.isin(series.trials, outliers.trials) & series.kept & np.isfinite(values)
@@ -55,50 +59,71 @@ def _of_test(known: Beside, outliers: Warning) -> Iterator[Warning]:
     median = float(np.median(values[usual])) if usual.size else 0.0
     farthest = sorted(np.flatnonzero(odd).tolist(), key=lambda place: -abs(values[place] - median))
     for place in sorted(farthest[:MOST]):
-        if known.monitor(place) is None:
+        if known.monitor(place) is None or (known.is_coarse(place) and not every_one):
             continue
-        text, advice = _why(known, place, usual.tolist())
+        why = _why(known, place, usual.tolist())
+        if why is None and not every_one:
+            continue
+        text, advice = why or _why_not(known, place, usual.tolist())
         number = int(series.trials[place])
         unit = series.columns[outliers.metric].unit
         size = f"{quantity(float(values[place]), unit)}, median {quantity(median, unit)}"
         yield warning(
             "outlier-explained", series.test, "", f"trial {number} ({size}): {text}", advice, [number]
         )
-    if len(farthest) > MOST:
+    if every_one and len(farthest) > MOST:
         rest = [int(series.trials[place]) for place in sorted(farthest[MOST:])]
         text = f"{len(rest)} outliers that lie less far were not looked at in the monitor's series"
         yield warning("outlier-explained", series.test, "", text, "", rest)
 
 
-def _why(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str]:
-    """What was unusual beside a trial, and what helps."""
+def _was_read(known: Beside, place: int) -> bool:
+    """Whether the monitor has a reading of a trial."""
     monitor, span = known.monitor(place), known.span(place)
+    if monitor is None or span is None:
+        return False
+    within = span[1] > monitor.edges_ns[0] and span[0] < monitor.edges_ns[-1]
+    return within and any(np.isfinite(values[place]) for values in known.values.values())
+
+
+def _others_read(known: Beside, usual: Sequence[int]) -> list[int]:
+    return [other for other in usual if known.span(other) is not None and known.monitor(other) is not None]
+
+
+def _why_not(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str]:
+    """Why there is no explanation of a trial, and what helps."""
+    monitor = known.monitor(place)
     assert monitor is not None
-    if span is None or not any(np.isfinite(values[place]) for what, values in known.values.items()):
+    if not _was_read(known, place):
         return "the monitor has no reading of it", ""
-    if span[1] <= monitor.edges_ns[0] or span[0] >= monitor.edges_ns[-1]:
-        return "the monitor has no reading of it", ""
-    usual = [other for other in usual if known.span(other) is not None and known.monitor(other) is not None]
-    if len(usual) < FEWEST:
+    if len(_others_read(known, usual)) < FEWEST:
         return "too few other trials were read to tell what is usual", ""
+    if not known.is_coarse(place):
+        return NOTHING, ""
     interval = every(monitor.every_s)
-    coarse = known.is_coarse(place)
+    text = f"{NOTHING}; it is shorter than the {interval} between readings, which are too coarse for it"
+    return text, "measure with etude bench --monitor 100ms or less, or make a trial longer"
+
+
+def _why(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str] | None:
+    """What was unusual beside a trial, and what helps; None where nothing was, or it is not known."""
+    monitor = known.monitor(place)
+    usual = _others_read(known, usual)
+    if monitor is None or len(usual) < FEWEST or not _was_read(known, place):
+        return None
     named = culprits(known, place, usual)
     unusual = list(_unusual(known, place, usual))
     if OTHERS not in unusual and sum(each.cpus for each in named) >= OTHERS.matters:
         unusual.insert(0, OTHERS)  # where all CPUs are busy anyway, who comes takes from the others
     told = [_words(what, known, place, usual, named) for what in unusual]
     if not told:
-        if coarse:
-            text = (
-                f"{NOTHING}; it is shorter than the {interval} between readings, which are too coarse for it"
-            )
-            return text, "measure with --monitor 100ms or less, or make a trial longer"
-        return NOTHING, ""
+        return None
     more = f"; and {len(told) - NAMED - 1} more" if len(told) > NAMED + 1 else ""
     text = f"{'; '.join(told[: NAMED + 1])}{more}"
-    if coarse:
-        text = f"in the {interval} around it (it is shorter than the time between readings) {text}"
+    if known.is_coarse(place):
+        text = (
+            f"in the {every(monitor.every_s)} around it (it is shorter than the time between readings) {text}"
+        )
     names = [each.name for each in named[:NAMED]]
     return text, f"keep {_listed(names)} away while you measure" if names else ""
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
     from etude.stats.compare import Ratio
 
+GOES_ON = "To go on"
+"""What stands before the command that extends an experiment."""
 UNPAIRED = "unpaired, drift not controlled"
 """The mark of a comparison of trials that did not run side by side."""
 
@@ -105,7 +107,7 @@ def joined_lines(tests: Sequence[TestVerdict], metrics: Collection[str]) -> list
                 found.setdefault(joined_words(m), {})[m.metric] = None
             elif m.metric in metrics and m.joined and m.reason:
                 refused[f"{test.test}: {m.metric} is {m.reason}"] = None
-    return [*(f"In each trial the {how}: {', '.join(names)}." for how, names in found.items()), *refused]
+    return [*(f"In each trial the {how}: {', '.join(names)}" for how, names in found.items()), *refused]
 
 
 def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -151,44 +153,71 @@ def takes(metric: str, other: str, ratio: str, base: str) -> str:
     return f"{_possessive(other)} {metric} is {ratio} × {_possessive(base)}"
 
 
-def comparison_lines(c: Comparison) -> list[str]:
-    """The verdict on one comparison: a sentence, what it stands on, and what more would show."""
-    basis = f"{level_text(c.ratio.confidence)}: {span(c.ratio.low, c.ratio.high)}; {_basis(c)}"
+def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
+    """The verdict on one comparison: the ratio, its interval and the A/A noise; and whether the target was missed.
+
+    several: there are others, so that each line names its tests.
+    """
+    interval = f"{level_text(c.ratio.confidence)}: {span(c.ratio.low, c.ratio.high)}{_caution(c)}"
     if c.differs:
-        first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({basis}){_floor(c)}."
+        first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
     else:
         bound = max(c.ratio.high - 1.0, 1.0 - c.ratio.low)
-        seen = (
-            f"No difference above {percent(bound)} can be seen"
-            if bound < 1
-            else "Nothing can be said yet of a difference"
+        below = f"; any difference is below {percent(bound)}" if bound < 1 else ""
+        first = (
+            f"No significant difference between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
+            f"{below}{_noise(c)}."
         )
-        first = f"{seen} between {c.other} and {c.base} (ratio {ratio_text(c.ratio)}, {basis}){_floor(c)}."
-    mean = "mean" if c.which == "arithmetic" else f"{c.which} mean"
     lines = [first, *_machine_lines(c)]
-    if not math.isnan(c.base_mean):
-        lines.append(f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} ({mean}).")
-    asked = c.asked is not None and c.ratio.half_width >= c.asked
-    if asked:
+    if c.missed:
+        which = f" of {c.other} to {c.base}" if several else ""
         lines.append(
-            f"Not converged: the ratio is known to ± {percent(c.ratio.half_width)}, {percent(c.finer)} was asked; "
-            f"{counted(c.more, 'more pair')} ({duration(c.more_s)}) would reach it."
-        )
-    elif c.more:
-        lines.append(
-            f"{counted(c.more, 'more pair')} ({duration(c.more_s)}) would narrow it to ± {percent(c.finer)}."
+            f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
+            f"± {percent(c.finer)}{_reached_by(c.more, 'more trial', ' of each', c.more_s)}."
         )
     return lines
 
 
-def _basis(c: Comparison) -> str:
+def basis_line(c: Comparison) -> str:
+    """What a comparison rests on: how many trials, in which order, where; and the base's mean."""
+    parts = []
     if c.ratio.method == "unpaired":
-        return f"at least {c.ratio.count} trials of each, {UNPAIRED}"
-    order = "both at once: ratio under contention" if c.contention else "random order"
-    where = "this sitting only" if c.sittings == 1 else f"these {c.sittings} sittings only"
-    if c.machines:
-        where = f"within {len(c.machines)} machines, each counting once, {where}"
-    return f"{c.ratio.count} pairs, {order}, {where}"
+        parts.append(f"at least {c.ratio.count} trials of each, {UNPAIRED}")
+    else:
+        order = "both at once" if c.contention else "in random order"
+        parts.append(f"{counted(c.ratio.count, 'pair')} {order}")
+        if c.machines:
+            parts.append(f"within {len(c.machines)} machines, each counting once")
+        parts.append("this session only" if c.sittings == 1 else f"these {c.sittings} sessions only")
+    if c.floor is None and c.ratio.method == "paired":
+        of = f"{c.floor_pairs} of 5 pairs of {c.base} against itself" if c.floor_pairs else "no A/A pairs"
+        parts.append(f"A/A noise not known ({of})")
+    if not math.isnan(c.base_mean):
+        mean = "mean" if c.which == "arithmetic" else f"{c.which} mean"
+        parts.append(f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} ({mean})")
+    return f"Basis: {'; '.join(parts)}."
+
+
+WORTH_TELLING = 0.5
+"""A relative margin of error above which nobody is told how to reach it."""
+
+
+def narrower_line(c: Comparison) -> str | None:
+    """How much more it takes to know the ratio better, where the target was reached or there was none."""
+    if c.missed or not c.more or not c.finer < WORTH_TELLING:
+        return None
+    return f"{counted(c.more, 'more trial')} of each ({duration(c.more_s)}) would narrow it to ± {percent(c.finer)}."
+
+
+def _reached_by(more: int, what: str, of: str, seconds: float) -> str:
+    return f"; {counted(more, what)}{of} ({duration(seconds)}) would reach it" if more else ""
+
+
+def _caution(c: Comparison) -> str:
+    """What limits the claim itself."""
+    if c.ratio.method == "unpaired":
+        return f"; {UNPAIRED}"
+    return "; under contention" if c.contention else ""
 
 
 def _machine_lines(c: Comparison) -> Iterator[str]:
@@ -211,14 +240,10 @@ def level_text(confidence: float) -> str:
     return f"{100 * confidence:.7g} %"
 
 
-def _floor(c: Comparison) -> str:
+def _noise(c: Comparison) -> str:
     if c.ratio.method == "unpaired":
         return ""
-    if c.floor is None and not c.floor_pairs:
-        return f"; {c.base} was not run against itself: the noise floor is not known"
-    if c.floor is None:
-        return f"; noise floor not yet known ({c.floor_pairs} of 5 pairs of {c.base} against itself)"
-    return f"; noise floor of this machine now ± {percent(c.floor)}"
+    return "; A/A noise not known" if c.floor is None else f"; A/A noise ± {percent(c.floor)}"
 
 
 def _possessive(name: str) -> str:
@@ -237,7 +262,7 @@ def widened_line(asked: Asked) -> str | None:
 
 
 def test_line(test: TestVerdict, metric: str) -> str:
-    """One test in one line: mean ± half width, median, range."""
+    """One test in one line: mean ± margin of error, median, range."""
     found = test.metric(metric)
     if found is None or found.summary is None:
         reason = found.reason if found else "not measured"
@@ -252,25 +277,37 @@ def test_line(test: TestVerdict, metric: str) -> str:
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """The whole verdict as plain text: first whether the work was the same, then tests, then comparisons."""
-    metric = verdict.primary
+    """The whole verdict as plain text: status, tests, comparisons, how to reach a target, and all notes."""
+    from etude.report.status import status_line
+
     return [
+        *filter(None, [status_line(verdict)]),
+        *(test_line(test, verdict.primary) for test in verdict.tests),
+        *answer_lines(verdict),
         *map(str, verdict.warnings),
-        *(test_line(test, metric) for test in verdict.tests),
-        *(line for c in verdict.comparisons for line in comparison_lines(c)),
+    ]
+
+
+def answer_lines(verdict: Verdict) -> list[str]:
+    """What is known in the end: the comparisons, the means that missed their target, and the command that goes on."""
+    from etude.report.extension import reaching
+
+    extension, several = reaching(verdict), len(verdict.comparisons) > 1
+    return [
+        *(line for c in verdict.comparisons for line in comparison_lines(c, several=several)),
         *(line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None),
+        *([f"{GOES_ON}: {extension.command}"] if extension else []),
     ]
 
 
 def precision_line(test: TestVerdict, asked: Asked) -> str | None:
-    """For a mean that missed the precision asked for: how wide it still is, and what would reach it."""
+    """For a mean that missed its target: how wide its interval still is, and what would reach it."""
     measured = test.metric(asked.primary)
     summary = measured.summary if measured else None
     if not test.more or asked.precision is None or summary is None or summary.mean_interval is None:
         return None
     width = summary.mean_interval.half_width / abs(summary.mean)
-    wanted = percent(asked.precision)
     return (
-        f"{test.test}: not converged: the mean is known to ± {percent(width)}, {wanted} was asked; "
-        f"{counted(test.more, 'more trial')} ({duration(test.more_s)}) would reach it."
+        f"Not converged: the mean of {test.test} is known to ± {percent(width)}, the target is "
+        f"± {percent(asked.precision)}{_reached_by(test.more, 'more trial', '', test.more_s)}."
     )

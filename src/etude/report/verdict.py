@@ -137,7 +137,11 @@ def verdict(
     for series, test in zip(subject.tests, tests, strict=True):
         found += _warned(subject, series, test, primary, judging)
     found = [each for each in found if each.kind not in judging.silent]
-    found += [each for each in explained(subject, found) if each.kind not in judging.silent]
+    found += [
+        each
+        for each in explained(subject, found, every_one=judging.every_outlier)
+        if each.kind not in judging.silent
+    ]
     every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
     told = ranked(found, len(tests))
     return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every))

@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from etude.api import make_plan, run
-from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses
+from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
+from etude.experiment.further import Further
 from etude.experiment.plan import Plan
 from etude.experiment.run import resume
 from etude.experiment.test import Test
+from etude.report.extension import reaching
+from etude.report.status import status_of
 from etude.report.verdict import verdict
 from etude.results.reader import Results, load_results
 from etude.results.samples import paired_samples, trials_of
@@ -153,6 +156,77 @@ def test_resuming_a_complete_experiment_measures_nothing(tmp_path: Path) -> None
     assert again.log == []
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     assert len(outcome.results.measurements["a"]) == 3
+
+
+@pytest.mark.parametrize("name", ["repeated", "compared"])
+def test_a_complete_experiment_is_extended_by_trials(tmp_path: Path, name: str) -> None:
+    plan = PLANS[name]()
+    run(plan, directory=tmp_path, make_engine=world().make_engine)
+    before = lines(load_results(tmp_path))
+    results = resume(tmp_path, Further(trials=9), make_engine=world().make_engine).results
+    check_extended(results, before, 9)
+    assert resume(tmp_path, make_engine=world().make_engine).results.measurements == results.measurements
+
+
+def check_extended(results: Results, before: dict[str, list[Any]], count: int) -> None:
+    after = lines(results)
+    assert all(after[name][: len(rows)] == rows for name, rows in before.items())
+    assert {sum(m.kept for m in after[name]) for name in results.names()} == {count}
+    document = load_results(results.directory).experiment
+    assert [s["how_ended"] for s in document["sittings"]] == ["complete", "complete"]
+    (earlier,) = document["earlier_rules"]
+    assert earlier["sitting"] == 1
+    assert earlier["rule"] != document["plan"]["rule"]
+
+
+def test_an_experiment_with_a_precision_is_extended_by_each_of_its_limits(tmp_path: Path) -> None:
+    plan = make_plan([A, B], seed=1, max_trials=10, precision=1e-9, budget_s=1e6)
+    run(plan, directory=tmp_path, make_engine=world().make_engine)
+    before = lines(load_results(tmp_path))
+    results = resume(tmp_path, Further(max_trials=13), make_engine=world().make_engine).results
+    check_extended(results, before, 13)
+    done = resume(tmp_path, Further(precision=0.5, budget_s=2e6), make_engine=world().make_engine)
+    assert {sum(m.kept for m in done.results.measurements[name]) for name in "ab"} == {13}
+    rule = load_results(tmp_path).experiment["plan"]["rule"]["parameters"]
+    assert (rule["precision"], rule["maximum"], rule["budget_s"]) == (0.5, 13, 2e6)
+
+
+@pytest.mark.parametrize(
+    ("name", "further", "option"),
+    [
+        ("compared", Further(trials=4), "--trials 4"),
+        ("compared", Further(max_trials=40), "--trials N"),
+        ("precise", Further(trials=40), "--max-trials"),
+        ("precise", Further(max_trials=4), "--max-trials 4"),
+        ("precise", Further(budget_s=0.0), "--time 0"),
+        ("precise", Further(precision=2.0), "--precision 2"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_limits_that_do_not_fit_are_refused_and_change_nothing(
+    tmp_path: Path, name: str, further: Further, option: str
+) -> None:
+    plan = make_plan([A, B], seed=1) if name == "precise" else PLANS[name]()
+    run(plan, directory=tmp_path, make_engine=world().make_engine)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError) as caught:
+        resume(tmp_path, further, make_engine=world().make_engine)
+    assert option in str(caught.value)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_a_verdict_advises_reaches_its_target(tmp_path: Path) -> None:
+    """The extension that is named allows as many trials as were said to be missing, and time for them."""
+    plan = make_plan([A, B], seed=1, max_trials=10, precision=0.002, budget_s=0.001)
+    noisy = World({"a": around(0.01, -0.05, 0.07, 0.01, -0.03), "b": around(0.02, 0.04, -0.06, 0.02)})
+    found = verdict(run(plan, directory=tmp_path, make_engine=noisy.make_engine).results)
+    (c,) = found.comparisons
+    extension = reaching(found)
+    assert c.missed
+    assert extension is not None
+    assert (extension.max_trials or 0) >= 10 + c.more
+    assert extension.time_s is not None
+    assert "not converged" in status_of(found)
 
 
 def test_a_torn_last_line_is_cut_off_and_said(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from etude.report import outliers_explained
+from etude.report.judging import Judging
 from etude.report.outliers_explained import NOTHING
 from etude.report.reading import read_subject
 from etude.report.subject import Subject
@@ -24,15 +25,16 @@ HIT = range(7, 10)
 """The seconds of trial 7, which lasts three times as long."""
 
 
-def told(directory: Path) -> list[Warning]:
+def told(directory: Path, every_outlier: bool = False) -> list[Warning]:
     subject = read_subject(str(directory))
     assert isinstance(subject, Subject)
-    return [each for each in verdict(subject).every if each.kind == "outlier-explained"]
+    found = verdict(subject, None, Judging(every_outlier=every_outlier))
+    return [each for each in found.every if each.kind == "outlier-explained"]
 
 
 def explained(directory: Path, readings: Sequence[Any] | None, **changes: Any) -> str:
     """The single explanation, which is of trial 7."""
-    (found,) = told(trials_of_seconds(directory, LENGTHS, readings, **changes))
+    (found,) = told(trials_of_seconds(directory, LENGTHS, readings, **changes), every_outlier=True)
     assert found.trials == (7,)
     assert re.match(r"trial 7 \(3\.002 s, .* 1\.002 s\): ", found.text)
     return found.text.partition("): ")[2]
@@ -169,6 +171,7 @@ def test_a_kernel_message_of_these_seconds_is_quoted(tmp_path: Path) -> None:
 def test_where_nothing_was_unusual_it_says_so(tmp_path: Path, golden: Golden) -> None:
     readings = [busy_second(n, 0.97 if n not in HIT else 0.33) for n in range(1, 19)]
     assert explained(tmp_path / "r", readings) == NOTHING
+    assert told(tmp_path / "r") == [], "unless it is asked for"
     golden(NOTHING)
 
 
@@ -183,7 +186,8 @@ def test_a_trial_shorter_than_the_time_between_readings_is_told_as_such(
     quiet = [second(5 * n, cpu_user=own) for n, own in enumerate((5.0, 3.0, 5.0, 3.0), 1)]
     directory = trials_of_seconds(tmp_path / "r", LENGTHS, None)
     write(directory / "monitor-1.jsonl", [head(every_s=5.0), columns(), *quiet])
-    (found,) = told(directory)
+    assert told(directory) == []
+    (found,) = told(directory, every_outlier=True)
     assert NOTHING in found.text
     assert " 5 s " in found.text
     assert "--monitor 100ms" in found.advice
@@ -224,7 +228,8 @@ def test_a_burst_around_a_short_trial_is_told_of_as_such(tmp_path: Path, golden:
     busy = [second(5 * n, cpu_user=own) for n, own in enumerate((5.0, 9.5, 5.0, 3.0), 1)]
     directory = trials_of_seconds(tmp_path / "r", LENGTHS, None)
     write(directory / "monitor-1.jsonl", [head(every_s=5.0), columns(), *busy])
-    (found,) = told(directory)
+    assert told(directory) == []
+    (found,) = told(directory, every_outlier=True)
     assert re.search(r"\): .* 5 s .* 1\.3 CPUs", found.text)
     golden(found.text)
 
@@ -236,6 +241,8 @@ def test_many_outliers_are_not_all_looked_at(tmp_path: Path) -> None:
     subject = read_subject(str(trials_of_seconds(tmp_path / "r", lengths, readings)))
     assert isinstance(subject, Subject)
     trials = [number for number, length in enumerate(lengths, 1) if length > 1]
-    found = outliers_explained.explained(subject, [warning("outliers", "a", "elapsed", "", "", trials)])
+    outliers = [warning("outliers", "a", "elapsed", "", "", trials)]
+    assert len(outliers_explained.explained(subject, outliers)) == 10
+    found = outliers_explained.explained(subject, outliers, every_one=True)
     assert [each.trials for each in found] == [*((number,) for number in trials[-10:]), tuple(trials[:-10])]
     assert found[-1].text.startswith("5 outliers")

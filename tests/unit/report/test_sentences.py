@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from etude.report.asked import Asked
-from etude.report.text import comparison_lines, ratio_text, takes, widened_line
+from etude.report.text import basis_line, comparison_lines, narrower_line, ratio_text, takes, widened_line
 from etude.report.verdict import Comparison
 from etude.stats.compare import Ratio
 from support.golden import Golden
@@ -46,19 +46,28 @@ def missing(line: str, *parts: str) -> list[str]:
 
 
 def test_a_difference_is_a_ratio_with_its_interval_and_what_it_stands_on(golden: Golden) -> None:
-    assert missing(said()[0], "B", "1.040 × A", "95 %", "1.020–1.060", "40 pairs", "± 1.8 %") == []
+    assert missing(said()[0], "B", "1.040 × A", "95 %", "1.020–1.060", "± 1.8 %") == []
     golden(said()[0])
 
 
-def test_the_base_value_stands_beside_each_ratio(golden: Golden) -> None:
-    for changes in ({}, {"ratio": ratio(1.0, 0.99, 1.01)}, {"contention": True}):
-        assert missing(said(**changes)[1], "A", "elapsed", "12.34 ms") == []
-    golden(said()[1])
+def test_what_a_ratio_rests_on_is_a_line_of_its_own(golden: Golden) -> None:
+    bases = [replace(SLOWER, **changes) for changes in ({}, {"contention": True}, {"floor": None})]
+    lines = [basis_line(c) for c in bases]
+    for line in lines:
+        assert missing(line, "40 pairs", "A", "elapsed", "12.34 ms") == []
+    assert len(set(lines)) == 3
+    golden("\n".join(lines))
+
+
+def test_a_verdict_needs_no_more_than_a_ratio_its_interval_and_the_noise() -> None:
+    for changes in ({}, {"ratio": ratio(1.0, 0.99, 1.01)}, {"asked": 0.01, "finer": 0.01}):
+        words = " ".join(said(**changes))
+        assert not re.search(r"pair|sitting|session|floor|half width|kept|block|H0|p =|order|trimmed", words)
 
 
 def test_no_difference_says_above_which_size(golden: Golden) -> None:
     line = said(ratio=ratio(1.003, 0.987, 1.019))[0]
-    assert missing(line, "B", "A", "1.9 %", "1.003", "95 %", "0.987–1.019", "40 pairs", "± 1.8 %") == []
+    assert missing(line, "B", "A", "1.9 %", "1.003", "95 %", "0.987–1.019", "± 1.8 %") == []
     golden(line)
 
 
@@ -77,30 +86,41 @@ def test_a_difference_is_claimed_only_when_the_interval_excludes_one(
 def test_an_interval_that_says_nothing_is_not_dressed_up(golden: Golden) -> None:
     lines = [said(ratio=wide)[0] for wide in (ratio(1.5, 0.2, 9.0), ratio(1.0, 0.0, float("inf")))]
     for line in lines:
-        assert "%" not in line.partition("(")[0]
+        assert "below" not in line
     golden("\n".join(lines))
 
 
-def test_an_unknown_noise_floor_says_how_many_pairs_there_are(golden: Golden) -> None:
-    line = said(floor=None, floor_pairs=3)[0]
-    assert "3 of 5 pairs" in line
-    golden(line)
+def test_an_unknown_noise_says_how_many_pairs_there_are(golden: Golden) -> None:
+    unknown = replace(SLOWER, floor=None, floor_pairs=3)
+    assert "3 of 5 pairs" in basis_line(unknown)
+    assert "±" not in comparison_lines(unknown)[0]
+    golden(f"{comparison_lines(unknown)[0]}\n{basis_line(unknown)}")
 
 
-def test_what_more_pairs_would_show_is_said_with_their_time(golden: Golden) -> None:
-    (many,), (one,) = said()[2:], said(more=1, more_s=0.02)[2:]
-    assert missing(many, "160 more pairs", "14 s", "± 1.0 %") == []
-    assert missing(one, "1 more pair ", "20 ms", "± 1.0 %") == []
-    assert said(more=0)[2:] == []
+def narrower(**changes: Any) -> str:
+    return narrower_line(replace(SLOWER, **changes)) or ""
+
+
+def test_what_more_trials_would_show_is_said_with_their_time(golden: Golden) -> None:
+    many, one = narrower(), narrower(more=1, more_s=0.02)
+    assert missing(many, "160 more trials", "14 s", "± 1.0 %") == []
+    assert missing(one, "1 more trial ", "20 ms", "± 1.0 %") == []
+    assert narrower(more=0) == narrower(asked=0.01) == ""
     golden(f"{many}\n{one}")
 
 
+def test_nobody_is_told_how_to_reach_a_margin_that_says_nothing() -> None:
+    assert narrower(finer=0.2, more=2) != ""
+    assert narrower(finer=0.5, more=2) == narrower(finer=5.0, more=2) == narrower(finer=float("inf")) == ""
+
+
 def test_a_precision_that_was_not_reached_is_said_not_to_be(golden: Golden) -> None:
-    (line,) = said(asked=0.01, finer=0.01)[2:]
-    assert missing(line, "± 1.9 %", "1.0 %", "160 more pairs", "14 s") == []
-    assert line != said()[2]
+    (line,) = said(asked=0.01, finer=0.01)[1:]
+    assert missing(line, "± 1.9 %", "1.0 %", "160 more trials", "14 s") == []
     assert said(asked=0.05) == said()
-    golden(line)
+    (named,) = comparison_lines(replace(SLOWER, asked=0.01, finer=0.01), several=True)[1:]
+    assert missing(named, " B ", " A ") == []
+    golden(f"{line}\n{named}")
 
 
 def test_a_duet_is_a_ratio_under_contention(golden: Golden) -> None:
@@ -110,7 +130,8 @@ def test_a_duet_is_a_ratio_under_contention(golden: Golden) -> None:
 
 
 def test_another_metric_is_not_called_time(golden: Golden) -> None:
-    first, second = said(metric="peak_memory", unit="B", base_mean=2048.0)[:2]
+    first = said(metric="peak_memory", unit="B", base_mean=2048.0)[0]
+    second = basis_line(replace(SLOWER, metric="peak_memory", unit="B", base_mean=2048.0))
     assert missing(first, "B's peak_memory", "1.040 × A") == []
     assert missing(second, "A's peak_memory", "2.000 KiB") == []
     assert not re.search(r"\btime\b|elapsed", first + second)

@@ -18,7 +18,8 @@ from etude.errors import MachineRefuses, UsageError
 from etude.experiment.test import Test
 from etude.report.export import to_csv, to_json, to_markdown, write
 from etude.report.judging import Judging
-from etude.report.text import comparison_lines, precision_line
+from etude.report.status import status_line, status_of
+from etude.report.text import basis_line, comparison_lines, precision_line
 from etude.report.verdict import Verdict, verdict
 from etude.results.reader import Results, load_results
 from support.builders import measurement, results_directory
@@ -84,8 +85,7 @@ def test_a_mean_that_did_not_converge_says_what_it_would_take(tmp_path: Path, go
     assert test.more > 0
     line = precision_line(test, found.asked)
     assert line is not None
-    assert line.startswith("a: ")
-    for part in ("5.0 %", f"{test.more:,} more trials"):
+    for part in (" a ", "5.0 %", f"{test.more:,} more trials"):
         assert part in line
     assert line in str(found).splitlines()
     golden(line)
@@ -99,7 +99,7 @@ def test_a_ratio_that_did_not_converge_says_so(tmp_path: Path) -> None:
     assert c.ratio.half_width > c.asked
     assert c.more > 0
     last = comparison_lines(c)[-1]
-    for part in ("2.0 %", f"{c.more:,} more pairs"):
+    for part in ("2.0 %", f"{c.more:,} more trials of each"):
         assert part in last
     assert last in str(found).splitlines()
 
@@ -125,7 +125,8 @@ def test_output_that_differs_is_said_before_any_number(
     first = found.warnings[0]
     assert first.kind == "different-work"
     assert re.findall(r"\d+ B", first.text) == sizes
-    assert str(found).startswith(first.text)
+    assert status_of(found) == ("outputs differ",)
+    assert str(found).startswith(status_line(found))
     golden(first.text)
 
 
@@ -292,14 +293,16 @@ def test_machines_of_different_speed_are_no_spread_of_the_ratio(tmp_path: Path, 
     assert c.machines_p is not None
     assert c.machines_p > 0.05
     first, *others = comparison_lines(c)
-    assert "2 machines" in first
-    assert "4 sittings" in first
+    assert "2 machines" in basis_line(c)
+    assert "4 sessions" in basis_line(c)
     assert not [line for line in others if "machines" in line]
     by_kind = {warning.kind: warning for warning in found.every}
     assert by_kind.keys() == {"several-machines", "machine-apart", "note"}
     assert "(n1, n2)" in by_kind["several-machines"].text
     assert re.search(r"elapsed .* n2 .* 100 %", by_kind["machine-apart"].text)
-    golden("\n".join([first, *(f"{kind}: {warning.text}" for kind, warning in by_kind.items())]))
+    golden(
+        "\n".join([first, basis_line(c), *(f"{kind}: {warning.text}" for kind, warning in by_kind.items())])
+    )
 
 
 def test_a_ratio_that_is_another_on_each_machine_is_said(tmp_path: Path, golden: Golden) -> None:

@@ -94,7 +94,8 @@ def test_a_warm_up_is_told_with_the_number_of_trials_to_set_aside():
         found, first = only(x), other_level(x).first
         assert found.kind == "warm-up"
         assert found.trials == tuple(range(1, first + 1))
-        assert f"{first} trials" in found.advice
+        assert (found.numbers["first"], found.numbers["runs"]) == (first, first + 1)
+        assert f"--warmup {first + 1}" in found.advice
 
 
 def test_warm_up_thresholds_decide():
@@ -229,6 +230,28 @@ def test_outliers_are_told_with_up_to_five_trial_numbers_and_kept(golden):
     y[50] = 1.1
     assert kinds(y) == ["outliers"]
     assert kinds(y, thresholds=chosen("outliers=1e-6")) == []
+
+
+def test_many_far_values_are_a_distribution_and_no_list_of_outliers(golden):
+    x = NOISE[:50].copy()
+    x[2::7] *= np.geomspace(1.3, 9.0, 7)
+    found = only(x)
+    assert (found.kind, found.trials) == ("heavy-tail", ())
+    assert (found.numbers["count"], found.numbers["of"]) == (7, 50)
+    golden(str(found))
+    assert kinds(x, thresholds=chosen("outlier-share=50%")) == ["outliers"]
+    few = NOISE[:12].copy()
+    few[[3, 7]] *= 2.0, 5.0
+    assert kinds(few) == ["outliers"], "two are never a distribution"
+
+
+def test_a_value_close_to_the_median_is_no_outlier():
+    x = 1.0 + 0.0005 * (NOISE[:40] - 1.0)
+    x[20] = 1.006
+    assert kinds(x, full=False) == []
+    assert kinds(x, thresholds=chosen("outlier-distance=0.1%")) == ["outliers"]
+    x[20] = 1.012
+    assert kinds(x) == ["outliers"]
 
 
 def test_outliers_keep_their_numbers_behind_trials_that_are_set_aside():

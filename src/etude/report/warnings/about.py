@@ -42,13 +42,19 @@ class About:
         """Of the values."""
         return int(self.values.size)
 
-    def warn(self, kind: str, text: str, advice: str, trials: Iterable[int] = ()) -> Warning:
+    def warn(
+        self, kind: str, text: str, advice: str, trials: Iterable[int] = (), **numbers: float | str
+    ) -> Warning:
         """A warning about this metric, and these trials."""
-        return warning(kind, self.test, self.metric, text, advice, trials)
+        return warning(kind, self.test, self.metric, text, advice, trials, **numbers)
+
+    def plain(self, value: float) -> float:
+        """A value in units of `unit`."""
+        return float(value * self.scale)
 
     def shown(self, value: float) -> str:
         """A value with its unit."""
-        return quantity(value * self.scale, self.unit)
+        return quantity(self.plain(value), self.unit)
 
 
 def tamed(values: Floats) -> tuple[Floats, float]:

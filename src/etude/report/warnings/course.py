@@ -99,9 +99,8 @@ def _drifts(about: About, trend: Drift) -> Warning:
         f"{about.metric} {way} by {size(trend.change)} over its {about.count} trials, or neighbours resemble each "
         f"other ({trend.method}, {p_value(trend.p)})"
     )
-    return about.warn(
-        "drift", text, "look for what fills up, ages or heats up, and interleave what is compared"
-    )
+    advice = "look for what fills up, ages or heats up, and interleave what is compared"
+    return about.warn("drift", text, advice, of=about.count, change=trend.change, p=trend.p)
 
 
 def _never_steady(about: About, level: OtherLevel, left: Drift) -> Warning:
@@ -111,7 +110,10 @@ def _never_steady(about: About, level: OtherLevel, left: Drift) -> Warning:
         f"{size(left.change)} ({p_value(left.p)})"
     )
     advice = "run it for longer before measuring; its mean depends on when that is"
-    return about.warn("never-steady", text, advice, _at_the_ends(about, level.first, level.last))
+    trials = _at_the_ends(about, level.first, level.last)
+    return about.warn(
+        "never-steady", text, advice, trials, first=level.first, last=level.last, change=left.change, p=left.p
+    )
 
 
 def other_ends(about: About, first: int, last: int, shift: float, method: str) -> Warning:
@@ -119,10 +121,11 @@ def other_ends(about: About, first: int, last: int, shift: float, method: str) -
     text = f"{about.metric} of the {_ends(first, last)} lies {signed(shift)} the others: another level ({method})"
     trials = _at_the_ends(about, first, last)
     if first:
-        aside = counted(first, "trial")
-        return about.warn("warm-up", text, f"rerun with {aside} set aside; none was left out here", trials)
+        runs = first + 1  # and the first run of all, which is excluded anyway
+        advice = f"rerun with {runs} warm-up runs (etude bench --warmup {runs}); none was left out here"
+        return about.warn("warm-up", text, advice, trials, first=first, shift=shift, runs=runs)
     advice = f"find out what changed at trial {trials[0]}, then rerun; none was left out here"
-    return about.warn("late-level", text, advice, trials)
+    return about.warn("late-level", text, advice, trials, last=last, shift=shift)
 
 
 def _at_the_ends(about: About, first: int, last: int) -> list[int]:
@@ -148,4 +151,15 @@ def leaks(about: About) -> list[Warning]:
         f"suspected leak: {about.metric} falls by {each} a trial (95 %: {low} to {high}), {total} over "
         f"{about.count} trials ({p_value(found.p)})"
     )
-    return [about.warn("leak", text, "find what keeps memory; until then restart or reboot between trials")]
+    advice = "find what keeps memory; until then restart or reboot between trials"
+    return [
+        about.warn(
+            "leak",
+            text,
+            advice,
+            each=found.bytes_per_trial,
+            total=found.total_bytes,
+            of=about.count,
+            p=found.p,
+        )
+    ]

@@ -83,7 +83,14 @@ def _of_each_machine(
         there = np.array([machine == name for machine in series.labels["machine"]])
         about = _about(replace(series, kept=series.kept & there), metric, thresholds)
         told = _about_values(about, resolution, full)
-        found += [replace(each, text=f"on {name}: {each.text}") for each in told]
+        found += [
+            replace(
+                each,
+                text=f"on {name}: {each.text}",
+                numbers=each.numbers and {**each.numbers, "machine": name},
+            )
+            for each in told
+        ]
     return found
 
 
@@ -139,9 +146,9 @@ def _all_equal(about: About) -> list[Warning]:
     if about.kind == "count" or about.unit == "B":
         return []
     text = f"all {about.count} values of {about.metric} are {about.shown(float(about.values[0]))}"
-    return [
-        about.warn("all-equal", text, "read a finer clock or make trials longer: nothing shows their spread")
-    ]
+    advice = "read a finer clock or make trials longer: nothing shows their spread"
+    value = about.plain(float(about.values[0]))
+    return [about.warn("all-equal", text, advice, of=about.count, value=value, unit=about.unit)]
 
 
 def _not_converged(
@@ -159,10 +166,12 @@ def _not_converged(
         ]
     if precision is not None and interval is not None and interval.half_width / mean >= precision:
         width = interval.half_width / mean
-        asked = percent(precision)
-        text = f"not converged: the mean of {about.metric} is known to ± {percent(width)}, {asked} was asked"
+        text = (
+            f"not converged: the mean of {about.metric} is known to ± {percent(width)}, "
+            f"the target is ± {percent(precision)}"
+        )
         more = more_trials(about.values, target=precision, factor=factor) if math.isfinite(width) else 0
-        return [about.warn("not-converged", text, _further(more))]
+        return [about.warn("not-converged", text, _further(more), width=width, target=precision, more=more)]
     if not stopped_short:
         return []
     text = f"the stop rule had not enough when it reached its maximum of trials ({about.count} with {about.metric})"

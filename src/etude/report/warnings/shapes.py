@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from etude.report.text import counted
 from etude.report.warnings.about import About, Floats, named, signed, size
 from etude.report.warnings.course import Course, other_ends
 from etude.report.warnings.thresholds import Thresholds
@@ -16,6 +19,8 @@ from etude.stats.intervals import autocorrelation
 from etude.stats.outliers import outlier_places
 from etude.stats.shape import Groups, Ticks, groups, normality, ticks
 
+FEW_OUTLIERS = 2
+"""So many are never called a distribution, however few the trials."""
 TIMES = ("s", "ms", "us", "µs", "ns", "min", "h")
 """Units of what a clock counts."""
 
@@ -41,11 +46,15 @@ def clock(about: About, resolution: float | None) -> tuple[list[Warning], Ticks 
             f"of {one}: not known within {size(1 / about.thresholds.ticks)}"
         )
         longer = f"{math.ceil(share):,} times as long" if math.isfinite(share) else "much longer"
-        return [about.warn("too-short", text, f"make a trial {longer}")], found
+        return [
+            about.warn("too-short", text, f"make a trial {longer}", times=share, ticks=1 / found.share)
+        ], found
     if found.coarse and (of_time or about.kind == "rate"):
         text = f"{about.metric} is counted in steps of {one}, as large as its spread"
         advice = "read a finer clock or make trials longer" if of_time else "have it printed with more digits"
-        return [about.warn("coarse-clock", text, advice)], found
+        return [
+            about.warn("coarse-clock", text, advice, step=about.plain(found.step), unit=about.unit)
+        ], found
     return [], found
 
 
@@ -61,7 +70,14 @@ def modes(about: About, step: float, alike: bool) -> list[Warning]:
     )
     return [
         about.warn(
-            "bimodal", text, "find what the groups differ in; report both centres rather than the mean"
+            "bimodal",
+            text,
+            "find what the groups differ in; report both centres rather than the mean",
+            few=few,
+            many=many,
+            low=about.plain(low),
+            high=about.plain(high),
+            unit=about.unit,
         )
     ]
 
@@ -86,16 +102,16 @@ def autocorrelated(about: About, worth: float) -> Warning:
         f"{about.metric} of neighbouring trials is alike: {about.count} trials are worth {worth:.0f} independent ones, "
         "and the interval is as wide as that makes it"
     )
-    return about.warn(
-        "autocorrelated", text, "let the machine settle between trials, or restart what outlives them"
-    )
+    advice = "let the machine settle between trials, or restart what outlives them"
+    return about.warn("autocorrelated", text, advice, of=about.count, worth=worth)
 
 
 def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
     """The outliers among the trials that are not at an end which is another level, and the values without them.
 
     On logarithms, so that a slow tail is none, and those below the median on the plain values as well, so that
-    logarithms make none of the quickest. Two or more that all stand at one end are another level.
+    logarithms make none of the quickest. Two or more that all stand at one end are another level. A value nearer to
+    the median than matters is none, and a tenth of the trials or more are a distribution.
     """
     values = about.values[course.first : about.count - course.last]
     found = outlier_places(values, level=about.thresholds.outliers)
@@ -103,6 +119,7 @@ def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
     if bool(np.any(values[found] < middle)) and bool(np.all(values > 0.0)):
         plainly = outlier_places(-values, level=about.thresholds.outliers)
         found = found[(values[found] > middle) | np.isin(found, plainly)]
+    found = found[np.abs(values[found] - middle) > about.thresholds.outlier_distance * abs(middle)]
     if not found.size:
         return [], values
     others = np.delete(values, found)
@@ -111,12 +128,21 @@ def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
         off = (float(values[found].mean()) - middle) / abs(middle)
         return [other_ends(about, *level, off, "outliers, all of them there")], others
     farthest = float(values[found[np.argmax(np.abs(values[found] - middle))]])
-    far = f", the farthest {signed((farthest - middle) / abs(middle))} the median" if middle else ""
+    shift = (farthest - middle) / abs(middle) if middle else 0.0
+    farthest_of = f", the farthest {signed(shift)} the median" if middle else ""
+    numbers: Mapping[str, Any] = {"count": int(found.size), "of": about.count, "farthest": shift}
+    if found.size > max(FEW_OUTLIERS, about.thresholds.outlier_share * values.size):
+        text = (
+            f"{found.size} of {about.count} values of {about.metric} lie far from the others"
+            f"{farthest_of}: a distribution with a heavy tail, no outliers"
+        )
+        advice = "compare medians and percentiles, not only means"
+        return [about.warn("heavy-tail", text, advice, **numbers)], others
     trials = [int(t) for t in about.places[found + course.first]]
-    what = "1 outlier" if len(trials) == 1 else f"{len(trials)} outliers"
-    text = f"{what} among {about.count} trials by {about.metric} ({named(trials)}{far}); kept"
+    what = counted(len(trials), "outlier")
+    text = f"{what} among {about.count} trials by {about.metric} ({named(trials)}{farthest_of}); kept"
     advice = "look at what ran beside them, and see whether median and mean agree"
-    return [about.warn("outliers", text, advice, trials)], others
+    return [about.warn("outliers", text, advice, trials, **numbers)], others
 
 
 def _at_one_end(places: NDArray[np.intp], n: int) -> tuple[int, int] | None:
@@ -149,4 +175,5 @@ def skewed(about: About) -> list[Warning]:
         f"few for the interval of its mean; of log-normal values of 30 % that check notices {100 * found.power:.0f} % "
         "at this number (at p < .05)"
     )
-    return [about.warn("not-normal", text, "rely on the median and its interval, or make many more trials")]
+    advice = "rely on the median and its interval, or make many more trials"
+    return [about.warn("not-normal", text, advice, p=found.p, skewness=skewness)]

@@ -87,6 +87,12 @@ class Thresholds:
     warm_up_level: float = _threshold(0.01, _level, "p of Student's test of such trials (below 30 trials)")
     warm_up_penalty: float = _threshold(15.0, _count, "cost of another level, in log n (from 30 trials on)")
     few: int = _threshold(10, _whole, "fewer kept trials than this are too few")
+    outlier_distance: float = _threshold(
+        0.01, _fraction, "distance from the median, of it, below which a value is no outlier"
+    )
+    outlier_share: float = _threshold(
+        0.1, _fraction, "share of the trials above which far values are a distribution, no outliers"
+    )
     outliers: float = _threshold(0.05, _level, "level of the generalised ESD test")
     bimodal: float = _threshold(
         0.01, _fraction, "distance of two groups, of the median, that is worth a word"

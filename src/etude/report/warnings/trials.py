@@ -50,24 +50,19 @@ def failed(series: Series) -> list[Warning]:
     )
     count = f"{len(trials)} of {series.trials.size} trials failed"
     if len(ways) == 1:
-        text = f"{count} ({next(iter(ways))}; {named(trials)}), {fate}"
-        return [
-            warning(
-                "failed", series.test, "", text, "see what they printed: a failed run is another work", trials
-            )
-        ]
-    how = ", ".join(f"{len(set(each))} × {how}" for how, each in ways.items())
-    text = f"{count} in {len(ways)} ways ({how}; {named(trials)}), {fate}"
-    return [
-        warning(
-            "mixed-failures",
-            series.test,
-            "",
-            text,
-            "see what they printed: a failed run is another work",
-            trials,
-        )
-    ]
+        how = next(iter(ways))
+        kind, text = "failed", f"{count} ({how}; {named(trials)}), {fate}"
+    else:
+        how = ", ".join(f"{len(set(each))} × {how}" for how, each in ways.items())
+        kind, text = "mixed-failures", f"{count} in {len(ways)} ways ({how}; {named(trials)}), {fate}"
+    advice = "see what they printed: a failed run is another work"
+    numbers: Mapping[str, Any] = {
+        "count": len(trials),
+        "of": series.trials.size,
+        "how": how,
+        "kept": len(kept),
+    }
+    return [warning(kind, series.test, "", text, advice, trials, **numbers)]
 
 
 def set_aside(series: Series) -> list[Warning]:
@@ -99,11 +94,16 @@ def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> 
     if count < thresholds.few:
         without = "; not even the median has an interval" if count < 6 else ""
         text = f"{count} {'trial' if count == 1 else 'trials'} with {metric}: too few to judge them{without}"
-        found.append(warning("too-few", series.test, metric, text, f"make {thresholds.few} or more"))
+        advice = f"make {thresholds.few} or more"
+        found.append(
+            warning("too-few", series.test, metric, text, advice, count=count, needed=thresholds.few)
+        )
     if count < kept:
         text = f"{kept - count} of {kept} kept trials have no value of {metric}"
         advice = "find out why before believing the others"
-        found.append(warning("missing-values", series.test, metric, text, advice))
+        found.append(
+            warning("missing-values", series.test, metric, text, advice, count=kept - count, of=kept)
+        )
     return found
 
 

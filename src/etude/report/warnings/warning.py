@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Warning:
     """What to do, a short clause; empty where the text says it."""
     trials: tuple[int, ...] = ()
     """Numbers of the trials that it speaks of, all of them; empty where it is about none in particular."""
+    numbers: Mapping[str, float | str] = field(default_factory=dict, hash=False)
+    """The figures of `text` by name, from which shorter words are made (report/note_text.py): values are in `unit`."""
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.test, self.text, self.advice) if part)
@@ -56,6 +58,7 @@ KINDS: Mapping[str, str] = {
     "note": "something was left out on reading, or happened while measuring",
     "coarse-clock": "the step that values are counted in is as large as their spread",
     "outliers": "a few values lie far from the others",
+    "heavy-tail": "many values lie far from the others",
     "outlier-explained": "what the monitor saw during a trial that lies far from the others",
     "not-normal": "values are so skewed that the interval of the mean cannot be relied on",
     "set-aside": "trials were not kept, and not because they failed",
@@ -89,12 +92,21 @@ RANKS: Mapping[str, int] = {
     "note": 50,
     "coarse-clock": 52,
     "outliers": 54,
-    "outlier-explained": 55,
-    "not-normal": 56,
+    "heavy-tail": 55,
+    "outlier-explained": 56,
+    "not-normal": 57,
     "set-aside": 60,
 }
 
 
-def warning(kind: str, test: str, metric: str, text: str, advice: str, trials: Iterable[int] = ()) -> Warning:
+def warning(
+    kind: str,
+    test: str,
+    metric: str,
+    text: str,
+    advice: str,
+    trials: Iterable[int] = (),
+    **numbers: float | str,
+) -> Warning:
     """A warning with the rank of its kind."""
-    return Warning(kind, RANKS[kind], test, metric, text, advice, tuple(map(int, trials)))
+    return Warning(kind, RANKS[kind], test, metric, text, advice, tuple(map(int, trials)), numbers)

@@ -1,0 +1,86 @@
+"""The command that goes on with an experiment of `etude bench` until a target is reached."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from etude.report.text import percent
+
+if TYPE_CHECKING:
+    from etude.report.comparisons import Comparison
+    from etude.report.verdict import Verdict
+
+ROOM = 1.2
+"""Trials and time that are allowed, of those that are expected: the rule stops at its target, not at these."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What of an experiment's limits has to change; None: stays as it is."""
+
+    directory: str
+    trials: int | None = None
+    max_trials: int | None = None
+    time_s: int | None = None
+    precision: float | None = None
+
+    @property
+    def command(self) -> str:
+        """The command line."""
+        words = ["etude", "bench", "--resume", self.directory]
+        for option, value in (
+            ("--trials", self.trials),
+            ("--max-trials", self.max_trials),
+            ("--time", self.time_s),
+            ("--precision", None if self.precision is None else percent(self.precision).replace(" ", "")),
+        ):
+            words += [] if value is None else [option, str(value)]
+        return shlex.join(words)
+
+
+def reaching(verdict: Verdict) -> Extension | None:
+    """What reaches every target that was missed; None where none was, or where that takes another program."""
+    more = [c.more for c in verdict.comparisons if c.missed] + [test.more for test in verdict.tests]
+    return _extension(verdict, max(more, default=0))
+
+
+def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:
+    """What narrows one ratio to `c.finer`."""
+    return _extension(verdict, c.more, c.finer)
+
+
+def _extension(verdict: Verdict, more: int, precision: float | None = None) -> Extension | None:
+    experiment = verdict.subject.experiment or {}
+    plan = experiment.get("plan") or {}
+    if not more or plan.get("kind") is not None or experiment.get("pool") or not verdict.tests:
+        return None
+    rule: Mapping[str, Any] = plan["rule"]["parameters"]
+    kept = max(test.kept for test in verdict.tests)
+    directory = str(verdict.directory)
+    if plan["rule"]["kind"] == "fixed-count":
+        return Extension(directory, trials=kept + more)
+    if plan["rule"]["kind"] not in ("mean-precision", "ratio-precision"):
+        return None
+    trials = kept + math.ceil(ROOM * more)
+    needed_s = math.ceil(ROOM * _spent_s(experiment) * (kept + more) / max(kept, 1))
+    return Extension(
+        directory,
+        max_trials=trials if trials > rule["maximum"] else None,
+        time_s=needed_s if needed_s > rule["budget_s"] else None,
+        precision=precision,
+    )
+
+
+def _spent_s(experiment: Mapping[str, Any]) -> float:
+    """Wall time of all sessions that ended."""
+    times = [(s.get("start"), s.get("end")) for s in experiment.get("sittings") or ()]
+    return sum(
+        (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+        for start, end in times
+        if isinstance(start, str) and isinstance(end, str)
+    )

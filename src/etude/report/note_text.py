@@ -1,0 +1,137 @@
+"""A note in one short line, from its figures. The whole sentence is the warning's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from etude.report.notes import Note
+from etude.report.text import counted, quantity
+from etude.report.warnings import KINDS, Warning
+from etude.report.warnings.about import named, signed, size
+
+Numbers = Mapping[str, Any]
+NAMED = 3
+"""Tests that a note names."""
+
+
+def note_line(note: Note, tests: int) -> str:
+    """`sort: 2 outliers (trials 4 and 9), the farthest 33 % above the median`; `tests`: how many there are."""
+    text = short_text(note.first)
+    if len(note.tests) <= 1:
+        return ": ".join((*note.tests, text))
+    return f"{len(note.tests)} of {tests} tests: {KINDS[note.kind]} ({_some(note.tests)}); {note.tests[0]}: {text}"
+
+
+def short_text(warning: Warning) -> str:
+    """What was found and what to do, without the test's name; the whole text where there is no shorter one."""
+    short = _SHORT.get(warning.kind)
+    if short is None or not warning.numbers:
+        return ": ".join(part for part in (warning.text, warning.advice) if part)
+    machine = warning.numbers.get("machine")
+    return f"{f'on {machine}: ' if machine else ''}{short(warning, warning.numbers)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    if len(names) <= NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+
+
+def _way(change: float) -> str:
+    return f"{'rises' if change > 0 else 'falls'} by {size(change)}"
+
+
+def _failed(w: Warning, n: Numbers) -> str:
+    kept = "included" if n["kept"] == n["count"] else f"{n['kept']} included" if n["kept"] else "excluded"
+    return f"{n['count']} of {counted(n['of'], 'trial')} failed ({n['how']}), {kept}"
+
+
+def _far(n: Numbers) -> str:
+    return f", the farthest {signed(n['farthest'])} the median" if n["farthest"] else ""
+
+
+def _outliers(w: Warning, n: Numbers) -> str:
+    return f"{counted(n['count'], 'outlier')} ({named(w.trials)}){_far(n)}"
+
+
+def _heavy_tail(w: Warning, n: Numbers) -> str:
+    return f"{n['count']} of {n['of']} trials lie far from the others{_far(n)}: compare medians"
+
+
+def _bimodal(w: Warning, n: Numbers) -> str:
+    low, high = (quantity(n[name], n["unit"]) for name in ("low", "high"))
+    return f"bimodal: {n['few']} trials near {low}, {n['many']} near {high}"
+
+
+def _autocorrelated(w: Warning, n: Numbers) -> str:
+    return f"consecutive trials are autocorrelated (effective n = {n['worth']:.0f} of {n['of']})"
+
+
+def _drift(w: Warning, n: Numbers) -> str:
+    return f"{w.metric} {_way(n['change'])} over {n['of']} trials: what fills up, ages or heats up?"
+
+
+def _never_steady(w: Warning, n: Numbers) -> str:
+    return f"no steady state: {w.metric} still {_way(n['change'])} after its warm-up; measure for longer"
+
+
+def _warm_up(w: Warning, n: Numbers) -> str:
+    return (
+        f"warm-up: the first {counted(n['first'], 'trial')} {signed(n['shift'])} the others; rerun with "
+        f"etude bench --warmup {n['runs']}"
+    )
+
+
+def _late_level(w: Warning, n: Numbers) -> str:
+    return f"level shift at trial {w.trials[0]}: the rest {signed(n['shift'])} the trials before"
+
+
+def _leak(w: Warning, n: Numbers) -> str:
+    each, total = quantity(n["each"], "B"), quantity(n["total"], "B")
+    return f"suspected memory leak: {each} a trial, {total} in all"
+
+
+def _too_short(w: Warning, n: Numbers) -> str:
+    return f"a trial is only {n['ticks']:.3g} ticks of its clock long: make it longer"
+
+
+def _coarse_clock(w: Warning, n: Numbers) -> str:
+    return f"{w.metric} is counted in steps of {quantity(n['step'], n['unit'])}, as large as its spread"
+
+
+def _all_equal(w: Warning, n: Numbers) -> str:
+    return f"all {n['of']} values are {quantity(n['value'], n['unit'])}: read a finer clock"
+
+
+def _too_few(w: Warning, n: Numbers) -> str:
+    return f"{counted(n['count'], 'trial')}: too few to judge, make {n['needed']} or more"
+
+
+def _missing(w: Warning, n: Numbers) -> str:
+    return f"{n['count']} of {n['of']} trials have no {w.metric}"
+
+
+def _not_normal(w: Warning, n: Numbers) -> str:
+    return "skewed, and few trials: rely on the median and its interval"
+
+
+_SHORT: Mapping[str, Callable[[Warning, Numbers], str]] = {
+    "failed": _failed,
+    "mixed-failures": _failed,
+    "outliers": _outliers,
+    "heavy-tail": _heavy_tail,
+    "bimodal": _bimodal,
+    "autocorrelated": _autocorrelated,
+    "drift": _drift,
+    "never-steady": _never_steady,
+    "warm-up": _warm_up,
+    "late-level": _late_level,
+    "leak": _leak,
+    "too-short": _too_short,
+    "coarse-clock": _coarse_clock,
+    "all-equal": _all_equal,
+    "too-few": _too_few,
+    "missing-values": _missing,
+    "not-normal": _not_normal,
+}

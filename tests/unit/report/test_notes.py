@@ -1,0 +1,79 @@
+"""Few notes stand below a verdict: the most important, one for each kind and test, in one short line each."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.report.note_text import note_line, short_text
+from etude.report.notes import notes_of
+from etude.report.warnings import KINDS, Warning
+from etude.report.warnings.warning import warning
+from support.golden import Golden
+
+
+def outlier(test: str, trial: int = 4) -> Warning:
+    text, advice = "1 outlier among 20 trials by elapsed (…); kept", "look at what ran beside it"
+    return warning("outliers", test, "elapsed", text, advice, [trial], count=1, of=20, farthest=0.33)
+
+
+def test_there_is_one_note_for_each_kind_and_test_the_most_important_first() -> None:
+    drift = warning("drift", "a", "elapsed", "it rises", "look", of=20, change=0.05, p=0.001)
+    found = notes_of([outlier("b"), outlier("a"), drift, outlier("b", 9)])
+    assert [(note.kind, note.tests, note.stands_for) for note in found] == [
+        ("drift", ("a",), 1),
+        ("outliers", ("b",), 1),
+        ("outliers", ("a",), 1),
+    ]
+    assert found[1].first.trials == (4,)
+
+
+def test_a_kind_that_more_than_three_tests_share_is_one_note_for_all() -> None:
+    (found,) = notes_of([outlier(test, trial) for test in "abcd" for trial in (1, 2)])
+    assert (found.tests, found.stands_for) == (tuple("abcd"), 8)
+    assert note_line(found, 40).startswith("4 of 40 tests: ")
+    assert len(notes_of(outlier(test) for test in "abc")) == 3
+
+
+def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Golden) -> None:
+    noted = [
+        outlier("a"),
+        warning("heavy-tail", "a", "elapsed", "…", "…", count=12, of=50, farthest=2.5),
+        warning("drift", "a", "elapsed", "…", "…", of=20, change=-0.05, p=0.001),
+        warning("warm-up", "a", "elapsed", "…", "…", range(3), first=3, shift=0.12, runs=4),
+        warning("late-level", "a", "elapsed", "…", "…", [17, 18], last=2, shift=0.12),
+        warning("bimodal", "a", "elapsed", "…", "…", few=4, many=16, low=0.001, high=0.002, unit="s"),
+        warning("autocorrelated", "a", "elapsed", "…", "…", of=50, worth=17.2),
+        warning("failed", "a", "", "…", "…", [1, 2], count=2, of=20, how="exit status 1", kept=0),
+        warning("too-few", "a", "elapsed", "…", "…", count=1, needed=10),
+        warning("drift", "a", "elapsed", "…", "…", of=20, change=0.05, p=0.001, machine="n1"),
+    ]
+    lines = [note_line(note, 1) for each in noted for note in notes_of([each])]
+    assert [line for line in lines if not line.startswith("a: ") or len(line) > 100] == []
+    assert "--warmup 4" in lines[3]
+    golden("\n".join(lines))
+
+
+def test_a_warning_without_figures_is_a_note_as_it_is() -> None:
+    assert short_text(warning("note", "", "", "a line was left out", "")) == "a line was left out"
+    assert short_text(warning("shell", "a", "", "too short", "leave out --shell")).endswith("--shell")
+
+
+warnings = st.builds(
+    warning,
+    st.sampled_from(list(KINDS)),
+    st.sampled_from(["", *"abcdef"]),
+    st.sampled_from("mn"),
+    st.text(),
+    st.text(),
+)
+
+
+@given(st.lists(warnings, max_size=40))
+def test_notes_stand_for_no_more_than_there_is_and_every_kind_has_one(given_: list[Warning]) -> None:
+    found = notes_of(given_)
+    assert {note.kind for note in found} == {each.kind for each in given_}
+    assert sum(note.stands_for for note in found) <= len(given_)
+    assert [note.rank for note in found] == sorted(note.rank for note in found)
+    keys = [(note.kind, note.tests) for note in found]
+    assert len(set(keys)) == len(keys)
