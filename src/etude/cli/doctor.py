@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from etude.testbed.finding import Finding
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,18 +25,25 @@ def run(options: argparse.Namespace) -> int:
 
         print(json.dumps([asdict(f) for f in findings], indent=1, ensure_ascii=False))
         return 0
+    styles = {"noisy": "yellow", "unknown": "dim", "good": "green"}
+    findings = sorted(findings, key=lambda f: list(styles).index(f.verdict))
     import sys
 
+    if not sys.stdout.isatty():
+        for finding in findings:
+            print(f"{finding.verdict}: {finding.name}: {finding.state}: {_told(finding)}")
+        return 0
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    styles = {"noisy": "yellow", "unknown": "dim", "good": "green"}
-    for finding in sorted(findings, key=lambda f: ("noisy", "unknown", "good").index(f.verdict)):
-        meaning = finding.meaning if finding.verdict == "good" else f"{finding.meaning} {finding.advice}"
-        table.add_row(
-            f"[{styles[finding.verdict]}]{finding.verdict}[/]", finding.name, finding.state, meaning
-        )
-    console.print(table)
+    for finding in findings:
+        verdict = f"[{styles[finding.verdict]}]{finding.verdict}[/]"
+        table.add_row(verdict, finding.name, finding.state, _told(finding))
+    Console(highlight=False).print(table)
     return 0
+
+
+def _told(finding: Finding) -> str:
+    """What it does to numbers, and what to do about it."""
+    return finding.meaning if finding.verdict == "good" else f"{finding.meaning} To do: {finding.advice}."

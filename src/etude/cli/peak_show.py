@@ -93,6 +93,8 @@ def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, s
     if several:
         screen.say(f"{kept.sought.name}, {kept.sought.policy}:", "bold")
     first, *others = answer_lines(kept.task, answer, kept.trials())
+    if kept.sought.harness.split()[:1] == ["simulate"]:
+        first = f"Simulated. {first}"
     screen.say(first, None if several else "bold")
     for line in others:
         screen.say(line)

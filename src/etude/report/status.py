@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.report.across import Across
-from etude.report.verdict import Verdict
+from etude.report.verdict import TestVerdict, Verdict
 from etude.results.stretches import stretches
 from etude.stats.sittings import Refused
 
@@ -31,9 +31,19 @@ def status_of(
     words = [word for kind, word in OF_KINDS.items() if kind in kinds]
     if any(c.missed for c in verdict.comparisons) or any(test.more for test in verdict.tests):
         words.append(NOT_CONVERGED)
-    if without or any(isinstance(each.found, Refused) for each in across):
+    if (
+        without
+        or any(_is_refused(test, verdict.primary) for test in verdict.tests)
+        or any(isinstance(each.found, Refused) for each in across)
+    ):
         words.append(REFUSED)
     return tuple(dict.fromkeys([*words, *_of_sessions(verdict)]))
+
+
+def _is_refused(test: TestVerdict, metric: str) -> bool:
+    """Whether its time, less the start of the shell, would not be above 0."""
+    found = test.metric(metric)
+    return found is not None and found.summary is None and found.corrected_s > 0.0
 
 
 def status_line(verdict: Verdict, across: Sequence[Across] = (), without: Sequence[str] = ()) -> str:

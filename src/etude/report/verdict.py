@@ -205,6 +205,9 @@ def metric_summary(
         )
     cost, error = shell
     kind = cast(Kind, column.kind)
+    if cost and float(values.mean()) <= cost:
+        reason = "not above the start of the shell that is subtracted: leave out --shell"
+        return MetricSummary(metric, column.unit, None, reason, cost, column.kind)
     summary = describe(values - cost, kind, factor=factor, confidence=judging.confidence)
     if error and summary.mean_interval:
         summary = _with_error(summary, error)
@@ -254,11 +257,12 @@ def _warned(
         memory_bytes=subject.memory_bytes,
         full=judging.full,
     )
-    if found is None or summary is None or not found.corrected_s:
+    if found is None or not found.corrected_s:
         return told
-    interval = summary.mean_interval
-    if (summary.mean if interval is None else interval.low) > 0.0:
-        return told
+    if summary is not None:
+        interval = summary.mean_interval
+        if (summary.mean if interval is None else interval.low) > 0.0:
+            return told
     text = "its time cannot be told from the shell's own start"
     return [*told, warning("shell", series.test, primary, text, "leave out --shell")]
 

@@ -15,7 +15,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.errors import MachineRefuses, UsageError
-from etude.experiment.test import Test
+from etude.experiment.test import Test, make_test
 from etude.report.export import to_csv, to_json, to_markdown, write
 from etude.report.judging import Judging
 from etude.report.status import status_line, status_of
@@ -102,6 +102,19 @@ def test_a_ratio_that_did_not_converge_says_so(tmp_path: Path) -> None:
     for part in ("2.0 %", f"{c.more:,} more trials of each"):
         assert part in last
     assert last in str(found).splitlines()
+
+
+def test_a_time_that_is_not_above_the_shells_own_start_is_refused(tmp_path: Path) -> None:
+    starts = {True: around(0.02, *STEPS), False: around(0.01, *STEPS)}
+    times = {"/bin/sh": lambda launch: next(starts[launch.workers[0].argv[-1] == ":"])}
+    found = verdict(results(tmp_path, times, make_test("x", shell="/bin/sh"), shell="/bin/sh", trials=8))
+    (test,) = found.tests
+    elapsed = test.metric("elapsed")
+    assert elapsed is not None
+    assert elapsed.summary is None
+    assert "--shell" in (elapsed.reason or "")
+    assert "refused" in status_of(found)
+    assert "shell" in {each.kind for each in found.every}
 
 
 def test_tests_in_turn_are_not_compared(tmp_path: Path) -> None:

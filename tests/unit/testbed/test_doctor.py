@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from etude.cli.main import main
 from etude.testbed.doctor import CHECKS, examine
 from etude.testbed.finding import Finding
 from support.profiles import examples
@@ -121,6 +122,20 @@ def test_counters_that_only_root_may_use_are_not_good_for_others(machine: Machin
     root = machine("desktop")
     assert found(root, privileged=True)["hardware counters"].verdict == "good"
     assert found(root, privileged=False)["hardware counters"].verdict == "unknown"
+
+
+@pytest.mark.parametrize("name", ["desktop", "virtual"])
+def test_cpus_that_are_not_isolated_are_as_usual(machine: Machines, name: str) -> None:
+    assert found(machine(name))["isolated CPUs"].verdict == "good"
+
+
+def test_piped_findings_are_a_line_each_neither_padded_nor_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(CHECKS)
+    assert not [line for line in lines if "  " in line or line != line.strip()]
+    verdicts = [line.partition(":")[0] for line in lines]
+    assert verdicts == sorted(verdicts, key=["noisy", "unknown", "good"].index)
 
 
 def test_a_full_file_system_is_noisy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
