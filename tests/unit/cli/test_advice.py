@@ -72,7 +72,7 @@ def mentions() -> list[tuple[str, str, tuple[str, ...]]]:
     found = []
     for where, text in everything():
         for match in MENTION.finditer(text):
-            words = match[1].replace("'", "").split()
+            words = re.split(r":(?= |$)", match[1])[0].replace("'", "").split()
             verb = next(
                 (v for n in (2, 1) if (v := " ".join(words[:n])) in VERBS or v in ENGINE_VERBS), words[0]
             )
