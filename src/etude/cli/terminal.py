@@ -110,7 +110,7 @@ class Terminal:
         if width is None or len(line) <= width:
             self._write(line)
             return
-        self._write(f"{what}:")
+        self.say(f"{what}:")
         words = re.findall(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""", command)
         parts = wrapped("  " + "\0".join(map(self.shown, words)), width - 2, separator="\0")
         for number, part in enumerate(parts, 1):

@@ -23,7 +23,7 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     assert "not found" in one_line(done.stderr)
     (directory,) = (tmp_path / "etude-results").iterdir()
     told = etude("stats", str(directory), cwd=tmp_path).stdout  # its results can be read
-    assert re.search(r"\b0 trials kept, 1\b", told)
+    assert re.search(r": 0 trials, 1\b", told)
 
 
 def test_a_command_that_is_not_executable(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_full_disk_keeps_every_whole_trial(tmp_path: Path, options: list[str])
     trials = [json.loads(line)["trial"] for line in text.splitlines()]
     assert trials == list(range(len(trials)))
     assert len(trials) > 10
-    assert f"{len(trials) - 1} trials kept" in (tmp_path / "stats").read_text()
+    assert f": {len(trials) - 1} trials" in (tmp_path / "stats").read_text()
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_torn_last_line_is_left_out_and_reported(results: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     done = etude("stats", "r", cwd=results.parent)
     assert "cut short" in done.stdout
-    assert "2 trials kept" in done.stdout
+    assert ": 2 trials" in done.stdout
 
 
 def test_a_bad_line_in_the_middle_is_named(results: Path) -> None:

@@ -186,7 +186,7 @@ def test_interleaved_tests_are_compared(tmp_path: Path) -> None:
     text = "INTERLEAVE\nFOREACH N 1 2\nTEST t%N% 6\nEXEC sleep 0.0%N%\nDONE\nDONE\nDONE\n"
     done = run(tmp_path, text, "--seed", "3")
     assert "t2 takes" in done.stdout
-    assert "6 pairs" in done.stdout
+    assert "6 pairs" in etude("stats", "r", cwd=tmp_path).stdout
     rows = [*lines(tmp_path / "r", "t1"), *lines(tmp_path / "r", "t2")]
     assert sorted((r["block"], r["order"]) for r in rows) == [(b, o) for b in range(1, 7) for o in (0, 1)]
 

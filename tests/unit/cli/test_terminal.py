@@ -132,6 +132,17 @@ def test_a_command_that_wraps_can_be_copied() -> None:
     assert words == "|".join([*shlex.split(command)[1:], ""])
 
 
+def test_what_stands_before_a_command_wraps_and_is_written_in_the_characters_that_there_are() -> None:
+    stream = Screen()
+    ascii_only = {**UTF8, "COLUMNS": "30", "LC_ALL": "C"}
+    Terminal(stream, ascii_only).say_command(
+        "  38 more trials of each would narrow it to ± 5 %", "etude bench --resume r"
+    )
+    lines = stream.getvalue().splitlines()
+    assert all(len(line) <= 30 and line.isascii() for line in lines)
+    assert lines[-1].strip() == "etude bench --resume r"
+
+
 def test_a_path_is_never_broken() -> None:
     stream = Screen()
     path = "/somewhere/" + "x" * 60
