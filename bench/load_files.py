@@ -197,7 +197,7 @@ def fio_lateness(path: Path) -> NDArray[np.int64]:
 def command_of(place: Path, seed: int) -> list[str]:
     """What all loads here have in common."""
     knobs = [word for knob in KNOBS for word in ("--set", knob)]
-    command = [engine_path(), "load", "--directory", str(place), "--preset", "web", *knobs]
+    command = [engine_path(), "load", "--json", "--directory", str(place), "--preset", "web", *knobs]
     return [*command, "--seed", str(seed), "--sized-for", "1"]
 
 

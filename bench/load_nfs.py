@@ -113,7 +113,7 @@ def offered(place: Place, clients: int) -> tuple[float, float]:
     url, knobs = f"nfs://{NET}.1/mem", str(ROOT / "bench" / "getattr.toml")
     words = ["--workload", knobs, "--clients", str(clients), "--seconds", str(place.seconds)]
     warm = ["--warm-up", "0.2", "--window", str(place.seconds)]
-    said = place.server("client", "1", engine_path(), "load", "--nfs", url, *words, *warm)
+    said = place.server("client", "1", engine_path(), "load", "--json", "--nfs", url, *words, *warm)
     window, end = (json.loads(line) for line in said.splitlines())
     if end["summary"]["failed"]:
         raise SystemExit(f"bench: etude load: {end['summary']['failures']}")

@@ -221,6 +221,7 @@ def offered(target: Sequence[str], seconds: int) -> list[Counted]:
     command = [
         engine_path(),
         "load",
+        "--json",
         *target,
         "--rate",
         f"{RATE:g}",

@@ -117,7 +117,7 @@ do_ready() {
 do_load() {
     (($# == 6)) || ap_fail 'expected nfs-peak.sh load PLACE IOPS PRESET RATE SECONDS WARMUP SEED'
     local iops=$1 preset=$2 rate=$3 seconds=$4 warmup=$5 seed=$6 offer sized
-    offer=("$SERVER" client 1 etude-engine load --nfs "nfs://$NFSNET.1/vfs?mountport=20048" --preset "$preset")
+    offer=("$SERVER" client 1 etude-engine load --json --nfs "nfs://$NFSNET.1/vfs?mountport=20048" --preset "$preset")
     sized=$rate
     if [[ $preset == *sfs* ]]; then
         sized=$(awk -v rate="$rate" -v most="$NFSPEAKLOAD" 'BEGIN { print rate < most ? rate : most }')

@@ -1,7 +1,7 @@
 //! `etude load`: from what was asked to a client that runs.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
@@ -18,7 +18,7 @@ use crate::files;
 use crate::http_target::Http;
 use crate::nfs::{self, NfsTarget, Prepared};
 use crate::nfs_url::NfsUrl;
-use crate::options::{Aim, Asked, NfsAsked, Offer, Place, Populate, WorkloadAsked, options};
+use crate::options::{Aim, Asked, Format, NfsAsked, Offer, Place, Populate, WorkloadAsked, options};
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
 use crate::progress::Progress;
@@ -27,6 +27,7 @@ use crate::summary::About;
 use crate::tally::Line;
 use crate::target::Target;
 use crate::telling;
+use crate::text_report;
 use crate::url::Url;
 
 const LOAD: &str = "\
@@ -70,10 +71,12 @@ how
       --outstanding N  at most N requests under way; what is due beyond waits (default 1000; 64 by --way calls)
       --timeout S      a request without an answer so long after it was due has failed (default 30)
       --drain S        wait so long for outstanding answers at the end (default 5)
+      --json           print each window as a line of JSON, then a summary (default where standard output is no terminal)
+      --text           print a summary for people (default on a terminal)
   -h, --help
 
-Each window is a line of JSON; the last line is a summary. Response times count from when a request was due. SIGTERM or
-SIGINT ends the window under way, drains and prints the summary; a second one does not wait for answers. More: docs/load.md.
+Response times count from when a request was due. SIGTERM or SIGINT ends the window under way, drains and prints the
+summary; a second one does not wait for answers. More: docs/load.md.
 
 exit status: 0; 2 usage; 3 a file is wrong; 5 nobody answers when it begins, or the machine does not allow it
 ";
@@ -112,16 +115,24 @@ fn load(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong> {
         }
         Asked::Show(workload) => show(&workload),
         Asked::Populate(asked) => populate(&asked),
-        Asked::Offer(Offer { aim, plan }) => match aim {
-            Aim::Http(url) => offer_http(&url, &plan),
-            Aim::Nfs(asked, workload) => offer_nfs(&asked, &workload, &plan),
-            Aim::Files(asked, workload) => files::offer(&asked, &Chosen::new(&workload)?, &plan),
-            Aim::Roll(asked) => roll::offer(&asked, &plan, &signals()?),
-        },
+        Asked::Offer(Offer { aim, plan, format }) => {
+            let format = format.unwrap_or_else(usual_format);
+            match aim {
+                Aim::Http(url) => offer_http(&url, &plan, format),
+                Aim::Nfs(asked, workload) => offer_nfs(&asked, &workload, &plan, format),
+                Aim::Files(asked, workload) => files::offer(&asked, &Chosen::new(&workload)?, &plan, format),
+                Aim::Roll(asked) => roll::offer(&asked, &plan, &signals()?, format),
+            }
+        }
     }
 }
 
-fn offer_http(url: &Url, plan: &Plan) -> Result<(), Wrong> {
+/// Programs read JSON from a pipe or a file; people read a terminal.
+fn usual_format() -> Format {
+    if io::stdout().is_terminal() { Format::Text } else { Format::Json }
+}
+
+fn offer_http(url: &Url, plan: &Plan, format: Format) -> Result<(), Wrong> {
     let most = raise_open_files().saturating_sub(OTHERS);
     if plan.outstanding > most {
         let what =
@@ -135,25 +146,37 @@ fn offer_http(url: &Url, plan: &Plan) -> Result<(), Wrong> {
     let signals = signals()?;
     let mut target = Http::new(address, url.request()).map_err(machine)?;
     target.take(first).map_err(machine)?;
-    offer(plan, About { target: "http", workload: None, roll: None }, signals, target)
+    offer(plan, About { target: "http", workload: None, roll: None }, signals, target, format)
 }
 
 /// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
-pub(crate) fn offer(plan: &Plan, about: About, signals: OwnedFd, target: impl Target) -> Result<(), Wrong> {
+pub(crate) fn offer(
+    plan: &Plan,
+    about: About,
+    signals: OwnedFd,
+    target: impl Target,
+    format: Format,
+) -> Result<(), Wrong> {
     let kinds = target.kinds().to_vec();
-    told(kinds, |lines| Client::new(plan, about, lines, signals, target).run().map_err(machine))
+    told(kinds, plan, format, |lines| Client::new(plan, about, lines, signals, target).run().map_err(machine))
 }
 
 /// Runs a generator, and writes what it tells to standard output: by a thread of its own, which touches nothing that
 /// processes forked meanwhile would look for.
 pub(crate) fn told(
     kinds: Vec<&'static str>,
+    plan: &Plan,
+    format: Format,
     generate: impl FnOnce(&Sender<Line>) -> Result<(), Wrong>,
 ) -> Result<(), Wrong> {
     let (sender, receiver) = channel();
+    let planned_ns = plan.duration_ns;
     let writer = thread::spawn(move || {
         telling::make_way();
-        telling::write(&receiver, &kinds, io::stdout())
+        match format {
+            Format::Json => telling::write(&receiver, &kinds, io::stdout()),
+            Format::Text => text_report::write(&receiver, kinds.len(), planned_ns, io::stdout()),
+        }
     });
     let done = generate(&sender);
     drop(sender);
@@ -164,12 +187,12 @@ pub(crate) fn told(
     }
 }
 
-fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan) -> Result<(), Wrong> {
+fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan, format: Format) -> Result<(), Wrong> {
     let chosen = Chosen::new(workload)?;
     let stream = chosen.stream(plan.seed);
     let about = About { target: "nfs", workload: Some(chosen.name()), roll: None };
     let prepared = prepare_nfs(asked, chosen, plan.timeout_ns)?;
-    offer(plan, about, signals()?, NfsTarget::new(prepared, stream))
+    offer(plan, about, signals()?, NfsTarget::new(prepared, stream), format)
 }
 
 fn prepare_nfs(asked: &NfsAsked, chosen: Chosen, timeout_ns: u64) -> Result<Prepared, Wrong> {

@@ -3,7 +3,7 @@
 //!
 //! Read `target.rs` and `plan.rs` for what is asked and how, `driver.rs` for one run, `options.rs` for what can be asked for;
 //! `station.rs` for what the server is. `law.rs` and `schedule.rs` draw, `http.rs` reads what is on the wire, `tally.rs` and
-//! `summary.rs` say what happened.
+//! `summary.rs` say what happened, `telling.rs` as JSON and `text_report.rs` for people.
 
 mod argument;
 mod chosen;
@@ -30,6 +30,7 @@ mod summary;
 mod tally;
 mod target;
 mod telling;
+mod text_report;
 mod under_way;
 mod url;
 mod wanted;

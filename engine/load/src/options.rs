@@ -29,6 +29,14 @@ pub(crate) enum Asked {
 pub(crate) struct Offer {
     pub aim: Aim,
     pub plan: Plan,
+    pub format: Option<Format>,
+}
+
+/// How windows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    Text,
 }
 
 /// Where requests go, and which they are.
@@ -119,6 +127,8 @@ struct Words {
     outstanding: Option<usize>,
     timeout_ns: Option<u64>,
     drain_ns: Option<u64>,
+    json: bool,
+    text: bool,
 }
 
 /// # Errors
@@ -194,6 +204,8 @@ impl Words {
             "outstanding" => self.outstanding = Some(whole(name, parser, 1, usize::MAX)?),
             "timeout" => self.timeout_ns = Some(time(name, parser, false)?),
             "drain" => self.drain_ns = Some(time(name, parser, true)?),
+            "json" => self.json = true,
+            "text" => self.text = true,
             _ => return Ok(false),
         }
         Ok(true)
@@ -229,7 +241,8 @@ impl Words {
                 Place::Files(asked) => Aim::Files(asked, workload),
             }
         };
-        Ok(Asked::Offer(Offer { aim, plan }))
+        let format = if self.json { Some(Format::Json) } else { self.text.then_some(Format::Text) };
+        Ok(Asked::Offer(Offer { aim, plan, format }))
     }
 
     /// Options that contradict each other, or are about something that was not named.
@@ -258,6 +271,7 @@ impl Words {
             (roll && about_files, "--roll", "--preset, --workload, --sized-for and --populate"),
             (http && about_files, "--url", "--preset, --workload, --sized-for and --populate"),
             (self.show && self.populate, "--show", "--populate"),
+            (self.json && self.text, "--json", "--text"),
         ] {
             if both {
                 return Err(format!("{first} and {second} exclude each other: leave one out"));

@@ -37,6 +37,17 @@ fn what_cannot_be_meant_is_one_line_that_names_it() {
 }
 
 #[test]
+fn how_windows_are_printed_is_asked_for_or_left_to_standard_output() {
+    for (words, expected) in [("", None), ("--json", Some(Format::Json)), ("--text", Some(Format::Text))] {
+        match asked(&format!("--url http://a/ --rate 1 --seconds 1 {words}")) {
+            Ok(Asked::Offer(offer)) => assert_eq!(offer.format, expected),
+            other => panic!("{words}: {other:?}"),
+        }
+    }
+    assert!(asked("--json --text").unwrap_err().contains("--json and --text exclude"));
+}
+
+#[test]
 fn what_contradicts_itself_is_told_with_both_names() {
     for (words, part) in [
         ("--url http://a/ --directory d", "--url and --directory exclude each other"),
@@ -76,7 +87,7 @@ fn what_contradicts_itself_is_told_with_both_names() {
 
 #[test]
 fn what_is_asked_becomes_plain_data() {
-    let Ok(Asked::Offer(Offer { aim: Aim::Http(url), plan })) =
+    let Ok(Asked::Offer(Offer { aim: Aim::Http(url), plan, .. })) =
         asked("--url http://a:8/x --clients 7 --think 0.5 --think-law constant --seconds 3 --wait hybrid")
     else {
         panic!("another meaning");
@@ -85,7 +96,7 @@ fn what_is_asked_becomes_plain_data() {
     assert_eq!(plan.load, Load::Closed { clients: 7, think_ns: SECOND / 2, exponential: false });
     let words =
         "--nfs nfs://a/b --connections 3 --preset web --set a=1 --set b=2 --rate 50 --seconds 2 --seed 9";
-    let Ok(Asked::Offer(Offer { aim: Aim::Nfs(nfs, workload), plan })) = asked(words) else {
+    let Ok(Asked::Offer(Offer { aim: Aim::Nfs(nfs, workload), plan, .. })) = asked(words) else {
         panic!("another meaning");
     };
     assert_eq!((nfs.url.port, nfs.connections, plan.seed), (2049, 3, 9));

@@ -83,6 +83,9 @@ pub(crate) struct Summary {
     /// Whoever makes the requests knows that it was the limit itself.
     #[serde(skip)]
     pub own_limit: bool,
+    /// `busy` at which the generator counts as saturated.
+    #[serde(skip)]
+    pub saturated_busy: f64,
 }
 
 impl Summary {
@@ -121,6 +124,7 @@ impl Summary {
             drained_s: 0.0,
             waited: false,
             own_limit: false,
+            saturated_busy: BUSY,
         }
     }
 
@@ -130,6 +134,19 @@ impl Summary {
         self.completed += tally.completed;
         self.failed += tally.failed;
         self.failures.add(&tally.failures);
+    }
+
+    /// Judges the generator by all windows, `whole`, to which it adds what was drained; the 99th percentile of lateness.
+    pub fn judge(&mut self, whole: &mut Tally, drained: Option<&Tally>) -> Option<f64> {
+        let lateness_p99_s = whole.lateness_p99_s();
+        drained.inspect(|drained| whole.add(drained));
+        self.generator_limited = self.limited(lateness_p99_s, whole.median_s());
+        lateness_p99_s
+    }
+
+    /// The share of its capacity that the generator has left: 0 where it is saturated.
+    pub fn headroom(&self) -> f64 {
+        (1.0 - self.busy / self.saturated_busy).max(0.0)
     }
 
     /// Whether the figures are those of the generator: by how late 99 % of sends were at most, and the median response.

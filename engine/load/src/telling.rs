@@ -114,11 +114,7 @@ pub(crate) fn write(lines: &Receiver<Line>, kinds: &[&'static str], mut out: imp
                 serde_json::to_string(&ShownWindow { of_all, lateness_p99_s: tally.lateness_p99_s(), own })?
             }
             Line::Summary { mut summary, drained } => {
-                let lateness_p99_s = whole.lateness_p99_s();
-                if let Some((_, tally)) = &drained {
-                    whole.add(tally);
-                }
-                summary.generator_limited = summary.limited(lateness_p99_s, whole.median_s());
+                let lateness_p99_s = summary.judge(&mut whole, drained.as_ref().map(|(_, tally)| &**tally));
                 let drained = drained.as_ref().map(|(duration_s, tally)| teller.shown(tally, *duration_s));
                 serde_json::to_string(&ShownSummary { summary: &summary, lateness_p99_s, drained })?
             }

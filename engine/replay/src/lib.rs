@@ -33,3 +33,4 @@ pub use replay::Refused;
 pub use roll::{Reading, Roll};
 pub use score::{Changes, Score};
 pub use shared::Sums;
+pub use show::time as time_text;

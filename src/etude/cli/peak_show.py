@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from etude.cli.peak_loads import load_columns, load_members
 from etude.cli.peak_words import answer_lines
 from etude.cli.terminal import Terminal
 from etude.errors import UsageError
@@ -98,6 +99,8 @@ def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, s
     screen.say(first, None if several else "bold")
     for line in others:
         screen.say(line)
+    if columns := load_columns(kept.task, answer, kept.trials()):
+        screen.table(columns[0], columns[1:])
     if truth is not None and answer.rate is not None:
         off = answer.rate / truth - 1
         where = (
@@ -188,4 +191,5 @@ def _trial(task: Task, trial: Trial) -> dict[str, Any]:
         "ended": trial.ended,
         "limited": trial.limited,
         "note": trial.note,
+        **load_members(trial),
     }

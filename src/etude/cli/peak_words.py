@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from etude.report.text import counted, digits, duration, percent, quantity
 from etude.workbench.goal import WORST, Criterion
-from etude.workbench.readings import reading, readings
+from etude.workbench.readings import Reading, reading, readings
 from etude.workbench.search import spent
 from etude.workbench.task import Answer, Task, Trial
 
@@ -136,13 +136,18 @@ def _kept(task: Task, answer: Answer) -> str:
     return f"within {percent(task.within)}{sure}, as promised"
 
 
-def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
-    """The answer in the other unit: what was read at the loads next to it."""
+def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Reading]:
+    """What was measured at the loads next to the answer, rising; one where a load is the answer, or the last."""
     known = readings(task, trials)
     middle = answer.rate or (answer.low if answer.low > 0 else answer.high)
     below = max((each for each in known if each.load <= middle), key=lambda each: each.load, default=None)
     above = min((each for each in known if each.load >= middle), key=lambda each: each.load, default=None)
-    found = [each for each in dict.fromkeys((below, above)) if each is not None]
+    return [each for each in dict.fromkeys((below, above)) if each is not None]
+
+
+def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
+    """The answer in the other unit: what was read at the loads next to it."""
+    found = neighbours(task, answer, trials)
     if not found:
         return []
     told = [

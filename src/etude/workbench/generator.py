@@ -55,7 +55,7 @@ class Effort:
 
 def limited(generator: Generator, effort: Effort) -> Limited | None:
     """Whose limit it was; None where what was asked for was sent."""
-    busy = not (generator.spins or generator.serves) and (effort.cores or 0.0) >= BUSY * generator.cores
+    busy = (busy_share(generator, effort) or 0.0) >= BUSY
     if effort.refused:
         return "generator"
     if effort.asked is None:
@@ -67,6 +67,18 @@ def limited(generator: Generator, effort: Effort) -> Limited | None:
     if busy or generator.spins or generator.outstanding is None or effort.outstanding is None:
         return "generator"
     return "server" if effort.outstanding >= AT_LIMIT * generator.outstanding else "generator"
+
+
+def busy_share(generator: Generator, effort: Effort) -> float | None:
+    """The share of its cores that it kept busy; None where that is unknown, or says nothing of its own limit."""
+    if effort.cores is None or generator.spins or generator.serves:
+        return None
+    return effort.cores / generator.cores
+
+
+def headroom(busy: float) -> float:
+    """The share of its capacity that a generator has left: 0 where it counts as saturated."""
+    return max(0.0, 1 - busy / BUSY)
 
 
 def short(due: float, sent: float) -> bool:

@@ -72,6 +72,10 @@ class Trial:
     limited: Limited | None = None
     """Where less was offered or completed than asked for: whose fault that was."""
     note: str = ""
+    generator_busy: float | None = None
+    """Share of its cores that the load generator kept busy; None where that is unknown, or says nothing (it spins)."""
+    lateness_p99_s: float | None = None
+    """99 % of each window's requests were sent at most so long after they were due; None where that is unknown."""
 
     @property
     def ran_s(self) -> float:

@@ -20,6 +20,8 @@ from etude.workbench.window import Window
 DIGITS = (3, 4, 5)
 """Significant digits of a histogram that are tried."""
 
+OF_GENERATOR = ("generator_busy", "lateness_p99_s")
+
 
 class BadTrial(ValueError):
     """A line that is no trial of a search."""
@@ -35,6 +37,7 @@ def peak_member(offer: Offer, trial: Trial) -> dict[str, Any]:
         "limited": trial.limited,
         "note": trial.note,
         "why": offer.why,
+        **{name: finite(value) for name in OF_GENERATOR if (value := getattr(trial, name)) is not None},
     }
 
 
@@ -66,6 +69,7 @@ def from_line(line: Mapping[str, Any]) -> Trial:
         peak["ended"],
         peak["limited"],
         str(peak["note"]),
+        *(None if peak.get(name) is None else float(peak[name]) for name in OF_GENERATOR),
     )
 
 

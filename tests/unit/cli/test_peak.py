@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ from types import ModuleType
 import pytest
 
 from etude.cli.peak_display import PeakDisplay
+from etude.cli.peak_loads import load_columns
 from etude.cli.peak_words import answer_lines, ran_text, reading_texts, span_text
 from etude.errors import MachineRefuses
 from etude.workbench.bench import Bench, Enough
@@ -127,6 +129,21 @@ def test_the_answer_is_in_both_units_with_interval_and_confidence(
     assert rows[-1].endswith("400.0 … 800.0/s")
 
 
+def test_the_loads_next_to_the_answer_are_rows_and_what_is_unknown_is_no_column() -> None:
+    answer = Answer(150.0, 100.0, 200.0, 0.95, True, "it is bracketed")
+    trials = [made(50.0, 0.02), made(100.0, 0.02), made(200.0, 0.08)]
+    columns = {column.heading: column.cells for column in load_columns(TASK, answer, trials)}
+    assert columns["load"] == ["100.0/s", "200.0/s"]
+    assert {"offered", "completed", "errors", "mean"} <= columns.keys()
+    assert not {"p50", "p99.9", "lateness p99", "headroom"} & columns.keys()
+    known = [replace(trial, generator_busy=0.2, lateness_p99_s=0.001) for trial in trials]
+    columns = {column.heading: column.cells for column in load_columns(TASK, answer, known)}
+    assert columns["headroom"] == ["75 %", "75 %"]
+    assert columns["lateness p99"] == ["1.000 ms", "1.000 ms"]
+    died = Trial(100.0, 180.0, (), 190.0, "died")
+    assert load_columns(TASK, answer, []) == load_columns(TASK, answer, [died]) == []
+
+
 def test_a_promise_that_is_not_kept_is_exit_status_1(
     etude: Etude, capsys: pytest.CaptureFixture[str], golden: Golden
 ) -> None:
@@ -167,6 +184,8 @@ def test_json_has_the_answer_and_every_trial(etude: Etude, capsys: pytest.Captur
     assert found["factors"] == {"slow": "4"}
     assert [trial["load"] for trial in found["trials"]] == [50.0, 100.0, 200.0]
     assert found["trials"][0]["response_s"] == pytest.approx(0.02)
+    assert [found["trials"][0][name] for name in ("offered", "completed", "errors")] == [50.0, 50.0, 0.0]
+    assert found["trials"][0]["headroom"] is None
 
 
 @pytest.mark.parametrize(("error", "code", "said"), [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.workbench.generator import Effort, Generator, limited, short, told
+from etude.workbench.generator import BUSY, Effort, Generator, busy_share, headroom, limited, short, told
 from support.golden import Golden
 
 POOL = Generator(outstanding=8)
@@ -25,6 +25,14 @@ def effort(**changed: object) -> Effort:
         "outstanding": 7.9,
     }
     return Effort(**{**fields, **changed})  # type: ignore[arg-type]
+
+
+def test_headroom_is_what_is_left_below_saturation() -> None:
+    assert headroom(busy_share(Generator(cores=4), effort(cores=1.6)) or 0) == pytest.approx(1 - 0.4 / BUSY)
+    assert headroom(0.9) == 0
+    for generator in (Generator(spins=True), Generator(serves=True)):
+        assert busy_share(generator, effort(cores=1.0)) is None
+    assert busy_share(POOL, effort(cores=None)) is None
 
 
 def test_it_is_the_server_when_all_that_may_be_outstanding_is_and_the_generator_is_idle() -> None:

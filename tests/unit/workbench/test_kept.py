@@ -65,6 +65,8 @@ trials = st.builds(
     ended=st.sampled_from(["whole", "early", "died"]),
     limited=st.sampled_from([None, "server", "generator"]),
     note=st.text(st.characters(codec="utf-8"), max_size=20),
+    generator_busy=st.none() | times,
+    lateness_p99_s=st.none() | times,
 )
 
 
@@ -79,7 +81,17 @@ def plain(trial: Trial) -> object:
          (w.latency.values.tolist(), w.latency.counts.tolist()))
         for w in trial.windows
     ]  # fmt: skip
-    return (trial.load, trial.runlength_s, told, trial.cost_s, trial.ended, trial.limited, trial.note)
+    generator = (trial.generator_busy, trial.lateness_p99_s)
+    return (
+        trial.load,
+        trial.runlength_s,
+        told,
+        trial.cost_s,
+        trial.ended,
+        trial.limited,
+        trial.note,
+        generator,
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ use crate::files::calls::Calls;
 use crate::files::handles::Handles;
 use crate::files::paths::Paths;
 use crate::files::ring::Ring;
-use crate::options::{FilesAsked, Way};
+use crate::options::{FilesAsked, Format, Way};
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
 use crate::summary::About;
@@ -44,16 +44,16 @@ const MOST_HANDLES: usize = 4096;
 const OTHERS: usize = 64;
 
 /// Puts the file set right and offers the load.
-pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan) -> Result<(), Wrong> {
+pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Format) -> Result<(), Wrong> {
     let place = ready(asked, chosen, plan)?;
     let stream = chosen.stream(plan.seed);
     let about = About { target: "files", workload: Some(chosen.name()), roll: None };
     let signals = signals()?;
     if asked.way == Way::IoUring {
         let ring = Ring::new(place, stream, plan.outstanding).map_err(|error| (refused(&error), 5))?;
-        return command::offer(plan, about, signals, ring);
+        return command::offer(plan, about, signals, ring, format);
     }
-    command::told(Kind::ALL.map(Kind::name).to_vec(), |lines| {
+    command::told(Kind::ALL.map(Kind::name).to_vec(), plan, format, |lines| {
         let calls = Calls::new(plan, about, lines, signals, place, stream);
         calls.and_then(Calls::run).map_err(machine)
     })

@@ -16,6 +16,7 @@ use etude_replay::{Changes, Roll, Score};
 use self::course::Course;
 use self::places::Places;
 use crate::command::{self, Wrong};
+use crate::options::Format;
 use crate::plan::Plan;
 
 /// What is to be played, where, and how fast.
@@ -52,7 +53,7 @@ pub(crate) struct Piece {
 ///
 /// # Errors
 /// The roll is wrong (3), it cannot be played so fast (2), or not here (5).
-pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd) -> Result<(), Wrong> {
+pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd, format: Format) -> Result<(), Wrong> {
     let piece = piece(asked)?;
     let plan = &whole_passes(plan, piece.score.length_ns);
     let passes = plan.warm_up_ns.saturating_add(plan.duration_ns).div_ceil(piece.score.length_ns);
@@ -65,7 +66,8 @@ pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd) -> Result
         );
     }
     let names = piece.score.names.clone();
-    let done = command::told(names, |lines| Course::new(&piece, plan, &places, signals, lines).run());
+    let done =
+        command::told(names, plan, format, |lines| Course::new(&piece, plan, &places, signals, lines).run());
     // What nobody has changed is there for the next run.
     let cleared = if piece.score.changes == Changes::Nothing { Ok(()) } else { places.clear() };
     done.and(cleared)

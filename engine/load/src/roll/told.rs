@@ -77,6 +77,7 @@ impl<'a> Telling<'a> {
             duration_s: seconds(whole.duration_ns),
             cpu: whole.cpu,
             busy: own_share,
+            saturated_busy: HALF,
             drained_s: seconds(whole.drained_ns),
             ..self.summary
         };

@@ -16,7 +16,7 @@ from typing import NoReturn
 from etude.errors import CommandFailed, MachineRefuses
 from etude.located import line_of
 from etude.workbench.bench import Enough
-from etude.workbench.generator import Effort, Generator, limited, told
+from etude.workbench.generator import Effort, Generator, busy_share, limited, told
 from etude.workbench.harnesses import processes
 from etude.workbench.harnesses.processes import Command
 from etude.workbench.harnesses.readers import ReaderOf
@@ -150,6 +150,11 @@ class CommandBench:
             "early" if ended == "early" else "died" if ended == "died" else "whole",
             whose,
             note,
+            busy_share(self.generator, effort),
+            max(
+                (each.lateness_p99_s for each in watched.told if each.lateness_p99_s is not None),
+                default=None,
+            ),
         )
 
     def _effort(self, offer: Offer, watched: Watched) -> Effort:

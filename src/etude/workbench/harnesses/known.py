@@ -104,7 +104,17 @@ class KnownServer:
             return Trial(offer.load, offer.runlength_s, windows, cost_s, "died", None, note)
         ended = end["summary"]["ended"]
         note = _note(end, idle)
-        return Trial(offer.load, offer.runlength_s, windows, cost_s, ended, limited(own, end), note)
+        return Trial(
+            offer.load,
+            offer.runlength_s,
+            windows,
+            cost_s,
+            ended,
+            limited(own, end),
+            note,
+            end["summary"]["cpu"],
+            end["lateness_p99_s"],
+        )
 
     def start(self) -> None:
         """Start the server unless it runs, and wait until it is ready. Raises MachineRefuses where it cannot be."""
@@ -168,7 +178,7 @@ class KnownServer:
         own: Mapping[str, Any] = {}
         end: Mapping[str, Any] | None = None
         told, ran_s = False, 0.0
-        client = _started("load", *words, *bounds)
+        client = _started("load", "--json", *words, *bounds)
         try:
             assert client.stdout is not None
             for line in client.stdout:

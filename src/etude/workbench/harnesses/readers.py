@@ -66,17 +66,23 @@ def told(line: str) -> Told:
         offered = _count(document, "offered", started if started is not None else completed + failed)
         mean_s = None if document.get("mean_s") is None else float(document["mean_s"])
         latency = decode(document["latency"]) if document.get("latency") else None
+        late_s = None if document.get("lateness_p99_s") is None else float(document["lateness_p99_s"])
     except (ValueError, KeyError, TypeError, BadHistogram) as error:
         why = (
             str(error) if isinstance(error, BadHistogram) else "expected {duration_s, offered, completed, …}"
         )
         raise Unreadable(f"a window is {line[:80]!r}: {why}") from None
-    if not (0 < duration_s < math.inf) or (mean_s is not None and not 0 <= mean_s < math.inf):
+    if not (0 < duration_s < math.inf and 0 <= (mean_s or 0) < math.inf and 0 <= (late_s or 0) < math.inf):
         raise Unreadable(f"a window is {line[:80]!r}: expected times above 0")
     if mean_s is None and latency is not None and latency.counts.size:
         mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
     busy_s = None if under_way is None else under_way * duration_s
-    return Told(Window(duration_s, offered, completed, failed, mean_s, latency), started, busy_s)
+    return Told(
+        Window(duration_s, offered, completed, failed, mean_s, latency),
+        started,
+        busy_s,
+        lateness_p99_s=late_s,
+    )
 
 
 def _count(document: Mapping[str, Any], name: str, default: Any) -> Any:

@@ -44,6 +44,8 @@ class Told:
     busy_s: float | None = None
     """Summed time of requests under way, from when they were sent; None: as the mean response says."""
     refused: int = 0
+    lateness_p99_s: float | None = None
+    """99 % of the requests that could be sent were sent at most so long after they were due; None: not reported."""
 
 
 class Reader(Protocol):

@@ -56,6 +56,14 @@ def test_a_windows_mean_is_that_of_its_histogram() -> None:
     assert together([told.window]).percentile_s(50) == pytest.approx(0.01, rel=1e-3)
 
 
+def test_how_late_requests_were_is_read_and_has_to_be_a_time() -> None:
+    line = '{"duration_s": 1, "completed": 2, "mean_s": 0.1, "lateness_p99_s": %s}\n'
+    assert [Windows(run()).feed(line % late)[0].lateness_p99_s for late in ("0.002", "null")] == [0.002, None]
+    for late in ("-1", "NaN", '"soon"'):
+        with pytest.raises(Unreadable, match="window"):
+            Windows(run()).feed(line % late)
+
+
 def test_requests_under_way_and_the_summary_of_windows_are_understood() -> None:
     window = {
         "duration_s": 0.5,

@@ -1,0 +1,181 @@
+//! A run for people: one line that moves while it runs, and a summary at its end.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::Receiver;
+
+use etude_replay::time_text as time;
+
+use crate::summary::Summary;
+use crate::tally::{Line, Tally};
+
+/// Quantiles of the response times.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// Writes the summary when the run is over; windows only move the line.
+///
+/// # Errors
+/// Nobody reads.
+pub(crate) fn write(
+    lines: &Receiver<Line>,
+    kinds: usize,
+    planned_ns: u64,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let live = LiveLine { terminal: io::stderr().is_terminal() };
+    let (mut whole, mut ran_s) = (Tally::new(kinds), 0.0);
+    for line in lines {
+        match line {
+            Line::Window { duration_s, tally, .. } => {
+                whole.add(&tally);
+                ran_s += duration_s;
+                live.draw(&progress(&tally, duration_s, ran_s, planned_ns as f64 / 1e9));
+            }
+            Line::Summary { mut summary, drained } => {
+                let lateness_p99_s = summary.judge(&mut whole, drained.as_ref().map(|(_, tally)| &**tally));
+                live.erase();
+                out.write_all(report(&summary, &whole, lateness_p99_s).as_bytes())?;
+                out.flush()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A line of standard error that is drawn over, where that is a terminal.
+struct LiveLine {
+    terminal: bool,
+}
+
+impl LiveLine {
+    /// Without line wrap, as a part of a wrapped line would stay.
+    fn draw(&self, text: &str) {
+        if self.terminal {
+            let _ = write!(io::stderr(), "\r\x1b[K\x1b[?7l{text}\x1b[?7h");
+        }
+    }
+
+    fn erase(&self) {
+        if self.terminal {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// The last window.
+fn progress(window: &Tally, duration_s: f64, ran_s: f64, planned_s: f64) -> String {
+    let per_s = |count: u64| rate(count, duration_s);
+    let (offered, completed) = (per_s(window.offered), per_s(window.completed));
+    let (failed, p99) = (window.failed, quantile_text(window, 0.99));
+    format!(
+        "{ran_s:.0} of {planned_s:.0} s: offered {offered}, completed {completed}, errors {failed}, p99 {p99}"
+    )
+}
+
+fn report(summary: &Summary, whole: &Tally, lateness_p99_s: Option<f64>) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<10}  {value}");
+    };
+    if summary.generator_limited {
+        let why = if summary.headroom() > 0.0 { "late (others had its CPU)" } else { "saturated" };
+        line("Note:", &format!("the generator was {why}: the figures are its own"));
+    }
+    line("load", &load(summary));
+    if summary.ended == "early" {
+        line("ended", "early, by a signal");
+    }
+    let counted = |count| format!("{count} ({})", rate(count, summary.duration_s));
+    line("offered", &counted(summary.offered));
+    line("completed", &counted(summary.completed));
+    line("errors", &errors(summary));
+    if summary.abandoned > 0 {
+        line("unanswered", &format!("{} after another {}", summary.abandoned, time(summary.drained_s)));
+    }
+    if let Some(roll) = summary.about.roll.filter(|roll| roll.not_played > 0) {
+        line("not played", &format!("{} calls: what they use was not there", roll.not_played));
+    }
+    let [headings, values] = responses(whole);
+    line("response", &headings);
+    line("", &values);
+    line("lateness", &lateness_p99_s.map_or_else(none, |s| format!("p99 {}", time(s))));
+    let (busy, headroom) = (100.0 * summary.busy, 100.0 * summary.headroom());
+    line("generator", &format!("{busy:.1} % busy, headroom {headroom:.0} %"));
+    text
+}
+
+/// `files, web: 500.0/s for 3.000 s (poisson arrivals)`.
+fn load(summary: &Summary) -> String {
+    let about = &summary.about;
+    let of = about.workload.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+    let asked = match (summary.asked_rate, summary.asked_clients) {
+        (Some(rate), _) => per_second(rate),
+        (_, clients) => format!("{} clients", clients.unwrap_or(0)),
+    };
+    let how = match (&about.roll, summary.arrivals) {
+        (Some(roll), _) => format!("{:.3} times the recorded speed", roll.multiple),
+        (None, "closed") => format!("closed loop, think time {}", time(summary.think_s.unwrap_or(0.0))),
+        (None, arrivals) => format!("{arrivals} arrivals"),
+    };
+    format!("{}{of}: {asked} for {} ({how})", about.target, time(summary.duration_s))
+}
+
+/// `12 (0.8 %): timeout 10, 503 2`.
+fn errors(summary: &Summary) -> String {
+    let failures = &summary.failures;
+    let mut by: Vec<(&str, u64)> = vec![
+        ("connect", failures.connect),
+        ("closed", failures.closed),
+        ("malformed", failures.malformed),
+        ("timeout", failures.timeout),
+    ];
+    by.extend(failures.errors.iter().map(|(name, count)| (*name, *count)));
+    by.retain(|(_, count)| *count > 0);
+    by.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let why: Vec<String> = by.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    match summary.failed {
+        0 => "0".to_owned(),
+        failed => {
+            let percent = 100.0 * failed as f64 / (summary.completed + failed) as f64;
+            format!("{failed} ({percent:.2} %): {}", why.join(", "))
+        }
+    }
+}
+
+/// Headings, and the times below them.
+fn responses(whole: &Tally) -> [String; 2] {
+    let all = whole.all();
+    let largest_s = all.latency.as_ref().map(|latency| latency.max() as f64 / 1e9);
+    let mut columns = vec![("mean", all.mean_s().map_or_else(none, time))];
+    columns.extend(QUANTILES.map(|(name, quantile)| (name, quantile_text(whole, quantile))));
+    columns.push(("max", largest_s.map_or_else(none, time)));
+    let row = |cells: Vec<&str>| cells.iter().map(|cell| format!("{cell:>9}")).collect::<Vec<_>>().join("  ");
+    [
+        row(columns.iter().map(|(name, _)| *name).collect()),
+        row(columns.iter().map(|(_, value)| value.as_str()).collect()),
+    ]
+}
+
+/// A dash where so few were answered that it would be the largest of them.
+fn quantile_text(tally: &Tally, quantile: f64) -> String {
+    let latency = tally.all().latency.filter(|latency| latency.len() as f64 * (1.0 - quantile) >= 0.999);
+    latency.map_or_else(none, |latency| time(latency.value_at_quantile(quantile) as f64 / 1e9))
+}
+
+fn rate(count: u64, duration_s: f64) -> String {
+    if duration_s > 0.0 { per_second(count as f64 / duration_s) } else { none() }
+}
+
+/// Four digits.
+fn per_second(rate: f64) -> String {
+    let digits = (3 - rate.max(1.0).log10().floor() as i32).max(0) as usize;
+    format!("{rate:.digits$}/s")
+}
+
+fn none() -> String {
+    "–".to_owned()
+}
+
+#[cfg(test)]
+#[path = "text_report_tests.rs"]
+mod tests;
