@@ -27,23 +27,55 @@ def run(repository: Path, path: Path, *command: str) -> subprocess.CompletedProc
 @pytest.mark.parametrize(
     ("made", "named"),
     [
-        ({"cc": "", "cargo": CARGO}, "python3-venv"),
-        ({"python3": OLD_PYTHON, "cc": "", "cargo": CARGO}, "3.11 or newer"),
+        ({"cc": "", "cargo": CARGO}, "apt-get install python3 python3-venv"),
+        ({"python3": OLD_PYTHON, "cc": "", "cargo": CARGO}, "PYTHON=python3.11"),
         ({"python3": NO_VENV, "cc": "", "cargo": CARGO}, "apt-get install python3-venv"),
         ({"python3": PYTHON, "cargo": CARGO}, "apt-get install gcc libc6-dev"),
-        ({"python3": PYTHON, "cc": ""}, "install rustup"),
-        ({"python3": PYTHON, "cc": "", "cargo": "exit 1"}, "rustup toolchain install"),
-        ({"python3": PYTHON, "cc": "", "cargo": "echo cargo 1.65.0"}, "Étude needs 1.95"),
+        ({"python3": PYTHON, "cc": "exit 1", "cargo": CARGO}, "apt-get install gcc libc6-dev"),
+        ({"python3": PYTHON, "cc": ""}, "curl -sSf https://sh.rustup.rs"),
+        ({"python3": PYTHON, "cc": "", "apt_cache": "echo Package: rustup"}, "apt-get install rustup; then: rustup toolchain"),
+        ({"python3": PYTHON, "cc": "", "rustup": "", "cargo": "exit 1"}, "then: rustup toolchain install"),
+        ({"python3": PYTHON, "cc": "", "cargo": "echo cargo 1.65.0"}, "Rust 1.95 (cargo is 1.65)"),
+        ({}, "apt-get install python3 python3-venv gcc libc6-dev curl ca-certificates; then: curl"),
     ],
-    ids=["no Python", "old Python", "no venv", "no compiler", "no cargo", "no toolchain", "old cargo"],
-)
+    ids=["no Python", "old Python", "no venv", "no compiler", "no C library", "no cargo", "rustup in the distribution",
+         "no toolchain", "old cargo", "all at once"],
+)  # fmt: skip
 def test_what_is_missing_is_said_in_one_line_with_what_to_install(
     repository: Path, programs: Programs, made: dict[str, str], named: str
 ) -> None:
-    done = run(repository, programs(*USUAL, **made), "packaging/check-tools.sh", "python3", "cargo")
+    path = programs(*USUAL, **({"apt_get": "exit 9", "apt_cache": "", "id": "echo 1000"} | made))
+    done = run(repository, path, "packaging/check-tools.sh", "python3", "cargo")
     assert done.returncode == 1
+    assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert named in done.stderr
+
+
+@pytest.mark.parametrize(("manager", "named"), [
+    ("dnf", "dnf install python3 gcc glibc-devel rustup; then"),
+    ("pacman", "pacman -S python gcc rustup; then"),
+    (None, "Rust 1.95; then: curl"),
+], ids=["dnf", "pacman", "unknown"])  # fmt: skip
+def test_another_distribution_gets_its_own_commands(
+    repository: Path, programs: Programs, manager: str | None, named: str
+) -> None:
+    made = {manager: "exit 9"} if manager else {}
+    done = run(repository, programs(*USUAL, **made), "packaging/check-tools.sh", "python3", "cargo")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert named in done.stderr
+
+
+def test_root_has_the_packages_of_a_build_installed_and_is_told_of_rust_alone(
+    repository: Path, programs: Programs, tmp_path: Path
+) -> None:
+    asked, place = tmp_path / "asked", tmp_path / "path"
+    install = f'echo "$@" >>{asked}; case "$*" in *install*) ln -s /bin/true {place}/cc;; esac'
+    path = programs(*USUAL, "ln", python3=PYTHON, id="echo 0", apt_get=install)
+    done = run(repository, path, "packaging/check-tools.sh", "python3", "cargo")
+    assert done.returncode == 1
+    assert "missing: Rust 1.95;" in done.stderr
+    assert asked.read_text().splitlines()[1].endswith(" --no-install-recommends gcc libc6-dev")
 
 
 def test_with_everything_there_nothing_is_said(repository: Path, programs: Programs) -> None:

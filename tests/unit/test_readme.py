@@ -1,0 +1,30 @@
+"""The README is short, and the list of documentation is complete."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from support.places import ROOT
+
+DOCS = ROOT / "docs"
+MOST_WORDS, MOST_LINES = 800, 8
+
+
+def test_the_readme_is_short() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= MOST_WORDS
+    outputs = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert [output for output in outputs if output.count("\n") > MOST_LINES] == []
+
+
+def test_each_page_of_the_documentation_is_listed_once() -> None:
+    listed = Counter(re.findall(r"\]\(([^)]+)\)", (DOCS / "README.md").read_text()))
+    pages = {
+        str(path.relative_to(DOCS))
+        for pattern in ("*.md", "tutorials/*")
+        for path in DOCS.glob(pattern)
+        if path.name != "README.md"
+    }
+    assert pages | {"decisions/README.md", "man"} == set(listed)
+    assert [page for page, count in listed.items() if count > 1] == []
