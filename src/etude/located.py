@@ -9,14 +9,13 @@ import difflib
 import re
 import tomllib
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from etude.errors import InputError
-from etude.results.units import TIME, Unit
-
-_NUMBER = re.compile(r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)")
+from etude.quantities import QuantityError, duration, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +82,23 @@ class Section:
         value = self.values.get(key)
         if value is None:
             return default
-        match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-        unit: Unit | None = TIME.get(match[2]) if match else None
-        if match is None or unit is None:
+        try:
+            return duration(value if isinstance(value, str) else "", bare=None)
+        except QuantityError:
             self.fail(key, f'{self.named(key)} is {value!r}: expected a time with its unit, as "40 ms"')
-        return unit.of(float(match[1]))
 
     def share(self, key: str, default: float | None = None) -> float | None:
         """A share such as "5 %" or 0.05; above 0 and below 1."""
         value = self.values.get(key)
         if value is None:
             return default
-        match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-        share = float(match[1]) / 100 if match and match[2] in ("%", "percent") else value
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        found = value
+        if isinstance(value, str):
+            with suppress(QuantityError):
+                found = share(value)
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < 1:
             self.fail(key, f'{self.named(key)} is {value!r}: expected a share, as "5 %" or 0.05')
-        return float(share)
+        return float(found)
 
     def section(self, key: str) -> Section:
         """A table within; empty where it is absent."""

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 
 use etude_clock::SECOND;
-use etude_micro::options::{Arg, Parser, size};
+use etude_micro::options::{Arg, Parser};
 
 use crate::Wrong;
+
+const MOST_NS: u64 = 10_000_000 * SECOND;
 
 /// Ends a command: the exit status.
 pub fn answer(verb: &str, done: Result<u8, Wrong>) -> u8 {
@@ -55,7 +57,7 @@ pub fn text(value: OsString) -> Result<String, String> {
 }
 
 pub fn bytes(value: OsString) -> Result<u64, String> {
-    size(&text(value)?)
+    etude_quantity::size(&text(value)?)
 }
 
 pub fn whole(value: OsString, least: u64, most: u64) -> Result<u64, String> {
@@ -68,10 +70,9 @@ pub fn share(value: OsString) -> Result<f64, String> {
 }
 
 fn share_of(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let found = number.trim().parse::<f64>().ok().map(|found| found / scale);
-    let found = found.filter(|found| *found > 0.0 && *found <= 1.0);
-    found.ok_or_else(|| format!("{text:?}: expected a share such as 80% or 0.8, above 0 and at most 100%"))
+    let found = etude_quantity::share(text, "1")?;
+    let good = found > 0.0 && found <= 1.0;
+    if good { Ok(found) } else { Err(format!("{text:?}: expected a share above 0 and at most 100%")) }
 }
 
 /// A number above 0.
@@ -81,9 +82,12 @@ pub fn number(value: OsString, most: f64) -> Result<f64, String> {
     found.ok_or_else(|| format!("{text:?}: expected a number above 0 and at most {most}"))
 }
 
-/// Seconds, as ns.
+/// A duration above 0, ns.
 pub fn seconds(value: OsString) -> Result<u64, String> {
-    Ok((number(value, 1e7)? * SECOND as f64) as u64)
+    let text = text(value)?;
+    let found = etude_quantity::duration(&text, "s")?;
+    let good = (1..=MOST_NS).contains(&found);
+    if good { Ok(found) } else { Err(format!("{text:?}: expected a duration above 0, at most 10000000s")) }
 }
 
 #[cfg(test)]
@@ -94,7 +98,7 @@ mod tests {
     #[test]
     fn a_level_is_a_share_or_a_percentage() {
         assert_eq!((share_of("80%"), share_of("0.8"), share_of("1")), (Ok(0.8), Ok(0.8), Ok(1.0)));
-        for wrong in ["0", "0%", "101%", "80", "-1%", "", "%", "nan", "inf", "80 percent"] {
+        for wrong in ["0", "0%", "101%", "80", "-1%", "", "%", "nan", "inf", "150%"] {
             assert!(share_of(wrong).is_err_and(|why| why.contains("expected a share")), "{wrong}");
         }
     }

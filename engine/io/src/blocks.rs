@@ -1,7 +1,7 @@
 //! How a total is cut into transfers, and in which order they come.
 
 use etude_micro::exit::{Fail, OSERR};
-use etude_micro::options::written;
+use etude_quantity::size_text;
 
 /// Transfers of one size that make up a total; the last may be shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Blocks {
         }
         let below = (blocks.whole > 0).then(|| blocks.whole * size);
         let above = (blocks.whole + 1).checked_mul(size);
-        let nearest: Vec<_> = [below, above].into_iter().flatten().map(written).collect();
+        let nearest: Vec<_> = [below, above].into_iter().flatten().map(size_text).collect();
         Err(Fail::usage(format!(
             "the total of {total} bytes (-t) is no multiple of the buffer of {size} bytes (-b): give -t {}, or \
              --tail for a shorter last transfer",
@@ -100,12 +100,12 @@ mod tests {
         assert_eq!(
             fail,
             Fail::usage(
-                "the total of 10000 bytes (-t) is no multiple of the buffer of 4096 bytes (-b): give -t 8K or \
-                 -t 12K, or --tail for a shorter last transfer"
+                "the total of 10000 bytes (-t) is no multiple of the buffer of 4096 bytes (-b): give -t 8KiB \
+                 or -t 12KiB, or --tail for a shorter last transfer"
             )
         );
         let fail = Blocks::cut(1, 4096, false).expect_err("it does not divide");
-        assert!(fail.line.contains("give -t 4K, or --tail"), "{}", fail.line);
+        assert!(fail.line.contains("give -t 4KiB, or --tail"), "{}", fail.line);
         assert_eq!(Blocks::cut(1, 4096, true), Ok(Blocks { size: 4096, whole: 0, tail: 1 }));
     }
 
@@ -133,7 +133,7 @@ mod tests {
             if let Err(fail) = Blocks::cut(total, size, false) {
                 for word in fail.line.split("give ").nth(1).unwrap_or_default().split("-t ").skip(1) {
                     let text = word.split([' ', ',']).next().unwrap_or_default();
-                    let near = etude_micro::options::size(text).expect("it is a size");
+                    let near = etude_quantity::size(text).expect("it is a size");
                     prop_assert!(Blocks::cut(near, size, false).is_ok() && near.abs_diff(total) < size);
                 }
             }

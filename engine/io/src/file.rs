@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use etude_micro::exit::{CANTCREAT, Fail, NOINPUT, OSERR, said};
-use etude_micro::options::written;
+use etude_quantity::size_text;
 
 use crate::direct;
 use crate::options::{Method, Operation, Options};
@@ -50,7 +50,7 @@ fn absent(options: &Options, error: &io::Error) -> Fail {
 fn creation(options: &Options) -> String {
     let Options { program, path, blocks, .. } = options;
     let tail = if blocks.tail > 0 { " --tail" } else { "" };
-    let (size, total) = (written(blocks.size), written(blocks.total()));
+    let (size, total) = (size_text(blocks.size), size_text(blocks.total()));
     format!("{program} create -b {size} -t {total}{tail} {}", path.display())
 }
 
@@ -76,7 +76,7 @@ fn check_size(options: &Options, bytes: u64) -> Result<(), Fail> {
         return Ok(());
     }
     let path = options.path.display();
-    let lower = if bytes > 0 { format!("lower -t to {}, or ", written(bytes)) } else { String::new() };
+    let lower = if bytes > 0 { format!("lower -t to {}, or ", size_text(bytes)) } else { String::new() };
     let creation = creation(options);
     Err(Fail::new(
         NOINPUT,

@@ -188,8 +188,8 @@ impl Given {
     fn option_with_value(&mut self, name: &str, parser: &mut Parser) -> Result<(), Fail> {
         let sets = SETS.map(|(set, _)| set);
         match name {
-            "-b" => self.buffer = Some(read::value(parser, name, read::size)?),
-            "-t" => self.total = Some(read::value(parser, name, read::size)?),
+            "-b" => self.buffer = Some(read::value(parser, name, etude_quantity::size)?),
+            "-t" => self.total = Some(read::value(parser, name, etude_quantity::size)?),
             "-n" => {
                 let most = u32::MAX.into();
                 self.iterations = Some(read::value(parser, name, |text| read::number(text, 1, most))? as u32);

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use etude_counters::SETS;
 use etude_micro::exit::Fail;
-use etude_micro::options::{Arg, number, parser, refused, size, unexpected, value, word};
+use etude_micro::options::{Arg, number, parser, refused, unexpected, value, word};
 use etude_micro::report::Style;
+use etude_quantity::size;
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -237,8 +238,8 @@ mod tests {
             ("2proc 2proc", "one argument too many"),
             ("-i udp 2proc", "-i \"udp\": expected pipe, local, tcp"),
             ("-P axi 2proc", "-P \"axi\": expected l1d, l1i, l2, mem, tlb"),
-            ("-b 0 2proc", "-b \"0\" is nothing"),
-            ("-t -1 2proc", "-t \"-1\" is negative"),
+            ("-b 0 2proc", "-b \"0\": expected 1 B or more"),
+            ("-t -1 2proc", "-t \"-1\": expected a size"),
             ("-n 0 2proc", "-n \"0\": expected a whole number, 1 to 1000000"),
             ("-p 5001 2proc", "-i pipe has no port"),
             ("-i tcp -p 0 2proc", "-p \"0\": expected a whole number, 1 to 65535"),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use etude_clock::SECOND;
 use lexopt::Parser;
 
 pub(crate) fn text(name: &str, parser: &mut Parser) -> Result<String, String> {
@@ -45,9 +46,11 @@ pub(crate) fn number(
     found.ok_or_else(|| format!("--{name} {text:?}: expected {expected}"))
 }
 
-/// Seconds, as ns; `none`: 0 is allowed.
-pub(crate) fn time(name: &str, parser: &mut Parser, none: bool) -> Result<u64, String> {
-    let expected = if none { "seconds, 0 or more" } else { "seconds, 0.001 or more" };
-    let good = |s: f64| s <= 1e6 && (s >= 0.001 || none && s == 0.0);
-    number(name, parser, expected, good).map(etude_clock::from_seconds)
+/// A duration, as ns; `none`: 0 is allowed. `bare`: the unit of a number without one.
+pub(crate) fn time(name: &str, parser: &mut Parser, none: bool, bare: &str) -> Result<u64, String> {
+    let text = text(name, parser)?;
+    let found = etude_quantity::duration(&text, bare).map_err(|why| format!("--{name} {why}"))?;
+    let good = found <= 1_000_000 * SECOND && (found >= SECOND / 1000 || none && found == 0);
+    let expected = if none { "0, or a duration of 1ms or more" } else { "a duration of 1ms or more" };
+    if good { Ok(found) } else { Err(format!("--{name} {text:?}: expected {expected}")) }
 }

@@ -100,7 +100,7 @@ fn known_server(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong> 
 fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Asked>, String> {
     let (mut workers, mut law, mut mean_ms) = (None, None, None);
     let (mut queue, mut seed, mut until_eof) = (usize::MAX, 0, false);
-    let (mut stall_ms, mut every_ns) = (None, None);
+    let (mut stall_ns, mut every_ns) = (None, None);
     let mut listen = SocketAddr::from(([127, 0, 0, 1], 0));
     let mut parser = Parser::from_args(arguments);
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
@@ -110,11 +110,8 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Asked>, S
             Long("mean-ms") => {
                 mean_ms = Some(number("mean-ms", &mut parser, "a number, 5 or more", |ms| ms <= 1e6)?);
             }
-            Long("stall") => {
-                let good = |ms| (1.0..=1e6).contains(&ms);
-                stall_ms = Some(number("stall", &mut parser, "milliseconds, 1 or more", good)?);
-            }
-            Long("every") => every_ns = Some(time("every", &mut parser, false)?),
+            Long("stall") => stall_ns = Some(time("stall", &mut parser, false, "ms")?),
+            Long("every") => every_ns = Some(time("every", &mut parser, false, "s")?),
             Long("queue") => queue = whole("queue", &mut parser, 0, usize::MAX)?,
             Long("seed") => seed = read("seed", &mut parser, "a whole number")?,
             Long("listen") => listen = read("listen", &mut parser, "an address like 127.0.0.1:8000")?,
@@ -130,19 +127,20 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Asked>, S
         let why = "shorter services would drown in what timers and sockets are late by";
         return Err(format!("--mean-ms {mean_ms}: expected {LEAST_MEAN_MS} or more: {why}"));
     }
-    let stall = stall(stall_ms, every_ns)?;
+    let stall = stall(stall_ns, every_ns)?;
     Ok(Some(Asked { workers, law, mean_ms, queue, seed, listen, until_eof, stall }))
 }
 
 /// Length and period of stalls, ns.
-fn stall(length_ms: Option<f64>, every_ns: Option<u64>) -> Result<Option<(u64, u64)>, String> {
-    let Some(ms) = length_ms else {
+fn stall(length_ns: Option<u64>, every_ns: Option<u64>) -> Result<Option<(u64, u64)>, String> {
+    let Some(length_ns) = length_ns else {
         return if every_ns.is_some() { Err("--every needs --stall".to_owned()) } else { Ok(None) };
     };
-    let (length_ns, every_ns) = (etude_clock::from_seconds(ms / 1e3), every_ns.unwrap_or(SECOND));
+    let every_ns = every_ns.unwrap_or(SECOND);
     if length_ns >= every_ns {
         return Err(format!(
-            "--stall {ms}: expected less than --every, which is {} ms",
+            "--stall {} ms: expected less than --every, which is {} ms",
+            length_ns as f64 / 1e6,
             every_ns as f64 / 1e6
         ));
     }
@@ -162,7 +160,7 @@ mod tests {
             ("--workers 2 --law constant --mean-ms 4.9", "expected 5 or more: shorter services"),
             ("--mean-ms NaN", "--mean-ms"),
             ("--listen here", "an address like"),
-            ("--stall 0", "--stall \"0\": expected milliseconds, 1 or more"),
+            ("--stall 0", "--stall \"0\": expected a duration of 1ms or more"),
             ("--workers 2 --law constant --mean-ms 5 --every 1", "--every needs --stall"),
             ("--workers 2 --law constant --mean-ms 5 --stall 500 --every 0.5", "expected less than --every"),
             ("--speed 3", "--speed"),

@@ -150,8 +150,14 @@ pub(crate) fn options(arguments: impl Iterator<Item = OsString>) -> Result<Asked
 }
 
 fn a_rate(name: &str, parser: &mut Parser) -> Result<Option<f64>, String> {
-    let good = |rate| rate > 0.0 && rate <= 1e8;
-    number(name, parser, "requests per second, above 0", good).map(Some)
+    let text = text(name, parser)?;
+    let rate = etude_quantity::rate(&text).map_err(|why| format!("--{name} {why}"))?;
+    let good = rate > 0.0 && rate <= 1e8;
+    if good {
+        Ok(Some(rate))
+    } else {
+        Err(format!("--{name} {text:?}: expected a rate above 0, at most 100M/s"))
+    }
 }
 
 impl Words {
@@ -188,22 +194,22 @@ impl Words {
         match name {
             "rate" => self.rate = a_rate(name, parser)?,
             "clients" => self.clients = Some(whole(name, parser, 1, 1_000_000)?),
-            "think" => self.think_ns = Some(time(name, parser, true)?),
+            "think" => self.think_ns = Some(time(name, parser, true, "s")?),
             "think-law" => {
                 self.exponential = Some(one_of(name, parser, &[("exponential", true), ("constant", false)])?);
             }
             "wait" => self.wait = Some(one_of(name, parser, &WAITS)?),
-            "seconds" => self.seconds = Some(time(name, parser, false)?),
+            "seconds" => self.seconds = Some(time(name, parser, false, "s")?),
             "arrivals" => {
                 let known = [("poisson", Process::Poisson), ("constant", Process::Constant)];
                 self.process = Some(one_of(name, parser, &known)?);
             }
             "seed" => self.seed = read(name, parser, "a whole number")?,
-            "window" => self.window_ns = Some(time(name, parser, false)?),
-            "warm-up" => self.warm_up_ns = time(name, parser, true)?,
+            "window" => self.window_ns = Some(time(name, parser, false, "s")?),
+            "warm-up" => self.warm_up_ns = time(name, parser, true, "s")?,
             "outstanding" => self.outstanding = Some(whole(name, parser, 1, usize::MAX)?),
-            "timeout" => self.timeout_ns = Some(time(name, parser, false)?),
-            "drain" => self.drain_ns = Some(time(name, parser, true)?),
+            "timeout" => self.timeout_ns = Some(time(name, parser, false, "s")?),
+            "drain" => self.drain_ns = Some(time(name, parser, true, "s")?),
             "json" => self.json = true,
             "text" => self.text = true,
             _ => return Ok(false),

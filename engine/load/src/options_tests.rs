@@ -11,11 +11,11 @@ fn what_cannot_be_meant_is_one_line_that_names_it() {
     for (words, part) in [
         ("", "no target: name one of --url, --directory and --nfs"),
         ("--url https://a/", "expected http://"),
-        ("--url http://a/ --rate 0", "--rate \"0\": expected requests per second, above 0"),
+        ("--url http://a/ --rate 0", "--rate \"0\": expected a rate above 0"),
         ("--url http://a/ --rate 1 --seconds -1", "--seconds"),
         ("--url http://a/ --rate 1", "--seconds is missing"),
         ("--url http://a/ --seconds 1", "--rate is missing, or --clients"),
-        ("--window 0", "0.001 or more"),
+        ("--window 0", "1ms or more"),
         ("--arrivals often", "--arrivals \"often\": expected poisson or constant"),
         ("--outstanding 0", "1 or more"),
         ("--rate", "--rate"),

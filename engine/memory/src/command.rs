@@ -6,7 +6,8 @@ use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
 use etude_clock::SECOND;
-use etude_micro::options::{Arg, Parser, size, written};
+use etude_micro::options::{Arg, Parser};
+use etude_quantity::{duration, size, size_text};
 use serde_json::{Map, Value, json};
 
 use crate::Wrong;
@@ -116,7 +117,7 @@ fn chill_command(arguments: impl Iterator<Item = OsString>) -> Result<(), Wrong>
 
 fn leave(parser: &mut Parser) -> Result<u64, String> {
     let bytes = bytes("leave", parser)?;
-    let least = format!("--leave {bytes}: expected {} or more: others need it", written(LEAST_LEAVE));
+    let least = format!("--leave {bytes}: expected {} or more: others need it", size_text(LEAST_LEAVE));
     if bytes < LEAST_LEAVE { Err(least) } else { Ok(bytes) }
 }
 
@@ -126,9 +127,9 @@ fn bytes(name: &str, parser: &mut Parser) -> Result<u64, String> {
 
 fn seconds(parser: &mut Parser) -> Result<u64, String> {
     let text = text("seconds", parser)?;
-    let found: Option<f64> = text.parse().ok().filter(|found| (0.001..=86_400.0).contains(found));
-    let found = found.ok_or_else(|| format!("--seconds {text:?}: expected seconds, 0.001 to 86400"))?;
-    Ok((found * SECOND as f64) as u64)
+    let found = duration(&text, "s").map_err(|error| format!("--seconds {error}"))?;
+    let good = (SECOND / 1000..=86_400 * SECOND).contains(&found);
+    if good { Ok(found) } else { Err(format!("--seconds {text:?}: expected a duration from 1ms to 1d")) }
 }
 
 fn text(name: &str, parser: &mut Parser) -> Result<String, String> {

@@ -3,8 +3,9 @@
 use std::ptr::{self, NonNull};
 use std::slice;
 
+use etude_quantity::size_text;
+
 use crate::exit::{Fail, OSERR};
-use crate::options::written;
 
 /// Size of the huge pages that `madvise` asks for on x86-64 and most other machines.
 const HUGE_BYTES: usize = 2 << 20;
@@ -29,7 +30,10 @@ impl Buffer {
     /// The machine has less memory than that, or does not give it, or has no huge pages.
     pub fn map(bytes: u64, huge: Option<bool>) -> Result<Buffer, Fail> {
         let refused = |why: String| {
-            Fail::new(OSERR, format!("no buffer of {}: {why}; choose a smaller one with -b", written(bytes)))
+            Fail::new(
+                OSERR,
+                format!("no buffer of {}: {why}; choose a smaller one with -b", size_text(bytes)),
+            )
         };
         if bytes > LARGE_BYTES && bytes > physical_bytes() {
             return Err(refused(format!("this machine has {} bytes of memory", physical_bytes())));

@@ -141,7 +141,7 @@ fn caches(directory: &Path) -> Vec<Value> {
     let cache = |index| {
         let level: u64 = member(index, "level")?.parse().ok()?;
         let kind = member(index, "type");
-        let size = member(index, "size").and_then(|text| crate::options::size(&text).ok());
+        let size = member(index, "size").and_then(|text| etude_quantity::size(&text).ok());
         let shared_by = member(index, "shared_cpu_list").map(|list| cpus(&list));
         Some(json!({"level": level, "type": kind, "size_bytes": size, "shared_by": shared_by}))
     };

@@ -190,9 +190,10 @@ fn unfaithful(report: &Report, options: &Options) -> Option<String> {
             time(options.late_s)
         ));
     }
-    let part = report.mismatches as f64 / report.calls.max(1) as f64 * 100.0;
+    let part = report.mismatches as f64 / report.calls.max(1) as f64;
     (part > options.mismatches).then(|| {
-        format!("{part:.2} % of calls had another result, and {} % is the bound", options.mismatches)
+        let bound = (1e8 * options.mismatches).round() / 1e6;
+        format!("{:.2} % of calls had another result, and {bound} % is the bound", 100.0 * part)
     })
 }
 
@@ -202,7 +203,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
         wishes: Wishes::default(),
         judge: false,
         late_s: 0.001,
-        mismatches: 0.1,
+        mismatches: 0.001,
         json: false,
         windows: windows::asked_for(),
         window_s: 1.0,
@@ -222,11 +223,11 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
             Long("footprint") => found.wishes.footprint = true,
             Long("no-fifo") => found.manner.realtime = false,
             Long("judge") => found.judge = true,
-            Long("late") => found.late_s = positive("late", &mut parser)?,
-            Long("mismatches") => found.mismatches = positive("mismatches", &mut parser)?,
+            Long("late") => found.late_s = seconds("late", 1e-9, &mut parser)?,
+            Long("mismatches") => found.mismatches = share_in_percent("mismatches", &mut parser)?,
             Long("json") => found.json = true,
             Long("windows") => found.windows = Some(PathBuf::from(parser.value().map_err(wrong)?)),
-            Long("window") => found.window_s = window(positive("window", &mut parser)?)?,
+            Long("window") => found.window_s = seconds("window", 0.1, &mut parser)?,
             Short('q') | Long("quiet") => found.quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(path) if paths.len() < 2 => paths.push(PathBuf::from(path)),
@@ -248,14 +249,32 @@ fn timing(word: &str) -> Result<Timing, Wrong> {
     }
 }
 
-fn window(seconds: f64) -> Result<f64, Wrong> {
-    let fits = (0.1..=1e6).contains(&seconds);
-    fits.then_some(seconds)
-        .ok_or_else(|| usage("replay", &format!("--window {seconds}: expected a number from 0.1")))
+/// A duration from `least` to 1e6 s.
+fn seconds(name: &str, least: f64, parser: &mut lexopt::Parser) -> Result<f64, Wrong> {
+    let word = word(parser)?;
+    let read = etude_quantity::duration(&word, "s").map(|ns| ns as f64 / 1e9);
+    let found = read.map_err(|why| usage("replay", &format!("--{name} {why}")))?;
+    let wrong =
+        || usage("replay", &format!("--{name} {word}: expected a duration from {least} s to 1000000 s"));
+    if (least..=1e6).contains(&found) { Ok(found) } else { Err(wrong()) }
+}
+
+/// Above 0.
+fn share_in_percent(name: &str, parser: &mut lexopt::Parser) -> Result<f64, Wrong> {
+    let word = word(parser)?;
+    match etude_quantity::share(&word, "%") {
+        Ok(share) if share > 0.0 => Ok(share),
+        Ok(_) => Err(usage("replay", &format!("--{name} {word}: expected more than 0 %"))),
+        Err(why) => Err(usage("replay", &format!("--{name} {why}"))),
+    }
+}
+
+fn word(parser: &mut lexopt::Parser) -> Result<String, Wrong> {
+    parser.value().and_then(|word| word.string()).map_err(|error| usage("replay", &error))
 }
 
 fn positive(name: &str, parser: &mut lexopt::Parser) -> Result<f64, Wrong> {
-    let word = parser.value().and_then(|word| word.string()).map_err(|error| usage("replay", &error))?;
+    let word = word(parser)?;
     match word.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
         _ => Err(usage("replay", &format!("--{name} {word}: expected a number above 0"))),

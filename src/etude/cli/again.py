@@ -48,7 +48,7 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
     known = None
     if options.between_sittings is not None:
-        known = _stated(options.between_sittings, given_between)
+        known = _stated(100 * options.between_sittings, given_between)
     then = verdict(load_results(first))
     document: Mapping[str, Any] = then.subject.experiment or {}
     _check_record(first, document, then)

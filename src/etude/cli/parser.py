@@ -8,8 +8,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NoReturn
 
+from etude import quantities
 from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
 from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
@@ -56,13 +58,10 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 def share(text: str) -> float:
     """`0.02` or `2%`: above 0; from 1 on only with the sign, since 2 would be 200 %."""
-    try:
-        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; expected such as 0.02 or 2%")
-    if value >= 1.0 and not text.endswith("%"):
+    value = _read(quantities.share, text)
+    if value == 0.0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a share above 0 such as 2% or 0.02")
+    if value >= 1.0 and text.strip()[-1].isdigit():
         raise argparse.ArgumentTypeError(
             f"{text} would be {100 * value:g} %; write {text}% or {value / 100:g}"
         )
@@ -78,11 +77,15 @@ def share_below_half(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """`30`, `1.5s`, `2m` or `1h`."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", text)
-    if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; expected such as 30, 500ms, 2m or 1h")
-    return float(match[1]) * {"ms": 0.001, None: 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+    """A duration: `30`, `1.5s`, `4 min` or `1h`."""
+    return _read(quantities.duration, text)
+
+
+def _read(kind: Callable[[str], float], text: str) -> float:
+    try:
+        return kind(text)
+    except quantities.QuantityError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def monitor_every(text: str) -> float | None:
@@ -173,14 +176,16 @@ def inner(text: str) -> int | str:
 
 
 def percent_between(text: str) -> float:
-    """`95`: a confidence in percent, as a fraction."""
-    try:
-        percent = float(text.removesuffix("%"))
-    except ValueError:
-        percent = 0.0
-    if not 1.0 < percent < 100.0:
+    """`95` or `95 %`: a confidence in percent, as a fraction."""
+    found = percent(text)
+    if not 0.01 < found < 1.0:
         raise argparse.ArgumentTypeError(f"{text!r}: expected percent between 1 and 100, such as 95")
-    return percent / 100.0
+    return found
+
+
+def percent(text: str) -> float:
+    """`5` or `5 %`: percent, as a fraction."""
+    return _read(partial(quantities.share, bare="%"), text)
 
 
 def percentile_list(text: str) -> tuple[float, ...]:

@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, metavar="N", help="of the random order of INTERLEAVE (default: random, recorded)")
     add(
         "--between-sittings",
-        type=float,
-        metavar="PCT",
+        type=kinds.percent,
+        metavar="PERCENT",
         help="with --again: how far sittings of one test lie apart, in percent (default: from three stored ones)",
     )
     add_pool(parser)

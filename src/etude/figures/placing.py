@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from etude.errors import UsageError
 from etude.figures.sources import Sample
-from etude.figures.wish import number_with_unit
 from etude.figures.words import label
+from etude.quantities import quantity
 
 _PART = re.compile(r"\d+(?:\.\d+)?(?:[kKMGT](?:i?B)?(?![A-Za-z]))?")
 
@@ -63,7 +63,7 @@ def _varying(samples: Sequence[Sample]) -> list[str]:
 
 
 def _number(text: str | None) -> tuple[float, str | None] | None:
-    return number_with_unit(text) if text is not None else None
+    return quantity(text) if text is not None else None
 
 
 def _by_parameter(samples: Sequence[Sample], parameter: str) -> Places:
@@ -117,7 +117,7 @@ def by_names(samples: Sequence[Sample], names: Sequence[str]) -> Places:
 
 
 def _places(samples: Sequence[Sample], curves: Sequence[str], texts: Sequence[str], x_label: str) -> Places:
-    numbers = [number_with_unit(text) for text in texts]
+    numbers = [quantity(text) for text in texts]
     known = [found for found in numbers if found is not None]
     if len(known) < len(numbers):
         order = list(dict.fromkeys(texts))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Literal
 
 from etude.errors import UsageError
-from etude.results.units import unit_of
+from etude.quantities import quantity
 from etude.stats.percentiles import Bar
 
 Bars = Bar | Literal["none"]
@@ -75,30 +74,10 @@ class Wish:
             raise UsageError(f"labels are rotated by -90 to 90 degrees, not {self.rotate:g}")
 
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\s=]*)\s*")
-_TIMES_1024 = {letter: 1024.0**n for n, letters in enumerate(("kK", "M", "G", "T"), 1) for letter in letters}
-
-
-def number_with_unit(text: str) -> tuple[float, str | None] | None:
-    """`5ms` as 0.005 and s, `64K` as 65536 and B, `3` as itself; None for what is no number."""
-    match = _NUMBER.fullmatch(text) if len(text) < 60 else None
-    if match is None:
-        return None
-    value, name = float(match[1]), match[2]
-    if not math.isfinite(value):
-        return None
-    if not name:
-        return value, None
-    if name in _TIMES_1024:
-        return value * _TIMES_1024[name], "B"
-    unit = unit_of(name)
-    return (unit.of(value), unit.base) if unit is not None else None
-
-
 def threshold(text: str) -> Threshold:
     """`5ms` or `5ms=what it is`. Raises UsageError for what has no number in front."""
     value, _, label = text.partition("=")
-    found = number_with_unit(value)
+    found = quantity(value)
     if found is None:
         raise UsageError(f"threshold {text!r}: expected a number with a unit, such as 5ms or 32KiB=L1")
     return Threshold(*found, label or value.strip())

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from etude.errors import InputError
-from etude.figures.wish import number_with_unit
 from etude.io.sweeps import BANDWIDTH, STORAGE
+from etude.quantities import quantity
 from etude.report.subject import Subject
 from etude.results.series import Floats, Series
 
@@ -75,7 +75,7 @@ def swept_of(subject: Subject) -> Swept:
     metric = BANDWIDTH.name if over == "buffer" else "elapsed"
     found: dict[str, dict[float, Floats]] = {}
     for series in subject.tests:
-        place = number_with_unit(series.parameters.get(over, ""))
+        place = quantity(series.parameters.get(over, ""))
         values = values_of(series, metric)
         if place is not None and values.size:
             found.setdefault(series.parameters["curve"], {})[place[0]] = values

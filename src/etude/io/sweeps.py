@@ -21,8 +21,9 @@ from etude.experiment.run import Observer, extend, resume, run, silent
 from etude.experiment.sitting import EngineMaker
 from etude.experiment.test import MetricPattern, Test
 from etude.io.curves import Curve, curve, words
-from etude.io.sizes import shown, sizes
+from etude.io.sizes import sizes
 from etude.program import engine_path
+from etude.quantities import size_text
 from etude.results.reader import Results, read_experiment
 from etude.testbed import snapshot
 
@@ -225,13 +226,13 @@ def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
     command += ["-q"] if varies == "total" else ["--cool", "warm" if warm else "none"]
     command += [*chosen.options, place]
     return Test(
-        f"{varies}={shown(value)} {chosen.name}",
+        f"{varies}={size_text(value)} {chosen.name}",
         tuple(command),
         setup=_make_file(place, total) if made else None,
         cleanup=f"rm -f {shlex.quote(place)}" if made else None,
         cpus=None if what.cpu is None else (what.cpu,),
         metrics=() if varies == "total" else (BANDWIDTH,),
-        parameters={varies: shown(value), "curve": chosen.name},
+        parameters={varies: size_text(value), "curve": chosen.name},
     )
 
 
@@ -241,7 +242,7 @@ def _data_file(where: str, total: int, direct: bool) -> tuple[str, bool]:
     What goes around the page cache has a file of its own: it would change how the other lies in the cache.
     """
     if os.path.isdir(where):
-        name = f"etude-io-{os.getpid()}-{shown(total)}{'-direct' if direct else ''}"
+        name = f"etude-io-{os.getpid()}-{size_text(total)}{'-direct' if direct else ''}"
         return os.path.join(where, name), True
     return where, False
 
@@ -267,11 +268,11 @@ def _check_place(what: Sweep) -> None:
             found = os.statvfs(what.where)
             if found.f_bavail * found.f_frsize < needed + (1 << 20):
                 raise MachineRefuses(
-                    f"{what.where}: {shown(needed)} are needed for the data; there is less room: name another place"
+                    f"{what.where}: {size_text(needed)} are needed for the data; there is less room: name another place"
                 )
         elif (length := _length(what.where)) < max(what.totals):
             raise InputError(
-                f"{what.where}: is {length} bytes long, less than {shown(max(what.totals))}; "
+                f"{what.where}: is {length} bytes long, less than {size_text(max(what.totals))}; "
                 f"make a longer one with etude io create, or take smaller totals"
             )
     except OSError as error:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from etude.errors import UsageError
+from etude.quantities import quantity
 from etude.report.across import Across
-from etude.results.units import unit_of
 from etude.stats.intervals import Interval
 from etude.stats.sittings import Refused
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 _FORM = re.compile(
     r"\s*(?P<metric>[^\W\d]\w*)\s*(?P<sign>[<>]=?)\s*"
-    r"(?:baseline\s*(?:(?P<by>[*/+-])\s*(?P<amount>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<of>%|[^\W\d]\S*)?)?"
-    r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>\S+)?)\s*"
+    r"(?:baseline\s*(?:(?P<by>[*/+-])\s*(?P<amount>[\d.].*))?|(?P<value>[-+\d.].*))"
 )
 EXPECTED = (
     "expected METRIC > BOUND or METRIC < BOUND, with BOUND one of `baseline`, `baseline * 1.05`, `baseline + 5%`, "
@@ -63,31 +62,28 @@ def parse_bound(text: str) -> Bound:
     if match is None:
         raise UsageError(f"--fail-if {text!r}: {EXPECTED}")
     above = match["sign"].startswith(">")
-    if match["number"] is not None:
-        limit, unit = _in_base_unit(text, float(match["number"]), match["unit"])
-        return Bound(text, match["metric"], above, "value", limit, unit)
+    if match["value"] is not None:
+        return Bound(text, match["metric"], above, "value", *_quantity(text, match["value"]))
     if match["by"] is None:
         return Bound(text, match["metric"], above, "ratio", 1.0, None)
-    amount, by, of = float(match["amount"]), match["by"], match["of"]
-    if by in "*/" and of is None and amount > 0.0:
+    (amount, unit), by = _quantity(text, match["amount"]), match["by"]
+    if by in "*/" and unit is None and amount > 0.0:
         return Bound(text, match["metric"], above, "ratio", amount if by == "*" else 1.0 / amount, None)
-    if by in "+-" and of == "%":
+    if by in "+-" and unit == "%":
         limit = 1.0 + amount / 100.0 if by == "+" else 1.0 - amount / 100.0
         if limit > 0.0:
             return Bound(text, match["metric"], above, "ratio", limit, None)
-    if by in "+-" and of != "%":
-        limit, unit = _in_base_unit(text, amount, of)
-        return Bound(text, match["metric"], above, "difference", limit if by == "+" else -limit, unit)
+    if by in "+-" and unit != "%":
+        return Bound(text, match["metric"], above, "difference", amount if by == "+" else -amount, unit)
     raise UsageError(f"--fail-if {text!r}: {EXPECTED}")
 
 
-def _in_base_unit(text: str, number: float, name: str | None) -> tuple[float, str | None]:
-    if name is None:
-        return number, None
-    unit = unit_of(name)
-    if unit is None:
-        raise UsageError(f"--fail-if {text!r}: {name} is no unit that is known; such as ms, MiB or 1/s")
-    return unit.of(number), unit.base
+def _quantity(text: str, value: str) -> tuple[float, str | None]:
+    """In its base unit."""
+    found = quantity(value)
+    if found is None:
+        raise UsageError(f"--fail-if {text!r}: {value.strip()} is no quantity: {EXPECTED}")
+    return found
 
 
 def answers(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from etude.errors import InputError
+from etude.quantities import quantity
 from etude.results.check import check_experiment, check_measurement
 from etude.results.model import Measurement, from_line
-from etude.results.units import SIZE
 
 if TYPE_CHECKING:
     import polars
@@ -80,9 +79,8 @@ def _parameters(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]
 
 
 def _bytes(text: str) -> float | None:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]+)", text)
-    unit = SIZE.get(match[2]) if match else None
-    return unit.of(float(match[1])) if match and unit else None
+    value, base = quantity(text) or (None, None)
+    return value if base == "B" else None
 
 
 def _flat(m: Measurement, parameters: Mapping[str, Any]) -> dict[str, Any]:

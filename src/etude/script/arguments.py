@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ from functools import lru_cache
 
 from etude.errors import UsageError
 from etude.experiment.printed import check_place
+from etude.quantities import QuantityError, duration
 from etude.results.joining import JOINS
 from etude.results.model import CACHE_WAYS, METRICS
 from etude.script.forloop import plain
@@ -30,8 +32,6 @@ _CONDITION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(!?(?:<=|>=|==|=|<|>))(?
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _PLACE = re.compile(rf"@({NAME_OF_HOST}(?:,{NAME_OF_HOST})*):(.*)", re.DOTALL)
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)?")
-_SECONDS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,8 +343,7 @@ def _whole(word: Word, what: str, least: int = 1, most: int = 999_999_999) -> in
 
 
 def _duration(word: Word) -> float:
-    match = _DURATION.fullmatch(word.text)
-    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-    if seconds <= 0:
-        raise expected("a duration such as 90s, 5m, 2h or 30", word)
-    return seconds
+    with suppress(QuantityError):
+        if (seconds := duration(word.text)) > 0:
+            return seconds
+    raise expected("a duration such as 90s, 5m, 2h or 30", word)

@@ -67,7 +67,7 @@ def test_a_pilot_is_planned_and_its_command_line_is_one(tmp_path: Path) -> None:
         ),
         (["one", "--metric", "nonsense"], 2, "metric 'nonsense'"),
         (["one", "--power", "2"], 2, "2 would be 200 %"),
-        (["one", "--deadline", "soon"], 2, "is no duration"),
+        (["one", "--deadline", "soon"], 2, "expected a duration"),
         ([], 2, "PILOT"),
     ],
 )
@@ -137,7 +137,7 @@ def test_a_script_is_repeated_from_its_text_and_not_from_the_file_on_disk(tmp_pa
         (
             ["--again", "then", "--between-sittings", "-1"],
             2,
-            "--between-sittings: the spread between sittings",
+            "--between-sittings: '-1': ",
         ),
         (["x.ap", "--between-sittings", "1"], 2, "--between-sittings"),
         (["--again", "then", "-o", "then"], 3, "holds results already"),

@@ -140,7 +140,7 @@ def test_an_output_can_be_the_input_and_is_whole_or_not_at_all(here: Path) -> No
     [
         (["nosuch"], 3, "nosuch: no such file"),
         (["cut", "cp.script"], 2, "expected --from, --to or --files"),
-        (["cut", "--from", "x", "cp.script"], 2, "--from x: expected seconds, such as 1.5"),
+        (["cut", "--from", "x", "cp.script"], 2, '--from "x": expected a duration'),
         (["cut", "--from", "2", "--to", "1", "cp.script"], 2, "nothing lies between"),
         (["cut", "--files", "[", "cp.script"], 2, "[ without ]"),
         (["filter", "cp.script"], 2, "expected --calls or --classes"),

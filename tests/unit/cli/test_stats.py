@@ -393,8 +393,8 @@ def test_the_mean_in_a_sentence_is_the_one_that_fits(stats: Stats) -> None:
     [
         (["--trim", "50%"], "--trim: 50%: "),
         (["--trim", "10"], "--trim: 10 "),
-        (["--between-sittings", "-1"], "--between-sittings: '-1' "),
-        (["--same-within", "0"], "--same-within: '0' "),
+        (["--between-sittings", "-1"], "--between-sittings: '-1': "),
+        (["--same-within", "0"], "--same-within: '0': "),
         (["--metric", "nope"], "metric 'nope': "),
     ],
 )

@@ -14,7 +14,8 @@ from etude.figures.data import Bars, Curve, Figure, Line, Mark, Point
 from etude.figures.kinds import make, usual_kind
 from etude.figures.ratio import crossings
 from etude.figures.sources import read_samples, summary_point
-from etude.figures.wish import Wish, number_with_unit, threshold
+from etude.figures.wish import Wish, threshold
+from etude.quantities import quantity
 from etude.report.reading import read_subject
 from etude.report.subject import Subject
 from etude.report.verdict import verdict
@@ -97,7 +98,7 @@ def linking(metric: str = "elapsed") -> tuple[list[float], list[Floats], list[Fl
     """Sizes in bytes, with the trials of static and of dynamic at each."""
     found = {
         binary: sorted(
-            (number_with_unit(s.parameters["size"])[0], s.values(metric))  # type: ignore[index]
+            (quantity(s.parameters["size"])[0], s.values(metric))  # type: ignore[index]
             for s in read_samples([str(DATA / "linking.csv")], Wish())
             if s.parameters["binary"] == binary
         )

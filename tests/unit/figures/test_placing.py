@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from etude.errors import UsageError
 from etude.figures.placing import Places, by_names, place
 from etude.figures.sources import Sample
-from etude.figures.wish import number_with_unit, threshold
+from etude.figures.wish import threshold
+from etude.quantities import quantity
 
 
 def samples(*names: str) -> list[Sample]:
@@ -88,7 +89,7 @@ def test_names_that_are_long_and_alike_at_both_ends_are_still_two() -> None:
     ],
 )
 def test_numbers_with_units(text: str, value: object) -> None:
-    found = number_with_unit(text)
+    found = quantity(text)
     assert found == (pytest.approx(value[0]), value[1]) if isinstance(value, tuple) else found == value
 
 

@@ -117,8 +117,8 @@ fn options(verb: &str, words: Vec<OsString>) -> Result<Options, lexopt::Error> {
     while let Some(argument) = parser.next()? {
         match (verb, argument) {
             (_, Short('o') | Long("output")) => found.output = Some(parser.value()?),
-            ("cut", Long("from")) => found.from_ns = Some(seconds("--from", &parser.value()?)?),
-            ("cut", Long("to")) => found.to_ns = Some(seconds("--to", &parser.value()?)?),
+            ("cut", Long("from")) => found.from_ns = Some(time("--from", &parser.value()?)?),
+            ("cut", Long("to")) => found.to_ns = Some(time("--to", &parser.value()?)?),
             ("cut", Long("files")) => found.files.push(Glob::new(parser.value()?.as_bytes())?),
             ("filter", Long("calls")) => {
                 for name in parser.value()?.string()?.split(',') {
@@ -140,7 +140,10 @@ fn options(verb: &str, words: Vec<OsString>) -> Result<Options, lexopt::Error> {
             ("merge", Long("shared")) => found.shared = true,
             ("scale", Long("sizes")) => found.sizes = Some(parser.value()?.parse()?),
             ("scale", Long("gaps")) => found.gaps = Some(parser.value()?.parse()?),
-            ("scale", Long("align")) => found.align = Some(parser.value()?.parse()?),
+            ("scale", Long("align")) => {
+                let size = etude_quantity::size(&parser.value()?.string()?);
+                found.align = Some(size.map_err(|why| format!("--align {why}"))?);
+            }
             (_, Value(word)) => found.words.push(word),
             (_, other) => return Err(other.unexpected()),
         }
@@ -148,10 +151,7 @@ fn options(verb: &str, words: Vec<OsString>) -> Result<Options, lexopt::Error> {
     Ok(found)
 }
 
-/// `1.5`, or `2`, in ns.
-fn seconds(option: &str, value: &OsString) -> Result<u64, lexopt::Error> {
-    let word = value.as_bytes();
-    let with_point = if word.contains(&b'.') { word.to_vec() } else { [word, b".0"].concat() };
-    let found = etude_trace::words::seconds_of(&with_point);
-    found.ok_or_else(|| format!("{option} {}: expected seconds, such as 1.5", value.to_string_lossy()).into())
+/// In ns.
+fn time(option: &str, value: &OsString) -> Result<u64, lexopt::Error> {
+    etude_quantity::duration(&value.to_string_lossy(), "s").map_err(|why| format!("{option} {why}").into())
 }

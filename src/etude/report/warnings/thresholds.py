@@ -8,25 +8,13 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from etude.errors import UsageError
+from etude.quantities import share, size
 
 BY = ("theil-sen", "least-squares")
 
-_BYTES = {
-    "": 1,
-    "B": 1,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-    "TiB": 2**40,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-}
-
 
 def _fraction(text: str) -> float:
-    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    return _in_range(value, lambda v: v > 0)
+    return _in_range(share(text), lambda v: v > 0)
 
 
 def _level(text: str) -> float:
@@ -42,8 +30,7 @@ def _whole(text: str) -> int:
 
 
 def _size(text: str) -> float:
-    number = text.rstrip("KMGTikB")
-    return _in_range(float(number) * _BYTES[text[len(number) :].strip()], lambda v: v >= 0)
+    return float(size(text, least=0))
 
 
 def _choice(text: str) -> str:
@@ -129,7 +116,7 @@ class Thresholds:
             read = known[name].metadata["read"]
             try:
                 given[known[name].name] = read(text)
-            except (ValueError, KeyError, OverflowError):
+            except (ValueError, OverflowError):
                 raise UsageError(f"threshold {item!r}: the value must be {_EXPECTED[read]}") from None
         return cls(**given)
 

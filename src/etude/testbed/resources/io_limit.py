@@ -41,7 +41,7 @@ class Io(Confined):
 
     def understood(self, level: str) -> int:
         """Bytes or operations a second."""
-        return levels.size(level) if self.limit.endswith("bps") else levels.count(level)
+        return levels.bytes_per_s(level) if self.limit.endswith("bps") else levels.count(level)
 
     def check(self) -> str | None:
         """The controller, and the disks that are named."""

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 
+from etude import quantities
 from etude.errors import InputError
+from etude.quantities import QuantityError
 
 UNLIMITED = "max"
 """The level at which a resource is left as it is found."""
 
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([KMGT]?)(?:iB)?", re.IGNORECASE)
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_TC_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)bit", re.IGNORECASE)
-_TC_TIME = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:us|ms|s)")
 _CPUS = re.compile(r"[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*,?")
 MOST_CPUS = 8192
 """No kernel has more: CONFIG_NR_CPUS."""
 
 
 def size(text: str) -> int:
-    """Bytes of `512M`: K, M, G and T are powers of 1024."""
-    match = _SIZE.fullmatch(text.strip())
-    bytes_ = int(Decimal(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
-    if bytes_ <= 0:
-        raise InputError(f"size {text!r}: expected a number above 0 with K, M, G, T or nothing, as 512M")
-    return bytes_
+    """Bytes of `512M`."""
+    try:
+        return quantities.size(text)
+    except QuantityError as error:
+        raise InputError(f"size {error}") from None
+
+
+def bytes_per_s(text: str) -> int:
+    """Bytes a second of `10M`, `10M/s` or `10MB/s`."""
+    try:
+        found = int(quantities.bandwidth(text, sizes=True))
+    except QuantityError as error:
+        raise InputError(f"rate {error}") from None
+    if found < 1:
+        raise InputError(f"rate {text!r}: expected 1 B/s or more")
+    return found
 
 
 def count(text: str, least: int = 1) -> int:
@@ -80,16 +88,20 @@ def listed(numbers: list[int]) -> str:
 
 
 def bits_per_s(text: str) -> float:
-    """Of `10mbit`: tc's units, powers of 1000."""
-    match = _TC_RATE.fullmatch(text.strip())
-    rate = float(match[1]) * 1000 ** " kmgt".index(match[2].lower() or " ") if match else 0.0
-    if rate < 8:
-        raise InputError(f"rate {text!r}: expected bit, kbit, mbit, gbit or tbit, as 10mbit")
-    return rate
+    """Of `10mbit`, `10 Mbit/s` or `10 MB/s`."""
+    try:
+        found = 8 * quantities.bandwidth(text)
+    except QuantityError as error:
+        raise InputError(f"rate {error}") from None
+    if found < 8:
+        raise InputError(f"rate {text!r}: expected 8 bit/s or more, as 10mbit")
+    return found
 
 
 def tc_time(text: str) -> str:
-    """A time as tc has it: `10ms`."""
-    if not _TC_TIME.fullmatch(text.strip()):
-        raise InputError(f"time {text!r}: expected us, ms or s, as 10ms")
-    return text.strip()
+    """A duration as tc has it, which knows no minutes: `10ms`."""
+    try:
+        us = round(1e6 * quantities.duration(text, bare=None))
+    except QuantityError as error:
+        raise InputError(f"time {error}") from None
+    return f"{us}us" if us % 1000 else f"{us // 1000}ms"

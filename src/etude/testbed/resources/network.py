@@ -64,7 +64,7 @@ class Network:
         self.accept(level)
         if level == UNLIMITED:
             return Setting()
-        options = self._tbf(level) if self.shape == "tbf" else ("delay", level)
+        options = self._tbf(level) if self.shape == "tbf" else ("delay", levels.tc_time(level))
         self._as_found()
         ledger.before("remove_qdisc", interface=self.interface, namespace=self.namespace, handle=HANDLE)
         where = ("dev", self.interface, "root", "handle", HANDLE)
@@ -75,7 +75,7 @@ class Network:
         """A bucket smaller than a packet would let none through; one of less than a tick of the timer is too slow."""
         bits = levels.bits_per_s(rate)
         burst = self.burst_bytes or max(round(bits / 8 / 100), 2 * self._mtu_bytes())
-        return ("rate", f"{bits:.0f}bit", "burst", f"{burst}b", "latency", self.latency)
+        return ("rate", f"{bits:.0f}bit", "burst", f"{burst}b", "latency", levels.tc_time(self.latency))
 
     def _as_found(self) -> None:
         """Only the kernel's default can be put back, which comes by itself."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, get_args
 
 from etude.errors import UsageError
 from etude.located import document
+from etude.quantities import QuantityError, duration
 from etude.workbench.pool.copied import CopiedPool
 from etude.workbench.pool.fetch import FetchedPool
 from etude.workbench.pool.local import LocalPool
@@ -25,10 +26,6 @@ NODES = ("nodelist", "exclude")
 TIMES = {"time": "time_s", "patience": "patience_s"}
 WAYS = ("etude", "results")
 KEYS = (*TEXTS, *NODES, *TIMES, *WAYS, "nodes_at_once")
-
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|m|min|h|d)")
-_CLOCK = re.compile(r"(?:([0-9]+)-)?([0-9]{1,4}):([0-5][0-9]):([0-5][0-9])")
 
 Fail = Callable[[str | None, str], NoReturn]
 
@@ -111,13 +108,9 @@ def _value(key: str, value: object, fail: Fail) -> tuple[str, object]:
 
 
 def _seconds(key: str, text: str, fail: Fail) -> float:
-    plain, clock = _DURATION.fullmatch(text), _CLOCK.fullmatch(text)
     seconds = 0.0
-    if plain:
-        seconds = float(plain[1]) * _UNITS[plain[2]]
-    elif clock:
-        days, hours, minutes, rest = (float(part or 0) for part in clock.groups())
-        seconds = 86400 * days + 3600 * hours + 60 * minutes + rest
+    with suppress(QuantityError):
+        seconds = duration(text, bare=None)  # a number alone is minutes to Slurm
     if not 0 < seconds <= 365 * 86400:
         fail(key, f"{key} is {text!r}: expected a time such as 90s, 30m, 2h or 1-12:00:00, up to 365 days")
     return seconds

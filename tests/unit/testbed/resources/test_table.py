@@ -70,7 +70,7 @@ def test_a_namespace_is_one_of_ip_netns_or_a_file() -> None:
         ('resource = "volume"\ndevices = ["/d"]\nfiles = ["f"]\nerase = true', "devices, files, directory"),
         ('resource = "volume"\nfilesystem = "xfs"', 'filesystem "md"'),
         ('resource = "network"', "interface"),
-        ('resource = "network"\ninterface = "e"\nlatency = "5"', "latency: '5': us, ms"),
+        ('resource = "network"\ninterface = "e"\nlatency = "5"', "latency: '5': 500ms, 2h"),
         ('resource = "network"\ninterface = "e"\nshape = "netem"\nburst = "1K"', 'burst "tbf"'),
         ('resource = "hook"\nundo = "x"', "apply"),
         ("resource = \"hook\"\napply = \"x\"\nprefix = \"ssh 'a\"", "prefix \"ssh 'a\":"),
