@@ -16,6 +16,8 @@ IN_PROCESS_S = 120.0
 END_TO_END_S = 300.0
 MORE_S = 900.0
 GUEST_S = 1800.0
+SHRINK_S = 300.0
+"""What Hypothesis takes at most to make a failing example smaller."""
 
 
 class OutOfTime(BaseException):
@@ -30,7 +32,7 @@ def limit_s(area: Iterable[str], marks: Iterable[str]) -> float:
         return MORE_S
     if "e2e" in area:
         return END_TO_END_S
-    return IN_PROCESS_S * (profiles.examples_ratio() if "property" in marks else 1)
+    return IN_PROCESS_S * profiles.examples_ratio() + SHRINK_S if "property" in marks else IN_PROCESS_S
 
 
 def pytest_timeout_set_timer(item: Any, settings: pytest_timeout.Settings) -> bool:

@@ -116,7 +116,9 @@ def _enough(group: argparse._ArgumentGroup) -> None:
     add_count = partial(group.add_argument, type=int, metavar="N")
     add_count("-r", "--trials", "--runs", help="exactly N trials of each")
     add_count("-m", "--min-trials", "--min-runs", help="at least N trials (default 10)")
-    add_count("-M", "--max-trials", "--max-runs", help="at most N trials (default 50, or as many as 3 s take)")
+    add_count(
+        "-M", "--max-trials", "--max-runs", help="at most N trials (default 50, or as many as 3 s take)"
+    )
     group.add_argument(
         "--precision",
         type=kinds.share,

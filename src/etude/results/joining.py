@@ -15,7 +15,7 @@ from etude.results.units import unit_of
 JOINS = ("sum", "max", "mean", "min")
 """Ways that a METRIC can ask for."""
 NONE, FIRST = "none", "first"
-"""Further ways: no value where there are several; the first value, where one is of the whole trial."""
+"""Further ways: no value where there are several; the lowest worker's value, where one is of the whole trial."""
 
 
 class Ways(NamedTuple):

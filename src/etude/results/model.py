@@ -207,7 +207,7 @@ def join_trial(measurements: Iterable[Measurement], metric: str) -> Joined:
     kind = metric_kind(metric, first[1], asked_in(first))
     several = any(len(values) > 1 for values in by_worker.values())
     how = kind.join if len(by_worker) > 1 else kind.commands if several else ""
-    joined = [join(values, kind.commands) for values in by_worker.values()]
+    joined = [join(values, kind.commands) for _, values in sorted(by_worker.items())]
     if any(value is None for value in joined):
         return Joined(None, len(by_worker), NONE)
     return Joined(join([v for v in joined if v is not None], kind.join), len(by_worker), how)

@@ -33,7 +33,10 @@ def run(repository: Path, path: Path, *command: str) -> subprocess.CompletedProc
         ({"python3": PYTHON, "cargo": CARGO}, "apt-get install gcc libc6-dev"),
         ({"python3": PYTHON, "cc": "exit 1", "cargo": CARGO}, "apt-get install gcc libc6-dev"),
         ({"python3": PYTHON, "cc": ""}, "curl -sSf https://sh.rustup.rs"),
-        ({"python3": PYTHON, "cc": "", "apt_cache": "echo Package: rustup"}, "apt-get install rustup; then: rustup toolchain"),
+        (
+            {"python3": PYTHON, "cc": "", "apt_cache": "echo Package: rustup"},
+            "apt-get install rustup; then: rustup toolchain",
+        ),
         ({"python3": PYTHON, "cc": "", "rustup": "", "cargo": "exit 1"}, "then: rustup toolchain install"),
         ({"python3": PYTHON, "cc": "", "cargo": "echo cargo 1.65.0"}, "Rust 1.95 (cargo is 1.65)"),
         ({}, "apt-get install python3 python3-venv gcc libc6-dev curl ca-certificates; then: curl"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from etude.results.columns import read_columns
 from etude.results.columns_series import series_of_columns
+from etude.results.joining import NONE, why_not_joined
 from etude.results.model import Measurement
 from etude.results.samples import trials_of
 from etude.results.series import Series
@@ -114,11 +115,14 @@ def test_trials_of_one_line_each(measurements: list[Measurement]) -> None:
 
 
 @given(rows())
-def test_the_reason_is_that_of_the_first_line_without_a_value(measurements: list[Measurement]) -> None:
+def test_the_reason_is_why_values_are_not_joined_or_that_of_the_first_line_without_one(
+    measurements: list[Measurement],
+) -> None:
     for found in of_columns(measurements):
         for name, column in found.columns.items():
             lines = [m.metrics[name] for m in measurements if m.test == found.test and name in m.metrics]
-            assert column.reason == next((why for _, _, *more in lines for why in more), None)
+            first = next((line[2] for line in lines if line[0] is None), None)
+            assert column.reason == (why_not_joined(name) if column.joined == NONE else first)
 
 
 def test_commands_come_first_then_workers() -> None:

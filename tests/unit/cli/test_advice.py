@@ -23,11 +23,10 @@ VALUE = "VALUE"
 OTHERS = {
     *("--benchmark-json", "--benchmark-save", "--benchmark-save-data"),  # pytest-benchmark
     *("--adapter", "--record-samples", "--max-tries", "--parents"),  # bencher, asv, pgbench, cp
+    "--output-format",  # fio
     *("--user", "--scope"),  # systemd-run
 }
 """Options of other programs that messages name."""
-COMING = frozenset(("--warmup",))
-"""An option of `etude bench` that is on its way: to be removed with it."""
 
 
 def messages(path: Path) -> Iterator[tuple[int, str]]:
@@ -115,7 +114,7 @@ def test_every_verb_that_a_message_names_is_there() -> None:
 def test_every_command_that_a_message_names_can_be_parsed(capsys: pytest.CaptureFixture[str]) -> None:
     wrong = []
     for where, verb, words in mentions():
-        if verb in VERBS and not set(words) & COMING and not parses(verb, words):
+        if verb in VERBS and not parses(verb, words):
             wrong.append((where, verb, words))
     capsys.readouterr()
     assert wrong == []
@@ -123,7 +122,7 @@ def test_every_command_that_a_message_names_can_be_parsed(capsys: pytest.Capture
 
 def test_every_option_that_a_message_names_is_one_of_some_verb() -> None:
     helps = [path.read_text() for path in (ROOT / "tests" / "golden" / "verbs").glob("*/*help.txt")]
-    known = {option for verb in VERBS for option in options_of(verb)} | OTHERS | COMING
+    known = {option for verb in VERBS for option in options_of(verb)} | OTHERS
     known |= {option for text in (GETSTATS_HELP, *helps) for option in OPTION.findall(text)}
     sentences = [(where, text) for where, text in everything() if " " in text]  # a single word is an argument
     unknown = [(where, o) for where, text in sentences for o in OPTION.findall(text) if o not in known]
