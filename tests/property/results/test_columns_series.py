@@ -115,7 +115,7 @@ def test_trials_of_one_line_each(measurements: list[Measurement]) -> None:
 
 
 @given(rows())
-def test_the_reason_is_why_values_are_not_joined_or_that_of_the_first_line_without_one(
+def test_the_reason_is_why_values_are_not_joined_or_that_of_a_first_line(
     measurements: list[Measurement],
 ) -> None:
     for found in of_columns(measurements):
