@@ -29,6 +29,18 @@ fn has_sigterm(pid: u32, set: &str) -> bool {
     u64::from_str_radix(signals.trim(), 16).unwrap_or_default() >> (libc::SIGTERM - 1) & 1 == 1
 }
 
+/// Whether it has arrived at the barrier: it waits in a futex.
+fn waits(pid: u32) -> bool {
+    let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    has_sigterm(pid, "SigCgt:") && call.split(' ').next() == Some(&libc::SYS_futex.to_string())
+}
+
+/// The state of a process, as ps prints it.
+fn state_of(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 fn inside() -> Value {
     json!({"barrier": "inside", "grace_s": 10})
 }
@@ -163,8 +175,9 @@ fn who_is_sent_away_says_so_before_it_heeds_sigterm() {
         // SAFETY: takes integers only.
         unsafe { libc::kill(pid as i32, signal) };
     };
-    eventually("it waits", || has_sigterm(pid, "SigCgt:"));
+    eventually("it waits", || waits(pid));
     kill(libc::SIGSTOP);
+    eventually("it has stopped", || state_of(pid) == Some('T'));
     fs::write(&go, "").expect("written");
     eventually("SIGTERM is sent", || has_sigterm(pid, "ShdPnd:"));
     kill(libc::SIGCONT);

@@ -190,8 +190,8 @@ def test_the_last_transfer_may_be_shorter(file: Path) -> None:
 
 def test_a_short_file_is_said_before_anything_is_timed(file: Path) -> None:
     done = io("read", "-B", "-b", "16K", "-t", "4M", file, check=66)
-    assert re.search(rf"{file} .*\b1048576\b.* -t .*\b4194304\b.* -t .*\b1M\b", done.stderr)
-    assert f"io-static create -b 16K -t 4M {file}" in done.stderr
+    assert re.search(rf"{file} .*\b1048576\b.* -t .*\b4194304\b.* -t .*\b1MiB\b", done.stderr)
+    assert f"io-static create -b 16KiB -t 4MiB {file}" in done.stderr
     assert "1048576 bytes" in io("write", "-B", "-t", "4M", "--method", "mmap", file, check=66).stderr
     io("write", "-B", "-t", "2M", file)
     assert file.stat().st_size == 2 * MIB
@@ -200,7 +200,7 @@ def test_a_short_file_is_said_before_anything_is_timed(file: Path) -> None:
 def test_what_is_no_file_is_no_input(tmp_path: Path) -> None:
     missing = io("read", "-B", tmp_path / "none", check=66).stderr
     assert "no such file" in missing
-    assert f"io-static create -b 16K -t 16M {tmp_path}/none" in missing
+    assert f"io-static create -b 16KiB -t 16MiB {tmp_path}/none" in missing
     assert "is a directory" in io("read", "-B", tmp_path, check=66).stderr
     assert "is a directory" in io("write", "-B", tmp_path, check=66).stderr
     assert "is a directory" in io("create", tmp_path, check=73).stderr
