@@ -163,8 +163,7 @@ def test_of_several_results_one_is_named(here: Path) -> None:
     done = etude("run", "--again", "both.tar", cwd=here, check=2)
     assert re.search(r"\b2 results\b.* results/s, results/b", one_line(done.stderr))
     told = etude("stats", "both.tar", cwd=here).stdout
-    assert "both.tar: s\n" in told
-    assert "both.tar: b\n" in told
+    assert set(re.findall(r"^both\.tar: (\w)(?::|$)", told, re.MULTILINE)) == {"s", "b"}
 
 
 def test_nothing_of_the_host_is_left_in_an_anonymous_bundle(made: Path, here: Path) -> None:
