@@ -20,7 +20,7 @@ from etude.stats.intervals import Interval
 from etude.stats.machines import apart, ratio_over_machines, ratios_differ, unpaired_over_machines
 from etude.stats.means import Kind, Mean
 from etude.stats.moments import interval_of_mean, mean_of
-from etude.stats.multiplicity import benjamini_hochberg, holm
+from etude.stats.multiplicity import benjamini_hochberg, of_many
 from etude.stats.ranks import Shift, mann_whitney, wilcoxon
 from etude.stats.twosample import welch
 
@@ -89,8 +89,6 @@ class Comparison:
     """The ratio on each, where pairs come from several machines: then `ratio` is their mean, each counting once."""
     machines_p: float | None = None
     """Of one and the same ratio on all of them."""
-    adjusted_p: float | None = None
-    """The ratio's p by Holm, over the comparisons of the experiment; None where there is only one."""
     secondary: tuple[Secondary, ...] = ()
 
     @property
@@ -99,8 +97,13 @@ class Comparison:
         return self.asked is not None and self.ratio.half_width >= self.asked
 
     @property
+    def adjusted_p(self) -> float | None:
+        """The ratio's p counting all comparisons of the experiment; None where there is only one."""
+        return self.ratio.adjusted_p if self.ratio.together > 1 else None
+
+    @property
     def differs(self) -> bool:
-        """Whether the interval excludes 1."""
+        """Whether the interval, one of all comparisons of the experiment, excludes 1."""
         return self.ratio.low > 1.0 or self.ratio.high < 1.0
 
 
@@ -108,16 +111,14 @@ def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list
     """Every comparison that was asked for, by the experiment or `judging.reference`; and why some are not there."""
     found: list[Comparison] = []
     without: list[str] = []
-    for base, other, paired in _asked_for(subject, judging):
+    planned = list(_asked_for(subject, judging))
+    for base, other, paired in planned:
         try:
-            found += _compare(subject, base, other, metric, paired, judging)
+            found += _compare(subject, base, other, metric, paired, judging, len(planned))
         except ValueError as error:
             without.append(f"no {metric} of {other.test} against {base.test}: {error}")
     if judging.full:
         found = _with_secondary(subject, found, metric, judging)
-    if len(found) > 1:
-        adjusted = holm([c.ratio.p for c in found])
-        found = [replace(c, adjusted_p=a.adjusted) for c, a in zip(found, adjusted, strict=True)]
     return found, without
 
 
@@ -138,9 +139,15 @@ def _asked_for(subject: Subject, judging: Judging) -> Iterator[tuple[Series, Ser
 
 
 def _compare(
-    subject: Subject, base: Series, other: Series, metric: str, paired: bool, judging: Judging
+    subject: Subject,
+    base: Series,
+    other: Series,
+    metric: str,
+    paired: bool,
+    judging: Judging,
+    together: int,
 ) -> list[Comparison]:
-    """The comparison; none below two pairs, or two trials of either. Raises ValueError where there is no ratio."""
+    """The comparison, one of so many that are judged at once; none below two pairs, or two trials of either. Raises ValueError where there is no ratio."""
     lacking = [series.test for series in (base, other) if metric not in series.columns]
     if lacking and base.trials.size and other.trials.size:
         raise ValueError(f"{' and '.join(lacking)} has no such metric")
@@ -151,17 +158,28 @@ def _compare(
         raise ValueError(f"it is in {column_of(other, metric).unit} there and in {unit} here")
     if paired:
         pairs = pairs_of(base, other, metric)
-        return [_paired(subject, base, other, metric, unit, pairs, judging)] if pairs.base.size >= 2 else []
+        if pairs.base.size < 2:
+            return []
+        return [_paired(subject, base, other, metric, unit, pairs, judging, together)]
     values = samples(base, other, metric)
-    return [_unpaired(base, other, metric, unit, values, judging)] if min(x.size for x in values) >= 2 else []
+    if min(x.size for x in values) < 2:
+        return []
+    return [_unpaired(base, other, metric, unit, values, judging, together)]
 
 
 def _unpaired(
-    base: Series, other: Series, metric: str, unit: str, values: tuple[Floats, Floats], judging: Judging
+    base: Series,
+    other: Series,
+    metric: str,
+    unit: str,
+    values: tuple[Floats, Floats],
+    judging: Judging,
+    together: int,
 ) -> Comparison:
-    ratio = _unpaired_ratio(base, other, metric, judging.confidence)
+    ratio = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
     mean, which = _fitting(base, metric, values[0])
-    difference = _or_none(lambda: welch(values[1], values[0], confidence=judging.confidence))
+    level = of_many(judging.confidence, together)
+    difference = _or_none(lambda: welch(values[1], values[0], confidence=level))
     margin = judging.same_within
     return Comparison(
         base.test,
@@ -183,7 +201,7 @@ def _unpaired(
         difference=Interval(difference.low, difference.high)
         if difference and which == "arithmetic"
         else None,
-        shift=mann_whitney(values[1], values[0], confidence=judging.confidence, ratio=True),
+        shift=mann_whitney(values[1], values[0], confidence=level, ratio=True),
         equivalence=_or_none(lambda: equivalent(*values, margin=margin)) if margin else None,
     )
 
@@ -196,12 +214,14 @@ def _paired(
     unit: str,
     pairs: Pairs,
     judging: Judging,
+    together: int,
 ) -> Comparison:
     values = pairs.base, pairs.other
     asked = subject.asked
     factor = max(asked.ratio_factors[series.test] for series in (base, other))
     subtract = shell_cost(subject) if metric == "elapsed" else (0.0, 0.0)
-    ratio = _paired_ratio(pairs, factor, judging.confidence, subtract)
+    ratio = _paired_ratio(pairs, factor, judging.confidence, subtract).among(together)
+    level = of_many(judging.confidence, together)
     again = _against_itself(subject, base, metric)
     mean, which = _fitting(base, metric, values[0] - subtract[0])
     wanted = asked.precision
@@ -228,8 +248,8 @@ def _paired(
         sittings=_sittings(base, other),
         difference=None
         if which != "arithmetic"
-        else interval_of_mean(values[1] - values[0], factor=factor, confidence=judging.confidence),
-        shift=wilcoxon(values[1], values[0], confidence=judging.confidence, ratio=True),
+        else interval_of_mean(values[1] - values[0], factor=factor, confidence=level),
+        shift=wilcoxon(values[1], values[0], confidence=level, ratio=True),
         equivalence=_or_none(lambda: equivalent_pairs(*values, margin=margin, factor=factor))
         if margin
         else None,

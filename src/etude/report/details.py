@@ -29,7 +29,7 @@ def detail_lines(c: Comparison) -> list[str]:
         low, high = (
             text.quantity(v, c.unit, c.difference.high or None) for v in (c.difference.low, c.difference.high)
         )
-        lines.append(f"Difference of the means: {low} … {high} ({text.level_text(c.ratio.confidence)}).")
+        lines.append(f"Difference of the means: {low} … {high} ({text.level_of(c.ratio)}).")
     if c.shift is not None and c.ratio.p is not None:
         limits = (
             f"{text.span(c.shift.low, c.shift.high)}, "
@@ -168,14 +168,11 @@ def _hypothesis(c: Comparison) -> str:
     if c.ratio.p is None:
         return "H0 (a ratio of 1) cannot be tested: nothing varies."
     test = "paired t on log ratios" if c.ratio.method == "paired" else "Welch's t on logarithms"
-    adjusted = "" if c.adjusted_p is None else f"; by Holm over all comparisons {p_text(c.adjusted_p)}"
-    rejected = "rejected" if _rejected(c.ratio, c.adjusted_p) else "not rejected"
+    adjusted = (
+        "" if c.adjusted_p is None else f"; {p_text(c.adjusted_p)} counting all comparisons (Bonferroni)"
+    )
+    rejected = "rejected" if c.differs else "not rejected"
     return f"H0 (a ratio of 1) is {rejected}: {p_text(c.ratio.p)} ({test}{adjusted})."
-
-
-def _rejected(ratio: Ratio, adjusted: float | None) -> bool:
-    p = ratio.p if adjusted is None else adjusted
-    return p is not None and p < 1.0 - ratio.confidence
 
 
 def _authors(method: str) -> str:

@@ -100,7 +100,12 @@ def _metric(m: Any) -> dict[str, Any]:
 def _comparison(c: Comparison) -> dict[str, Any]:
     ratio = asdict(c.ratio) | {"p": c.ratio.p, "smallest_found": c.ratio.smallest_found()}
     secondary = [asdict(s) | {"p": s.ratio.p} for s in c.secondary]
-    return asdict(c) | {"ratio": ratio, "secondary": secondary, "differs": c.differs}
+    return asdict(c) | {
+        "ratio": ratio,
+        "secondary": secondary,
+        "differs": c.differs,
+        "adjusted_p": c.adjusted_p,
+    }
 
 
 def _across(a: Across) -> dict[str, Any]:

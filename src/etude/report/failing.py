@@ -131,7 +131,7 @@ def _of_comparison(bound: Bound, c: Comparison, together: int) -> Answer:
         if c.ratio.p is None:
             return Answer(name, None, "nothing varies, so that the ratio has no interval")
         what = "the ratio" if together == 1 else f"the ratio (one of {together}, adjusted)"
-        return _judged(bound, name, c.ratio.for_many(together), what)
+        return _judged(bound, name, c.ratio.for_many(max(together, c.ratio.together)), what)
     _check_unit(bound, c.unit)
     if c.difference is None:
         raise UsageError(

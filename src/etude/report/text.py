@@ -158,7 +158,7 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
 
     several: there are others, so that each line names its tests.
     """
-    interval = f"{level_text(c.ratio.confidence)}: {span(c.ratio.low, c.ratio.high)}{_caution(c)}"
+    interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
     else:
@@ -238,6 +238,12 @@ def p_value(p: float) -> str:
 def level_text(confidence: float) -> str:
     """`95 %`."""
     return f"{100 * confidence:.7g} %"
+
+
+def level_of(ratio: Ratio) -> str:
+    """`95 %`, or `95 % for all 3 comparisons`."""
+    of = f" for all {ratio.together} comparisons" if ratio.together > 1 else ""
+    return f"{level_text(ratio.confidence)}{of}"
 
 
 def _noise(c: Comparison) -> str:

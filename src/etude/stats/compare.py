@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
 
 from etude.stats.intervals import Interval, deviation, effective_count, t_quantile
+from etude.stats.multiplicity import of_many
 from etude.stats.samples import check_confidence, check_positive, finite_sample
 from etude.stats.twosample import smallest_found
 
@@ -40,31 +41,43 @@ class Ratio:
     """Of the logarithm of the ratio, as the interval uses it: widened by `factor`."""
     degrees: float = math.nan
     """Of freedom of the t distribution."""
+    together: int = 1
+    """Ratios judged at once: `low` and `high` are so wide that all their intervals hold together at `confidence`."""
 
     @property
     def half_width(self) -> float:
-        """Relative half width: 0.02 where the ratio is known within a factor of 1.02 to either side."""
+        """Relative half width of this ratio alone: 0.02 where it is known within a factor of 1.02 to either side."""
         if self.ratio == 0.0 or math.isinf(self.ratio):
             return math.inf
-        return self.high / self.ratio - 1.0
+        return self.for_many(1).high / self.ratio - 1.0
 
     @property
     def p(self) -> float | None:
-        """Two-sided, of a ratio of 1, by the t test that goes with the interval; None where nothing varies."""
+        """Two-sided, of a ratio of 1, by the t test that goes with the interval of this ratio alone.
+
+        None where nothing varies.
+        """
         if not (self.standard_error > 0.0 and 0.0 < self.ratio < math.inf):
             return None
         return min(1.0, 2.0 * float(stdtr(self.degrees, -abs(math.log(self.ratio)) / self.standard_error)))
 
     def for_many(self, together: int) -> Interval:
-        """Its interval where so many ratios are judged at once: at 1 - (1 - confidence)/together.
-
-        So that all of them hold together at `confidence` (Bonferroni's inequality).
-        """
-        if together == 1 or not 0.0 < self.standard_error < math.inf:
+        """Its interval where so many ratios are judged at once."""
+        if together == self.together or not 0.0 < self.standard_error < math.inf:
             return Interval(self.low, self.high)
-        half = t_quantile(1.0 - (1.0 - self.confidence) / together, self.degrees) * self.standard_error
+        half = t_quantile(of_many(self.confidence, together), self.degrees) * self.standard_error
         centre = math.log(self.ratio)
         return Interval(_or_infinity(math.exp, centre - half), _or_infinity(math.exp, centre + half))
+
+    def among(self, together: int) -> Ratio:
+        """The same ratio as one of so many that are judged at once."""
+        interval = self.for_many(together)
+        return replace(self, low=interval.low, high=interval.high, together=together)
+
+    @property
+    def adjusted_p(self) -> float | None:
+        """p counting all ratios judged at once (Bonferroni): below 1 - confidence where the interval excludes 1."""
+        return None if self.p is None else min(1.0, self.together * self.p)
 
     def smallest_found(self, power: float = 0.8) -> float | None:
         """The smallest relative difference that so many trials of this spread find with that probability.
@@ -74,7 +87,8 @@ class Ratio:
         """
         if not 0.0 < self.standard_error < math.inf:
             return None
-        found = smallest_found(self.standard_error, self.degrees, 1.0 - self.confidence, power)
+        level = (1.0 - self.confidence) / self.together
+        found = smallest_found(self.standard_error, self.degrees, level, power)
         return _or_infinity(math.expm1, found)
 
 

@@ -18,6 +18,11 @@ class Adjusted:
     adjusted: float | None
 
 
+def of_many(confidence: float, together: int) -> float:
+    """Confidence of each of so many intervals at which all of them hold together at `confidence` (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / together
+
+
 def holm(p: Sequence[float | None]) -> tuple[Adjusted, ...]:
     """For a few claims each of which matters (configurations): at most 5 % to find anything at all that is not there.
 

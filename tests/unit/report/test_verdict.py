@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from etude.api import make_plan, run
@@ -61,6 +62,20 @@ def test_identical_commands_show_no_difference(tmp_path: Path) -> None:
     assert c.ratio.half_width < 0.01
     assert (c.floor, c.floor_pairs) == (None, 3)
     assert comparison_lines(c)[0] in str(found).splitlines()
+
+
+def test_of_several_commands_each_claim_counts_the_others(tmp_path: Path) -> None:
+    noise = np.random.default_rng(5).normal(0.0, 0.01, (11, 40))
+    times = {f"t{i}": around(0.010, *steps) for i, steps in enumerate(noise)}
+    found = verdict(results(tmp_path / "all", times, trials=20))
+    alone = [c.ratio.for_many(1) for c in found.comparisons]
+    assert len(alone) == 10
+    assert any(i.low > 1.0 or i.high < 1.0 for i in alone)
+    assert not any(c.differs for c in found.comparisons)
+    written = json.loads(to_json(found))["comparisons"]
+    assert [c["differs"] for c in written] == [False] * 10
+    assert [c["ratio"]["together"] for c in written] == [10] * 10
+    assert all(c["ratio"]["low"] < 1.0 < c["ratio"]["high"] and c["adjusted_p"] >= 0.05 for c in written)
 
 
 def test_the_set_aside_first_run_is_in_no_figure(tmp_path: Path) -> None:

@@ -36,6 +36,19 @@ def test_an_unpaired_ratio_is_welchs_interval_of_the_logs():
     assert (ratio.count, ratio.method) == (4, "unpaired")
 
 
+@pytest.mark.parametrize("together", [5, 10, 20])
+def test_of_many_identical_tests_few_experiments_find_any_difference(together):
+    rng = np.random.default_rng(3)
+    found = 0
+    for _ in range(200):
+        base, *others = rng.lognormal(0.0, 0.05, (together + 1, 20))
+        each = [paired_ratio(base, other).among(together) for other in others]
+        found += any(not ratio.low <= 1.0 <= ratio.high for ratio in each)
+        assert all((ratio.adjusted_p < 0.05) == (not ratio.low <= 1.0 <= ratio.high) for ratio in each)
+        assert each[0].half_width == pytest.approx(paired_ratio(base, others[0]).half_width)
+    assert found <= 0.05 * 200 + 6
+
+
 def test_pairs_cancel_what_the_machine_did_to_both():
     drift = np.linspace(1.0, 3.0, 6)
     assert paired_ratio(BASE * drift, OTHER * drift).half_width == pytest.approx(

@@ -75,7 +75,7 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
     comparisons = _comparisons(found)
     told = [where + text.comparison_lines(c)[0] for where, c in comparisons[:MOST_NAMED]]
     if len(comparisons) > MOST_NAMED:
-        differing = sum(_is_real(c) for _, c in comparisons)
+        differing = sum(c.differs for _, c in comparisons)
         told = [f"{differing} of {len(comparisons)} comparisons show a difference.", *told]
         told.append(f"The other {len(comparisons) - MOST_NAMED} stand in the table of comparisons.")
     told += [line for a in found.across[:MOST_NAMED] for line in details.across_lines(a)]
@@ -257,18 +257,13 @@ def _lasted(sitting: Mapping[str, Any]) -> float:
     return max(0.0, (end - start).total_seconds())
 
 
-def _is_real(c: Comparison) -> bool:
-    """Whether a difference is claimed: the interval excludes 1, also when all comparisons are counted."""
-    return c.differs and (c.adjusted_p is None or c.adjusted_p < 1.0 - c.ratio.confidence)
-
-
 def _real(found: Gathered) -> Iterator[str]:
     comparisons = _comparisons(found)
     for where, c in comparisons[:MOST_NAMED]:
         yield where + _real_sentence(c)
     if len(comparisons) > MOST_NAMED:
         rest = comparisons[MOST_NAMED:]
-        yield f"Of the other {len(rest)} comparisons {sum(_is_real(c) for _, c in rest)} are real by the same rule."
+        yield f"Of the other {len(rest)} comparisons {sum(c.differs for _, c in rest)} are real by the same rule."
     for a in found.across[:MOST_NAMED]:
         if isinstance(a.found, Refused):
             yield f"{a.other} ({a.other_label}): it cannot be told: {a.found.reason}."
@@ -288,17 +283,12 @@ def _real(found: Gathered) -> Iterator[str]:
 
 
 def _real_sentence(c: Comparison) -> str:
-    limits, level = text.span(c.ratio.low, c.ratio.high), text.level_text(c.ratio.confidence)
+    limits, level = text.span(c.ratio.low, c.ratio.high), text.level_of(c.ratio)
     p = details.p_text(c.ratio.p)
     adjusted = (
         f"; {details.p_text(c.adjusted_p)} counting all comparisons" if c.adjusted_p is not None else ""
     )
     who = f"{c.other} against {c.base}"
-    if c.differs and not _is_real(c):
-        return (
-            f"{who}: not shown: the {level} interval of the ratio, {limits}, excludes 1 by itself, but not when all "
-            f"comparisons are counted ({p}{adjusted})."
-        )
     if not c.differs:
         smallest = c.ratio.smallest_found()
         seen = "" if smallest is None else f" A difference of {text.percent(smallest)} would mostly be found."
@@ -331,7 +321,7 @@ def _large(found: Gathered) -> Iterator[str]:
 def _size(c: Comparison) -> str:
     limits = text.span(c.ratio.low, c.ratio.high)
     taken = text.takes(c.metric, c.other, text.ratio_text(c.ratio), c.base)
-    sentence = f"{taken}, somewhere in {limits} ({text.level_text(c.ratio.confidence)})"
+    sentence = f"{taken}, somewhere in {limits} ({text.level_of(c.ratio)})"
     if c.difference is not None:
         like = c.difference.high or None
         low, high = (text.quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))

@@ -167,7 +167,6 @@ def _compared(c: Comparison, where: str) -> tuple[Cell, ...]:
         difference = number(f"{low} … {high}", c.difference.low)
     p = c.ratio.p if c.adjusted_p is None else c.adjusted_p
     how = f"{c.ratio.count} pairs" if c.ratio.method == "paired" else "unpaired"
-    real = c.differs and (c.adjusted_p is None or c.adjusted_p < 1.0 - c.ratio.confidence)
     return (
         words(c.other + where),
         words(c.base + where),
@@ -177,7 +176,7 @@ def _compared(c: Comparison, where: str) -> tuple[Cell, ...]:
         number(details.p_text(p), p),
         difference,
         words(how),
-        words("yes" if real else "no"),
+        words("yes" if c.differs else "no"),
     )
 
 
