@@ -19,7 +19,7 @@ from etude.stats.equivalence import Equivalence, equivalent, equivalent_pairs
 from etude.stats.intervals import Interval
 from etude.stats.machines import apart, ratio_over_machines, ratios_differ, unpaired_over_machines
 from etude.stats.means import Kind, Mean
-from etude.stats.moments import interval_of_mean, mean_of
+from etude.stats.moments import effective_moments, interval_of_mean, mean_of
 from etude.stats.multiplicity import benjamini_hochberg, of_many
 from etude.stats.ranks import Shift, mann_whitney, wilcoxon
 from etude.stats.twosample import welch
@@ -147,7 +147,10 @@ def _compare(
     judging: Judging,
     together: int,
 ) -> list[Comparison]:
-    """The comparison, one of so many that are judged at once; none below two pairs, or two trials of either. Raises ValueError where there is no ratio."""
+    """The comparison, one of so many that are judged at once; none below two pairs, or two trials of either.
+
+    Raises ValueError where there is no ratio.
+    """
     lacking = [series.test for series in (base, other) if metric not in series.columns]
     if lacking and base.trials.size and other.trials.size:
         raise ValueError(f"{' and '.join(lacking)} has no such metric")
@@ -179,7 +182,7 @@ def _unpaired(
     ratio = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
     mean, which = _fitting(base, metric, values[0])
     level = of_many(judging.confidence, together)
-    difference = _or_none(lambda: welch(values[1], values[0], confidence=level))
+    difference = _or_none(lambda: welch(*map(effective_moments, reversed(values)), confidence=level))
     margin = judging.same_within
     return Comparison(
         base.test,

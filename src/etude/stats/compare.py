@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
 
 from etude.stats.intervals import Interval, deviation, effective_count, t_quantile
+from etude.stats.moments import effective_moments
 from etude.stats.multiplicity import of_many
 from etude.stats.samples import check_confidence, check_positive, finite_sample
-from etude.stats.twosample import smallest_found
+from etude.stats.twosample import smallest_found, welch_degrees
 
 FEWEST_FOR_NOISE_FLOOR = 5
 MOST_FURTHER = 10**9
@@ -126,21 +127,17 @@ def unpaired_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.9
     """other/base from two samples that did not run side by side: drift between them is not controlled.
 
     base, other: shapes (n,) and (m,), both at least 2, positive; ValueError otherwise.
-    Source: Welch's interval on logarithms.
+    Source: Welch's interval on logarithms; values count as so many independent ones as they are worth, in the error
+    and in its degrees of freedom.
     """
     check_confidence(confidence)
     lower, upper = np.log(_positive(base)), np.log(_positive(other))
-    if min(lower.size, upper.size) < 2:
-        raise ValueError("ratio needs two or more values of either test")
-    parts = [deviation(logs) ** 2 / logs.size for logs in (lower, upper)]
-    total = sum(parts)
-    degrees = float(lower.size + upper.size - 2)
-    if total > 0.0:
-        shares = [part / total for part in parts]
-        degrees = 1.0 / (shares[0] ** 2 / (lower.size - 1) + shares[1] ** 2 / (upper.size - 1))
-    centre = float(upper.mean() - lower.mean())
     count = int(min(lower.size, upper.size))
-    return ratio_of(centre, math.sqrt(total), degrees, count, "unpaired", confidence, 1.0)
+    if count < 2:
+        raise ValueError("ratio needs two or more values of either test")
+    a, b = effective_moments(lower), effective_moments(upper)
+    error = math.hypot(a.standard_error, b.standard_error)
+    return ratio_of(b.mean - a.mean, error, welch_degrees(a, b), count, "unpaired", confidence, 1.0)
 
 
 def noise_floor(

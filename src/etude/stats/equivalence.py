@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from etude.stats.intervals import t_quantile
-from etude.stats.moments import Moments, Sample, moments_of
+from etude.stats.moments import Moments, Sample, effective_moments, moments_of
 from etude.stats.samples import check_positive, exponential, positive_logarithms
 from etude.stats.twosample import ratio_of_means, welch_degrees
 
@@ -57,9 +57,10 @@ def equivalent(
 ) -> Equivalence:
     """From samples that did not run in pairs, shapes (n,) and (m,), at least 2 each, positive: on logarithms.
 
-    Errors as for `equivalent_pairs`. Drift between the samples is not controlled. Source: two one-sided Welch tests.
+    Errors as for `equivalent_pairs`. Drift between the samples is not controlled. Values count as so
+    many independent ones as they are worth. Source: two one-sided Welch tests.
     """
-    lower, upper = moments_of(positive_logarithms(base)), moments_of(positive_logarithms(other))
+    lower, upper = effective_moments(positive_logarithms(base)), effective_moments(positive_logarithms(other))
     error = math.hypot(lower.standard_error, upper.standard_error)
     centre = upper.mean - lower.mean
     return _on_logs(centre, error, welch_degrees(upper, lower), margin, level, 1.0, "unpaired")

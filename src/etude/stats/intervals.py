@@ -54,15 +54,18 @@ def mean_interval(x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0
 def median_interval(x: ArrayLike, *, confidence: float = 0.95) -> Interval | None:
     """Interval of the median between two order statistics, at least as wide as `confidence` asks.
 
-    x: shape (n,), independent values of any distribution.
-    None where even the smallest and the largest value do not reach the confidence (n < 6 at 0.95).
-    Source: the number of values below the median is binomial(n, 1/2); exact, hence conservative.
+    x: shape (n,), values of any distribution, in the order in which the trials ran: the interval lies at the shares at
+    which it would in a sample of as many independent values as these are worth.
+    None where even the smallest and the largest of those do not reach the confidence (fewer than 6 at 0.95).
+    Source: the number of values below the median is binomial(n, 1/2); exact, hence conservative, for independent ones.
     """
     check_confidence(confidence)
-    values = np.sort(finite_sample(x))
-    depth = _median_depth(values.size, confidence)
+    worth = int(effective_count(x))
+    depth = _median_depth(worth, confidence)
     if depth == 0:
         return None
+    values = np.sort(finite_sample(x))
+    depth = depth * (values.size + 1) // (worth + 1)
     return Interval(float(values[depth - 1]), float(values[-depth]))
 
 

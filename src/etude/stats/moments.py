@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from etude.stats.intervals import Interval, mean_interval
+from etude.stats.intervals import Interval, effective_count, mean_interval
 from etude.stats.samples import finite_sample
 
 
@@ -16,7 +16,8 @@ from etude.stats.samples import finite_sample
 class Moments:
     """Count, mean and standard deviation (with n-1) of independent values; the latter two in their unit."""
 
-    count: int
+    count: float
+    """Of independent values; not whole where it is what dependent ones are worth."""
     mean: float
     deviation: float
 
@@ -53,6 +54,11 @@ def moments_of(x: Sample) -> Moments:
     if values.size < 2:
         raise ValueError(f"a comparison needs two or more values of either test, not {values.size}")
     return Moments(int(values.size), mean_of(values), deviation_of(values))
+
+
+def effective_moments(x: ArrayLike) -> Moments:
+    """The same of values in the order in which the trials ran, as many as they are worth (`effective_count`)."""
+    return replace(moments_of(x), count=effective_count(x))
 
 
 def mean_of(x: ArrayLike) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from etude.stats.intervals import t_quantile
-from etude.stats.moments import deviation_of, moments_of
+from etude.stats.moments import deviation_of, effective_moments
 from etude.stats.samples import check_confidence, exponential, positive_logarithms
 
 FEWEST = 3
@@ -99,7 +99,7 @@ def compare_sittings(
         return _refused(0)
     if isinstance(between, Refused):
         return between
-    lower, upper = moments_of(_logs(base)), moments_of(_logs(other))
+    lower, upper = effective_moments(_logs(base)), effective_moments(_logs(other))
     parts = [
         (lower.standard_error**2, lower.count - 1.0),
         (upper.standard_error**2, upper.count - 1.0),

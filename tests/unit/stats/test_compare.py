@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.stats.compare import more_pairs, more_trials, noise_floor, paired_ratio, unpaired_ratio
+from etude.stats.series import autoregressive
 
 times = st.floats(1e-6, 1e6, allow_nan=False) | st.integers(1, 10_000)
 pairs = st.lists(st.tuples(times, times), min_size=2, max_size=30)
@@ -47,6 +48,14 @@ def test_of_many_identical_tests_few_experiments_find_any_difference(together):
         assert all((ratio.adjusted_p < 0.05) == (not ratio.low <= 1.0 <= ratio.high) for ratio in each)
         assert each[0].half_width == pytest.approx(paired_ratio(base, others[0]).half_width)
     assert found <= 0.05 * 200 + 6
+
+
+def test_dependent_samples_show_few_false_differences():
+    rng = np.random.default_rng(4)
+    draws = zip(autoregressive(0.6, 0.1)(rng, 400, 30), autoregressive(0.6, 0.1)(rng, 400, 30), strict=True)
+    ratios = [unpaired_ratio(base, other) for base, other in draws]
+    assert np.mean([not ratio.low <= 1.0 <= ratio.high for ratio in ratios]) <= 0.10
+    assert min(ratio.degrees for ratio in ratios) < 10
 
 
 def test_pairs_cancel_what_the_machine_did_to_both():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import quantile_test
 
 from etude.stats.intervals import Interval, autocorrelation, effective_count, mean_interval, median_interval
+from etude.stats.series import autoregressive
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False) | st.integers(-1000, 1000)
 samples = st.lists(numbers, min_size=2, max_size=40)
@@ -79,6 +80,13 @@ def test_six_values_are_the_fewest_for_a_median_at_95_percent():
     assert median_interval([1, 2, 3, 4, 5]) is None
     assert median_interval([3, 1, 2, 6, 5, 4]) == Interval(1.0, 6.0)
     assert median_interval([]) is None
+
+
+def test_the_median_of_dependent_values_is_less_well_known():
+    drawn = autoregressive(0.6, 0.1)(np.random.default_rng(7), 400, 50)
+    found = [interval for x in drawn if (interval := median_interval(x)) is not None]
+    assert len(found) > 380
+    assert np.mean([interval.low <= 1.0 <= interval.high for interval in found]) >= 0.95
 
 
 def test_autocorrelation_is_zero_on_average_without_dependence():

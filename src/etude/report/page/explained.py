@@ -61,7 +61,8 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
         yield (
             "p",
             "How often data at least as far from no difference come about if there is none. It is not the "
-            "probability that there is none. Where several comparisons were made it counts them all (Bonferroni), as the intervals do.",
+            "probability that there is none. Where several comparisons were made it counts them all (Bonferroni), as "
+            "the intervals do.",
         )
     if any(c.equivalence is not None for verdict in found.verdicts for c in verdict.comparisons):
         yield (
