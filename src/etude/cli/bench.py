@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from etude.cli import hyperfine
 from etude.cli import parser as kinds
 from etude.cli.bench_tests import shell_of, tests_of
-from etude.cli.bounds import answer, read_bounds
+from etude.cli.bounds import add_undecided, answer, read_bounds
 from etude.cli.exports import export_of, write_exports
 from etude.cli.pool_options import add_pool, pool_of
 from etude.results.model import CACHE_WAYS
@@ -241,6 +241,7 @@ def _after(group: argparse._ArgumentGroup) -> None:
         help="end with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'; the baseline "
         "is the first command, or that of --baseline",
     )
+    add_undecided(group)
     group.add_argument(
         "--export",
         action="append",
@@ -285,7 +286,9 @@ def run(options: argparse.Namespace) -> int:
     )
     for line in left_out:
         print(f"Left out: {line}", file=sys.stderr)
-    return answer(bounds, [found], across, aside=options.json) or _refusal(across, without)
+    return answer(bounds, [found], across, undecided=options.undecided, aside=options.json) or _refusal(
+        across, without
+    )
 
 
 def _resumed(options: argparse.Namespace) -> Results:

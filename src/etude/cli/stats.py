@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
-from etude.cli.bounds import answer, read_bounds
+from etude.cli.bounds import add_undecided, answer, read_bounds
 
 if TYPE_CHECKING:
     from etude.report.across import Across
@@ -151,6 +151,7 @@ def _asked(group: argparse._ArgumentGroup) -> None:
         metavar="BOUND",
         help="ends with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'",
     )
+    add_undecided(group)
 
 
 def take_over(arguments: Sequence[str]) -> int | None:
@@ -183,7 +184,9 @@ def run(options: argparse.Namespace) -> int:
         display.json(verdicts, across, _machines(subjects))
     else:
         display.show(verdicts, across, without, _machines(subjects))
-    return max(answer(bounds, verdicts, across, aside=options.json), _judge(subjects, predicate, options))
+    code = answer(bounds, verdicts, across, undecided=options.undecided, aside=options.json)
+    judged = _judge(subjects, predicate, options)
+    return 1 if 1 in (code, judged) else code
 
 
 def _judging(options: argparse.Namespace) -> Judging:

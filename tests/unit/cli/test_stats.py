@@ -43,7 +43,7 @@ def stats(capsys: Captured) -> Stats:
         assert ended == code
         out, err = capsys.readouterr()
         assert "Traceback" not in err
-        return out if code in (0, 1) else err
+        return out if code in (0, 1, 8) else err
 
     return call
 
@@ -153,7 +153,7 @@ def test_tests_in_turn_are_compared_when_a_reference_is_named_and_p_is_adjusted(
     assert [each["ratio"]["ratio"] for each in found] == pytest.approx([1.1, 1.2])
     assert all(each["adjusted_p"] < 1e-4 for each in found)
     out = stats(directory, "--reference", "a")
-    assert out.count("Holm") == 2
+    assert out.count("Bonferroni") == 2
     err = stats(directory, "--reference", "nosuch", code=2)
     assert "test 'nosuch'" in err
     assert "a, b, c" in err
@@ -178,6 +178,15 @@ def test_files_are_compared_only_as_far_as_sittings_are_known(stats: Stats, gold
     err = stats(*files, "--fail-if", bound, code=2)
     assert f"--fail-if '{bound}': " in err
     golden("\n".join([refused, told, answer, err]))
+
+
+def test_a_bound_that_the_interval_holds_passes_or_fails_as_told(stats: Stats) -> None:
+    file = table("1.csv", {"elapsed": noisy(10)})
+    bound = (file, "--fail-if", "elapsed < 1")
+    assert len([line for line in stats(*bound).splitlines() if "undecided" in line]) == 2
+    stats(*bound, "--undecided", "fail", code=8)
+    stats(*bound, "--fail-if", "elapsed > 0.1", "--undecided", "fail", code=1)
+    stats(*bound, "--predicate", "$count > 100", "--undecided", "fail", code=1)
 
 
 def test_several_sittings_widen_the_interval_of_a_mean(stats: Stats) -> None:
