@@ -65,7 +65,8 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     from etude.cli.fitting import Column
     from etude.cli.terminal import Terminal
     from etude.report.history_text import named
-    from etude.stats.sittings import Refused
+    from etude.report.text import span
+    from etude.stats.sittings import Refused, overall_ratio
 
     screen = Terminal()
     for differences in dict.fromkeys(each.differences for each in found if not each.same_machine):
@@ -78,6 +79,16 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
         Column("machine", [_machine(each) for each in found], 3),
     ]
     screen.table(Column("test", names), columns)
+    for metric in dict.fromkeys(each.metric for each in found):
+        together = overall_ratio(
+            [e.found for e in found if e.metric == metric and not isinstance(e.found, Refused)]
+        )
+        if together is not None:
+            limits = span(together.low, together.high)
+            screen.say(
+                f"All {together.tests} tests together, {metric}: {together.ratio:.4g} × (geometric mean; "
+                f"95 %: {limits})."
+            )
     for each, name in zip(found, names, strict=True):
         if isinstance(each.found, Refused):
             screen.say(f"{name}: not compared: {each.found.reason}; {each.found.remedy}.")

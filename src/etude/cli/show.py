@@ -50,10 +50,10 @@ def show(
         screen.say(status, "yellow")
     _table(verdict, screen)
     say_answers(screen, verdict)
-    for comparison in across:
-        from etude.report.details import across_lines
+    if across:
+        from etude.report.details import across_lines, overall_lines
 
-        for line in across_lines(comparison):
+        for line in [*(line for each in across for line in across_lines(each)), *overall_lines(across)]:
             screen.say(line)
     for line in without:
         screen.say(line)

@@ -85,6 +85,8 @@ class StatsDisplay:
         for comparison in across:
             for line in details.across_lines(comparison):
                 self._screen.say(line)
+        for line in details.overall_lines(across):
+            self._screen.say(line)
         for line in without:
             self._screen.say(line)
         for line in machines:

@@ -21,11 +21,13 @@ from etude.stats.describe import describe
 from etude.stats.means import Kind
 from etude.stats.sittings import (
     Between,
+    Overall,
     Refused,
     SittingsRatio,
     between_sittings,
     compare_sittings,
     given_between,
+    overall_ratio,
 )
 
 MOST_STORED = 50
@@ -83,6 +85,17 @@ def compare_across(
             found.append(
                 Across(old.test, new.test, base.label, other.label, metric, column.unit, mean, ratio, note)
             )
+    return found
+
+
+def overall(across: Sequence[Across]) -> list[tuple[str, Overall]]:
+    """Of each later result that has two or more tests compared, its label and the ratio of all of them together."""
+    found = []
+    for label in dict.fromkeys(a.other_label for a in across):
+        ratios = [a.found for a in across if a.other_label == label and not isinstance(a.found, Refused)]
+        together = overall_ratio(ratios)
+        if together is not None:
+            found.append((label, together))
     return found
 
 

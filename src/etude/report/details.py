@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from etude.report import text
-from etude.report.across import Across
+from etude.report.across import Across, overall
 from etude.report.comparisons import Comparison, Secondary
 from etude.report.timespent import TimeSpent
 from etude.results.series import Series
@@ -68,6 +68,15 @@ def across_lines(a: Across) -> list[str]:
     return [
         f"{head} ({level}: {limits}; {p_text(a.found.p)}; {_basis(a.found)}, {text.UNPAIRED}{note}); "
         f"the baseline's {a.metric} is {text.quantity(a.base_mean, a.unit)} (mean)."
+    ]
+
+
+def overall_lines(across: Sequence[Across]) -> list[str]:
+    """A line for each later result of several tests: the ratio of all of them together."""
+    return [
+        f"All {o.tests} tests of {label} together: {o.ratio:.4g} × the baseline's {across[0].metric} (geometric mean; "
+        f"{text.level_text(o.confidence)}: {text.span(o.low, o.high)}; {p_text(o.p)})."
+        for label, o in overall(across)
     ]
 
 

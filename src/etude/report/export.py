@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.report import text
-from etude.report.across import Across
+from etude.report.across import Across, overall
 from etude.report.comparisons import Comparison
 from etude.report.verdict import Verdict
 from etude.results.writer import refused
@@ -73,6 +73,7 @@ def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[
         ],
         "comparisons": [_comparison(c) for c in verdict.comparisons],
         "across": [_across(a) for a in across],
+        "overall": [{"other": label} | asdict(found) for label, found in overall(across)],
         "machines": list(machines),
         "text": text.verdict_lines(verdict),
     }

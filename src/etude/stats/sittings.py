@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
+from etude.stats.compare import Ratio
 from etude.stats.intervals import t_quantile
 from etude.stats.moments import deviation_of, effective_moments
 from etude.stats.samples import check_confidence, exponential, positive_logarithms
@@ -59,6 +60,42 @@ class SittingsRatio:
     within_share: float
     """How much of the variance of the log ratio comes from trials within the two sittings."""
     confidence: float
+    standard_error: float = math.nan
+    """Of the logarithm of the ratio."""
+    degrees: float = math.nan
+    """Of freedom of the t distribution."""
+
+
+@dataclass(frozen=True)
+class Overall:
+    """other/base of a whole suite: the geometric mean of its tests' ratios."""
+
+    ratio: float
+    low: float
+    high: float
+    p: float
+    """Two-sided, of a ratio of 1."""
+    tests: int
+    confidence: float
+
+
+def overall_ratio(ratios: Sequence[Ratio | SittingsRatio]) -> Overall | None:
+    """Each test counts once; the interval holds for these tests. None below two tests whose ratio has a spread.
+
+    What changes between sittings may move all tests of one alike, so that their errors do not average out: the standard
+    error of the mean logarithm is the mean of theirs, with the fewest degrees of freedom that one of them has. That is
+    exact where all errors move together, and too wide where they do not.
+    """
+    known = [each for each in ratios if each.standard_error > 0.0 and 0.0 < each.ratio < math.inf]
+    if len(known) < 2 or len(known) < len(ratios):
+        return None
+    centre = math.fsum(math.log(each.ratio) for each in known) / len(known)
+    error = math.fsum(each.standard_error for each in known) / len(known)
+    degrees, confidence = min(each.degrees for each in known), known[0].confidence
+    half = t_quantile(confidence, degrees) * error
+    low, ratio, high = (exponential(v) for v in (centre - half, centre, centre + half))
+    p = min(1.0, 2.0 * float(stdtr(degrees, -abs(centre) / error)))
+    return Overall(ratio, low, high, p, len(known), confidence)
 
 
 def between_sittings(sittings: Sequence[ArrayLike]) -> Between | Refused:
@@ -115,7 +152,8 @@ def compare_sittings(
     half = t_quantile(confidence, degrees) * math.sqrt(total)
     low, ratio, high = (exponential(v) for v in (centre - half, centre, centre + half))
     p = min(1.0, 2.0 * float(stdtr(degrees, -abs(centre) / math.sqrt(total))))
-    return SittingsRatio(ratio, low, high, p, between, (parts[0][0] + parts[1][0]) / total, confidence)
+    within = (parts[0][0] + parts[1][0]) / total
+    return SittingsRatio(ratio, low, high, p, between, within, confidence, math.sqrt(total), degrees)
 
 
 def _refused(have: int) -> Refused:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from etude.errors import InputError
-from etude.report.across import Across, by_sitting, compare_across, compare_with_first, stored_beside
+from etude.report.across import Across, by_sitting, compare_across, compare_with_first, overall, stored_beside
 from etude.report.details import across_lines
 from etude.report.subject import Subject, subject_of
 from etude.report.text import UNPAIRED
@@ -46,6 +46,23 @@ def line_of(found: Across, directory: Path) -> str:
     """Its sentence, in which every directory has the same name."""
     (line,) = across_lines(found)
     return line.replace(str(directory), "DIR")
+
+
+def test_all_tests_of_a_suite_have_one_ratio_together(tmp_path: Path) -> None:
+    levels = {"old": (1.0, 1.0, 2.0), "new": (1.1, 1.21, 2.0)}
+    old, new = (
+        subject(tmp_path / side, {name: trials(name, level) for name, level in zip("abc", each, strict=True)})
+        for side, each in levels.items()
+    )
+    found, _ = compare_with_first([old, new], "elapsed", between=0.03)
+    ((label, together),) = overall(found)
+    assert label == new.label
+    assert (together.tests, together.ratio) == (3, pytest.approx(1.1, rel=0.01))
+    each = [a.found for a in found if isinstance(a.found, SittingsRatio)]
+    assert together.high / together.ratio == pytest.approx(
+        float(np.exp(np.mean([np.log(one.high / one.ratio) for one in each]))), rel=1e-3
+    )
+    assert overall(found[:1]) == []
 
 
 def test_one_sitting_a_side_is_refused_with_what_is_needed(tmp_path: Path, golden: Golden) -> None:

@@ -314,6 +314,7 @@ def _large(found: Gathered) -> Iterator[str]:
         if not isinstance(a.found, Refused):
             limits = text.span(a.found.low, a.found.high)
             yield f"{a.other} ({a.other_label}): {a.found.ratio:.4g} × the baseline's {a.metric}, {limits}."
+    yield from details.overall_lines(found.across)
     if not comparisons and not found.across:
         yield "Nothing was compared. What each test takes stands in the table of tests."
 
