@@ -1,6 +1,6 @@
 """A number that a program printed itself: found by a regular expression, or by its place in JSON.
 
-`$.by_call.read.p99_s` is a place. No regular expression that begins so can match: `$` is the end of a line.
+`$.by_call.read["99.9"]` is a place. No regular expression that begins so can match: `$` is the end of a line.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 from etude.results.model import MetricValue
 from etude.results.units import unit_kept
 
-_PLACE = re.compile(r"\$(?:\.[\w-]+|\[\d+\])+")
-_STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
+_NAME = r"""\.([\w-]+)|\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]"""
+_PLACE = re.compile(rf"\$(?:{_NAME})+")
+_STEP = re.compile(_NAME)
+_QUOTED = re.compile(r"""(["'])(?:(?!\1).)+\1""")
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 _NOWHERE = object()
 _SHOWN = 3
@@ -38,7 +40,12 @@ def check_place(pattern: str) -> None:
         ValueError: how one is written.
     """
     if _is_place(pattern) and not _PLACE.fullmatch(pattern):
-        raise ValueError("no place in JSON; one is written as $.name.name or $.name[0].name")
+        raise ValueError('no place in JSON; one is written as $.name.name, $.name[0].name or $.name["a.b"]')
+
+
+def unquoted(pattern: str) -> str:
+    """A pattern that stands in quotes as a whole without them: as a shell would have taken them off."""
+    return pattern[1:-1] if _QUOTED.fullmatch(pattern) else pattern
 
 
 def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = "") -> Printed:
@@ -71,7 +78,7 @@ def printed_text(*streams: Mapping[str, Any] | None) -> str:
 
 
 def _is_place(pattern: str) -> bool:
-    return pattern.startswith("$.")
+    return pattern.startswith(("$.", '$["', "$['"))
 
 
 def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
@@ -129,8 +136,9 @@ def _objects(text: str) -> Iterator[Any]:
 
 
 def _at(place: str, document: Any) -> Any:
-    for name, index in _STEP.findall(place):
-        if name and isinstance(document, dict) and name in document:
+    for step in _STEP.finditer(place):
+        name, index = next((found for found in step.groups()[:3] if found is not None), None), step[4]
+        if name is not None and isinstance(document, dict) and name in document:
             document = document[name]
         elif index and isinstance(document, list) and int(index) < len(document):
             document = document[int(index)]

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from etude.errors import UsageError
-from etude.experiment.printed import check_place
+from etude.experiment.printed import check_place, unquoted
 from etude.quantities import QuantityError, duration
 from etude.results.joining import JOINS
 from etude.results.model import CACHE_WAYS, METRICS
@@ -165,7 +165,7 @@ def parse_test(text: str) -> TestHeader:
 
 def parse_metric(text: str) -> tuple[str, str, str, str]:
     """`NAME[:UNIT] [sum|max|mean|min] REGEX`: name, unit (1 if none is given), expression or place in JSON (the rest of
-    the line), and how workers are joined (empty if not given).
+    the line, without the quotes that enclose all of it), and how workers are joined (empty if not given).
 
     Raises:
         ArgumentError: the name is none or taken, or the expression is none.
@@ -180,8 +180,9 @@ def parse_metric(text: str) -> tuple[str, str, str, str]:
         rest = more[0]
     else:
         how = ""
-    regex = rest.rstrip()
-    begin = len(text) - len(rest) + 1
+    written = rest.rstrip()
+    regex = unquoted(written)
+    begin = len(text) - len(rest) + 1 + (regex != written)
     try:
         check_place(regex)
     except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from etude.experiment.printed import check_place, printed_metric, printed_text
 
-NAMES = st.from_regex(r"\A[\w-]{1,4}\Z")
+NAMES = st.from_regex(r"\A[\w-]{1,4}\Z") | st.sampled_from(["99.5", "a b", "it's", ""])
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9)
 
 
@@ -20,10 +21,21 @@ def test_a_number_is_found_at_its_place(steps: list[str | int], number: float, i
     document: Any = number
     for step in reversed(steps):
         document = {step: document} if isinstance(step, str) else [*range(step), document]
-    place = "$.top" + "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in steps)
+    place = "$.top" + "".join(map(_step, steps))
     check_place(place)
     text = f"it begins {{\n{json.dumps({'top': document}, indent=indent)}\nand ends }}\n"
     assert printed_metric("m", "1", place, text).value == [float(number), "1"]
+
+
+def _step(step: str | int) -> str:
+    plain = isinstance(step, int) or not re.fullmatch(r"[\w-]+", step)
+    return f"[{json.dumps(step, ensure_ascii=False)}]" if plain else f".{step}"
+
+
+@pytest.mark.parametrize("place", ['$["a.b"].c', "$['a.b']['c']"])
+def test_a_name_with_dots_stands_in_brackets_and_quotes(place: str) -> None:
+    check_place(place)
+    assert printed_metric("m", "1", place, '{"a.b": {"c": 3}}').value == [3.0, "1"]
 
 
 def test_the_first_object_that_has_the_place_counts() -> None:
@@ -55,7 +67,7 @@ def test_a_number_that_is_not_there_says_why(text: str, why: str) -> None:
     assert why in reason
 
 
-@pytest.mark.parametrize("pattern", ["$.", "$.a.", "$.a[b]", "$.a b", "$.*"])
+@pytest.mark.parametrize("pattern", ["$.", "$.a.", "$.a[b]", "$.a b", "$.*", '$["a"', "$['a\"]"])
 def test_a_place_that_is_none_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="no place in JSON"):
         check_place(pattern)

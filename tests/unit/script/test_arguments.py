@@ -256,6 +256,11 @@ def test_a_test_has_its_numbers_then_a_program_and_its_words(text: str, expected
         ("rate maximum=([0-9]+)", ("rate", "1", "maximum=([0-9]+)", "")),
         ("ops  ops: *([0-9]+) ", ("ops", "1", "ops: *([0-9]+)", "")),
         ("m [[a]", ("m", "1", "[[a]", "")),
+        ('m "rate=([0-9]+)"', ("m", "1", "rate=([0-9]+)", "")),
+        ("m:s max 'took ([0-9]+)' ", ("m", "s", "took ([0-9]+)", "max")),
+        ('m "took": "([0-9]+)"', ("m", "1", '"took": "([0-9]+)"', "")),
+        ("m '$.took'", ("m", "1", "$.took", "")),
+        ('m "', ("m", "1", '"', "")),
     ],
 )
 def test_a_metric_has_a_name_perhaps_a_unit_and_an_expression(
