@@ -112,11 +112,16 @@ def _missing(w: Warning, n: Numbers) -> str:
     return f"{n['count']} of {n['of']} trials have no {w.metric}"
 
 
+def _no_match(w: Warning, n: Numbers) -> str:
+    return f"{w.metric} has no value in any trial: {n['reason']}"
+
+
 def _not_normal(w: Warning, n: Numbers) -> str:
     return "skewed, and few trials: rely on the median and its interval"
 
 
 _SHORT: Mapping[str, Callable[[Warning, Numbers], str]] = {
+    "no-match": _no_match,
     "failed": _failed,
     "mixed-failures": _failed,
     "outliers": _outliers,

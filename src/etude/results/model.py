@@ -68,6 +68,25 @@ METRICS: Mapping[str, MetricKind] = {
 }
 
 
+OF_PROBES = (
+    "disk_",
+    "memory_",
+    "network_",
+    "pressure_",
+    "interrupts_",
+    "energy_",
+    "others_",
+    "loopback_",
+    "machine_",
+)
+"""What the names of our probes' metrics begin with."""
+
+
+def is_printed(name: str) -> bool:
+    """Whether the program itself reports it (by METRIC, say): neither the engine nor a probe measures it."""
+    return name not in METRICS and not name.startswith(OF_PROBES)
+
+
 def metric_kind(name: str, unit: str, asked: str | None = None) -> MetricKind:
     """The kind of a metric: ours by name; another by its unit and name. `asked`: how its METRIC says it is joined."""
     return METRICS.get(name) or MetricKind(unit, kind_of(unit), *ways_of(name, unit, asked))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from etude.results.joining import NONE, asked_in, overall, why_not_joined
-from etude.results.model import MetricKind, metric_kind
+from etude.results.model import MetricKind, is_printed, metric_kind
 from etude.results.samples import Trial, trials_of
 from etude.results.series import Column, Failure, Series
 
@@ -35,11 +35,12 @@ def series_of_results(
 def series_of_trials(
     name: str, trials: Sequence[Trial], parameters: Mapping[str, str], metrics: Sequence[str] | None = None
 ) -> Series:
-    """One test from its trials; with these metrics, as far as its first or last trial has them, or all."""
+    """One test from its trials; with these metrics and what the program printed, as far as its first or last trial has
+    them, or all."""
     firsts = [trial.first for trial in trials]
     looked_at = trials if metrics is None else [*trials[:1], *trials[-1:]]
     there = dict.fromkeys(metric for trial in looked_at for metric in trial.metrics())
-    wanted = [metric for metric in (there if metrics is None else metrics) if metric in there]
+    wanted = there if metrics is None else dict.fromkeys((*metrics, *filter(is_printed, there)))
     windows = [_windows(trial) for trial in trials]
     caches = [m.cache for m in firsts]
     kernel = [_kernel(trial) for trial in trials]
@@ -47,7 +48,7 @@ def series_of_trials(
         test=name,
         trials=np.array([m.trial for m in firsts], dtype=np.int64),
         kept=np.array([m.kept for m in firsts], dtype=np.bool_),
-        columns={metric: _column(trials, metric) for metric in wanted},
+        columns={metric: _column(trials, metric) for metric in wanted if metric in there},
         parameters=parameters,
         blocks=np.array([m.block for m in firsts], dtype=np.int64),
         sittings=np.array([m.sitting for m in firsts], dtype=np.int64),

@@ -54,6 +54,16 @@ def test_a_clear_difference_is_found_with_base_value_and_noise_floor(compared: V
     assert [line for line in comparison_lines(c) if line not in said] == []
 
 
+def test_a_metric_without_a_match_is_noted_whatever_the_table_shows(tmp_path: Path) -> None:
+    metrics = {"elapsed": [0.01, "s"], "rate": [None, "1/s", "the pattern matched nothing in the output"]}
+    rows = [measurement(trial=trial, metrics=metrics) for trial in range(1, 13)]
+    found = verdict(
+        load_results(results_directory(tmp_path / "r", {"a": rows}, plan={"kind": "script"})), ("elapsed",)
+    )
+    assert (found.every[0].kind, found.every[0].metric) == ("no-match", "rate")
+    assert [m.metric for m in found.tests[0].metrics] == ["elapsed"]
+
+
 def test_identical_commands_show_no_difference(tmp_path: Path) -> None:
     times = {"a": around(0.010, *STEPS), "b": around(0.010, *STEPS[::-1])}
     found = verdict(results(tmp_path, times, trials=12))

@@ -415,6 +415,26 @@ def test_failures_are_told_with_their_trials_and_whether_these_are_kept(golden):
     golden(f"{found}\n{with_kept}")
 
 
+def test_a_metric_that_matched_in_no_trial_is_of_the_first_rank():
+    nothing = Column("1/s", "rate", np.full(20, np.nan), "the pattern matched nothing in the output")
+    found = told(series(NOISE[:20], more={"rate": nothing, "energy_cpu": nothing}))
+    assert [(w.kind, w.metric, w.numbers["of"]) for w in found] == [("no-match", "rate", 20)]
+    assert found[0].rank < RANKS["failed"]
+    assert [w.kind for w in told(series(NOISE[:20], more={"rate": nothing}), "rate")] == ["no-match"]
+
+
+def test_a_metric_that_matched_in_some_trials_has_missing_values():
+    some = np.where(np.arange(20) == 7, 1.0, np.nan)
+    column = Column("1", "count", some, "the pattern matched nothing in the output")
+    (found,) = told(series(NOISE[:20], more={"calls": column}))
+    assert (found.kind, found.metric, found.numbers) == ("missing-values", "calls", {"count": 19, "of": 20})
+
+
+def test_values_that_are_not_to_be_joined_are_no_pattern_without_a_match():
+    column = Column("s", "cost", np.full(20, np.nan), "not joined: …", joined="none")
+    assert told(series(NOISE[:20], more={"p99": column})) == []
+
+
 def test_failing_in_several_ways_is_its_own_kind(golden):
     failures = [Failure(4, 0, "exit status 1"), Failure(6, 0, "killed by signal 9 (SIGKILL)")]
     found = only(series(NOISE[:20], failures=failures))

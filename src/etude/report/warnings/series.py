@@ -20,6 +20,7 @@ from etude.report.warnings.trials import (
     failed,
     kernel_complained,
     memory_cliff,
+    printed,
     set_aside,
     too_few,
 )
@@ -50,12 +51,17 @@ def series_warnings(
     """
     found = [*failed(series), *caches_not_as_declared(series), *kernel_complained(series), *set_aside(series)]
     found += memory_cliff(series, memory_bytes, thresholds)
+    of_the_program = printed(series)
+    found += of_the_program
     memory = next((name for name in MEMORY if series.sample(name).size), None)
     if memory is not None:
         found += leaks(_about(_longest_sitting(series), memory, thresholds))
     if metric in series.columns:
         about = _about(series, metric, thresholds)
-        found += too_few(series, metric, about.count, thresholds)
+        said = {(each.kind, each.metric) for each in of_the_program}
+        if ("no-match", metric) not in said:
+            few = too_few(series, metric, about.count, thresholds)
+            found += [each for each in few if (each.kind, each.metric) not in said]
         if about.count:
             found += _of_each_machine(series, metric, thresholds, resolution, full)
             found += machine_apart(series, metric)

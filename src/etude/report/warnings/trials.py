@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from etude.report.text import quantity
+from etude.report.text import counted, quantity
 from etude.report.warnings.about import named
 from etude.report.warnings.thresholds import Thresholds
 from etude.report.warnings.warning import Warning, warning
+from etude.results.joining import NONE
+from etude.results.model import is_printed
 from etude.results.series import Series
 
 AS_PLANNED = ("first run",)
@@ -99,12 +101,30 @@ def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> 
             warning("too-few", series.test, metric, text, advice, count=count, needed=thresholds.few)
         )
     if count < kept:
-        text = f"{kept - count} of {kept} kept trials have no value of {metric}"
-        advice = "find out why before believing the others"
-        found.append(
-            warning("missing-values", series.test, metric, text, advice, count=kept - count, of=kept)
-        )
+        found.append(_missing(series, metric, count, kept))
     return found
+
+
+def printed(series: Series) -> list[Warning]:
+    """Metrics that the program was to print, of which no kept trial has a value, or not every one."""
+    found = []
+    for name, column in series.columns.items():
+        if not is_printed(name) or column.reason is None or column.joined == NONE:
+            continue
+        count, kept = series.sample(name).size, int(np.count_nonzero(series.kept))
+        if kept and not count:
+            text = f"{name} has no value in any of {counted(kept, 'trial')}: {column.reason}"
+            advice = "compare the METRIC with the output (logs/)"
+            found.append(warning("no-match", series.test, name, text, advice, of=kept, reason=column.reason))
+        elif count < kept:
+            found.append(_missing(series, name, count, kept))
+    return found
+
+
+def _missing(series: Series, metric: str, count: int, kept: int) -> Warning:
+    text = f"{kept - count} of {kept} kept trials have no value of {metric}"
+    advice = "find out why before believing the others"
+    return warning("missing-values", series.test, metric, text, advice, count=kept - count, of=kept)
 
 
 def caches_not_as_declared(series: Series) -> list[Warning]:

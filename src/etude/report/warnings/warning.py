@@ -33,6 +33,7 @@ class Warning:
 
 KINDS: Mapping[str, str] = {
     "different-work": "the compared commands did not end alike, or printed something else",
+    "no-match": "a METRIC found no number in any trial",
     "mixed-failures": "trials failed in more than one way",
     "failed": "trials failed, all in one way",
     "caches": "caches were not as the test declares",
@@ -67,6 +68,7 @@ KINDS: Mapping[str, str] = {
 
 RANKS: Mapping[str, int] = {
     "different-work": 0,
+    "no-match": 1,
     "mixed-failures": 2,
     "failed": 3,
     "caches": 4,
