@@ -161,14 +161,17 @@ def _display() -> Any:
 
 def _show(path: Path, options: argparse.Namespace) -> int:
     from etude.cli.show import BESIDE, show
-    from etude.report.verdict import verdict
+    from etude.report.asked import asked_of
+    from etude.report.verdict import judged_metrics, verdict
     from etude.results.reader import load_results
 
     results = load_results(path)
     if not results.names():
         print(f"No tests were run. Results: {path}")
         return 0
-    show(verdict(results, None if options.json else ("elapsed", *BESIDE)), json=options.json)
+    asked = asked_of(results)
+    metrics = None if options.json else (*judged_metrics(asked, asked.primary), *BESIDE)
+    show(verdict(results, metrics), json=options.json)
     return 0
 
 

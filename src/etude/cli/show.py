@@ -33,6 +33,10 @@ BESIDE = ("user", "system", "peak_memory")
 """Metrics that the table shows beside the one that is judged."""
 
 
+OF_THE_TEST = ("trials", *(metric.replace("_", " ") for metric in BESIDE))
+"""Columns that do not depend on the metric that is judged."""
+
+
 def show(
     verdict: Verdict,
     *,
@@ -48,7 +52,8 @@ def show(
     screen = Terminal()
     if status := status_line(verdict, across, without):
         screen.say(status, "yellow")
-    _table(verdict, screen)
+    for metric in verdict.judged:
+        _table(verdict, screen, metric)
     say_answers(screen, verdict)
     if across:
         from etude.report.details import across_lines, overall_lines
@@ -115,18 +120,37 @@ def _of_the_table(verdict: Verdict) -> Iterator[str]:
     for test in verdict.tests:
         if test.inner > 1:
             yield f"{test.test}: {test.inner} launches in each trial; figures are per launch"
-    yield from text.joined_lines(verdict.tests, (verdict.primary, *BESIDE))
+    yield from text.joined_lines(verdict.tests, (*verdict.judged, *BESIDE))
     if widened := text.widened_line(verdict.asked):
         yield widened
 
 
-def _table(verdict: Verdict, screen: Terminal) -> None:
-    rows = [_cells(test, verdict.primary) for test in verdict.tests]
-    columns = [Column(heading, [row.get(heading, "–") for row in rows], rank) for heading, rank in COLUMNS]
-    ratios = {c.other: text.ratio_text(c.ratio) for c in verdict.comparisons}
+def _table(verdict: Verdict, screen: Terminal, metric: str) -> None:
+    """The tests by one metric; by a further one only those that have it, without what the first table has said."""
+    first = metric == verdict.primary
+    tests = [test for test in verdict.tests if first or test.metric(metric)]
+    rows = [_cells(test, metric) for test in tests]
+    columns = [
+        Column(heading, [row.get(heading, "–") for row in rows], rank)
+        for heading, rank in COLUMNS
+        if first or heading not in OF_THE_TEST
+    ]
+    ratios = {c.other: text.ratio_text(c.ratio) for c in verdict.comparisons if c.metric == metric}
     if ratios:
-        columns.append(Column("ratio", [ratios.get(test.test, "1") for test in verdict.tests]))
-    screen.table(Column(verdict.primary, [test.test for test in verdict.tests]), columns)
+        columns.append(Column("ratio", [ratios.get(test.test, "1") for test in tests]))
+    if first:
+        columns[:0] = _parameters(verdict)
+    else:
+        screen.say()
+    screen.table(Column(metric, [test.test for test in tests]), columns)
+
+
+def _parameters(verdict: Verdict) -> list[Column]:
+    """A column for each parameter that differs between tests, where several do: one is plain from the names."""
+    names = dict.fromkeys(name for test in verdict.tests for name in test.parameters)
+    values = {name: [test.parameters.get(name, "–") for test in verdict.tests] for name in names}
+    differing = {name: cells for name, cells in values.items() if len(set(cells)) > 1}
+    return [Column(name, cells, 1) for name, cells in differing.items()] if len(differing) > 1 else []
 
 
 def _cells(test: Any, primary: str) -> dict[str, str]:

@@ -114,11 +114,15 @@ def repetition(
     known: the spread between sittings as somebody states it; else it is taken from those of `then` and `stored`.
     """
     metric = then.primary
-    after = {(c.base, c.other): c.ratio for c in now.comparisons if c.ratio.method == "paired"}
+    after = {
+        (c.base, c.other): c.ratio
+        for c in now.comparisons
+        if c.ratio.method == "paired" and c.metric == metric
+    }
     pairs = [
         (c.base, c.other, c.ratio, after.get((c.base, c.other)))
         for c in then.comparisons
-        if c.ratio.method == "paired"
+        if c.ratio.method == "paired" and c.metric == metric
     ]
     try:
         across = compare_across(then.subject, now.subject, metric, known=known, stored=stored)

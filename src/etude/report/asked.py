@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
-from etude.errors import InputError
+from etude.errors import InputError, UsageError
 from etude.experiment.plan import from_document
 from etude.experiment.schedule import DUET
+from etude.report.getstats.options import parse_getstats
 from etude.results.reader import Results
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, factor_for
 
@@ -24,6 +27,8 @@ class Asked:
     ratio_factors: Mapping[str, float]
     precision: float | None
     groups: tuple[tuple[str, ...], ...]
+    judged: tuple[str, ...] = ()
+    """All metrics that stop rules of a script name, `primary` the first; empty where none names one."""
 
     @property
     def compares(self) -> bool:
@@ -44,13 +49,15 @@ def asked_of(results: Results) -> Asked:
     if kind not in ("script", "res", "peak", "surface"):
         raise InputError(f"{results.directory}: a plan of kind {kind!r}; use a newer Étude")
     tests = [test for test in results.experiment["tests"] if test["name"] in names]
+    primary, judged = _judged(str(plan.get("primary", "elapsed")), tests)
     return Asked(
-        str(plan.get("primary", "elapsed")),
+        primary,
         False,
         {test["name"]: _factor(test, False) for test in tests},
         {test["name"]: _factor(test, True) for test in tests},
         None,
         _groups(tests),
+        judged,
     )
 
 
@@ -65,6 +72,27 @@ def _of_commands(results: Results, names: Sequence[str]) -> Asked:
         plan.rule.parameters.get("precision"),
         (tuple(names),) if plan.compares else (),
     )
+
+
+def _judged(primary: str, tests: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
+    """The metric that the stop rules of all tests name, and all that any of them does; `primary` where none is."""
+    rules = [names for test in tests if (names := _columns(test.get("stop_program")))]
+    named = dict.fromkeys(name for names in rules for name in names)
+    common = [name for name in named if all(name in names for names in rules)]
+    first = primary if primary != "elapsed" or not named else (common or [primary])[0]
+    return first, tuple(dict.fromkeys((first, *named))) if named else ()
+
+
+def _columns(program: str | None) -> tuple[str, ...]:
+    """What a stop program judges: the columns that a predicate of getstats names, else the elapsed time."""
+    words = shlex.split(program or "")
+    if not words or PurePath(words[0]).name != "getstats":
+        return ()
+    try:
+        options = parse_getstats(words[1:])
+    except UsageError:
+        return ()
+    return () if options.predicate is None else options.columns or ("elapsed",)
 
 
 def _factor(test: Mapping[str, Any], ratio: bool) -> float:

@@ -163,9 +163,10 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
     else:
         bound = max(c.ratio.high - 1.0, 1.0 - c.ratio.low)
+        by = "" if c.metric == "elapsed" else f" in {c.metric}"
         below = f"; any difference is below {percent(bound)}" if bound < 1 else ""
         first = (
-            f"No significant difference between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
+            f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
         )
     lines = [first, *_machine_lines(c)]

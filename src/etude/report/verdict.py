@@ -88,6 +88,11 @@ class Verdict:
     """The same before what many tests share became one line: each about one test, or about the whole."""
 
     @property
+    def judged(self) -> tuple[str, ...]:
+        """The primary metric, and others that a script's stop rules name."""
+        return judged_metrics(self.asked, self.primary)
+
+    @property
     def asked(self) -> Asked:
         """What the experiment was asked for."""
         return self.subject.asked
@@ -118,7 +123,8 @@ def verdict(
 ) -> Verdict:
     """Judge an experiment, or what another program wrote.
 
-    `metrics` limits the summaries to those that exist; its first, which must, is compared instead of the primary.
+    `metrics` limits the summaries to those that exist; its first, which must, is compared instead of the primary. It
+    need not be in every test where the stop rules named it.
 
     Raises:
         InputError: its plan cannot be read; UsageError: no such metric.
@@ -127,7 +133,9 @@ def verdict(
     subject = source if isinstance(source, Subject) else subject_of(source, _read(source, metrics))
     primary = metrics[0] if metrics else subject.asked.primary
     tests = tuple(_test_verdict(subject, series, metrics, primary, judging) for series in subject.tests)
-    comparisons, without = compare_tests(subject, primary, judging)
+    compared = [compare_tests(subject, metric, judging) for metric in judged_metrics(subject.asked, primary)]
+    comparisons = [c for found, _ in compared for c in found]
+    without = [line for _, lines in compared for line in lines]
     found = [
         *work_warnings(subject.work),
         *machine_warnings(subject.experiment or {}),
@@ -147,6 +155,11 @@ def verdict(
     return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every))
 
 
+def judged_metrics(asked: Asked, primary: str) -> tuple[str, ...]:
+    """The metrics that are compared: `primary`, and where it is the experiment's own those that its rules name."""
+    return tuple(dict.fromkeys((primary, *(asked.judged if primary == asked.primary else ()))))
+
+
 def _read(results: Results, metrics: Sequence[str] | None) -> Sequence[str] | None:
     """The columns that are needed: beside those asked for those that say where the time went and that warnings read."""
     needed = ("elapsed", "user", "system", *MEMORY, *DATA)
@@ -157,7 +170,7 @@ def _test_verdict(
     subject: Subject, series: Series, metrics: Sequence[str] | None, primary: str, judging: Judging
 ) -> TestVerdict:
     factor = subject.asked.factors[series.test]
-    if series.trials.size and subject.experiment is not None:
+    if series.trials.size and subject.experiment is not None and primary not in subject.asked.judged:
         column_of(series, primary)
     shell = shell_cost(subject)
     found = [metric for metric in (metrics or series.columns) if metric in series.columns]

@@ -64,6 +64,65 @@ def test_a_metric_without_a_match_is_noted_whatever_the_table_shows(tmp_path: Pa
     assert [m.metric for m in found.tests[0].metrics] == ["elapsed"]
 
 
+RULE = "getstats --columns {} --predicate '$delta < 0.05 * $mean'"
+
+
+def scripted(directory: Path, rules: dict[str, str | None], group: int | None = 1) -> Verdict:
+    """Tests of a script with these stop programs; each has a rate and a latency beside its time."""
+    entries = [
+        {
+            "name": name,
+            "directory": name,
+            "role": "test",
+            "parameters": {},
+            "group": group,
+            "stop_program": rule,
+            "minimum": 5,
+        }
+        for name, rule in rules.items()
+    ]
+    rows = {
+        name: [
+            measurement(
+                test=name,
+                trial=trial,
+                sitting=1,
+                metrics={
+                    "elapsed": [10.0, "s"],
+                    "iops": [(1 + place) * (1000 + trial % 7), "1/s"],
+                    f"p99_{name}": [0.001, "s"],
+                },
+            )
+            for trial in range(1, 13)
+        ]
+        for place, name in enumerate(rules)
+    }
+    plan = {"kind": "script", "primary": "elapsed"}
+    return verdict(load_results(results_directory(directory, rows, plan=plan, tests=entries)))
+
+
+def test_a_script_is_judged_by_what_its_stop_rules_name(tmp_path: Path) -> None:
+    found = scripted(tmp_path / "r", {"a": RULE.format("iops"), "b": RULE.format("iops,elapsed"), "c": None})
+    assert (found.primary, found.judged) == ("iops", ("iops", "elapsed"))
+    first = [(c.other, c.metric) for c in found.comparisons]
+    assert first == [(other, metric) for metric in ("iops", "elapsed") for other in ("b", "c")]
+    assert found.comparisons[0].ratio.ratio == pytest.approx(2.0)
+
+
+def test_stop_rules_that_have_nothing_in_common_are_judged_by_the_time_and_by_their_own(
+    tmp_path: Path,
+) -> None:
+    found = scripted(tmp_path / "r", {"a": RULE.format("p99_a"), "b": RULE.format("p99_b")})
+    assert found.judged == ("elapsed", "p99_a", "p99_b")
+    assert [c.metric for c in found.comparisons] == ["elapsed"]
+
+
+@pytest.mark.parametrize("rule", [None, "true", "getstats --no-such", "getstats --predicate '$count > 3'"])
+def test_rules_that_name_no_metric_leave_the_time(tmp_path: Path, rule: str | None) -> None:
+    found = scripted(tmp_path / "r", {"a": rule, "b": rule})
+    assert (found.primary, [c.metric for c in found.comparisons]) == ("elapsed", ["elapsed"])
+
+
 def test_identical_commands_show_no_difference(tmp_path: Path) -> None:
     times = {"a": around(0.010, *STEPS), "b": around(0.010, *STEPS[::-1])}
     found = verdict(results(tmp_path, times, trials=12))
