@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from etude.cli.peak_words import answer_lines, goal_text, ran_text, reading_texts
+from etude.cli.peak_words import answer_lines, goal_text, promise_text, ran_text, reading_texts
 from etude.figures.data import Figure, Mark
 from etude.figures.peak import Varying, readings_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
@@ -30,7 +30,9 @@ def peak_part(task: Task, trials: Sequence[Trial], answer: Answer, key: str, hea
         left_out = f"; {beyond} beyond {HIGHEST:g} times the limit are not drawn" if beyond else ""
         pictures = (Picture(f"{caption}{left_out}.", readings_figure(task, trials, answer)),)
     lines = tuple(answer_lines(task, answer, trials))
-    return Part(key, heading, (Paragraphs("Answer", lines),), pictures, (trials_table(task, trials, key),))
+    paragraphs = (Paragraphs("Answer", lines),)
+    missed = () if answer.kept else (f"The promise ({promise_text(task)}) is not kept: {answer.why}.",)
+    return Part(key, heading, paragraphs, pictures, (trials_table(task, trials, key),), (lines[0], *missed))
 
 
 def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figure:

@@ -70,7 +70,8 @@ def peaks_part(searches: Sequence[Search]) -> Part:
         paragraphs.append(Paragraphs("What speaks against it", against))
     pictures = (Picture(_caption(searches), figure_of(searches), (5.0, 3.2)),) if _drawn(searches) else ()
     table = _table(searches, [Ratio(1.0, 1.0, 1.0), *ratios])
-    return Part("peaks", "Peak rates beside each other", tuple(paragraphs), pictures, (table,))
+    heading = "Peak rates beside each other"
+    return Part("peaks", heading, tuple(paragraphs), pictures, (table,), tuple(sentences))
 
 
 def figure_of(searches: Sequence[Search]) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from etude.report.page.part import Part
@@ -40,7 +41,10 @@ def _peak(path: str, number: int, several: bool) -> Part:
 
     kept = Kept(path)
     heading = f"Peak rate of {path}" if several else "Peak rate"
-    return peak_part(kept.task, kept.trials(), stored_answer(kept), f"peak-{number}", heading)
+    part = peak_part(kept.task, kept.trials(), stored_answer(kept), f"peak-{number}", heading)
+    simulated = "Simulated. " if kept.sought.harness.split()[:1] == ["simulate"] else ""
+    where = f"{path}: " if several else ""
+    return replace(part, answer=(f"{where}{simulated}{part.answer[0]}", *part.answer[1:]))
 
 
 def _peaks(paths: Sequence[str]) -> tuple[Part, ...]:

@@ -15,6 +15,7 @@ from etude.report.comparisons import Comparison
 from etude.report.extension import narrowing, reaching
 from etude.report.judging import Judging
 from etude.report.status import status_of
+from etude.report.uncompared import not_compared_lines
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ class StatsDisplay:
             for line in further.further_lines(verdict.subject, comparison, self._options.test):
                 self._screen.say(f"  {line}")
             self._narrower(verdict, comparison)
+        for line in not_compared_lines(verdict):
+            self._screen.say(line)
         if (extension := reaching(verdict)) is not None:
             self._screen.say_command(text.GOES_ON, extension.command)
 

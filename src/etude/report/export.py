@@ -14,6 +14,8 @@ from typing import Any
 from etude.report import text
 from etude.report.across import Across, overall
 from etude.report.comparisons import Comparison
+from etude.report.status import status_line, status_of
+from etude.report.uncompared import not_compared
 from etude.report.verdict import Verdict
 from etude.results.writer import refused
 from etude.stats.compare import Ratio
@@ -57,6 +59,8 @@ def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[
         "version": VERSION,
         "results": verdict.subject.label,
         "primary": verdict.primary,
+        "judged": list(verdict.judged),
+        "status": list(status_of(verdict, across)),
         "warnings": [str(warning) for warning in verdict.warnings],
         "findings": [asdict(warning) for warning in verdict.every],
         "tests": [
@@ -72,6 +76,7 @@ def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[
             for test in verdict.tests
         ],
         "comparisons": [_comparison(c) for c in verdict.comparisons],
+        "not_compared": (left := not_compared(verdict)) and asdict(left),
         "across": [_across(a) for a in across],
         "overall": [{"other": label} | asdict(found) for label, found in overall(across)],
         "machines": list(machines),
@@ -180,5 +185,5 @@ def to_markdown(verdict: Verdict) -> str:
         lines.append(
             f"| {name} | {cells[0]} | {between} | {cells[1]} | {cells[2]} | {cells[3]} | {s.count} |"
         )
-    sentences = [line for c in verdict.comparisons for line in text.comparison_lines(c)]
-    return "\n".join([*lines, "", *[f"- {w}" for w in verdict.warnings], *[f"- {s}" for s in sentences], ""])
+    notes = [*filter(None, [status_line(verdict)]), *map(str, verdict.warnings), *text.answer_lines(verdict)]
+    return "\n".join([*lines, "", *[f"- {note}" for note in notes], ""])

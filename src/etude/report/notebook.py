@@ -23,8 +23,10 @@ def short(verdict: Verdict) -> str:
 
 def as_html(verdict: Verdict) -> str:
     """A table of the judged metric, and the sentences below it."""
+    from etude.report.status import status_line
+
     rows = [_cells(test, verdict.primary) for test in verdict.tests]
-    lines = [line for c in verdict.comparisons for line in text.comparison_lines(c)]
+    lines = [*filter(None, [status_line(verdict)]), *text.answer_lines(verdict)]
     notes = [f"Note: {warning}" for warning in verdict.warnings]
     return table((verdict.primary, *_HEADINGS), rows) + "".join(
         f"<p>{escape(line)}</p>" for line in (*lines, *notes)

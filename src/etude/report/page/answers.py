@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from etude.report import details, text
 from etude.report.comparisons import Comparison
 from etude.report.differences import Differences, first_line
+from etude.report.extension import reaching
 from etude.report.page.gather import Gathered
+from etude.report.status import status_line
 from etude.report.summaries import Summaries
+from etude.report.uncompared import not_compared_lines
 from etude.report.verdict import TestVerdict, Verdict
 from etude.stats.sittings import Refused
 
@@ -42,9 +45,17 @@ QUESTIONS = {
 }
 
 
-def answers_of(found: Gathered) -> tuple[Answer, ...]:
-    """Every question, in their order; each has at least one sentence."""
-    makers = {
+SEARCHES = {
+    "peak": "The load that a system sustains was searched for",
+    "surface": "A response over factors was mapped",
+}
+"""Kinds of plans whose tests are no ends in themselves: their answer is that of their own part."""
+
+
+def answers_of(found: Gathered, answer: Sequence[str] = ()) -> tuple[Answer, ...]:
+    """Every question, in their order; each has at least one sentence. `answer`: of searches and surfaces."""
+    series = _without_searches(found)
+    makers: dict[str, Callable[[Gathered], Iterable[str]]] = {
         "what": _what,
         "where": _where,
         "often": _often,
@@ -52,15 +63,33 @@ def answers_of(found: Gathered) -> tuple[Answer, ...]:
         "large": _large,
         "against": _against,
     }
+    if answer and not (series.verdicts or series.summaries):
+        makers |= {
+            "real": lambda _: (
+                "What was asked for is a level and not a difference; its interval stands with it.",
+            ),
+            "large": lambda _: tuple(answer),
+        }
     return tuple(
         Answer(key, question, tuple(makers[key](found)) or ("Nothing is known of it.",))
         for key, question in QUESTIONS.items()
     )
 
 
-def headline(found: Gathered) -> tuple[str, ...]:
-    """The verdict in a few sentences, in the words of `etude stats`; first how the machines differ."""
-    return (*_machines_differ(found), *_verdict(found))
+def headline(found: Gathered, answer: Sequence[str] = ()) -> tuple[str, ...]:
+    """The verdict in a few sentences, in the words of the terminal; first how the machines differ, then the answers of
+    searches and surfaces."""
+    series = _without_searches(found)
+    own = _verdict(series) if series.verdicts or series.summaries or series.across or not answer else ()
+    return (*_machines_differ(found), *answer, *own)
+
+
+def _kind(verdict: Verdict) -> str:
+    return str(((verdict.subject.experiment or {}).get("plan") or {}).get("kind") or "")
+
+
+def _without_searches(found: Gathered) -> Gathered:
+    return replace(found, verdicts=tuple(v for v in found.verdicts if _kind(v) not in SEARCHES))
 
 
 def _machines_differ(found: Gathered) -> Iterator[str]:
@@ -73,6 +102,12 @@ def _machines_differ(found: Gathered) -> Iterator[str]:
 
 def _verdict(found: Gathered) -> tuple[str, ...]:
     comparisons = _comparisons(found)
+    status = [
+        f"{where}{line}"
+        for number, (where, verdict) in enumerate(_labelled(found))
+        if (line := status_line(verdict, *((found.across, found.without) if number == 0 else ((), ()))))
+    ]
+    left = [where + line for where, verdict in _labelled(found) for line in _open(verdict)]
     told = [where + text.comparison_lines(c)[0] for where, c in comparisons[:MOST_NAMED]]
     if len(comparisons) > MOST_NAMED:
         differing = sum(c.differs for _, c in comparisons)
@@ -81,7 +116,7 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
     told += [line for a in found.across[:MOST_NAMED] for line in details.across_lines(a)]
     told += [f"Not compared: {reason}." for reason in found.without]
     if told:
-        return tuple(told)
+        return (*status, *told, *left)
     lines = [
         f"{where}{text.test_line(test, v.primary)}." for where, v in _labelled(found) for test in v.tests
     ]
@@ -89,7 +124,36 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
         lines = [*lines[:MOST_NAMED], f"The other {len(lines) - MOST_NAMED} tests stand in the table below."]
     if found.summaries and not lines:
         return ("Only summaries were read; what they state stands in the tables, and cannot be checked.",)
-    return tuple(lines) or ("Nothing was measured: there is no trial in what was read.",)
+    lines = lines or ["Nothing was measured: there is no trial in what was read."]
+    return (*status, *lines, *left)
+
+
+def _open(verdict: Verdict) -> Iterator[str]:
+    """What the terminal says below its table besides the ratios: missed targets, tests that were not compared, and why
+    each test of a script ended."""
+    missed = [c for c in verdict.comparisons if c.missed]
+    several = len(verdict.comparisons) > 1
+    yield from (line for c in missed[:MOST_NAMED] for line in text.comparison_lines(c, several=several)[1:])
+    lines = [line for test in verdict.tests if (line := text.precision_line(test, verdict.asked)) is not None]
+    yield from lines[:MOST_NAMED]
+    yield from not_compared_lines(verdict)
+    if (extension := reaching(verdict)) is not None:
+        yield f"{text.GOES_ON}: {extension.command}"
+    yield from _ended(verdict)
+
+
+def _ended(verdict: Verdict) -> Iterator[str]:
+    """Why the tests had enough trials, those of one reason together."""
+    experiment = verdict.subject.experiment or {}
+    reasons: dict[str, list[str]] = {}
+    for test in experiment.get("tests") or ():
+        if test.get("ended"):
+            reasons.setdefault(str(test["ended"]), []).append(test["name"])
+    for why, names in list(reasons.items())[:MOST_NAMED]:
+        yield f"{_some(names)} ended: {why}."
+    if not reasons:
+        decisions = (experiment.get("sittings") or [{}])[-1].get("decisions") or ()
+        yield from (f"Ended: {stopped(str(line))}" for line in decisions[:MOST_NAMED])
 
 
 def _labelled(found: Gathered) -> list[tuple[str, Verdict]]:
@@ -114,6 +178,9 @@ def _what(found: Gathered) -> Iterator[str]:
         names = [test.test for test in verdict.tests]
         if not names:
             yield f"{verdict.subject.label} holds no test."
+            continue
+        if _kind(verdict) in SEARCHES:
+            yield f"{where}{SEARCHES[_kind(verdict)]}, in {text.counted(len(names), 'test')}."
             continue
         compared = dict.fromkeys(c.base for c in verdict.comparisons)
         if compared:
@@ -164,8 +231,18 @@ def _where(found: Gathered) -> Iterator[str]:
             yield f"The machine of {label} does not differ from that of the first result in anything recorded."
 
 
+def simulation_of(experiment: Mapping[str, Any] | None) -> str:
+    """What was simulated in place of a machine, such as `mm1:700`; empty where something was measured."""
+    plan = (experiment or {}).get("plan") or {}
+    text = plan.get("text")
+    harness = str(plan.get("harness") or (text if isinstance(text, str) else "")).split()
+    return " ".join(harness[1:]) if plan.get("kind") in SEARCHES and harness[:1] == ["simulate"] else ""
+
+
 def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
-    """The machine in one line: processor, memory, system, file system."""
+    """The machine in one line: processor, memory, system, file system. Of a simulation: that there was none."""
+    if simulated := simulation_of(experiment):
+        return f"Simulated ({simulated}): response times were computed, and no machine served them."
     machine = ((experiment or {}).get("machine") or {}).get("before") or {}
 
     def member(*path: str) -> Any:
@@ -275,7 +352,9 @@ def _real(found: Gathered) -> Iterator[str]:
                 f"{limits}, {'excludes' if excluded else 'holds'} 1; it counts what changes between sittings."
             )
     yield from (f"It cannot be told: {reason}." for reason in found.without)
-    if not comparisons and not found.across and not found.without:
+    left = [where + line for where, verdict in _labelled(found) for line in not_compared_lines(verdict)]
+    yield from left
+    if not comparisons and not found.across and not found.without and not left:
         yield (
             "No two tests were compared, so that no difference is claimed. Tests that ran one after the other can be "
             "compared with --reference, results of two sittings by naming both."

@@ -112,13 +112,14 @@ def content_of(
     labels = tuple(
         [verdict.subject.label for verdict in found.verdicts] + [each.label for each in found.summaries]
     )
+    answer = tuple(line for part in parts for line in part.answer)
     return Content(
         title=title or _title(found, labels),
         made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
         labels=labels,
-        headline=headline(found),
-        answers=answers_of(found),
+        headline=headline(found, answer),
+        answers=answers_of(found, answer),
         expectations=expectations_of(found),
         comparisons=comparisons_table(found),
         tests=tests_table(found),

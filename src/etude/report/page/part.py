@@ -45,3 +45,5 @@ class Part:
     paragraphs: tuple[Paragraphs, ...]
     pictures: tuple[Picture, ...]
     tables: tuple[Table, ...]
+    answer: tuple[str, ...] = ()
+    """What the whole page opens with; empty where the tests' own verdict does."""

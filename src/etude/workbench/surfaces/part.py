@@ -32,7 +32,8 @@ def surface_part(
     drawn = figures_of(mapped) if mapped.filled.known.any() else {}
     pictures = tuple(Picture(_caption(name, figure.title), figure) for name, figure in drawn.items())
     tables = (cells_table(mapped, said, f"{key}-cells"), effects_table(said, f"{key}-effects"))
-    return Part(key, heading, tuple(paragraphs), pictures, tables)
+    answer = said.optimum.text if said.optimum else ("Nothing is known yet.",)
+    return Part(key, heading, tuple(paragraphs), pictures, tables, tuple(answer))
 
 
 def cells_table(mapped: Mapped, said: Summary, key: str = "cells") -> Table:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from etude.api import make_plan, run
 from etude.report.across import Refused
+from etude.report.export import to_json, to_markdown
 from etude.report.judging import Judging
+from etude.report.notebook import as_html
 from etude.report.page import content_of, gather
-from etude.report.page.answers import QUESTIONS, Answer, answers_of
+from etude.report.page.answers import QUESTIONS, Answer, answers_of, headline
 from etude.report.page.gather import Gathered
-from etude.report.text import UNPAIRED, percent
+from etude.report.status import status_line, status_of
+from etude.report.text import UNPAIRED, answer_lines, percent, precision_line
+from etude.report.uncompared import not_compared, not_compared_lines
 from support import pages
+from support.fakes import World, around
 from support.golden import Golden
 from support.places import DATA
 
@@ -191,3 +199,56 @@ def test_many_comparisons_are_counted_and_not_all_told(tmp_path: Path) -> None:
 
 def test_answers_are_data() -> None:
     assert Answer("what", "?", ("a",)) == Answer("what", "?", ("a",))
+
+
+def scripted(directory: Path, ended: str = "as many as asked", **changes: Any) -> Path:
+    """Two tests of a script that ran one after the other."""
+    samples = {name: (0.01 + 0.0001 * np.arange(12)).tolist() for name in "AB"}
+    entries = {name: {"ended": ended} for name in "AB"}
+    return pages.results(directory, samples, compared=False, entries=entries, **changes)
+
+
+def test_tests_that_were_not_compared_say_why_wherever_the_verdict_stands(tmp_path: Path) -> None:
+    found = of(scripted(tmp_path / "r"))
+    (verdict,) = found.verdicts
+    left = not_compared(verdict)
+    assert left is not None
+    assert (left.tests, left.why, left.script) == (("A", "B"), "one after the other", True)
+    (line,) = not_compared_lines(verdict)
+    assert "INTERLEAVE" in line
+    assert line in headline(found)
+    assert line in answers(found)["real"]
+    assert line in answer_lines(verdict)
+    assert line in to_markdown(verdict)
+    assert line in as_html(verdict).replace("&#x27;", "'")
+    document = json.loads(to_json(verdict))
+    assert document["not_compared"]["tests"] == ["A", "B"]
+    assert line in document["text"]
+
+
+def test_a_page_says_what_the_terminal_says_first_and_why_tests_ended(tmp_path: Path) -> None:
+    times = {"A": around(0.01, *np.random.default_rng(1).normal(0, 0.2, 99).tolist())}
+    asked = make_plan(("A",), seed=1, precision=0.01, max_trials=12)
+    run(asked, directory=tmp_path / "r", make_engine=World(times).make_engine)
+    found = of(tmp_path / "r")
+    (verdict,) = found.verdicts
+    assert status_of(verdict) == ("not converged",)
+    (missed,) = [line for test in verdict.tests if (line := precision_line(test, verdict.asked))]
+    assert headline(found)[0] == status_line(verdict)
+    assert missed in headline(found)
+    assert json.loads(to_json(verdict))["status"] == ["not converged"]
+    assert [line for line in (status_line(verdict), missed) if line not in to_markdown(verdict)] == []
+    stopped_by = headline(of(scripted(tmp_path / "s", ended="the maximum of 12 trials")))
+    assert any("A and B" in line and "the maximum of 12 trials" in line for line in stopped_by)
+
+
+@pytest.mark.parametrize("kind", ["peak", "surface"])
+def test_a_search_opens_with_its_own_answer_and_claims_no_difference(tmp_path: Path, kind: str) -> None:
+    plan = {"kind": kind, "primary": "elapsed", "harness": "simulate mm1:700", "text": "simulate mm1:700"}
+    found = of(scripted(tmp_path / "r", plan=plan))
+    assert headline(found, ("Peak rate: 5/s.",)) == ("Peak rate: 5/s.",)
+    told = {answer.key: answer.sentences for answer in answers_of(found, ("Peak rate: 5/s.",))}
+    assert told["large"] == ("Peak rate: 5/s.",)
+    assert "Example CPU" not in told["where"][0]
+    assert "mm1:700" in told["where"][0]
+    assert not_compared(found.verdicts[0]) is None

@@ -1,0 +1,70 @@
+"""Tests that could be compared and were not: why, and what compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from etude.report.text import counted
+
+if TYPE_CHECKING:
+    from etude.report.verdict import Verdict
+
+NAMED = 3
+"""Tests that a line names."""
+
+
+@dataclass(frozen=True)
+class NotCompared:
+    """Tests of one experiment that have the judged metric in one unit, and no comparison of it."""
+
+    tests: tuple[str, ...]
+    why: Literal["one after the other", "too few pairs"]
+    script: bool
+    """Whether a script ran them."""
+    results: str
+
+
+def not_compared(verdict: Verdict) -> NotCompared | None:
+    """The tests that could be compared with another one, by the primary metric; None where there are none."""
+    experiment = verdict.subject.experiment
+    kind = ((experiment or {}).get("plan") or {}).get("kind")
+    if experiment is None or kind not in (None, "script", "res"):
+        return None
+    compared = {name for c in verdict.comparisons for name in (c.base, c.other)}
+    units = {
+        test.test: found.unit
+        for test in verdict.tests
+        if (found := test.metric(verdict.primary)) and found.summary
+    }
+    tests = tuple(name for name in units if name not in compared)
+    if not tests or len(units) < 2 or len(set(units.values())) > 1:
+        return None
+    groups = [group for group in verdict.asked.groups if set(tests) & set(group)]
+    if groups and len({name for group in groups for name in group} & set(tests)) == len(tests):
+        return NotCompared(tests, "too few pairs", kind == "script", verdict.subject.label)
+    return NotCompared(tests, "one after the other", kind == "script", verdict.subject.label)
+
+
+def not_compared_lines(verdict: Verdict) -> Iterator[str]:
+    """Why they were not compared and how they can be, in words."""
+    found = not_compared(verdict)
+    if found is None:
+        return
+    if found.why == "too few pairs":
+        yield f"Not compared: {_some(found.tests)}: fewer than two complete pairs; make more trials."
+        return
+    apart = "they ran one after the other, so what drifts on the machine is in any difference"
+    how = (
+        "in a script INTERLEAVE … DONE around them pairs them"
+        if found.script
+        else "etude bench A B pairs them"
+    )
+    yield f"Not compared: {_some(found.tests)}: {apart}; {how}; --reference TEST of etude stats compares them unpaired."
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = len(names) - NAMED
+    shown = [*names[:NAMED], *([counted(more, "more test")] if more > 0 else [])]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
