@@ -15,6 +15,7 @@ from etude import quantities
 from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
 from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
+from etude.patterns import PatternError, compile_pattern
 from etude.results.joining import JOINS
 
 MOST_CPUS = 65536
@@ -154,11 +155,11 @@ def metric(text: str) -> MetricPattern:
     name, unit, join, regex = match.groups()
     try:
         check_place(regex)
-        re.compile(regex)
+        compile_pattern(regex)
+    except PatternError as error:
+        raise argparse.ArgumentTypeError(f"{regex!r} is no regular expression: {error}") from None
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{regex!r}: {error}") from None
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{regex!r} is no regular expression: {error}") from None
     return MetricPattern(name, regex, unit or "1", join or "")
 
 

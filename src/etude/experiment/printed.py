@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from etude.patterns import PatternError, compile_pattern
 from etude.results.model import MetricValue
 from etude.results.units import unit_kept
 
@@ -84,11 +85,14 @@ def _is_place(pattern: str) -> bool:
 def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
     """The numbers of all matches; why there is none: of the first match."""
     values, first = [], None
-    for match in re.finditer(regex, text, re.MULTILINE):
-        found = match.group(1) if match.re.groups else match.group(0)
+    try:
+        matches = compile_pattern(regex, multiline=True).values(text)
+    except PatternError as error:  # of an experiment that is older than RE2 here
+        return (), f"no regular expression: {error}"
+    for found in matches:
         try:
-            value = float(found.replace(",", ""))
-        except (ValueError, AttributeError):
+            value = float((found or "").replace(",", ""))
+        except ValueError:
             value = math.nan
         first = first or f"the pattern matched {found!r}, which is not a number"
         if math.isfinite(value):

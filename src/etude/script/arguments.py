@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,6 +15,7 @@ from functools import lru_cache
 
 from etude.errors import UsageError
 from etude.experiment.printed import check_place, unquoted
+from etude.patterns import PatternError, compile_pattern
 from etude.quantities import QuantityError, duration
 from etude.results.joining import JOINS
 from etude.results.model import CACHE_WAYS, METRICS
@@ -188,13 +188,9 @@ def parse_metric(text: str) -> tuple[str, str, str, str]:
     except ValueError as error:
         raise ArgumentError(str(error), begin) from None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what may mean something else in a later Python
-            re.compile(regex)
-    except re.error as error:
-        raise ArgumentError(f"no regular expression: {error.msg}", begin + (error.pos or 0)) from None
-    except (RecursionError, OverflowError):
-        raise ArgumentError("no regular expression: too deep or too large", begin) from None
+        compile_pattern(regex)
+    except PatternError as error:
+        raise ArgumentError(f"no regular expression: {error}", begin + error.place) from None
     return name, unit, regex, how
 
 

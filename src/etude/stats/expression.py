@@ -2,9 +2,9 @@
 
 Precedence and associativity are Perl's. What differs: numbers are decimal and floating point; a text that is no
 number is refused where Perl would take 0; functions need their brackets; comparisons do not chain; a regular
-expression is Python's, and `$` in it is the end of the text, never a variable; there is no assignment, no list and
-no `?:`. What an expression costs to compile and to evaluate grows with its length only, which is bounded; but a
-regular expression costs what Python's `re` makes of it.
+expression is RE2's, and `$` in it is the end of the text, never a variable; there is no assignment, no list and
+no `?:`. What an expression costs to compile and to evaluate grows with its length only, which is bounded, and with that
+of the texts that it compares.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from etude.patterns import Pattern, PatternError, compile_pattern
 from etude.stats.operators import ANY_COUNT, FUNCTIONS, INFIX, PREFIX, Refused, Value, text, truth
 
 __all__ = [
@@ -310,7 +311,7 @@ class _Parser:
             raise ExpressionError(f"{word} takes one value, not {count}", column)
         self._emit(_plain(function), count, column, "! before" if word == "not" else word)
 
-    def _regex(self) -> re.Pattern[str]:
+    def _regex(self) -> Pattern:
         self._blanks()
         match = _REGEX.match(self.text, self.place)
         if match is None:
@@ -318,9 +319,9 @@ class _Parser:
         if match[2] not in ("", "i"):
             raise self._error(f"expected no letter but i after a regular expression, not {match[2]}")
         try:
-            pattern = re.compile(match[1], re.IGNORECASE if match[2] else 0)
-        except (re.error, ValueError, OverflowError, RecursionError) as error:
-            raise self._error(f"no regular expression of Python's: {error}") from None
+            pattern = compile_pattern(match[1].replace(r"\/", "/"), ignore_case=bool(match[2]))
+        except PatternError as error:
+            raise self._error(f"no regular expression: {error}") from None
         self.place = match.end()
         return pattern
 
@@ -396,8 +397,8 @@ def _joined(parts: Iterable[Compute], bindings: Bindings) -> Value:
     return "".join(text(part.function(bindings)) for part in parts)
 
 
-def _matches(pattern: re.Pattern[str], wanted: bool, _: Bindings, value: Value) -> Value:
-    return (pattern.search(text(value)) is not None) == wanted
+def _matches(pattern: Pattern, wanted: bool, _: Bindings, value: Value) -> Value:
+    return pattern.found_in(text(value)) == wanted
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:

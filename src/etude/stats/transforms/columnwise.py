@@ -183,7 +183,7 @@ class _Run:
         if step.symbol == Leaf.MATCH:
             pattern, wanted = step.argument
             words = operands[0].texts()
-            matched = [(pattern.search(word) is not None) == wanted for word in words.words or ()]
+            matched = [pattern.found_in(word) == wanted for word in words.words or ()]
             return _Column(words.look_up(matched, np.bool_), words.there)
         return _operated(step.symbol, operands)
 

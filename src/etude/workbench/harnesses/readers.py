@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from etude.patterns import compile_pattern
 from etude.results.histograms import BadHistogram, Counted, decode
 from etude.results.units import Unit
 from etude.workbench.harnesses.reading import Reader, Run, Told, Unreadable, excerpt
@@ -195,12 +197,12 @@ def by_expression(text: str, places: Mapping[str, Place]) -> Mapping[str, float]
     """From lines of text: the last that matches counts."""
     found = {}
     for name, place in places.items():
-        matches = list(re.finditer(place.where, text, re.MULTILINE))
-        if not matches:
+        last = deque(compile_pattern(place.where, multiline=True).values(text), maxlen=1)
+        if not last:
             raise Unreadable(
                 f"{name}: nothing it printed matches {place.where!r}: it ends with {excerpt(text)!r}"
             )
-        found[name] = _number(name, place, matches[-1][1])
+        found[name] = _number(name, place, last[0])
     return found
 
 

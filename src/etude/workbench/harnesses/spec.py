@@ -18,6 +18,7 @@ from typing import Any
 from etude.errors import UsageError
 from etude.experiment.there import only_here
 from etude.located import Section, document
+from etude.patterns import PatternError, compile_pattern
 from etude.results.units import ONE, PER_SECOND, SECOND, TIME, Unit
 from etude.workbench.bench import Bench
 from etude.workbench.generator import Generator
@@ -277,8 +278,8 @@ def _places(values: Section, word: str) -> dict[str, Place]:
 
 def _groups(expression: str) -> int | None:
     try:
-        return re.compile(expression).groups
-    except re.error:
+        return compile_pattern(expression).groups
+    except PatternError:
         return None
 
 

@@ -5,7 +5,6 @@ docs/surfaces.md describes the file. Every error in it is one line: FILE:LINE: w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Literal, cast, get_args
 
 from etude.errors import UsageError
 from etude.located import Section, document, finite, line_of
+from etude.patterns import PatternError, compile_pattern
 from etude.results.model import METRICS
 from etude.testbed.resources.resource import Resource
 from etude.testbed.resources.table import check_levels, resource_of
@@ -159,8 +159,8 @@ def _pattern(section: Section, metric: str) -> None:
             f"[response] metric is {metric!r}: expected {known} and others, or a pattern that finds it",
         )
     try:
-        found = re.compile(pattern)
-    except re.error as error:
+        found = compile_pattern(pattern)
+    except PatternError as error:
         section.fail("pattern", f"[response] pattern is no regular expression: {error}")
     if pattern and found.groups == 0:
         section.fail("pattern", "[response] pattern has no group: expected (…) around the number")
