@@ -1,33 +1,109 @@
-"""What `getstats` and `graphit` do as programs of their own: streams, exit codes, and one line for what is wrong."""
+"""What `etude`, `getstats` and `graphit` share as programs: streams, exit codes, and one line for what is wrong."""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+
+
+class StandardOutputError(OSError):
+    """Standard output cannot be written, which says nothing of any other file."""
+
+
+class StandardOutputClosed(StandardOutputError, BrokenPipeError):
+    """Nobody reads standard output any more."""
+
+
+class _Output(io.FileIO):
+    """Standard output, whose errors are told from those of other files."""
+
+    def write(self, data: object) -> int:
+        try:
+            return super().write(data)  # type: ignore[arg-type]
+        except BrokenPipeError as error:
+            raise StandardOutputClosed(error.errno, error.strerror) from None
+        except OSError as error:
+            raise StandardOutputError(error.errno, error.strerror) from None
 
 
 def run_program(name: str, main: Callable[[], int]) -> None:
     """Run `main` with streams that take any text, and end with its exit code (docs/exit-codes.md)."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    _make_streams_usable()
     try:
-        code = main()
+        code = _code_of(main)
         sys.stdout.flush()
-    except BrokenPipeError:
-        _drop_output()
+    except StandardOutputClosed:
         code = 128 + 13
-    except OSError as error:
-        _drop_output()
+    except StandardOutputError as error:
         code = complain(name, f"standard output cannot be written: {error.strerror}", 5)
+    except OSError as error:
+        code = complain(name, describe_os_error(error), 5)
     except KeyboardInterrupt:
         code = complain(name, "ended by SIGINT", 130)
-    sys.exit(code)
+    finally:
+        with suppress(OSError):
+            sys.stderr.flush()
+    os._exit(code)  # without taking thousands of measurements apart one by one
 
 
-def _drop_output() -> None:
-    """What could not be written must not be tried again at the very end: the code would be Python's own, 120."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _code_of(main: Callable[[], int]) -> int:
+    try:
+        return main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+def _make_streams_usable() -> None:
+    """Closed standard streams become /dev/null; characters that an encoding lacks become `?`."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+    sys.stderr.reconfigure(errors="replace")  # type: ignore[union-attr]
+    before = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(_Output(1, "wb", closefd=False)),
+        encoding=before.encoding,
+        errors="replace",
+        line_buffering=bool(before.line_buffering),
+    )
+
+
+def describe_os_error(error: OSError) -> str:
+    """One line: the operation that failed, its files, why, and what to do where that is known."""
+    operation, where = _operation(error.__traceback__)
+    names = [name for name in (error.filename, error.filename2) if isinstance(name, (str, bytes))]
+    files = " -> ".join(map(os.fsdecode, names))
+    advice = ""
+    if error.errno == errno.EMFILE:
+        advice = "; more files may be open at once after: ulimit -n 65536"
+    elif error.errno == errno.EAGAIN and "fork" in operation:
+        advice = "; more processes may run at once after: ulimit -u 65536"
+    return f"{operation} {files or f'(in {where})'}: {error.strerror or error}{advice}"
+
+
+def _operation(trace: TracebackType | None) -> tuple[str, str]:
+    """The call that failed, such as os.replace, and the module of Étude's that made it."""
+    import linecache
+
+    call, module = "an operation", __name__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        module = name if name.startswith("etude") else module
+        line, _, begin, end = list(code.co_positions())[trace.tb_lasti // 2]
+        text = linecache.getline(code.co_filename, line or 0).encode()[begin or 0 : end]
+        called = text.partition(b"(")[0].decode("utf-8", "replace").strip()
+        call = called if called.replace(".", "").isidentifier() else code.co_name
+        trace = trace.tb_next
+    return call, module
 
 
 def complain(name: str, line: str, code: int) -> int:

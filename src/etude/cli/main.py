@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from etude import __version__
+from etude.cli.entry import complain, run_program
 from etude.cli.verbs import ENGINE_VERBS, EXIT_CODES, SUMMARIES, VERBS, group_lines
 
 if TYPE_CHECKING:
@@ -17,32 +18,8 @@ if TYPE_CHECKING:
 
 
 def entry() -> None:
-    """The program `etude`: `main`, and an end without taking thousands of measurements apart one by one."""
-    _make_streams_usable()
-    try:
-        code = main()
-        sys.stdout.flush()
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-    except OSError as error:
-        code = _complain(f"standard output cannot be written: {error.strerror}", 5)
-    finally:
-        with suppress(OSError):
-            sys.stderr.flush()
-    os._exit(code)
-
-
-def _make_streams_usable() -> None:
-    """Closed standard streams become /dev/null; characters that an encoding lacks become `?`."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
-    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    """The program `etude`."""
+    run_program("etude", main)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -176,17 +153,12 @@ def _run(verb: str, arguments: list[str]) -> int:
         return restart_now(error.entry, lambda why: _complain(str(why), why.exit_code))
     except EtudeError as error:
         return _complain(str(error), error.exit_code, getattr(error, "detail", ""))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + 13
-    except KeyboardInterrupt:
-        return _complain("ended by SIGINT", 130)
     return code
 
 
 def _complain(line: str, code: int, detail: str = "") -> int:
     """One line that says what is wrong; `detail`, such as a script's line and a caret, stands below it."""
-    print(f"etude: {' '.join(line.split())}", file=sys.stderr)
+    complain("etude", line, code)
     if detail:
         print(detail, file=sys.stderr)
     return code

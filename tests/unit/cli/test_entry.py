@@ -1,0 +1,83 @@
+"""What the programs say of an error of the system that nobody handled."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from etude.cli.entry import describe_os_error
+
+PROGRAM = """
+import os, resource
+from etude.cli.entry import run_program
+def main():
+    {}
+    return 0
+run_program('etude', main)
+"""
+
+
+def ended(body: str, stdout: int = subprocess.DEVNULL) -> tuple[int, str]:
+    """Of a program that does this: exit code and standard error."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(body)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def described(operation: object, *arguments: object) -> str:
+    with pytest.raises(OSError, match=r"\[Errno") as refused:
+        operation(*arguments)  # type: ignore[operator]
+    return describe_os_error(refused.value)
+
+
+def test_an_error_names_operation_and_files(tmp_path: Path) -> None:
+    code, line = ended(f"os.rename('{tmp_path}/a', '{tmp_path}/b')")
+    assert code == 5
+    assert f"{tmp_path}/a -> {tmp_path}/b" in line
+    assert "output" not in line
+    assert len(line.splitlines()) == 1
+
+
+def test_the_operation_is_the_call_that_failed(tmp_path: Path) -> None:
+    assert described((tmp_path / "missing" / "x").mkdir).startswith(f"os.mkdir {tmp_path}/missing/x: ")
+
+
+def test_without_a_file_the_operation_stands_alone() -> None:
+    assert described(os.close, -1).startswith("operation (in etude.")
+
+
+def test_a_limit_that_is_reached_is_named() -> None:
+    limit = "resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9))"
+    code, line = ended(f"{limit}; [open('/dev/null') for _ in range(9)]")
+    assert code == 5
+    assert "ulimit -n" in line
+
+
+def test_not_every_resource_that_is_busy_is_a_limit() -> None:
+    assert "ulimit" not in ended("raise BlockingIOError(11, 'busy')")[1]
+
+
+def test_only_standard_output_is_called_so() -> None:
+    with open("/dev/full", "w") as full:
+        code, line = ended("print('x')", full.fileno())
+    assert code == 5
+    assert "standard output" in line
+
+
+def test_a_closed_pipe_is_told_from_others() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        assert ended("print('x')", write) == (141, "")
+        code, line = ended("os.write(os.dup(1), b'x')", write)
+        assert code == 5
+        assert "os.write" in line
+    finally:
+        os.close(write)
