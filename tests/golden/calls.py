@@ -134,7 +134,10 @@ etude compare tag:v1 tag:v9 --store stores/history.sqlite
 etude export --format {go,otava,conbench,markdown,openmetrics,github-smaller} --store stores/results.sqlite
 etude export --format {bencher,hyperfine} --store stores/small.sqlite
 """
-FORMATS = "{bencher,conbench,github-bigger,github-smaller,go,hyperfine,hyperfine-2,junit,markdown,openmetrics,otava}"
+FORMATS = (
+    "{bencher,conbench,github-bigger,github-smaller,go,hyperfine,hyperfine-2,hyperfine-csv,"
+    "junit,markdown,openmetrics,otava}"
+)
 EXPORTS = f"""
 etude export --format {FORMATS} {{bench/plain,run/expected}}
 etude export --format {FORMATS} bench/failed readers/fio.json

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +16,14 @@ from typing import TYPE_CHECKING
 from etude.cli import hyperfine
 from etude.cli import parser as kinds
 from etude.cli.bench_tests import shell_of, tests_of
-from etude.cli.bounds import add_undecided, answer, read_bounds
+from etude.cli.bounds import add_undecided, answer, check_bounds, read_bounds
 from etude.cli.exports import export_of, write_exports
 from etude.cli.pool_options import add_pool, pool_of
 from etude.results.model import CACHE_WAYS
 
 if TYPE_CHECKING:
     from etude.report.across import Across
+    from etude.report.failing import Bound
     from etude.report.subject import Subject
     from etude.report.verdict import Verdict
     from etude.results.reader import Results
@@ -258,6 +260,7 @@ def _after(group: argparse._ArgumentGroup) -> None:
 
 translated = hyperfine.translated
 INSTEAD = hyperfine.INSTEAD
+OTHERWISE = "quote a command and its arguments as one word: etude bench 'ls -l'"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -266,14 +269,18 @@ def run(options: argparse.Namespace) -> int:
     exports = [export_of(text) for text in options.export]
     bounds = read_bounds(options.fail_if)
     baseline = _baseline(options.baseline)
-    results = _resumed(options) if options.resume is not None else _measured(options, baseline)
+    if options.resume is not None:
+        results = _resumed(options, bounds, baseline)
+    else:
+        results = _measured(options, bounds, baseline)
 
     from etude.cli.show import BESIDE, show
     from etude.report.judging import Judging
     from etude.report.verdict import verdict
 
     primary = results.experiment["plan"]["primary"]
-    metrics = None if options.json or exports else (primary, *BESIDE)
+    bounded = (bound.metric for bound in bounds)
+    metrics = None if options.json or exports else tuple(dict.fromkeys((primary, *BESIDE, *bounded)))
     found = verdict(results, metrics, Judging(every_outlier=options.json))
     across, without = _across(baseline, found, options.between_sittings)
     left_out = write_exports(found, exports)
@@ -291,16 +298,20 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _resumed(options: argparse.Namespace) -> Results:
+def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
     """An experiment that is resumed or extended, over its pool where it was begun over one."""
     from etude.cli import pooled
     from etude.cli.display import Display
     from etude.errors import UsageError
     from etude.experiment.further import Further
     from etude.experiment.run import resume
-    from etude.results.reader import load_results
+    from etude.results.reader import load_results, read_experiment
 
     _check_resume(options)
+    if bounds:
+        plan = read_experiment(Path(options.resume))["plan"]
+        own = [metric["name"] for test in plan["tests"] for metric in test["metrics"]]
+        check_bounds(bounds, plan["primary"], len(plan["tests"]), own, stored=baseline is not None)
     further = Further(options.trials, options.max_trials, options.time, options.precision)
     if pooled.is_over_pool(Path(options.resume)):
         if further:
@@ -316,13 +327,15 @@ def _resumed(options: argparse.Namespace) -> Results:
         display.close()
 
 
-def _measured(options: argparse.Namespace, baseline: Subject | None) -> Results:
+def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
     """A new experiment."""
     from etude.cli.display import Display
     from etude.cli.shown_output import ShownOutput
     from etude.experiment.run import run as run_plan
 
     plan, spec = _plan(options), pool_of(options)
+    own = [metric.name for metric in options.metric]
+    check_bounds(bounds, plan.primary, len(plan.tests), own, stored=baseline is not None)
     if baseline is not None:
         from etude.report.across import check_comparable
         from etude.results.units import unit_kept

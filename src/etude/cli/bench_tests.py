@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from etude.cli.hyperfine import sweeps_of
@@ -13,6 +16,7 @@ from etude.experiment.shell_syntax import shell_syntax
 from etude.experiment.sweep import check_used, combinations, substitute
 from etude.experiment.test import Test, make_test
 
+_NUMBER = re.compile(r"-?\d+(\.\d+)?[smhd]?")
 HOOKS = ("setup", "prepare", "conclude", "cleanup")
 
 
@@ -28,6 +32,7 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
     sweeps = combinations(sweeps_of(options))
     lines = [line for each in hooks for line in each.values() if line]
     check_used(sweeps, [*commands, *options.data, *lines, options.input or ""])
+    _check_quoted(options.commands)
     if shell is None:
         _check_plain([substitute(c, v) for c in commands for v in sweeps], options.command_line)
     return [
@@ -100,6 +105,14 @@ def shell_of(options: argparse.Namespace) -> str | None:
     if options.S is not None:
         return str(options.S)
     return shlex.quote(options.shell_program or "/bin/sh") if options.shell else None
+
+
+def _check_quoted(commands: Sequence[str]) -> None:
+    """Raise UsageError where a command is an argument of the one before it: a number, or a directory."""
+    for before, command in pairwise(commands):
+        if _NUMBER.fullmatch(command) or os.path.isdir(command):
+            line = shlex.join(["etude", "bench", shlex.join([*shlex.split(before), command])])
+            raise UsageError(f"{command!r}: is no command; quote a command and its arguments as one: {line}")
 
 
 def _check_plain(commands: Sequence[str], command_line: Sequence[str]) -> None:

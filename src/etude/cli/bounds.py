@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
+
+from etude.results.model import METRICS
 
 if TYPE_CHECKING:
     from etude.report.across import Across
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 UNDECIDED = 8
 """Exit code of a bound that the interval holds, with --undecided fail."""
+_TIMES = frozenset(("mean", "time", "median", "ratio", "real", "wall", "wallclock", "duration", "runtime"))
+"""What others call `elapsed`, or how it is given here."""
 
 
 def add_undecided(parser: argparse._ActionsContainer) -> None:
@@ -35,6 +39,41 @@ def read_bounds(texts: Sequence[str]) -> list[Bound]:
     from etude.report.failing import parse_bound
 
     return [parse_bound(text) for text in texts]
+
+
+def check_bounds(
+    bounds: Sequence[Bound], primary: str, tests: int, own: Collection[str] = (), *, stored: bool
+) -> None:
+    """Before anything is measured: whether such an experiment can answer.
+
+    primary: the metric that is compared. tests: their number. own: metrics that the programs print. stored: whether
+    there are stored results to compare with.
+
+    Raises:
+        UsageError: it cannot; it names what to type.
+    """
+    from etude.cli.parser import closest
+    from etude.errors import UsageError
+
+    known = {*METRICS, *own}
+    for bound in bounds:
+        wrong = f"--fail-if {bound.text!r}: "
+        if bound.metric not in known:
+            close = "elapsed" if bound.metric in _TIMES else closest(bound.metric, known)
+            raise UsageError(
+                f"{wrong}no metric {bound.metric!r}"
+                + (f" (did you mean {close}?)" if close else "; there are " + ", ".join(sorted(known)))
+            )
+        if bound.of == "value":
+            continue
+        if bound.metric != primary:
+            raise UsageError(
+                f"{wrong}{primary} is compared; to compare {bound.metric}: --primary {bound.metric}"
+            )
+        if tests < 2 and not stored:
+            raise UsageError(
+                f"{wrong}there is no baseline; give the command of the baseline before the other, or --baseline DIR"
+            )
 
 
 def answer(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SUMMARIES = {"csv": "csv", "json": "json", "markdown": "md"}
 """Formats of the verdict itself, and how the names of their files end."""
-_SUFFIX = {"go": "txt", "junit": "xml", "openmetrics": "txt", "otava": "csv"}
+_SUFFIX = {"go": "txt", "hyperfine-csv": "csv", "junit": "xml", "openmetrics": "txt", "otava": "csv"}
 
 Export = tuple[str, Path | None]
 
@@ -29,7 +29,7 @@ def export_of(text: str) -> Export:
 
 
 def write_exports(verdict: Verdict, exports: list[Export]) -> list[str]:
-    """Write each; returns a line for each kind of thing that a format could not hold.
+    """Write each; returns a line for each kind of thing that is shown and that a format could not hold.
 
     Raises:
         MachineRefuses: a file cannot be written; UsageError: a format cannot hold these results.
@@ -50,7 +50,8 @@ def _write_other(directory: Path, form: str, path: Path | None) -> list[str]:
     from etude.export.document import lost_lines
     from etude.export.formats import exported
     from etude.export.gather import gather
+    from etude.report.usual import is_shown
 
     found = exported(form, gather([str(directory)]))
     write_text(path or directory / f"{form}.{_SUFFIX.get(form, 'json')}", found.text)
-    return list(lost_lines(found.left_out))
+    return list(lost_lines([lost for lost in found.left_out if is_shown(lost.metric)]))

@@ -61,7 +61,7 @@ def add_sweeps(group: argparse._ArgumentGroup) -> None:
 
 def add_exports(group: argparse._ArgumentGroup) -> None:
     """`--export-FORMAT FILE` for `--export FORMAT=FILE`."""
-    for option, form in (("json", "hyperfine"), ("csv", "csv"), ("markdown", "markdown")):
+    for option, form in (("json", "hyperfine"), ("csv", "hyperfine-csv"), ("markdown", "markdown")):
         group.add_argument(
             f"--export-{option}",
             dest="export",

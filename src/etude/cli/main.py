@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from etude import __version__
 from etude.cli.entry import complain, run_program
-from etude.cli.verbs import ENGINE_VERBS, EXIT_CODES, SUMMARIES, VERBS, group_lines
+from etude.cli.verbs import ENGINE_VERBS, EXIT_CODES, OPERATIONS, SUMMARIES, VERBS, group_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -38,16 +38,46 @@ def main(argv: list[str] | None = None) -> int:
         if verb in VERBS:
             return _run(verb, arguments[words:])
     if verb in ENGINE_VERBS:
-        return _hand_over(arguments)
-    return _unknown(verb, " ".join(arguments[:2]))
+        return _unknown_operation(verb, arguments[1:]) or _hand_over(arguments)
+    return _unknown(verb, arguments)
 
 
-def _unknown(verb: str, both: str) -> int:
+def _unknown(verb: str, arguments: list[str]) -> int:
     from etude.cli.parser import closest
 
-    close = closest(both, SUMMARIES) or closest(verb, SUMMARIES)
-    instead = f" (did you mean {close}?)" if close else f"; there are {', '.join(SUMMARIES)}"
-    return _complain(f"no verb {verb!r}{instead}: see etude --help", 2)
+    close = closest(" ".join(arguments[:2]), SUMMARIES) or closest(verb, SUMMARIES)
+    if close:
+        return _complain(f"no verb {verb!r} (did you mean {close}?): see etude --help", 2)
+    if _is_command(verb):
+        return _complain(f"no verb {verb!r}; to measure it, type: {_measuring(arguments)}", 2)
+    return _complain(f"no verb {verb!r}; there are {', '.join(SUMMARIES)}: see etude --help", 2)
+
+
+def _unknown_operation(verb: str, words: list[str]) -> int:
+    """Where the word after the verb is nearly that of a longer verb, such as `io swep`; 0 where it is not."""
+    from etude.cli.parser import closest
+
+    longer = [each.removeprefix(f"{verb} ") for each in VERBS if each.startswith(f"{verb} ")]
+    close = closest(words[0], [*longer, *OPERATIONS.get(verb, ())]) if words else None
+    if close not in longer:
+        return 0
+    return _complain(f"no verb '{verb} {words[0]}' (did you mean {verb} {close}?): see etude --help", 2)
+
+
+def _is_command(line: str) -> bool:
+    """Whether it begins with a program that is there."""
+    import shutil
+
+    first = line.split(maxsplit=1)[:1]
+    return bool(first) and shutil.which(first[0]) is not None
+
+
+def _measuring(arguments: list[str]) -> str:
+    """The line that measures what was typed: command lines as they are, or the words of one as one argument."""
+    import shlex
+
+    several = all(map(_is_command, arguments))
+    return shlex.join(["etude", "bench", *(arguments if several else [shlex.join(arguments)])])
 
 
 def _hand_over(arguments: list[str]) -> int:
@@ -116,6 +146,7 @@ def _filled(parser: OneLineParser, verb: str) -> OneLineParser:
 
     parser.examples = example_lines(verb)
     parser.instead = getattr(_module(verb), "INSTEAD", {})
+    parser.otherwise = getattr(_module(verb), "OTHERWISE", "")
     _module(verb).add_arguments(parser)
     return parser
 

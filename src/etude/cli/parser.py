@@ -28,6 +28,8 @@ class OneLineParser(argparse.ArgumentParser):
         super().__init__(**options, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)  # type: ignore[arg-type]
         self.instead: Mapping[str, str] = {}
         """What to type for options that this verb does not have."""
+        self.otherwise = ""
+        """What to do about an unknown option that resembles none."""
         self.examples = ""
         """With which the help begins."""
 
@@ -47,7 +49,7 @@ class OneLineParser(argparse.ArgumentParser):
                 return f"; {self.instead[option]}"
             if close := closest(option, self._option_string_actions):
                 return f" (did you mean {close}?)"
-        return ""
+        return f"; {self.otherwise}" if words and self.otherwise else ""
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 ENGINE = frozenset(("io", "ipc", "record", "script", "prepare", "compile", "replay", "load"))
 """Verbs that `etude-engine` does itself, with its own options and exit statuses."""
 
+OPERATIONS = {"io": ("create", "write", "read", "describe")}
+"""The words that one of these verbs knows behind it."""
+
 GROUPS: dict[str, dict[str, str]] = {
     "Measure": {
         "bench": "compare commands: interleaved until the ratio is known",

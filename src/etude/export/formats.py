@@ -15,6 +15,7 @@ FORMATS = {
     "go": "go",
     "hyperfine": "hyperfine",
     "hyperfine-2": "hyperfine_2",
+    "hyperfine-csv": "hyperfine_csv",
     "junit": "junit",
     "markdown": "markdown",
     "openmetrics": "openmetrics",

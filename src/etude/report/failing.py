@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from etude.errors import UsageError
 from etude.quantities import quantity
 from etude.report.across import Across
+from etude.report.text import quantity as shown
 from etude.stats.intervals import Interval
 from etude.stats.sittings import Refused
 
@@ -112,7 +113,7 @@ def _of_value(bound: Bound, test: TestVerdict) -> Answer | None:
     if m is None or m.summary is None or m.summary.mean_interval is None:
         return None
     _check_unit(bound, m.unit)
-    return _judged(bound, test.test, m.summary.mean_interval, "its mean")
+    return _judged(bound, test.test, m.summary.mean_interval, "its mean", m.unit)
 
 
 def _nothing(bound: Bound, compared: Sequence[str]) -> str:
@@ -137,7 +138,7 @@ def _of_comparison(bound: Bound, c: Comparison, together: int) -> Answer:
         raise UsageError(
             f"--fail-if {bound.text!r}: the difference of {c.other} and {c.base} has no interval"
         )
-    return _judged(bound, f"{c.other} against {c.base}", c.difference, "the difference")
+    return _judged(bound, f"{c.other} against {c.base}", c.difference, "the difference", c.unit)
 
 
 def _of_across(bound: Bound, a: Across) -> Answer:
@@ -159,8 +160,12 @@ def _check_unit(bound: Bound, unit: str) -> None:
         raise UsageError(f"--fail-if {bound.text!r}: {bound.metric} is in {unit}, not in {bound.unit}")
 
 
-def _judged(bound: Bound, test: str, interval: Interval, what: str) -> Answer:
+def _judged(bound: Bound, test: str, interval: Interval, what: str, unit: str = "ratio") -> Answer:
     beyond = interval.low > bound.limit if bound.above else interval.high < bound.limit
     within = interval.high <= bound.limit if bound.above else interval.low >= bound.limit
-    where = f"{what} lies in {interval.low:.4g} … {interval.high:.4g}, the bound is {bound.limit:.4g}"
+    low, high, limit = (
+        f"{value:.4g}" if unit == "ratio" else shown(value, unit)
+        for value in (interval.low, interval.high, bound.limit)
+    )
+    where = f"{what} lies in {low} … {high}, the bound is {limit}"
     return Answer(test, True if beyond else False if within else None, where)

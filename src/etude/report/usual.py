@@ -22,3 +22,8 @@ def usual_names(primary: str, found: Collection[str]) -> list[str]:
     """Those of these metrics that are shown unasked; the primary one in any case."""
     wanted = dict.fromkeys((primary, *ALWAYS, *filter(is_printed, found)))
     return [metric for metric in wanted if metric in found or metric == primary][:MOST]
+
+
+def is_shown(metric: str) -> bool:
+    """Whether it is no counter and no probe's: those are shown only where they are asked for."""
+    return metric in ALWAYS or is_printed(metric)

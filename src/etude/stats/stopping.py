@@ -157,7 +157,7 @@ class MeanPrecision:
             not width < self.precision and x.size < self.maximum
             for x, width in zip(seen.values, widths, strict=True)
         )
-        return _judge(self, seen, max(widths), "of the mean", "trial", can_go_on)
+        return _judge(self, seen, max(widths), "mean", "trial", can_go_on)
 
     def _relative_half_width(self, x: NDArray[np.float64], machines: Sequence[str]) -> float:
         interval = mean_over_machines(x, machines, confidence=self.confidence, factor=self.factor)
@@ -203,7 +203,7 @@ class RatioPrecision:
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum, 'pair')}", False)
         worst = max(self._ratio(base, x, seen.machines[0]).half_width for x in others)
-        return _judge(self, seen, worst, "of the ratio", "pair", seen.fewest < self.maximum)
+        return _judge(self, seen, worst, "ratio", "pair", seen.fewest < self.maximum)
 
     def _ratio(self, base: NDArray[np.float64], other: NDArray[np.float64], machines: Sequence[str]) -> Ratio:
         if is_repeated(machines):
@@ -215,16 +215,16 @@ def _judge(
     rule: MeanPrecision | RatioPrecision, seen: Seen, width: float, of_what: str, word: str, can_go_on: bool
 ) -> Decision:
     """The decision on the widest relative half width, once the minimum is reached."""
-    state = f"half width {100 * width:.2f} % {of_what} after {_trials(seen.fewest, word)}"
-    target = f"{100 * rule.precision:g} %"
+    state = f"the {of_what} is known to ± {100 * width:.2g} % after {_trials(seen.fewest, word)}"
+    target = f"the target is ± {100 * rule.precision:g} %"
     if width < rule.precision:
-        return Decision(True, f"{state}, below {target}", True)
+        return Decision(True, f"{state}, {target}", True)
     if not can_go_on and seen.measured_s >= rule.least_s:
         limit = "the most allowed" if seen.fewest <= rule.maximum else f"{rule.least_s:g} s used"
-        return Decision(True, f"not converged: {state}, {limit}; {target} was asked", False)
+        return Decision(True, f"not converged: {state}, {limit}; {target}", False)
     if seen.measured_s >= rule.budget_s:
-        return Decision(True, f"not converged: {state}, {rule.budget_s:g} s used; {target} was asked", False)
-    return Decision(False, f"{state}, {target} asked", False)
+        return Decision(True, f"not converged: {state}, {rule.budget_s:g} s used; {target}", False)
+    return Decision(False, f"{state}, {target}", False)
 
 
 def _check_precision_rule(rule: MeanPrecision | RatioPrecision) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Callable
@@ -12,6 +13,9 @@ import pytest
 
 from etude.engine import Launch
 from support.fakes import World, around, is_hook
+from support.places import DATA
+
+READERS = DATA / "readers"
 
 Etude = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
@@ -192,6 +196,18 @@ def test_exports_are_what_hyperfine_writes(etude: Etude) -> None:
     (found,) = json.loads(Path("x.json").read_text())["results"]
     assert (found["command"], len(found["times"])) == ("q", 2)
     assert Path("x.md").read_text().startswith("| ")
+
+
+def test_the_exported_table_has_the_columns_of_hyperfine_and_ours_has_more(etude: Etude) -> None:
+    words = ("-r", "3", "-L", "x", "1,2", "--export-csv", "x.csv", "--export", "csv=own.csv", "b {x}")
+    assert etude("bench", *words) == 0
+    with open("x.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    like = (READERS / "hyperfine-p.csv").read_text().splitlines()[0].replace("parameter_d", "parameter_x")
+    assert ",".join(rows[0]) == like
+    assert [(row["command"], row["parameter_x"]) for row in rows] == [("b 1", "1"), ("b 2", "2")]
+    assert 0 < float(rows[0]["min"]) <= float(rows[0]["median"]) <= float(rows[0]["max"])
+    assert Path("own.csv").read_text().startswith("test,x,metric,unit,")
 
 
 def test_formats_of_other_programs_are_exported_beside_the_results(etude: Etude) -> None:

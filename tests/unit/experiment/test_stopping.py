@@ -36,14 +36,14 @@ def test_a_steady_command_stops_at_ten_trials(tmp_path: Path) -> None:
     found = outcome(tmp_path, {"a": around(0.01, *STEADY)})
     assert kept(found) == 10
     assert found.decisions[0].converged
-    assert "after 10 trials, below 5 %" in found.decisions[0].why
+    assert "after 10 trials, the target is ± 5 %" in found.decisions[0].why
 
 
 def test_a_steady_comparison_stops_at_ten_pairs(tmp_path: Path) -> None:
     times = {"a": around(0.01, *STEADY), "b": around(0.02, *STEADY[::-1])}
     found = outcome(tmp_path, times, "a", "b")
     assert (kept(found), kept(found, "b")) == (10, 10)
-    assert "after 10 pairs, below 2 %" in found.decisions[0].why
+    assert "after 10 pairs, the target is ± 2 %" in found.decisions[0].why
 
 
 @pytest.mark.parametrize("commands", [("a",), ("a", "b")])
