@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from math import log
 from typing import TYPE_CHECKING, Any
 
 from etude.cli.store import add_place
 
 if TYPE_CHECKING:
     from etude.history.comparing import Compared
+
+
+MOST = 3
+"""Differences that the first line names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,9 +74,10 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     from etude.stats.sittings import Refused, overall_ratio
 
     screen = Terminal()
+    names = [each.test if each.metric == "elapsed" else f"{each.test} {each.metric}" for each in found]
+    screen.say(_answer(base, other, found, names), "bold")
     for differences in dict.fromkeys(each.differences for each in found if not each.same_machine):
         screen.say(f"Machines differ: {named(differences)}. What follows is not of the code alone.")
-    names = [each.test if each.metric == "elapsed" else f"{each.test} {each.metric}" for each in found]
     columns = [
         Column(f"{other}/{base}", [_ratio(each) for each in found], 0),
         Column("95 % interval", [_interval(each) for each in found], 1),
@@ -92,6 +98,36 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     for each, name in zip(found, names, strict=True):
         if isinstance(each.found, Refused):
             screen.say(f"{name}: not compared: {each.found.reason}; {each.found.remedy}.")
+
+
+def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[str]) -> str:
+    """What all of it says, in one line."""
+    from etude.report.text import counted, takes
+    from etude.stats.sittings import Refused
+
+    judged = [
+        (name, each.metric, each.found)
+        for name, each in zip(names, found, strict=True)
+        if not isinstance(each.found, Refused)
+    ]
+    refused = len(found) - len(judged)
+    if not judged:
+        return f"Not compared: {counted(refused, 'comparison')} refused."
+    if len(found) == 1:
+        name, metric, ratio = judged[0]
+        interval = f"95 %: {_interval(found[0])}"
+        if ratio.low <= 1.0 <= ratio.high:
+            sides = f"between {other} and {base}"
+            return f"{name}: no significant difference {sides}: ratio {_ratio(found[0])} ({interval})."
+        return f"{name}: {takes(metric, other, _ratio(found[0]), base)} ({interval})."
+    differ = [(name, ratio) for name, _, ratio in judged if not ratio.low <= 1.0 <= ratio.high]
+    most = sorted(differ, key=lambda each: -abs(log(each[1].ratio)))[:MOST]
+    line = f"{len(differ)} of {counted(len(found), 'comparison')} differ{'s' * (len(differ) == 1)}"
+    if most:
+        line += ": " + ", ".join(f"{name} × {ratio.ratio:.4g}" for name, ratio in most)
+    if len(differ) > len(most):
+        line += f" and {len(differ) - len(most)} more"
+    return line + (f"; {refused} not compared." if refused else ".")
 
 
 def _ratio(each: Compared) -> str:

@@ -66,11 +66,12 @@ class StatsDisplay:
     def json(
         self, verdicts: Sequence[Verdict], across: Sequence[Across], machines: Sequence[str] = ()
     ) -> None:
-        """One document a verdict; what was compared across files stands in the last one."""
+        """The document of one verdict, or a list of those of several: what was compared stands in the last one."""
         from etude.report.export import to_json
 
-        for number, verdict in enumerate(verdicts, 1):
-            print(to_json(verdict, *((across, machines) if number == len(verdicts) else ((), ()))))
+        *first, last = verdicts
+        documents = [*map(to_json, first), to_json(last, across, machines)]
+        print(f"[{','.join(documents)}]" if first else documents[0])
 
     def show(
         self,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -199,10 +199,11 @@ def on_disk(kept: KeptSurface) -> Iterator[None]:
         EtudeError: with how to go on.
     """
     from etude.errors import EtudeError, Interrupted
+    from etude.report.text import counted
 
     def where() -> str:
         count = len(kept.samples())
-        cells = f"{count} cell{'' if count == 1 else 's'} on disk"
+        cells = f"{counted(count, 'cell')} on disk"
         return f"{cells}; the same command with -o {kept.directory} goes on"
 
     try:
@@ -224,29 +225,47 @@ def _shown(kept: KeptSurface, options: argparse.Namespace) -> int:
     from etude.workbench.surfaces.stored import mapped_of
 
     mapped = mapped_of(kept)
+    end = kept.document.get("surface")
     known = bool(mapped.filled.known.any())
     figures = dict(figures_of(mapped)) if options.figures is not None and known else {}
     paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in figures}
     if options.json:
         from json import dumps
 
-        end = kept.document.get("surface") or {}
         head = {
             "format": "etude-surface",
             "version": 1,
             "name": kept.charted.name,
             "results": str(kept.directory),
         }
-        told = {"ended": end.get("why")} | document(mapped, target=options.target)
+        told = {"ended": end and end["why"], "simulated": kept.charted.simulated} | document(
+            mapped, target=options.target
+        )
         print(dumps(head | told, indent=1, ensure_ascii=False))
     else:
         screen = Terminal()
-        if (why := (kept.document.get("surface") or {}).get("why")) is not None:
-            screen.say(f"Ended: {why}.", "dim")
+        if status := _status(kept, end):
+            screen.say(status, "yellow")
+        if end is not None:
+            screen.say(f"Ended: {end['why']}.", "dim")
         show(mapped, screen, target=options.target)
         for name, path in paths.items():
             screen.say_path(f"Figure {name}", str(path), "dim")
         screen.say_path("Results", str(kept.directory), "dim")
     save_figures(figures, paths)
     good = all(sample.kept and sample.state == "measured" for sample in mapped.last.values())
-    return 0 if good and mapped.last else 1
+    return 0 if good and mapped.last and end is not None else 1
+
+
+def _status(kept: KeptSurface, end: Mapping[str, Any] | None) -> str:
+    """What limits all that follows: `Simulated. Interrupted: …`; empty where nothing does."""
+    from etude.report.text import counted
+
+    parts = ["Simulated."] if kept.charted.simulated else []
+    if end is None:
+        measured = len({sample.cell for sample in kept.samples()})
+        parts.append(
+            f"Interrupted after {measured} of {counted(kept.charted.space.size, 'cell')}: "
+            f"the same command with -o {kept.directory} resumes it."
+        )
+    return " ".join(parts)

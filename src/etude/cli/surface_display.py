@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TextIO
 
 from etude.cli.terminal import Terminal
-from etude.report.text import duration, percent
+from etude.report.text import counted, duration, percent
 from etude.workbench.surfaces.mapped import Estimate
 from etude.workbench.surfaces.words import estimate_text
 
@@ -29,8 +29,9 @@ class SurfaceDisplay:
         before = kept.samples()
         if before:
             spent = duration(sum(sample.cost_s for sample in before))
-            cells = f"{len(before)} cell{'' if len(before) == 1 else 's'}"
-            self._screen.say(f"Goes on after {cells}, {spent} of bench time.", "dim")
+            self._screen.say(
+                f"Resumes after {counted(len(before), 'cell')}, {spent} of benchmarking time.", "dim"
+            )
 
     def begins(self, visit: Visit) -> None:
         """A cell begins."""
@@ -70,7 +71,7 @@ class SurfaceDisplay:
             off = sample.value / visit.expected - 1
             expected = f", {percent(abs(off))} {'above' if off > 0 else 'below'} what was expected"
         what = self._kept.charted
-        took = f"{duration(sample.cost_s)}, {sample.trials} trial{'' if sample.trials == 1 else 's'}"
+        took = f"{duration(sample.cost_s)}, {counted(sample.trials, 'trial')}"
         text = estimate_text(
             Estimate(sample.cell, sample.state, sample.value, sample.low, sample.high), what.unit
         )

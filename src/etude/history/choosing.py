@@ -36,7 +36,8 @@ def chosen(text: str, entries: Sequence[Entry]) -> Chosen:
         if not colon:
             kind, value = _kind_of(part.strip(), found)
         if kind not in KINDS or not value:
-            raise UsageError(f"{text!r}: {part!r} is none of {', '.join(f'{k}:…' for k in KINDS)}")
+            where = "" if part == text else f"{text!r}: "
+            raise UsageError(f"{where}{part!r}: expected {', '.join(f'{k}:…' for k in KINDS)}")
         found = _FINDERS[kind](value, found)
         if not found:
             raise InputError(

@@ -177,6 +177,7 @@ def test_two_tags_are_compared_and_a_machine_that_changed_is_told(
     assert found["differences"] == ["kernel: 6.1 → 6.2"]
     assert etude("compare", "tag:v1", "v2") == 0
     said = capsys.readouterr().out
+    assert f"{found['ratio']:.4g}" in said.splitlines()[0], "the answer stands first"
     assert "Machines differ: kernel: 6.1 → 6.2" in said
     assert "v2/tag:v1" in said
 
@@ -200,6 +201,7 @@ def test_a_side_that_is_not_there_is_one_line(
     assert etude("compare", *arguments) == code
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
+    assert line.count(said) == 1
 
 
 def test_a_mark_needs_a_test_that_is_there(

@@ -231,6 +231,13 @@ def test_json_is_strict_and_says_all(stats: Stats) -> None:
     assert document["tests"][0]["metrics"]["hits"]["which"] == "arithmetic"
 
 
+def test_several_files_are_one_json_value_in_which_the_last_has_what_was_compared(stats: Stats) -> None:
+    files = [table(f"{name}.csv", {"test": ["a"] * 9, "elapsed": noisy(9)}) for name in "xyz"]
+    found = json.loads(stats(*files, "--json", "--between-sittings", "3%"))
+    assert [document["results"] for document in found] == files
+    assert [len(document["across"]) for document in found] == [0, 0, 2]
+
+
 def test_many_tests_have_a_line_each(stats: Stats) -> None:
     rows = {"test": [f"t{n % 12}" for n in range(120)], "elapsed": noisy(120)}
     out = stats(table("t.csv", rows))

@@ -118,6 +118,23 @@ def test_each_cell_is_a_line_with_its_experiment_beside_it(etude: Etude, spec: P
     )
 
 
+def test_a_map_says_first_that_it_is_simulated_or_was_interrupted(
+    etude: Etude, spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated(etude, "-q")
+    assert capsys.readouterr().out.startswith("Simulated.")
+    assert etude("surface", str(spec), "-o", "m", "-q") == 0
+    file = Path("m/experiment.json")
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps({name: value for name, value in document.items() if name != "surface"}))
+    capsys.readouterr()
+    assert etude("surface", "m") == 1
+    assert "-o m " in capsys.readouterr().out.splitlines()[0]
+    assert etude("surface", "--json", "m") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ended"], found["simulated"]) == (None, False)
+
+
 def test_quietly_it_says_only_the_surface(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
     simulated(etude, "-q")
     shown = capsys.readouterr()

@@ -179,6 +179,9 @@ class _Places:
         return [cell.lower() == "true" for cell in column]
 
 
+_NOT_A_NUMBER = re.compile(r"\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
+
+
 def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
     """Whether a column holds anything but numbers and marks for a missing one."""
     strange = [
@@ -187,7 +190,8 @@ def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
         if number_in(cell) is None and cell.lower() not in _NOTHING
     ]
     if not strange:
-        return not any(number_in(cell) is not None for cell in column)
+        numbers = any(number_in(cell) is not None or _NOT_A_NUMBER.fullmatch(cell) for cell in column)
+        return not (numbers or heading(name)[0].lower() in METRICS)
     if len(strange) < len(column) and any(number_in(cell) is not None for cell in column):
         number, cell = strange[0]
         rows.warn(f"{name}: is taken as text, for {cell[:40]!r} in row {number} is no number")

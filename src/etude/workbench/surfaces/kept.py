@@ -55,6 +55,11 @@ class Charted:
         """The response's name as a metric's."""
         return self.response.replace(" ", "_")
 
+    @property
+    def simulated(self) -> bool:
+        """Whether no system was measured."""
+        return not self.spec
+
     def plan(self) -> dict[str, Any]:
         """As experiment.json has it."""
         return {

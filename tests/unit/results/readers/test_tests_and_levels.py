@@ -165,3 +165,9 @@ def test_transforms_keep_what_describes_a_row() -> None:
     assert "process" not in table.metrics
     found = subject_of_table(apply(table, ()))
     assert [series.test for series in found.tests] == ["join", "split"]
+
+
+def test_a_column_without_any_number_is_a_metric_without_values_and_no_parameter(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("test,elapsed,speed,host\na,,NaN,\na,,nan,\nb,,inf,\n")
+    assert names(file) == ["a", "b"]
