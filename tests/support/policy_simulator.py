@@ -47,7 +47,8 @@ class Server:
     """Windows of 10 s; a trial costs 170 s more than it runs.
 
     `noise`: relative standard deviation of a window. `mark`: answers take so many times as long after an overload.
-    `stall`: the probability of a window in which they take 15 times as long.
+    `stall`: the probability of a window in which they take 15 times as long. `offers`: beyond this load the generator is
+    the limit; `made`: beyond this one the load command fails.
     """
 
     def __init__(
@@ -60,14 +61,19 @@ class Server:
         mark: float = 1.0,
         stall: float = 0.0,
         offers: float = math.inf,
+        made: float = math.inf,
     ) -> None:
         self.curve, self.peak, self.noise, self.mark, self.stall = curve, peak, noise, mark, stall
-        self.offers = offers
+        self.offers, self.most_made = offers, made
         self.rng = np.random.default_rng(seed)
         self.marked = False
         self.made: list[Trial] = []
 
     def run(self, offer: Offer, enough: Enough) -> Trial:
+        if offer.load > self.most_made:
+            note = "the load command ended with 1: no space left"
+            self.made.append(Trial(offer.load, offer.runlength_s, (), 5.0, "not-made", None, note))
+            return self.made[-1]
         rho = offer.load / self.peak
         mean = LIMIT_S * self.curve(rho) * (self.mark if self.marked else 1.0)
         mean *= math.exp(0.02 * self.rng.standard_normal())

@@ -73,7 +73,7 @@ class PeakDisplay:
             span_text(self._task, best.low, best.high),
         )
         self._screen.say(_columns(cells))
-        if trial.note and (trial.limited or trial.ended == "died"):
+        if trial.note and (trial.limited or trial.ended in ("died", "not-made")):
             self._screen.say(f"     {trial.note}", "dim")
 
     def close(self) -> None:

@@ -48,6 +48,8 @@ def reading_texts(task: Task, trial: Trial) -> tuple[str, str]:
         return "–", "generator"
     measured = worst(task, trial)
     share = reading(task.goal, trial)
+    if trial.ended == "not-made":
+        return "–", "not made"
     if trial.ended == "died":
         return (value_text(*measured) if measured else "–"), "died"
     if measured is None or math.isnan(share):
@@ -100,9 +102,19 @@ def _first(task: Task, answer: Answer) -> str:
     if answer.rate is None:
         if where is None:
             return f"Of the peak rate ({goal}) nothing is known yet."
-        return f"No single peak rate ({goal}) can be given; it is {where}."
+        sure = confidence_text(min(answer.confidence, task.confidence))
+        return f"{_bound(task, answer)} ({goal}), with {sure} confidence; the peak rate is not bracketed."
     kept = f"; {_kept(task, answer)}" if answer.kept else ""
     return f"Peak rate: {load_text(task, answer.rate)} ({goal}), {where or 'without bounds'}{kept}."
+
+
+def _bound(task: Task, answer: Answer) -> str:
+    """Of an answer without a rate: what was measured."""
+    if answer.low > 0 and math.isfinite(answer.high):
+        return f"Sustains at least {load_text(task, answer.low)} and less than {load_text(task, answer.high)}"
+    if answer.low > 0:
+        return f"Sustains at least {load_text(task, answer.low)}"
+    return f"Sustains less than {load_text(task, answer.high)}"
 
 
 def _where(task: Task, answer: Answer) -> str | None:

@@ -48,6 +48,7 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
         drifting(known),
         failing(task, trials),
         of_generator(trials),
+        not_made(trials),
         without_windows(trials),
     )
     return tuple(each for each in found if each is not None)
@@ -283,6 +284,28 @@ def of_generator(trials: Sequence[Trial]) -> Finding | None:
     return Finding(
         "generator-limited",
         f"{len(short)} of {len(trials)} trials, from {min(short):g} on, tell nothing of the server",
+    )
+
+
+def not_made(trials: Sequence[Trial]) -> Finding | None:
+    """The load command failed, and the system did not."""
+    failed = [trial for trial in trials if trial.ended == "not-made"]
+    if not failed:
+        return None
+    first = min(trial.load for trial in failed)
+    text = f"{len(failed)} of {len(trials)} trials, from {first:g} on, were not made"
+    return Finding("load-not-made", f"{text}: {failed[-1].note}")
+
+
+def not_bracketed(low: float, high: float) -> Finding:
+    """Of a peak that no load was measured near or beyond: `low` is the highest load that was fine, `high` the lowest
+    that was too much; 0 and inf where there is none."""
+    if high == math.inf:
+        return Finding(
+            "not-bracketed", f"{low:g} is fine, and no load near the limit or above it was measured"
+        )
+    return Finding(
+        "not-bracketed", f"{high:g} is too much, and no load near the limit or below it was measured"
     )
 
 

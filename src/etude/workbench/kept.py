@@ -131,7 +131,8 @@ class Kept(Record):
 
     def _measurement(self, name: str, number: int, trial: Trial) -> Measurement:
         start, start_ns = self._since
-        kept = trial.of_server and trial.ended != "died"
+        failed = trial.ended in ("died", "not-made")
+        kept = trial.of_server and not failed
         sitting = self.document["sittings"][-1]
         return Measurement(
             test=name,
@@ -146,13 +147,13 @@ class Kept(Record):
             start=start,
             start_ns=start_ns,
             inner=1,
-            exit_status=1 if trial.ended == "died" else 0,
+            exit_status=1 if failed else 0,
             signal=None,
             timed_out=False,
             cancelled=False,
             error=None,
             kept=kept,
-            why=None if kept else "failed" if trial.of_server else "generator",
+            why=None if kept else "failed" if failed or trial.of_server else "generator",
             metrics=_metrics(self.task.goal, trial),
             notes=[trial.note] if trial.note else None,
         )

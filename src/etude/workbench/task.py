@@ -54,6 +54,7 @@ class Offer:
 
 
 Limited = Literal["server", "generator"]
+Ended = Literal["whole", "early", "died", "not-made"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,9 @@ class Trial:
     windows: tuple[Window, ...]
     cost_s: float
     """Bench time that it took: set-up, warm-up, the run, draining."""
-    ended: Literal["whole", "early", "died"] = "whole"
-    """*early*: the policy had seen enough. *died*: the system or its load stopped by itself."""
+    ended: Ended = "whole"
+    """*early*: the policy had seen enough. *died*: the system stopped by itself. *not-made*: the load command failed,
+    and the system did not."""
     limited: Limited | None = None
     """Where less was offered or completed than asked for: whose fault that was."""
     note: str = ""
@@ -83,9 +85,14 @@ class Trial:
         return sum(window.duration_s for window in self.windows)
 
     @property
+    def offered(self) -> bool:
+        """Whether its load was offered, all of it and to the end."""
+        return self.limited != "generator" and self.ended != "not-made"
+
+    @property
     def of_server(self) -> bool:
         """Whether it tells something of the server: the generator did what was asked of it."""
-        return self.limited != "generator" and (bool(self.windows) or self.ended == "died")
+        return self.offered and (bool(self.windows) or self.ended == "died")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +121,8 @@ Kind = Literal[
     "bimodal",
     "model-misfit",
     "generator-limited",
+    "load-not-made",
+    "not-bracketed",
     "below-lowest",
     "above-highest",
     "no-windows",

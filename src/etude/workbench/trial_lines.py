@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from etude.results.histograms import BadHistogram, Counted, decode, encode
-from etude.workbench.task import Offer, Trial
+from etude.workbench.task import Ended, Offer, Trial
 from etude.workbench.window import Window
 
 DIGITS = (3, 4, 5)
@@ -55,7 +55,7 @@ def from_line(line: Mapping[str, Any]) -> Trial:
     peak = line.get("peak")
     if not isinstance(peak, Mapping):
         raise BadTrial("it lacks `peak`")
-    if peak["ended"] not in ("whole", "early", "died") or peak["limited"] not in (
+    if peak["ended"] not in get_args(Ended) or peak["limited"] not in (
         None,
         "server",
         "generator",

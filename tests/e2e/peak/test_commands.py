@@ -111,7 +111,7 @@ BAD = [
         'load = "echo no such option >&2; exit 2; {load}"', "ended with 2: no such option", id="fails"
     ),
     pytest.param('load = "true {load}"', "what it printed ends with 'nothing'", id="prints nothing"),
-    pytest.param('load = "echo garbage {load}"', "ends with 'garbage 100': expected windows", id="garbage"),
+    pytest.param('load = "echo garbage {load}"', "ends with 'garbage 1': expected windows", id="garbage"),
     pytest.param('load = "exec sleep 1000 {load}"', "did not end within 1 s more", id="load hangs"),
 ]
 
@@ -120,7 +120,7 @@ BAD = [
 def test_a_harness_that_cannot_work_is_one_line(tmp_path: Path, commands: str, said: str) -> None:
     path = toml(tmp_path, commands)
     with pytest.raises(CommandFailed) as caught:
-        trials(path, tmp_path)
+        trials(path, tmp_path, load=1.0)
     message = str(caught.value)
     assert said in message
     assert message.startswith(f"{path}:")
@@ -147,8 +147,16 @@ def test_a_system_that_dies_under_load_is_started_anew_for_the_next(tmp_path: Pa
 def test_a_load_command_that_fails_on_a_living_system_tells_nothing_of_it(tmp_path: Path) -> None:
     path = toml(tmp_path, f'load = "{GOOD}; test {{load}} -lt 500"')
     (trial,) = trials(path, tmp_path, load=600)
-    assert trial.ended == "died"
-    assert trial.limited == "generator"
+    assert trial.ended == "not-made"
+    assert not trial.of_server
+
+
+def test_a_failed_load_command_is_quoted_in_full(tmp_path: Path) -> None:
+    wrong = "{ echo disk full: 12 GB needed >&2; echo made nothing >&2; exit 3; }"
+    path = toml(tmp_path, f'load = "test {{load}} -lt 500 || {wrong}; {GOOD}"')
+    (trial,) = trials(path, tmp_path, load=600)
+    assert trial.ended == "not-made"
+    assert "disk full: 12 GB needed; made nothing" in trial.note
 
 
 def test_what_a_killed_search_left_running_is_ended_first(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def test_a_search_that_was_not_ended_is_shown_as_far_as_it_came(
     assert peak(etude, "-q") == 130
     capsys.readouterr()
     assert etude("peak", "r") == 1
-    assert "above 100.0/s with 95 % " in capsys.readouterr().out
+    assert "at least 100.0/s " in capsys.readouterr().out
 
 
 def test_a_deadline_that_has_come_gives_the_best_so_far(
@@ -346,7 +346,7 @@ def test_an_answer_without_a_rate_says_its_bounds_and_findings(golden: Golden) -
     finding = Finding("above-highest", "0.31 of the limit at 5000/s")
     answer = Answer(None, 5000.0, math.inf, 0.95, False, "ask for higher ones", (finding,))
     lines = answer_lines(TASK, answer, [made(5000.0, 0.0124)])
-    assert "above 5,000/s with 95 % " in lines[0]
+    assert "at least 5,000/s " in lines[0]
     assert f"{finding.kind}: {finding.what}" in lines
     golden("\n".join(lines))
 

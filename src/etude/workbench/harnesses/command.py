@@ -23,7 +23,7 @@ from etude.workbench.harnesses.readers import ReaderOf
 from etude.workbench.harnesses.reading import Run, Told, Unreadable
 from etude.workbench.harnesses.tools.sysbench import checkpoints
 from etude.workbench.pool.allocation import Node
-from etude.workbench.task import Offer, Task, Trial
+from etude.workbench.task import Ended, Offer, Task, Trial
 
 _LOOK_S = 0.05
 """Between looks at the load command: a wake-up costs 0.1 ms, and a window is ten times as long."""
@@ -69,6 +69,8 @@ class Watched:
     early: bool = False
     wrong: str = ""
     """Why it is no whole run; empty if it is one."""
+    failed: bool = False
+    """It ended with a status other than 0."""
     lasted_s: float = 0.0
     cpu_s: float = 0.0
 
@@ -122,7 +124,8 @@ class CommandBench:
         watched = self._offer(offer, enough)
         # Ready again means that it has recovered; a system that does not is started anew for the next trial.
         alive = self._alive() and self._drained() and self._ready(self.commands.ready_timeout_s)
-        if watched.wrong and not watched.told and alive and not self.worked:
+        hopeless = offer.load <= self.task.lowest or not watched.failed
+        if watched.wrong and not watched.told and alive and not self.worked and hopeless:
             self._fail("load", f"{watched.wrong}; the system was ready all the time")
         self.worked = self.worked or bool(watched.told)
         if not alive or self.commands.fresh:
@@ -134,11 +137,10 @@ class CommandBench:
         effort = self._effort(offer, watched)
         whose = limited(self.generator, effort) if windows else None
         note = told(self.generator, effort)
-        ended = "early" if watched.early else "whole"
+        ended: Ended = "early" if watched.early else "whole"
         if watched.wrong:
             note = f"{watched.wrong}; {note}"
-            ended = "died"
-            whose = "generator" if alive else None  # by itself, or with the system
+            ended, whose = "not-made" if alive else "died", None  # by itself, or with the system
         if not alive:
             note = f"the system did not recover and is started anew; {note}"
             ended = "died" if watched.wrong else ended
@@ -147,7 +149,7 @@ class CommandBench:
             offer.runlength_s,
             windows,
             cost_s,
-            "early" if ended == "early" else "died" if ended == "died" else "whole",
+            ended,
             whose,
             note,
             busy_share(self.generator, effort),
@@ -207,9 +209,9 @@ class CommandBench:
                     else:
                         watched.told.append(each)
                 if status is not None:
-                    watched.wrong = (
-                        f"the load command ended with {status}: {_said(command, errors)}" if status else ""
-                    )
+                    watched.failed = bool(status)
+                    if status:
+                        watched.wrong = f"the load command ended with {status}: {_message(command, errors)}"
                     break
                 if time.monotonic() > until:
                     watched.wrong = (
@@ -335,12 +337,17 @@ class CommandBench:
         raise CommandFailed(f"{self.path}:{line}: [commands] {word}: {what}")
 
 
-def _said(command: Command | None, errors: Path | None = None) -> str:
-    """The last that a command said: on the stream of errors if that is a file and holds something."""
-    if errors is not None:
-        with suppress(OSError):
-            if text := errors.read_bytes()[-processes.TAIL :].strip():
-                return processes.tail(text)
+def _message(command: Command, errors: Path) -> str:
+    """All that a command that failed wrote to the file of its errors, in one line; else the last that it printed."""
+    with suppress(OSError):
+        lines = errors.read_bytes()[-processes.TAIL :].decode("utf-8", "replace").splitlines()
+        if message := "; ".join(line.strip() for line in lines if line.strip()):
+            return message
+    return _said(command)
+
+
+def _said(command: Command | None) -> str:
+    """The last line that a command printed."""
     if command is None:
         return "it said nothing"
     for _ in processes.said(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]

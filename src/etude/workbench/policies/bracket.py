@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from etude.workbench import anomalies
+from etude.workbench.anomalies import not_bracketed
 from etude.workbench.policies.belief.curves import CAP
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered, of_windows
 from etude.workbench.task import Answer, Finding, Offer, Task, Trial
@@ -29,6 +30,8 @@ GUESS = 6
 MOST_TRIALS = 6
 """At a load whose side is not clear by then, the mean decides."""
 LEAST_TRIALS = 2
+MOST_BLIND = 3
+"""So many trials at one load that tell nothing of the server end the search."""
 
 
 class Bracket:
@@ -70,7 +73,7 @@ class Bracket:
         """The middle of the bracket so far."""
         known = gathered(task, trials)
         low, high = sides(task, known)
-        rate = math.sqrt(low * high) if low > 0 and high < math.inf else (low or None)
+        rate = math.sqrt(low * high) if low > 0 and high < math.inf else None
         return _answer(task, trials, known, rate, False, why)
 
 
@@ -186,8 +189,17 @@ def _count(known: Sequence[Evidence], load: float) -> int:
 
 
 def _blind(task: Task, trials: Sequence[Trial]) -> Offer | Answer:
-    if len(trials) < 3:
+    """Down from loads that could not be offered, while there are lower ones."""
+    if not trials:
         return Offer(task.seed_load or task.lowest, task.runlength_s, "where it begins")
+    last = trials[-1]
+    if not last.offered and last.load > task.lowest:
+        load = max(last.load / GROWTH**2, task.lowest)
+        return Offer(
+            float(round(load)) if task.whole else load, task.runlength_s, f"{last.load:g} was not offered"
+        )
+    if sum(trial.load == last.load for trial in trials) < MOST_BLIND:
+        return Offer(last.load, task.runlength_s, "once more")
     why = "no trial tells anything of the server"
     return Answer(None, 0.0, math.inf, 0.0, False, why, anomalies.findings(task, trials))
 
@@ -196,7 +208,9 @@ def _answer(
     task: Task, trials: Sequence[Trial], known: Sequence[Evidence], rate: float | None, met: bool, why: str
 ) -> Answer:
     found = anomalies.findings(task, trials)
-    grave = [each for each in found if each.kind not in ("no-windows", "generator-limited")]
+    grave = [each for each in found if each.kind not in ("no-windows", "generator-limited", "load-not-made")]
     low, high = sides(task, known)
+    if rate is None and low > 0:
+        found = (not_bracketed(low, high), *found)
     told = task.confidence if met else 0.0
     return Answer(rate, low, high, told, met and not grave, why or (grave[0].what if grave else ""), found)

@@ -30,7 +30,7 @@ from etude.workbench.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_lo
 from etude.workbench.policies.belief.curves import family
 from etude.workbench.policies.belief.evidence import Evidence, gathered, of_windows
 from etude.workbench.policies.belief.grid import Belief, believed
-from etude.workbench.policies.belief.promise import Held, held, reach
+from etude.workbench.policies.belief.promise import Held, held, reach, unbracketed
 from etude.workbench.policies.bracket import Bracket
 from etude.workbench.task import Answer, Finding, Offer, Task, Trial
 from etude.workbench.window import Window
@@ -43,12 +43,13 @@ WILD = 6.0
 """Of the first windows, the slowest over the quickest, when a stall may have made a load look too much."""
 LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
 MOST_BLIND = 4
-"""So many trials in a row that tell nothing of the server end the search."""
+"""So many trials in a row that tell nothing of the server end the search, unless each was of a load that could not be
+offered: then lower ones follow."""
 MOST_STALLED = 0.2
 """Share of all response time in stalls beyond which their mean is anybody's guess."""
 MISFIT = 30.0
 """No shape fits when the squares of all misses sum to so much more than one for each trial."""
-HARMLESS = ("no-windows", "generator-limited", "failing")
+HARMLESS = ("no-windows", "generator-limited", "load-not-made", "failing")
 """Findings that leave the answer as good as it was."""
 
 
@@ -68,7 +69,7 @@ class Posterior:
         known = gathered(task, trials)
         if not known and (trials or task.seed_spread is None):
             return self._fallback.decide(task, trials)
-        if known and len(trials) - known[-1].order > MOST_BLIND:
+        if known and blind(trials[known[-1].order + 1 :], max(each.load for each in known)) >= MOST_BLIND:
             return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
         doubt = again(task, known) or recovered(task, known)
         if doubt is not None:
@@ -139,6 +140,11 @@ class Posterior:
         return answer(task, trials, belief, held(task, belief, known), why)
 
 
+def blind(last: Sequence[Trial], highest: float) -> int:
+    """Of the last trials, which tell nothing of the server, those after which no lower load is left to be tried."""
+    return sum(trial.offered or trial.load <= highest for trial in last)
+
+
 def seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
     """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
     if now.value >= CALM or calm_windows([*known, now]) >= SEEN:
@@ -198,7 +204,7 @@ def beyond(
         return bounded(task, trials, Finding("below-lowest", what), 0.0, task.lowest, under)
     if over >= task.confidence and len(at_most) >= 2:
         top = max(each.load for each in at_most)
-        limit = "the highest load" if most == task.highest else "the most that the generator could offer"
+        limit = "the highest load" if most == task.highest else "the most that could be offered"
         what = f"{top:g}, {limit}, is fine still"
         return bounded(task, trials, Finding("above-highest", what), top, math.inf, over)
     return None
@@ -221,6 +227,12 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
     low, high = belief.quantile(tail), belief.quantile(1 - tail)
     # The rate that keeps the promise most surely may lie on one side of a lopsided belief.
     rate = now.rate if task.whole else min(max(now.rate, low), high)
+    ends = unbracketed(task, gathered(task, trials), rate)
+    if ends is not None:
+        fine, too_much = ends
+        sure = 1 - float(belief.below(fine)) if fine else float(belief.below(too_much))
+        finding = anomalies.not_bracketed(*ends)
+        return Answer(None, fine, too_much, sure, False, why or finding.what, (finding, *found))
     return Answer(rate, low, high, now.confidence, now.met and not against, why, found)
 
 

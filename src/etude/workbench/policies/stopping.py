@@ -118,6 +118,9 @@ def nothing_learnt(values: Sequence[float]) -> bool:
 def why_nothing(trial: Trial) -> tuple[str, tuple[Finding, ...]]:
     """In words, and as a finding."""
     at = f"two trials at {trial.load:g} say nothing of the server"
+    if trial.ended == "not-made":
+        why = f"{at}: {trial.note}"
+        return why, (Finding("load-not-made", why),)
     if trial.limited == "generator":
         why = f"{at}: the load generator did not offer so much"
         return why, (Finding("generator-limited", why),)

@@ -147,8 +147,37 @@ def test_a_generator_that_never_offers_what_it_should_ends_the_search() -> None:
     assert len(server.made) == 3
 
 
+def test_a_rate_that_only_the_prior_gives_is_not_answered() -> None:
+    made = [trial(load, [0.02] * 8) for load in (600.0, 1200.0, 3359.0, 3359.0)]
+    answer = Posterior().best(task(highest=1e6), made, "the budget of bench time is spent")
+    assert (answer.rate, answer.low, answer.high, answer.kept) == (None, 3359.0, math.inf, False)
+    assert answer.findings[0].kind == "not-bracketed"
+
+
+def test_a_rate_far_below_all_loads_is_not_answered() -> None:
+    made = [trial(load, [40.0] * 8) for load in (3000.0, 6000.0)]
+    answer = Posterior().best(task(highest=1e4), made, "the budget of bench time is spent")
+    assert (answer.rate, answer.low, answer.high, answer.kept) == (None, 0.0, 3000.0, False)
+
+
+def test_loads_that_cannot_be_made_bound_the_search_from_above() -> None:
+    server = Server(mm1, 2000.0, 1, made=600.0)
+    answer = searched(server, task())
+    assert answer.rate is None
+    assert 0.75 * 600 <= answer.low <= 600
+    assert {each.kind for each in answer.findings} == {"above-highest", "load-not-made"}
+    assert "no space left" in next(each.what for each in answer.findings if each.kind == "load-not-made")
+
+
+def test_a_first_load_that_cannot_be_made_is_followed_by_lower_ones() -> None:
+    server = Server(mm1, 200.0, 1, made=300.0)
+    answer = searched(server, task(seed_load=4000.0))
+    assert answer.kept
+    assert abs((answer.rate or 0) / 200.0 - 1) <= 0.1
+
+
 def test_when_time_is_up_the_best_is_answered_with_a_wide_interval() -> None:
-    answer = searched(Server(slow, 800.0, 3), task(budget_s=700.0))
+    answer = searched(Server(slow, 800.0, 3), task(budget_s=900.0))
     assert not answer.kept
     assert "budget" in answer.why
     assert answer.low < 800.0 < answer.high

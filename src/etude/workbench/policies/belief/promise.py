@@ -15,6 +15,8 @@ NEAR = 3.0
 LEAST_TRIALS = 2
 REGION_DOUBT = 0.3
 """Of the doubt that is allowed, what the belief may have of a region: it is narrower than shapes agree on."""
+ABOUT = math.log(2.0)
+"""Log by which a reading may be off the limit and still be near it."""
 ABLE = 0.8
 """What a generator could offer is known well enough from this share of what it could not on."""
 
@@ -54,9 +56,21 @@ def _whole(task: Task, belief: Belief, rate: float, confidence: float) -> tuple[
     return best, one[best]
 
 
+def unbracketed(task: Task, known: Sequence[Evidence], rate: float) -> tuple[float, float] | None:
+    """The bound that trials give where `rate` is not theirs but the prior's: the highest load that was fine and inf, or
+    0 and the lowest that was too much. None where loads on both sides of it, or near it, were measured."""
+    highest, lowest = max(each.load for each in known), min(each.load for each in known)
+    more = max(1 + task.within, 1 + 1 / highest if task.whole else 0.0)
+    if rate > more * highest or all(each.value < -ABOUT for each in known):
+        return max((each.load for each in known if each.value <= 0), default=0.0), math.inf
+    if rate < lowest / more or all(each.value > ABOUT for each in known):
+        return 0.0, min((each.load for each in known if each.value > 0), default=math.inf)
+    return None
+
+
 def reach(task: Task, trials: Sequence[Trial]) -> float:
-    """The highest load that can be offered: the task's, or less where the generator did not offer what was asked."""
-    short = min((trial.load for trial in trials if trial.limited == "generator"), default=math.inf)
+    """The highest load that can be offered: the task's, or less where what was asked for was not offered."""
+    short = min((trial.load for trial in trials if not trial.offered), default=math.inf)
     able = max(
         (trial.load for trial in trials if trial.of_server and trial.load < short), default=task.lowest
     )
