@@ -30,6 +30,10 @@ INNER_TRIAL_S = 0.05
 costs, as hbench:OS sizes its loops."""
 
 
+EARLY_AGAIN = 5
+"""A/A pairs that are made early: from so many on their noise is known (`stats.compare.FEWEST_FOR_NOISE_FLOOR`)."""
+
+
 def shell_test(shell: str) -> Test:
     """The empty shell, whose start is subtracted from commands that need one."""
     return Test(f"{shell} -c :", (*shell_words(shell), "-c", ":"), role="shell")
@@ -180,11 +184,19 @@ def _fewest(bench: Bench, names: Sequence[str]) -> int:
 
 def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, ...]]:
     """The trials of one block in their order; each is one test's, or for a duet all parties' at once."""
-    pair = twins(plan) if plan.again_every and block % plan.again_every == 0 else ()
+    pair = twins(plan) if _runs_again(plan, block) else ()
     shell = (shell_test(plan.shell),) if plan.shell else ()
     if plan.schedule == DUET:
         return [members for members in (tests, pair, shell) if members]
     return [(test,) for test in block_order([*tests, *pair, *shell], block, plan.seed)]
+
+
+def _runs_again(plan: Plan, block: int) -> bool:
+    """Every `again_every` blocks; twice as often until there are as many A/A pairs as their noise is known from."""
+    if not plan.again_every:
+        return False
+    early = max(1, plan.again_every // 2)
+    return block % plan.again_every == 0 or (block % early == 0 and block <= EARLY_AGAIN * early)
 
 
 def _decide(bench: Bench, tests: tuple[Test, ...]) -> Decision:

@@ -70,7 +70,8 @@ class RuleSpec:
 class Plan:
     """What one experiment does.
 
-    `again_every`: every so many blocks the reference also runs against itself; 0: never.
+    `again_every`: every so many blocks the reference also runs against itself, the first five times twice as often;
+    0: never.
     `warmup`: runs of each test before its first trial, recorded and excluded.
     """
 

@@ -83,6 +83,8 @@ class Compared:
     worse: bool | None
     """Whether the whole interval says that `other` is worse; None where nobody knows which way is better."""
     sentences: tuple[str, ...]
+    differs: bool = True
+    """Whether a difference is claimed where the interval excludes 1."""
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,9 @@ def _of_one(
 def _compared(subject: Subject, c: Comparison) -> Compared:
     column = subject.test(c.base).column(c.metric)
     kind = column.kind if column else ""
-    worse = {"cost": c.ratio.low > 1.0, "rate": c.ratio.high < 1.0}.get(kind)
+    worse = {"cost": c.ratio.ratio > 1.0, "rate": c.ratio.ratio < 1.0}.get(kind)
+    worse = worse and c.differs
     lines = tuple(comparison_lines(c))
-    return Compared(c.base, c.other, c.metric, c.ratio.ratio, c.ratio.low, c.ratio.high, worse, lines)
+    return Compared(
+        c.base, c.other, c.metric, c.ratio.ratio, c.ratio.low, c.ratio.high, worse, lines, c.differs
+    )

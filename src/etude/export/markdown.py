@@ -40,7 +40,7 @@ def write(document: Document) -> Exported:
 def _verdict(compared: tuple[Compared, ...]) -> Iterator[str]:
     """A line for each comparison, the worse ones first."""
     for c in sorted(compared, key=lambda c: c.worse is not True):
-        differs = c.low > 1.0 or c.high < 1.0
+        differs = c.differs and (c.low > 1.0 or c.high < 1.0)
         better = differs and c.worse is False
         sign = (
             "❌ worse" if c.worse else "✅ better" if better else "different" if differs else "no difference"

@@ -102,9 +102,19 @@ class Comparison:
         return self.ratio.adjusted_p if self.ratio.together > 1 else None
 
     @property
-    def differs(self) -> bool:
-        """Whether the interval, one of all comparisons of the experiment, excludes 1."""
+    def excludes_one(self) -> bool:
+        """Whether the interval does, as one of all comparisons of the experiment."""
         return self.ratio.low > 1.0 or self.ratio.high < 1.0
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether identical commands differ by as much on this machine: the ratio lies within the A/A noise."""
+        return self.floor is not None and max(self.ratio.ratio, 1.0 / self.ratio.ratio) <= 1.0 + self.floor
+
+    @property
+    def differs(self) -> bool:
+        """Whether a difference is claimed: the interval excludes 1, and the ratio lies beyond the A/A noise."""
+        return self.excludes_one and not self.within_noise
 
 
 def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list[Comparison], list[str]]:

@@ -180,7 +180,7 @@ def _hypothesis(c: Comparison) -> str:
     adjusted = (
         "" if c.adjusted_p is None else f"; {p_text(c.adjusted_p)} counting all comparisons (Bonferroni)"
     )
-    rejected = "rejected" if c.differs else "not rejected"
+    rejected = "rejected" if c.excludes_one else "not rejected"
     return f"H0 (a ratio of 1) is {rejected}: {p_text(c.ratio.p)} ({test}{adjusted})."
 
 

@@ -110,6 +110,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
         "ratio": ratio,
         "secondary": secondary,
         "differs": c.differs,
+        "within_noise": c.within_noise,
         "adjusted_p": c.adjusted_p,
     }
 

@@ -161,6 +161,11 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
     interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
+    elif c.excludes_one:
+        first = (
+            f"{c.other} and {c.base} are not distinguishable from this machine's own noise: ratio "
+            f"{ratio_text(c.ratio)} ({interval}){_noise(c)}."
+        )
     else:
         bound = max(c.ratio.high - 1.0, 1.0 - c.ratio.low)
         by = "" if c.metric == "elapsed" else f" in {c.metric}"

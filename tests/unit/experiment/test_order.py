@@ -44,7 +44,7 @@ def test_compared_tests_are_all_set_up_first_and_cleaned_up_last_in_reverse(tmp_
     assert told[-2:] == ["b cleanup", "a cleanup"]
     between = told[2:-2]
     trials = [between[i : i + 3] for i in range(0, len(between), 3)]
-    assert len(trials) == 8
+    assert len(trials) == 9
     assert all(three == trial(three[1]) for three in trials)
 
 

@@ -166,7 +166,7 @@ def test_a_series_over_many_trials_takes_each_value_of_a_trial_once(tmp_path: Pa
 
 def test_the_count_and_the_sample_of_a_resumed_pair_are_those_of_its_whole_blocks(tmp_path: Path) -> None:
     def ended(number: int, world: World) -> None:
-        if number == 9:
+        if number == 8:
             world.signal(15)
 
     world = World({"a": 0.01, "b": 0.02}, after=ended)

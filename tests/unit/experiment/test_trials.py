@@ -234,13 +234,13 @@ def test_the_twin_is_what_the_reference_is_but_for_set_up_and_clean_up(tmp_path:
     reference = Test("a", ("a", "x"), setup="s", prepare="p", cpus=(1,), environment={"X": "1"})
     _, world = results(tmp_path, {}, reference, Test("b", ("b",)), trials=4)
     runs = [launch for launch in world.log if not is_hook(launch) and launch.workers[0].argv[0] == "a"]
-    assert len(runs) == 6
+    assert len(runs) == 7
     assert (
         len({worker for launch in runs for worker in [str(launch.workers[0]).replace("capture", "null")]})
         == 1
     )
     assert world.story.count("s") == 1
-    assert world.story.count("p") == 6
+    assert world.story.count("p") == 7
 
 
 def test_a_shell_is_run_empty_in_every_block(tmp_path: Path) -> None:

@@ -50,6 +50,16 @@ def test_a_difference_is_a_ratio_with_its_interval_and_what_it_stands_on(golden:
     golden(said()[0])
 
 
+def test_a_ratio_within_the_noise_of_identical_commands_is_no_claim(golden: Golden) -> None:
+    noisy = replace(SLOWER, floor=0.05)
+    assert (noisy.excludes_one, noisy.within_noise, noisy.differs) == (True, True, False)
+    faster = replace(noisy, ratio=ratio(1 / 1.04, 1 / 1.06, 1 / 1.02))
+    assert (faster.within_noise, faster.differs) == (True, False)
+    assert (SLOWER.within_noise, SLOWER.differs) == (False, True)
+    assert replace(SLOWER, floor=None).differs
+    golden(comparison_lines(noisy)[0])
+
+
 def test_what_a_ratio_rests_on_is_a_line_of_its_own(golden: Golden) -> None:
     bases = [replace(SLOWER, **changes) for changes in ({}, {"contention": True}, {"floor": None})]
     lines = [basis_line(c) for c in bases]

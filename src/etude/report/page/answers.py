@@ -368,6 +368,11 @@ def _real_sentence(c: Comparison) -> str:
         f"; {details.p_text(c.adjusted_p)} counting all comparisons" if c.adjusted_p is not None else ""
     )
     who = f"{c.other} against {c.base}"
+    if c.excludes_one and c.within_noise:
+        return (
+            f"{who}: not shown: the {level} interval of the ratio, {limits}, excludes 1 ({p}{adjusted}), but identical "
+            f"commands differ by as much on this machine (± {text.percent(c.floor or 0.0)})."
+        )
     if not c.differs:
         smallest = c.ratio.smallest_found()
         seen = "" if smallest is None else f" A difference of {text.percent(smallest)} would mostly be found."
