@@ -36,6 +36,7 @@ from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import Running, Scope, State
+from etude.script.under_test import file_system_under_test
 from etude.script.words import command_words
 from etude.testbed.boot import record, unit
 from etude.testbed.boot.entries import booted_as
@@ -231,6 +232,7 @@ class ScriptBench:
             launches = {host: self._launch(crew, host, shared, scope, test) for host in crew.hosts}
         except MachineRefuses as error:
             return f"test {test.name!r}, trial {test.trial}: {error}"
+        self._note_file_system(test, shared.variables)
         trial = Trial()
 
         def run(launch: Launch) -> list[dict[str, Any]]:
@@ -269,6 +271,13 @@ class ScriptBench:
         there = self._remote[host]
         variables = environment.elsewhere(scope, "EXEC", test) | there.variables()
         return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
+
+    def _note_file_system(self, test: Running, variables: Mapping[str, str]) -> None:
+        """What a test works on stands in its entry, as its first EXEC finds it."""
+        entry = self._test_entry(test)
+        if "file_system" not in entry:
+            before = (self._desk.document["machine"]["before"] or {}).get("mounts") or {}
+            entry["file_system"] = file_system_under_test({**self.environment, **variables}, before)
 
     def _cool(self, test: Running) -> None:
         """Before the first EXEC of a trial."""

@@ -178,3 +178,21 @@ def test_an_entry_that_was_asked_for_may_bring_another_kernel_and_nothing_else()
     assert "kernel_release" in after_a_restart("restarting", other)[0]
     other["memory"]["total_bytes"] = 50
     assert "total_bytes" in after_a_restart("restarting into b", other)[0]
+
+
+def test_mounts_outside_the_file_systems_under_test_are_no_reason_not_to_compare():
+    def mounts(options):
+        points = {
+            point: {"type": "ext4", "device": "/dev/loop0", "options": options}
+            for point in ("/mnt/t", "/else")
+        }
+        return MACHINE | {"directory": {"path": "/", "mount_point": "/"}, "mounts": points}
+
+    def changes(**test):
+        document = experiment(mounts("ro"), before=mounts("rw")) | {"tests": [{"name": "a", **test}]}
+        return [w.text for w in machine_warnings(document)]
+
+    assert changes() == changes(file_system=None) == []
+    (told,) = changes(file_system={"mount_point": "/mnt/t"})
+    assert "/mnt/t.options" in told
+    assert "/else" not in told

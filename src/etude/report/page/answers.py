@@ -239,6 +239,13 @@ def simulation_of(experiment: Mapping[str, Any] | None) -> str:
     return " ".join(harness[1:]) if plan.get("kind") in SEARCHES and harness[:1] == ["simulate"] else ""
 
 
+def under_test_of(experiment: Mapping[str, Any] | None) -> list[str]:
+    """The file systems that tests of a script worked on, each once, such as `ext4 on /mnt`."""
+    places = (test.get("file_system") or {} for test in (experiment or {}).get("tests") or ())
+    found = (f"{place['type']} on {place['mount_point']}" for place in places if place.get("type"))
+    return list(dict.fromkeys(found))
+
+
 def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
     """The machine in one line: processor, memory, system, file system. Of a simulation: that there was none."""
     if simulated := simulation_of(experiment):
@@ -252,14 +259,16 @@ def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
         return value
 
     cpus, memory = member("cpu", "online"), member("memory", "total_bytes")
-    directory = [member("directory", "type"), member("directory", "device")]
+    under_test = under_test_of(experiment)
+    directory = () if under_test else (member("directory", "type"), member("directory", "device"))
     parts = [
         member("cpu", "model"),
         text.counted(cpus, "CPU") if isinstance(cpus, int) else None,
         f"{text.quantity(memory, 'B')} of memory" if isinstance(memory, int) else None,
         member("system", "distribution"),
         f"kernel {member('system', 'kernel_release')}" if member("system", "kernel_release") else None,
-        f"{directory[0]} on {directory[1]}" if all(directory) else None,
+        f"under test {_some(under_test)}" if under_test else None,
+        f"{directory[0]} on {directory[1]}" if directory and all(directory) else None,
         "a virtual machine" if member("virtualisation", "hypervisor_flag") else None,
         f"host {member('system', 'hostname')}" if member("system", "hostname") else None,
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from etude.report.differences import NOT_THERE, compare_states
@@ -65,10 +65,17 @@ class _State:
     """The machine at one moment."""
 
     def __init__(
-        self, snapshot: object, host: object = None, boot: object = None, restarted: str = ""
+        self,
+        snapshot: object,
+        host: object = None,
+        boot: object = None,
+        restarted: str = "",
+        places: Collection[object] = (),
     ) -> None:
-        """`restarted`: how the sitting before ended, where it restarted the machine itself."""
+        """`restarted`: how the sitting before ended, where it restarted the machine itself. `places`: mount points of
+        the file systems under test."""
         self.restarted = restarted
+        self.places = {*places, _member(snapshot, "directory", "mount_point")}
         self.snapshot = snapshot if isinstance(snapshot, Mapping) else {}
         named = host or _member(snapshot, "system", "hostname")
         self.host = named if isinstance(named, str) else ""
@@ -81,7 +88,8 @@ class _State:
         for d in compare_states(self.snapshot, new.snapshot).differs:
             asked_for = d.what in OF_AN_ENTRY and " into " in new.restarted
             comes_or_goes = NOT_THERE in (d.then, d.now)  # what hooks mount, say
-            if not asked_for and not comes_or_goes and d.what != "system.hostname":
+            elsewhere = d.what.startswith("mounts.") and _mount_point(d.what) not in self.places
+            if not asked_for and not comes_or_goes and not elsewhere and d.what != "system.hostname":
                 yield f"{d.what} {d.then} → {d.now}"
 
 
@@ -91,15 +99,19 @@ def _states(experiment: Mapping[str, Any]) -> list[_State]:
     machine = machine if isinstance(machine, Mapping) else {}
     sittings = experiment.get("sittings")
     sittings = [s for s in sittings if isinstance(s, Mapping)] if isinstance(sittings, Sequence) else []
+    tests = experiment.get("tests")
+    entries = [t for t in tests if isinstance(t, Mapping)] if isinstance(tests, Sequence) else []
+    places = [_member(test, "file_system", "mount_point") for test in entries]
     return [
         _State(
             machine.get("before") if place == 0 else s.get("machine"),
             s.get("host"),
             s.get("boot_id"),
             _restarted(sittings[place - 1]) if place else "",
+            places,
         )
         for place, s in enumerate(sittings)
-    ] or [_State(machine.get("before"))]
+    ] or [_State(machine.get("before"), places=places)]
 
 
 def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]]:
@@ -121,6 +133,11 @@ def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]
 def _restarted(sitting: Mapping[str, Any]) -> str:
     how = sitting.get("how_ended")
     return how if isinstance(how, str) and how.startswith(RESTARTING) else ""
+
+
+def _mount_point(what: str) -> str:
+    """Of `mounts./mnt.options`."""
+    return what.removeprefix("mounts.").rpartition(".")[0]
 
 
 def _member(snapshot: object, *path: str) -> object:

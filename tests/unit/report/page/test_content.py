@@ -252,3 +252,13 @@ def test_a_search_opens_with_its_own_answer_and_claims_no_difference(tmp_path: P
     assert "Example CPU" not in told["where"][0]
     assert "mm1:700" in told["where"][0]
     assert not_compared(found.verdicts[0]) is None
+
+
+def test_the_page_names_the_file_system_under_test_and_not_that_of_the_host(tmp_path: Path) -> None:
+    places = {"A": {"type": "xfs", "mount_point": "/mnt/t"}, "B": {"type": "ext4", "mount_point": "/mnt/t"}}
+    entries = {name: {"file_system": place} for name, place in places.items()}
+    samples = {name: [0.01, 0.011, 0.012] for name in "AB"}
+    where = answers(of(pages.results(tmp_path / "r", samples, entries=entries)))["where"]
+    assert "xfs on /mnt/t and ext4 on /mnt/t" in where
+    assert "/dev/sda1" not in where
+    assert "ext4 on /dev/sda1" in answers(of(pages.results(tmp_path / "s", samples)))["where"]
