@@ -13,6 +13,7 @@ from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program
 from etude.script.state import Running, Scope, State, from_data, to_data
+from etude.script.world import FIRST_RUN, TrialOnDisk
 
 Fails = Callable[[str, str, Running | None], str | None]
 
@@ -38,6 +39,10 @@ class NotedWorld:
     saved: list[tuple[str, str]] = field(default_factory=list)
     safe: list[str] = field(default_factory=list)
     begun: list[str] = field(default_factory=list)
+    on_disk: dict[str, list[TrialOnDisk]] = field(default_factory=dict)
+    ends: dict[str, str] = field(default_factory=dict)
+    oldest: int = 0
+    """The index in `safe` of the oldest state that a kill can leave on disk."""
 
     def _note(self, text: str) -> None:
         self.story.append(text)
@@ -68,6 +73,12 @@ class NotedWorld:
     def begin_test(self, test: Running) -> None:
         self.begun.append(test.name)
 
+    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+        return self.on_disk.get(test.name, [])
+
+    def ended(self, test: Running) -> str:
+        return self.ends.get(test.name, "")
+
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
         self._note(f"{point} {line} [{test.name} {test.trial}]")
         return self.fails(point, line, test)
@@ -79,6 +90,10 @@ class NotedWorld:
         return self.fails("EXEC", line, test)
 
     def end_trial(self, test: Running) -> None:
+        if test.rows:
+            why = "failed" if test.failed else FIRST_RUN if test.set_aside else None
+            found = TrialOnDisk(test.trial, test.block if test.group is not None else test.trial, why)
+            self.on_disk.setdefault(test.name, []).append(found)
         self._note(f"trial {test.trial} of {test.name}: {json.dumps(test.rows)} {test.failed or 'ok'}")
 
     def measured_s(self, test: Running) -> float:
@@ -89,6 +104,7 @@ class NotedWorld:
         return self.enough(test), "seen enough"
 
     def end_test(self, test: Running) -> None:
+        self.ends[test.name] = test.why
         self._note(f"end of {test.name}: {test.why}")
 
     def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
@@ -107,6 +123,10 @@ class NotedWorld:
             raise Restarting(entry)
 
     def safe_point(self, state: State) -> None:
+        self.safe.append(json.dumps(to_data(state)))
+
+    def save(self, state: State) -> None:
+        self.oldest = len(self.safe)
         self.safe.append(json.dumps(to_data(state)))
 
 

@@ -38,6 +38,7 @@ from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import Running, Scope, State
 from etude.script.under_test import file_system_under_test
 from etude.script.words import command_words
+from etude.script.world import CANCELLED, FIRST_RUN, TrialOnDisk
 from etude.testbed.boot import record, unit
 from etude.testbed.boot.entries import booted_as
 from etude.testbed.cool.ways import REBOOTS
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 STATE_FILE = "state.json"
 SAFE_EVERY_S = 1.0
 """The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
-FIRST_RUN = "first run"
 
 
 class ScriptBench:
@@ -116,9 +116,13 @@ class ScriptBench:
                 self._res_files.begin(entry["res"], self._desk.document["machine"]["before"])
             self._desk.save()
         self._entries[test.name] = entry
-        ledger = self._desk.ledger
-        test.trial = max(test.trial, ledger.next_trial(test.name))
-        test.kept = max(test.kept, ledger.kept(test.name))
+
+    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+        trials = [trial.first for trial in self._desk.ledger.trials(test.name)]
+        return [TrialOnDisk(first.trial, first.block, first.why) for first in trials]
+
+    def ended(self, test: Running) -> str:
+        return str(self._test_entry(test).get("ended") or "")
 
     def _entry(self, test: Running, tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {
@@ -136,6 +140,7 @@ class ScriptBench:
     def end_test(self, test: Running) -> None:
         entry = self._test_entry(test)
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
+        self._desk.save()
         self._tell("ended", test, detail=test.why)
         drop_outputs(self._directory(test))
         self._res_files.end(entry["res"])
@@ -320,7 +325,7 @@ class ScriptBench:
 
     def _finished(self, test: Running) -> list[Measurement]:
         sitting = self._desk.sitting
-        why = "cancelled" if test.failed and self.stopped else "failed" if test.failed else None
+        why = CANCELLED if test.failed and self.stopped else "failed" if test.failed else None
         if why is None and test.set_aside:
             why = FIRST_RUN
         place = {
@@ -402,10 +407,13 @@ class ScriptBench:
     def safe_point(self, state: State) -> None:
         now = time.monotonic()
         if now - self._saved_at >= SAFE_EVERY_S:
-            self._saved_at = now
-            if self._survives:  # what the state says is on disk has to be
-                self._desk.writer.sync()
-            self._save(self._root / STATE_FILE, state, exact=False)
+            self.save(state)
+
+    def save(self, state: State) -> None:
+        self._saved_at = time.monotonic()
+        if self._survives:  # what the state says is on disk has to be
+            self._desk.writer.sync()
+        self._save(self._root / STATE_FILE, state, exact=False)
 
     def stop_here(self, state: State) -> None:
         """Keep the state of an interrupted script."""

@@ -16,6 +16,7 @@ from etude.script.measuring import probe_names
 from etude.script.program import Program
 from etude.script.source import error_at
 from etude.script.state import Running, Scope, State
+from etude.script.world import TrialOnDisk
 from etude.testbed.cool.ways import REBOOTS
 
 MOST_STEPS = 5_000_000
@@ -158,6 +159,12 @@ class _Thought:
         self._planned[test.name] = planned
         self.outline.tests.append(planned)
 
+    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+        return ()
+
+    def ended(self, test: Running) -> str:
+        return ""
+
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
         self._known(parse_placed(line).hosts)
         self._planned[test.name].lines.append((point, line))
@@ -204,3 +211,5 @@ class _Thought:
 
     def safe_point(self, state: State) -> None:
         pass
+
+    save = safe_point

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from etude.script.arguments import Copied
 from etude.script.state import Running, Scope, State
-from etude.script.world import World
+from etude.script.world import TrialOnDisk, World
 
 
 class Chosen:
@@ -49,6 +49,12 @@ class Chosen:
         if self._happens(test):
             self._world.begin_test(test)
 
+    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+        return self._world.trials(test) if self._happens(test) else ()
+
+    def ended(self, test: Running) -> str:
+        return self._world.ended(test) if self._happens(test) else ""
+
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
         return self._world.hook(point, line, test, scope) if self._happens(test) else None
 
@@ -89,3 +95,6 @@ class Chosen:
 
     def safe_point(self, state: State) -> None:
         self._world.safe_point(state)
+
+    def save(self, state: State) -> None:
+        self._world.save(state)

@@ -15,12 +15,14 @@ from etude.script.disk import engine_line, parse_disk
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import Interleave, Party, Running, Scope, State, forget_trial, release
-from etude.script.world import World
+from etude.script.world import CANCELLED, FIRST_RUN, World
 
 MOST_TRIALS = 1000
 """Trials of a test with a stop program that names no MAX."""
 HOSTS_FILE = "HOSTSFILE"
 """The variable that HOSTS sets."""
+GIVEN_UP = "given up"
+"""How the reason begins why a test ended whose trials kept failing."""
 FAILURES_IN_A_ROW = 3
 """After so many failed trials a test is given up."""
 
@@ -33,8 +35,16 @@ class Machine(Flow):
         parties = [party.test for party in state.interleave.parties] if state.interleave else []
         if HOSTS_FILE in state.here.variables:
             world.hosts(state.here.variables[HOSTS_FILE])
-        for test in [*parties, *([state.test] if state.test else [])]:
-            world.begin_test(test)
+        self._ending = False
+        """The trials of the test under way are all on disk: its body is only gone through for its POSTCLEANUP."""
+        self._blocks_on_disk: dict[str, int] = {}
+        """By name of a test: the last block in which it has a trial that was made before this session."""
+        for test in parties:
+            self._resume_test(test)
+        if state.test is not None:
+            self._resume_test(state.test, state.here)
+        elif state.interleave is not None and state.interleave.order:
+            self._next_turn(state.interleave, resumed=True)
 
     def _stop(self, _: Instruction, text: str) -> None:
         if self.state.running is not None:
@@ -124,8 +134,27 @@ class Machine(Flow):
             state.counter = instruction.target + 1
             return
         state.test = test
-        self.world.begin_test(test)
+        self._resume_test(test, scope)
         self.world.safe_point(state)
+
+    def _resume_test(self, test: Running, scope: Scope | None = None) -> None:
+        """Make a test known to the results, and count the trials that are on disk and not in the state.
+
+        With its scope, also ask the stop rule, if there are such trials.
+        """
+        self.world.begin_test(test)
+        found = [trial for trial in self.world.trials(test) if trial.number >= test.trial]
+        for trial in found:
+            test.trial = trial.number + 1
+            if trial.why not in (FIRST_RUN, CANCELLED):
+                self._tally(test, f"trial {trial.number} failed" if trial.why else None)
+                self._blocks_on_disk[test.name] = trial.block
+        test.why = test.why or self.world.ended(test)
+        if _given_up(test) and test.name not in self.state.given_up:
+            self.state.given_up.append(test.name)
+        if scope is not None and (test.why or (found and self._has_enough(test, scope))):
+            self._ending = True
+            self._begin_trial(test)
 
     def _running(self) -> Running:
         test = self.state.running
@@ -149,7 +178,7 @@ class Machine(Flow):
         test.data = list(data)
         if test.cache == "warm" and not test.warmed and not test.rows:
             test.set_aside = True
-            if test.made == 0 and test.trial == 1:
+            if test.made == 0 and test.trial == 1 and not self.world.trials(test):
                 test.trial = 0
 
     def _timeout(self, _: Instruction, text: str) -> None:
@@ -198,8 +227,9 @@ class Machine(Flow):
         self.state.counter = counter
 
     def _cleanup(self, _: Instruction, text: str) -> None:
-        test = self._running()
-        reason = self.world.hook("CLEANUP", text, test, self._scope)
+        if self._ending:
+            return
+        reason = self.world.hook("CLEANUP", text, self._running(), self._scope)
         if reason is not None:
             self._failed("CLEANUP", reason)
 
@@ -235,43 +265,58 @@ class Machine(Flow):
         raise CommandFailed(f"{reason}; FASTFAIL: all was stopped and left as it is")
 
     def _end_test(self, instruction: Instruction, _: str) -> None:
-        test = self._running()
-        self.world.end_trial(test)
-        if self._unwinding:
-            self._give_back()
-            return
-        again = test.set_aside and not test.failed
-        self._count(test)
+        test, interleave = self._running(), self.state.interleave
+        again = False
+        if self._ending:
+            test.prepared = True
+            forget_trial(test)
+        else:
+            self.world.end_trial(test)
+            if self._unwinding:
+                self._give_back()
+                return
+            again = test.set_aside and not test.failed
+            self._count(test)
         if again:
             self._begin_trial(test)
-        elif self.state.interleave is not None:
-            self._end_turn(self.state.interleave, test)
-        elif self._has_enough(test, self._scope):
-            self._finish(test, self._scope)
-            self.state.test = None
+        elif interleave is not None:
+            interleave.order.pop(0)
+            self._next_turn(interleave)
+        elif self._ending or self._has_enough(test, self._scope):
+            self._finish(Party(test, self._scope))
         else:
             self._begin_trial(test)
         self.world.safe_point(self.state)
 
     def _count(self, test: Running) -> None:
         """Note how the trial ended, and make the test ready for its next one."""
-        if test.failed:
-            test.failed_in_a_row += 1
-        else:
-            test.failed_in_a_row = 0
-            test.kept += not test.set_aside
-        test.made += not test.set_aside
-        if test.failed_in_a_row >= FAILURES_IN_A_ROW or (test.failed and test.failed_at == "PRESETUP"):
-            test.why = f"given up: {test.failed}"
-            self.state.given_up.append(test.name)
+        self._tally(test, test.failed, warm_up=test.set_aside, hopeless=test.failed_at == "PRESETUP")
         test.prepared = True
         test.warmed = test.warmed or (test.set_aside and not test.failed)
         test.trial += 1
         forget_trial(test)
 
+    def _tally(
+        self, test: Running, failed: str | None, *, warm_up: bool = False, hopeless: bool = False
+    ) -> None:
+        if failed:
+            test.failed_in_a_row += 1
+        else:
+            test.failed_in_a_row = 0
+            test.kept += not warm_up
+        test.made += not warm_up
+        if failed and (hopeless or test.failed_in_a_row >= FAILURES_IN_A_ROW):
+            test.why = f"{GIVEN_UP}: {failed}"
+            self.state.given_up.append(test.name)
+
     def _begin_trial(self, test: Running) -> None:
+        state = self.state
+        state.loops = [loop for loop in state.loops if loop.start < test.begin]
+        state.counter = test.begin + 1
         test.postcleanup = []
-        self.state.counter = test.begin + 1
+        if self._ending:
+            forget_trial(test)
+            test.failed = "its trials are on disk"
 
     def _has_enough(self, test: Running, scope: Scope) -> bool:
         """Whether no further trial is needed; says why in `test.why`."""
@@ -290,17 +335,27 @@ class Machine(Flow):
             test.why = why if enough else ""
         return bool(test.why)
 
-    def _finish(self, test: Running, scope: Scope) -> None:
-        """Once after a test's last trial."""
-        self._post(test, scope)
-        self.world.end_test(test)
+    def _finish(self, *parties: Party) -> None:
+        """Once after the last trial of a test, or of an INTERLEAVE."""
+        for party in parties:
+            if not self.world.ended(party.test):
+                self._post(party.test, party.scope)
+                self.world.end_test(party.test)
+        if self.state.interleave is not None:
+            self.state.counter = self.program.instructions[self.state.interleave.start].target + 1
+        self.state.test = self.state.interleave = None
+        self._ending = False
+        self.done = self.done or self._unwinding
+        self._here()
+        self.world.save(self.state)
 
     def _post(self, test: Running, scope: Scope) -> None:
         lines, test.postcleanup = test.postcleanup, []
         for line in lines:
             reason = self.world.hook("POSTCLEANUP", line, test, scope)
-            if reason is not None and self.state.fastfail is not None and not self.world.stopped:
-                self.world.failed(reason, self.state.fastfail, test, scope)
+            fastfail = None if self._ending else self.state.fastfail
+            if reason is not None and fastfail is not None and not self.world.stopped:
+                self.world.failed(reason, fastfail, test, scope)
                 raise CommandFailed(f"{reason}; FASTFAIL: all was stopped and left as it is")
             if reason is not None:
                 self.world.warn(reason)
@@ -317,8 +372,8 @@ class Machine(Flow):
         assert running is not None, "the parser closes nothing that is not open"
         if running.parties:
             for party in running.parties:
-                self.world.begin_test(party.test)
-            self._begin_block(running)
+                self._resume_test(party.test)
+            self._next_turn(running)
         else:
             self.state.interleave = None
 
@@ -330,31 +385,41 @@ class Machine(Flow):
             test = running.parties[index].test
             test.block, test.order = running.block, place
         running.order = order
-        self._begin_turn(running)
 
-    def _begin_turn(self, running: Interleave) -> None:
+    def _next_turn(self, running: Interleave, *, resumed: bool = False) -> None:
+        """Begin what follows: a trial of the block that is not on disk, another block, or what is behind DONE.
+
+        `resumed`: a trial that is under way and not on disk stays where it is.
+        """
+        moved = not resumed
+        while not self._ending:
+            while running.order and self._is_on_disk(running):
+                running.order.pop(0)
+                moved = True
+            if running.order:
+                break
+            if running.block and self._block_is_last(running):
+                self._ending = True
+                running.order = [i for i, party in enumerate(running.parties) if not party.test.prepared]
+            else:
+                self._begin_block(running)
+        self._here()
+        if running.order and moved:
+            self._begin_trial(self._running())
+        elif not running.order:
+            self._finish(*running.parties)
+
+    def _is_on_disk(self, running: Interleave) -> bool:
+        """Whether the trial whose turn it is was made before this session."""
         test = running.parties[running.order[0]].test
-        self._here()
-        self._begin_trial(test)
+        return self._blocks_on_disk.get(test.name, 0) >= running.block
 
-    def _end_turn(self, running: Interleave, test: Running) -> None:
-        """The next test of the block; after the last, whether another block is needed."""
-        if len(running.order) > 1:
-            running.order.pop(0)
-            self._begin_turn(running)
-            return
+    def _block_is_last(self, running: Interleave) -> bool:
+        """Whether all tests have enough trials."""
         enough = [_given_up(party.test) or self._block_enough(party) for party in running.parties]
-        if not all(enough):
-            for party in running.parties:
-                party.test.why = party.test.why if _given_up(party.test) else ""
-            self._begin_block(running)
-            return
-        running.order = []
-        for party in running.parties:
-            self._finish(party.test, party.scope)
-        self.state.counter = self.program.instructions[running.start].target + 1
-        self.state.interleave = None
-        self._here()
+        for party in running.parties if not all(enough) else ():
+            party.test.why = party.test.why if _given_up(party.test) else ""
+        return all(enough)
 
     def _block_enough(self, party: Party) -> bool:
         party.test.why = ""
@@ -384,4 +449,4 @@ class Machine(Flow):
 
 
 def _given_up(test: Running) -> bool:
-    return test.why.startswith("given up")
+    return test.why.startswith(GIVEN_UP)

@@ -6,10 +6,23 @@ The real one runs programs (`bench.py`); that of --check only takes notes (`chec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from etude.script.arguments import Copied
 from etude.script.state import Running, Scope, State
+
+FIRST_RUN, CANCELLED = "first run", "cancelled"
+"""Why a trial is excluded that does not count as one: it warmed the caches, or a signal ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOnDisk:
+    """A trial whose rows are on disk; `why` it is excluded, None if it is not."""
+
+    number: int
+    block: int
+    why: str | None
 
 
 class World(Protocol):
@@ -47,6 +60,12 @@ class World(Protocol):
 
     def begin_test(self, test: Running) -> None:
         """A test is about to begin, or to go on after its state was loaded."""
+
+    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+        """Its trials that are on disk, in the order in which they were made."""
+
+    def ended(self, test: Running) -> str:
+        """Why the test ended, as it is on disk; empty where it has not."""
 
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
         """Run a line around the measured part."""
@@ -88,3 +107,6 @@ class World(Protocol):
 
     def safe_point(self, state: State) -> None:
         """The state may be kept for going on after an interruption."""
+
+    def save(self, state: State) -> None:
+        """Keep the state: a test has ended."""

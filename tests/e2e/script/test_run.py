@@ -348,6 +348,50 @@ def test_after_a_kill_no_finished_trial_is_lost_or_run_again(tmp_path: Path) -> 
     assert [row["sitting"] for row in after] == [1, 1, 2, 2]
 
 
+WAIT = "until test -e go; do sleep 0.05; done"
+ENDING = f"""\
+TEST t 3 MAX=3 1 ./judge
+PRESETUP echo presetup >> story
+EXEC sh -c 'echo exec >> story'
+POSTCLEANUP echo postcleanup >> story; @
+DONE
+TEST u 1
+EXEC sh -c 'echo u >> story; {WAIT}'
+DONE
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "again"),
+    [("judge", ["postcleanup", "u"]), ("postcleanup", ["postcleanup", "u"]), ("u", ["u"])],
+)
+def test_after_a_kill_behind_the_last_row_no_trial_is_added(
+    tmp_path: Path, at: str, again: list[str]
+) -> None:
+    text = ENDING.replace("@", WAIT if at == "postcleanup" else "true")
+    text = text.replace("MAX=3", "MAX=9") if at == "judge" else text
+    judge = tmp_path / "judge"
+    judge.write_text(f"#!/bin/sh\necho judge >> story; {WAIT}\n")
+    judge.chmod(0o755)
+    (tmp_path / "story").touch()
+    process = subprocess.Popen([ETUDE, "run", "-o", "r", script(tmp_path, text)], cwd=tmp_path)
+    story = tmp_path / "story"
+    while at not in story.read_text().split():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    before = story.read_text().split()
+    assert before.count("exec") == 3
+    (tmp_path / "go").touch()
+    etude("run", "--resume", "r", cwd=tmp_path)
+    assert [word for word in story.read_text().split()[len(before) :] if word != "judge"] == again
+    assert [row["trial"] for row in lines(tmp_path / "r", "t")] == [1, 2, 3]
+    assert len(lines(tmp_path / "r", "u")) == 1
+    ends = {test["name"]: test.get("ended") for test in experiment(tmp_path / "r")["tests"]}
+    assert all(ends.values())
+
+
 def test_what_is_wrong_is_shown_with_a_caret_before_anything_runs(tmp_path: Path) -> None:
     done = run(tmp_path, "SYSTEM touch ran\nTEST t 2\nEXEC true\nFI\n", check=3)
     first, shown, caret = done.stderr.splitlines()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +15,8 @@ from etude.script.checkpoint import fits
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program, ScriptError
-from etude.script.state import Running, State
+from etude.script.state import Running, State, release, to_data
+from etude.script.world import FIRST_RUN
 from support.profiles import examples
 from support.worlds import NotedWorld, reload, reloaded
 
@@ -131,3 +134,71 @@ def test_a_script_goes_on_behind_each_restart_as_if_the_machine_had_only_paused(
     found, found_ending = play_with_restarts(program)
     if "endless" not in (ending, found_ending):
         assert (found, found_ending) == (whole, ending)
+
+
+def exec_fails_sometimes(point: str, line: str, test: Running | None) -> str | None:
+    """A failure of a measured trial that depends on nothing but how many there were."""
+    if test is None or point != "EXEC" or test.set_aside:
+        return None
+    return "it failed" if zlib.crc32(f"{test.name} {test.made}".encode()) % 7 == 0 else None
+
+
+def play_killed(program: Program, kills: Iterable[tuple[int, int]]) -> NotedWorld | None:
+    """The world behind a script's end. `kills`: after so many steps, and which of the states that may be on disk then
+    is gone on from."""
+    world = NotedWorld(exec_fails_sometimes)
+    world.safe.append(json.dumps(to_data(State(seed=5))))
+    machine, left = Machine(program, State(seed=5), world), iter([*kills, (5 * MOST_STEPS, 0)])
+    after, age = next(left)
+    try:
+        for step in count():
+            if machine.done:
+                return world
+            if step == after:
+                if (found := next(left, None)) is None:
+                    return None
+                state = reload(world.safe[max(world.oldest, len(world.safe) - 1 - age)])
+                after, age = step + found[0], found[1]
+                release(state)
+                machine = Machine(program, state, world)
+            machine.step()
+    except ScriptError:
+        return None
+    except CommandFailed:
+        pass
+    return world
+
+
+def trials(world: NotedWorld) -> dict[str, list[str | None]]:
+    return {test: [t.why for t in found if t.why != FIRST_RUN] for test, found in world.on_disk.items()}
+
+
+kill = st.tuples(st.integers(1, 60), st.integers(0, 5))
+body = "{}PRESETUP p\nVAR A=%A%.\nSETUP s\nEXEC e %A%\nCLEANUP c\nPOSTCLEANUP q\nDONE"
+headers = st.builds("TEST @ {}{}".format, st.integers(1, 3), stops)
+measured = st.builds("{}\n{}".format, headers, st.sampled_from(["", "CACHE warm\n"]).map(body.format))
+together = st.lists(measured, min_size=2, max_size=3).map(
+    lambda found: "INTERLEAVE\n" + "\n".join(found) + "\nDONE"
+)
+campaigns = st.lists(st.one_of(measured, together), min_size=1, max_size=3).map(
+    lambda found: (
+        "VAR A=\n"
+        + "".join(f"{line.replace('@', f't{n}')}\n" for n, line in enumerate("\n".join(found).splitlines()))
+    )
+)
+
+
+@settings(max_examples=examples(60))
+@given(campaigns, st.lists(kill, min_size=1, max_size=3))
+def test_a_killed_script_makes_each_trial_once_and_ends_no_test_twice(
+    text: str, kills: list[tuple[int, int]]
+) -> None:
+    program = parse_text(text)
+    whole, killed = play_killed(program, ()), play_killed(program, kills)
+    if whole is None or killed is None:
+        return
+    assert trials(killed) == trials(whole)
+    ends = [line for line in killed.story if line.startswith("end of ")]
+    assert sorted(ends) == sorted(set(ends))
+    for found in killed.on_disk.values():
+        assert len({trial.number for trial in found}) == len(found)

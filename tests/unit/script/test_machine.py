@@ -269,6 +269,65 @@ def test_a_state_kept_between_trials_begins_the_trial_in_flight_anew() -> None:
     assert lines(play(text, state=state), "PRE", "EXEC") == ["PRESETUP p [a 3]", "EXEC e [a 3 x1]"]
 
 
+WHOLE = "TEST a 3\nPRESETUP p\nSETUP s\nEXEC e\nCLEANUP c\nPOSTCLEANUP q\nDONE\nECHO end\n"
+
+
+def killed(text: str, states: int, trials: int) -> tuple[NotedWorld, State]:
+    """What a kill leaves when so many states were written, and so many trials of test a: a world and its last state."""
+    world = NotedWorld()
+    play(text, world)
+    state = reload(world.safe[states - 1])
+    release(state)
+    on_disk = {name: found[:trials] for name, found in world.on_disk.items()}
+    return NotedWorld(on_disk=on_disk), state
+
+
+def test_trials_that_are_on_disk_and_not_in_the_state_are_counted() -> None:
+    world, state = killed(WHOLE, states=1, trials=2)
+    assert lines(play(WHOLE, world, state), "PRE", "EXEC", "POST") == [
+        "PRESETUP p [a 3]",
+        "EXEC e [a 3 x1]",
+        "POSTCLEANUP q [a 4]",
+    ]
+
+
+def test_a_test_whose_trials_are_all_on_disk_is_only_cleaned_up_after() -> None:
+    world, state = killed(WHOLE, states=2, trials=3)
+    assert play(WHOLE, world, state) == ["POSTCLEANUP q [a 4]", "end of a: as many as asked", "ECHO end"]
+
+
+def test_the_stop_rule_is_asked_before_another_trial() -> None:
+    text = WHOLE.replace("a 3", "a 2 MAX=9 1 judge")
+    world, state = killed(text, states=2, trials=3)
+    assert play(text, world, state)[0] == "asked judge [a 3]"
+    assert not lines(world.story, "PRE", "EXEC")
+
+
+def test_of_a_test_whose_end_is_on_disk_nothing_runs_again() -> None:
+    world, state = killed(WHOLE, states=2, trials=3)
+    world.ends["a"] = "as many as asked"
+    assert play(WHOLE, world, state) == ["ECHO end"]
+
+
+def test_interleaved_tests_that_are_all_on_disk_are_only_cleaned_up_after() -> None:
+    text = "INTERLEAVE\nFOREACH X a b\nTEST %X% 2\nPRESETUP p\nEXEC e\nPOSTCLEANUP q\nDONE\nDONE\nDONE\n"
+    world, state = killed(text, states=1, trials=2)
+    assert [line.split(" ", 1)[0] for line in play(text, world, state)] == ["POSTCLEANUP", "end"] * 2
+
+
+def test_a_clean_up_that_fails_behind_a_kill_stops_nothing() -> None:
+    text = f"FASTFAIL tell\n{WHOLE}"
+    world, state = killed(text, states=2, trials=3)
+    world.fails = lambda point, line, test: "not mounted" if point == "POSTCLEANUP" else None
+    assert play(text, world, state)[-1] == "ECHO end"
+
+
+def test_a_second_run_that_warms_the_caches_has_a_number_of_its_own() -> None:
+    text = "TEST a 2\nCACHE warm\nEXEC e\nDONE\n"
+    world, state = killed(text, states=1, trials=1)
+    assert lines(play(text, world, state), "EXEC")[0] == "EXEC e [a 1 x1 aside]"
+
+
 # --- QUIET ----------------------------------------------------------------------------------------
 
 
