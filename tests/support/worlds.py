@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from etude.errors import CommandFailed, Restarting
+from etude.errors import CommandFailed, InputError, Restarting
 from etude.script.arguments import Copied
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
@@ -98,6 +98,11 @@ class NotedWorld:
 
     def measured_s(self, test: Running) -> float:
         return 1.0 * test.kept
+
+    def check_rule(self, test: Running) -> None:
+        self._note(f"checked {' '.join(test.program)} [{test.name} {test.kept}]")
+        if "misspelt" in test.program:
+            raise InputError("no such metric")
 
     def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
         self._note(f"asked {' '.join(test.program)} [{test.name} {test.kept}]")

@@ -157,6 +157,12 @@ class ScriptBench:
     def measured_s(self, test: Running) -> float:
         return self._desk.ledger.measured_s([test.name])
 
+    def check_rule(self, test: Running) -> None:
+        ledger = self._desk.ledger
+        trial = next((trial for trial in ledger.trials(test.name) if trial.kept), None)
+        metrics = {name: ledger.count(test.name, name) for name in trial.metrics()} if trial else {}
+        stop.check_metrics(test.name, test.program, metrics, test.kept >= test.minimum)
+
     def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
         def run(program: Sequence[str]) -> str | None:
             line = shlex.join([*program, str(self._root / str(self._test_entry(test)["res"]))])
@@ -165,6 +171,7 @@ class ScriptBench:
                 raise CommandFailed(f"the stop program cannot be run: {why}")
             return why
 
+        self.check_rule(test)
         enough, why = stop.ask(test.program, lambda metric: self._desk.ledger.sample(test.name, metric), run)
         self._tell("decision", test, detail=why)
         return enough, why

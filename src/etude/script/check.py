@@ -189,6 +189,9 @@ class _Thought:
     def measured_s(self, test: Running) -> float:
         return 0.0
 
+    def check_rule(self, test: Running) -> None:
+        pass
+
     def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
         return True, "in thought"
 

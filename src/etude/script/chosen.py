@@ -72,6 +72,10 @@ class Chosen:
     def measured_s(self, test: Running) -> float:
         return self._world.measured_s(test) if self._happens(test) else 0.0
 
+    def check_rule(self, test: Running) -> None:
+        if self._happens(test):
+            self._world.check_rule(test)
+
     def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
         return self._world.ask(test, scope) if self._happens(test) else (True, "not chosen")
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from etude.errors import CommandFailed
+from etude.errors import CommandFailed, EtudeError
 from etude.script import arguments
 from etude.script.disk import engine_line, parse_disk
 from etude.script.flow import Flow
@@ -17,6 +19,7 @@ from etude.script.program import Instruction, Program
 from etude.script.state import Interleave, Party, Running, Scope, State, forget_trial, release
 from etude.script.world import CANCELLED, FIRST_RUN, World
 
+Answer = TypeVar("Answer")
 MOST_TRIALS = 1000
 """Trials of a test with a stop program that names no MAX."""
 HOSTS_FILE = "HOSTSFILE"
@@ -325,15 +328,26 @@ class Machine(Flow):
         if test.maximum is not None and test.made >= test.maximum:
             test.why = f"the maximum of {test.maximum} trials"
         elif test.kept < test.minimum:
+            if test.program and test.kept == 1:
+                self._clean_up_if_refused(self.world.check_rule, test)
             return False
         elif test.budget_s is not None and self.world.measured_s(test) >= test.budget_s:
             test.why = f"the time budget of {test.budget_s:g} s"
         elif not test.program:
             test.why = "as many as asked"
         elif (test.kept - test.minimum) % (test.step or 1) == 0:
-            enough, why = self.world.ask(test, scope)
+            enough, why = self._clean_up_if_refused(self.world.ask, test, scope)
             test.why = why if enough else ""
         return bool(test.why)
+
+    def _clean_up_if_refused(self, do: Callable[..., Answer], *arguments: Any) -> Answer:
+        """What `do` returns. Where the stop rule cannot be judged, the script ends here, cleaned up."""
+        try:
+            return do(*arguments)
+        except EtudeError:
+            for party in self._parties():
+                self._post(party.test, party.scope)
+            raise
 
     def _finish(self, *parties: Party) -> None:
         """Once after the last trial of a test, or of an INTERLEAVE."""
@@ -439,13 +453,16 @@ class Machine(Flow):
 
     def _give_back(self) -> None:
         """The end of the last trial: clean up what is set up, and stand where the test can go on."""
-        running = self.state.interleave
-        parties = [Party(self._running(), self._scope)] if running is None else running.parties
-        for party in parties:
+        for party in self._parties():
             self._post(party.test, party.scope)
         release(self.state)
         self.state.counter = self._running().begin + 1
         self.done = True
+
+    def _parties(self) -> Sequence[Party]:
+        """The test under way, or all of its INTERLEAVE, each with its scope."""
+        running = self.state.interleave
+        return [Party(self._running(), self._scope)] if running is None else running.parties
 
 
 def _given_up(test: Running) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -60,6 +61,26 @@ def check(program: Sequence[str]) -> None:
     options = own_predicate(tuple(program))
     if options is not None:
         _compiled(options.predicate or "", options.confidence)
+
+
+def check_metrics(
+    test: str, program: Sequence[str], metrics: Mapping[str, int], all_need_values: bool
+) -> None:
+    """Find out whether a test has the metrics that its stop rule judges; `metrics`: the number of values of each.
+
+    Raises:
+        InputError: it lacks one, or a value of one that needs some, so that the rule would never hold.
+    """
+    options = own_predicate(tuple(program)) if program else None
+    for column in options.judged if options is not None else ():
+        if metrics.get(column) == 0 and all_need_values:
+            raise InputError(
+                f"the stop rule of test {test!r}: {column} has no value in any trial (see its rows)"
+            )
+        if column not in metrics:
+            alike = get_close_matches(column, metrics, 1)
+            hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(metrics)}"
+            raise InputError(f"the stop rule of test {test!r}: no metric {column}; {hint}")
 
 
 @lru_cache(maxsize=256)

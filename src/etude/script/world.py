@@ -79,6 +79,13 @@ class World(Protocol):
     def measured_s(self, test: Running) -> float:
         """Seconds that the test's kept trials took."""
 
+    def check_rule(self, test: Running) -> None:
+        """After the first trial: whether there is what the stop rule names.
+
+        Raises:
+            InputError: it names a metric that the test does not have.
+        """
+
     def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
         """Whether the stop program has seen enough, and its reason."""
 

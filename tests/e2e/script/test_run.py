@@ -175,6 +175,20 @@ def test_a_stop_program_that_cannot_be_run_stops_the_experiment(tmp_path: Path) 
     assert len(lines(tmp_path / "r", "t")) == 2
 
 
+@pytest.mark.quick
+def test_a_stop_rule_that_names_no_metric_ends_the_script_behind_its_first_trial(tmp_path: Path) -> None:
+    text = """\
+TEST t 3 1 getstats --predicate '$hw < 5' --columns write_iop
+METRIC write_iops:1/s n=([0-9]+)
+EXEC echo n=5
+DONE
+"""
+    said = one_line(run(tmp_path, text, check=3).stderr)
+    assert "write_iop;" in said
+    assert "write_iops" in said
+    assert len(lines(tmp_path / "r", "t")) == 1
+
+
 def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
     done = run(tmp_path, "TEST t 3\nMETRIC rate never([0-9]+)\nEXEC echo hello\nDONE\n")
     assert done.stderr.count("METRIC rate") == 1

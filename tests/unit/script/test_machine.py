@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from etude.errors import InputError
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import ScriptError
@@ -97,6 +98,13 @@ def test_a_stop_program_is_asked_after_the_minimum_and_then_every_step() -> None
     story = play("TEST a 3 2 judge --it\nEXEC e\nDONE\n", world)
     assert [line.split()[-1] for line in lines(story, "asked judge --it")] == ["3]", "5]", "7]"]
     assert story[-1].endswith(": seen enough")
+
+
+def test_a_rule_that_names_no_metric_stops_behind_the_first_trial_and_cleans_up() -> None:
+    world = NotedWorld()
+    with pytest.raises(InputError):
+        play("TEST a 5 1 judge misspelt\nSETUP s\nEXEC e\nCLEANUP c\nPOSTCLEANUP q\nDONE\nECHO on\n", world)
+    assert [line.split()[0] for line in world.story] == "SETUP EXEC CLEANUP trial checked POSTCLEANUP".split()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from etude.errors import UsageError
-from etude.script.stop import own_predicate
+from etude.errors import InputError, UsageError
+from etude.script.stop import check_metrics, own_predicate
 
 
 def test_a_predicate_alone_is_judged_here() -> None:
@@ -28,3 +28,24 @@ def test_what_changes_the_rows_or_reads_files_is_a_program(words: list[str]) -> 
 def test_options_that_cannot_be_meant_are_told() -> None:
     with pytest.raises(UsageError, match="--select, column 4"):
         own_predicate(("getstats", "--predicate", "1", "--select", "1 +"))
+
+
+RULE = ["getstats", "--predicate", "$hw < 5", "--columns", "write_iop,elapsed"]
+
+
+def test_a_rule_that_names_no_metric_of_the_test_is_refused_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="write_iop; did you mean write_iops"):
+        check_metrics("t", RULE, {"elapsed": 1, "write_iops": 1}, False)
+    check_metrics("t", RULE, {"elapsed": 1, "write_iop": 0}, False)
+
+
+def test_a_rule_on_a_metric_without_any_value_is_refused_once_it_is_asked() -> None:
+    with pytest.raises(InputError, match="write_iop"):
+        check_metrics("t", RULE, {"elapsed": 5, "write_iop": 0}, True)
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["./judge", "--columns", "x"], ["getstats", "--dump", "--predicate", "1"]]
+)
+def test_other_programs_judge_what_they_like(words: list[str]) -> None:
+    check_metrics("t", words, {"elapsed": 5, "user": 5, "system": 5}, True)
