@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class EtudeError(Exception):
     """Something the user can act on: one line that says what, where and what to do."""
 
     exit_code = 5
+    detail = ""
+    """Lines that stand below the error's own."""
+    results: Path | None = None
+    """The directory of what was measured before, where something was."""
 
 
 class UsageError(EtudeError):

@@ -183,7 +183,7 @@ def _run(verb: str, arguments: list[str]) -> int:
 
         return restart_now(error.entry, lambda why: _complain(str(why), why.exit_code))
     except EtudeError as error:
-        return _complain(str(error), error.exit_code, getattr(error, "detail", ""))
+        return _complain(str(error), error.exit_code, error.detail)
     return code
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,17 +122,14 @@ def _begin(options: argparse.Namespace) -> int:
         from etude.cli import pooled
 
         return _show(pooled.script(asked, spec, options, kinds.monitor(options)), options)
-    display = _display()
-    try:
+    with _display(options) as observe:
         path = run_script(
             asked,
             options.output,
-            observe=display.observe,
+            observe=observe,
             command_line=options.command_line,
             monitor=kinds.monitor(options),
         )
-    finally:
-        display.close()
     return _show(path, options)
 
 
@@ -145,18 +144,28 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
 
     if file.is_dir() and pooled.go_on(file, options.include):
         return _show(file, options)
-    display = _display()
-    try:
-        path = resume_script(file, observe=display.observe, directories=options.include)
-    finally:
-        display.close()
+    with _display(options) as observe:
+        path = resume_script(file, observe=observe, directories=options.include)
     return _show(path, options)
 
 
-def _display() -> Any:
+@contextmanager
+def _display(options: argparse.Namespace) -> Iterator[Any]:
+    """Progress while a script runs. One that fails shows what was measured before its error."""
     from etude.cli.script_display import ScriptDisplay
+    from etude.errors import CommandFailed
 
-    return ScriptDisplay(sys.stderr)
+    display = ScriptDisplay(sys.stderr)
+    try:
+        yield display.observe
+    except CommandFailed as error:
+        display.close()
+        if error.results is not None:
+            _show(error.results, options)
+            sys.stdout.flush()
+        raise
+    finally:
+        display.close()
 
 
 def _show(path: Path, options: argparse.Namespace) -> int:

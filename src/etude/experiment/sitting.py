@@ -194,6 +194,7 @@ def _told_where(error: EtudeError, path: Path, measured: bool, go_on: str) -> Et
     if isinstance(error, Interrupted):
         error.args = (f"{error}; what was measured is in {path}; go on with: {go_on} {path}",)
     elif measured:
+        error.results = path
         error.args = (f"{error}; what was measured is in {path}",)
     return error
 

@@ -27,6 +27,7 @@ from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.arguments import Copied, parse_placed
 from etude.script.crew import Crew, Shared
+from etude.script.failures import failure_of
 from etude.script.library import search_path
 from etude.script.lines import Lines
 from etude.script.measuring import Measuring
@@ -326,6 +327,11 @@ class ScriptBench:
             desk.writer.append(test.name, measurements)
             desk.ledger.add(test.name, measurements)
             self._append_res(test, measurements)
+        if test.failed and not self.stopped:
+            directory = self._test_entry(test)["directory"]
+            self._test_entry(test)["failure"] = failure_of(
+                directory, test.trial, test.failed_at, test.failed, test.rows
+            )
         for worker, blocks in itertools.groupby(test.blocks, lambda block: block["worker"]):
             desk.writer.blocks(test.name, test.trial, worker, map(_block, blocks))
         self._tell("trial", test)

@@ -13,7 +13,7 @@ from etude.script import stop
 from etude.script.arguments import Copied, parse_placed
 from etude.script.machine import Machine
 from etude.script.measuring import probe_names
-from etude.script.program import Program
+from etude.script.program import Op, Program
 from etude.script.source import error_at
 from etude.script.state import Running, Scope, State
 from etude.script.world import TrialOnDisk
@@ -58,6 +58,7 @@ def outline(program: Program, state: State, environment: Mapping[str, str] = os.
     Raises:
         ScriptError: an instruction makes no sense, a test's name stands twice, or a predicate cannot be read.
     """
+    _check_execs(program)
     world = _Thought(environment)
     machine = Machine(program, state, world)
     step = machine.step
@@ -74,6 +75,13 @@ def outline(program: Program, state: State, environment: Mapping[str, str] = os.
             break
     world.outline.whole = False
     return world.outline
+
+
+def _check_execs(program: Program) -> None:
+    """Find a TEST that measures nothing."""
+    for place, at in enumerate(program.instructions):
+        if at.op is Op.TEST and not any(i.op is Op.EXEC for i in program.instructions[place : at.target]):
+            raise error_at(program.lines, at.file, at.line, "a TEST without EXEC measures nothing", at.text)
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from etude.errors import CommandFailed, EtudeError
 from etude.script import arguments
 from etude.script.disk import engine_line, parse_disk
+from etude.script.failures import GIVEN_UP
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import Interleave, Party, Running, Scope, State, forget_trial, release
@@ -24,10 +25,12 @@ MOST_TRIALS = 1000
 """Trials of a test with a stop program that names no MAX."""
 HOSTS_FILE = "HOSTSFILE"
 """The variable that HOSTS sets."""
-GIVEN_UP = "given up"
-"""How the reason begins why a test ended whose trials kept failing."""
 FAILURES_IN_A_ROW = 3
 """After so many failed trials a test is given up."""
+
+
+class GivenUp(CommandFailed):
+    """The script has ended, and tests were given up."""
 
 
 class Machine(Flow):
@@ -58,7 +61,7 @@ class Machine(Flow):
         self.done = True
         given_up = self.state.given_up
         if given_up:
-            raise CommandFailed(f"given up, their trials kept failing: {', '.join(given_up)}")
+            raise GivenUp(f"given up, their trials kept failing: {', '.join(given_up)}")
 
     # --- what is run outside a test ---------------------------------------------------------------
 

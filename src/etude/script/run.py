@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,9 @@ from etude.script.arguments import parse_assignment
 from etude.script.bench import STATE_FILE, ScriptBench
 from etude.script.check import Outline, outline
 from etude.script.chosen import Chosen
+from etude.script.failures import raise_failures
 from etude.script.library import search_path
-from etude.script.machine import Machine
+from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
 from etude.script.state import Scope, State, after_boot
@@ -210,13 +212,15 @@ def _sit(
             if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept
                 bench.warn(why)
             world = bench if asked.only is None else Chosen(bench, asked.only, state)
-            Machine(asked.program, state, world).run()
+            with suppress(GivenUp):  # of which what is on disk says more, below
+                Machine(asked.program, state, world).run()
         finally:
             bench.close()
         signal = desk.watch.signal
         if signal is not None:
             bench.stop_here(state)
             raise Interrupted(signal, f"ended by {signal_name(signal)}")
+        raise_failures(path, desk.document["tests"], desk.ledger.kept)
         (path / STATE_FILE).unlink(missing_ok=True)
         record.forget(path)
         return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]

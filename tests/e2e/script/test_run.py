@@ -226,9 +226,34 @@ DONE
 
 
 def test_without_fastfail_the_other_tests_run(tmp_path: Path) -> None:
-    done = run(tmp_path, "TEST bad 2\nEXEC false\nDONE\nTEST good 2\nEXEC true\nDONE\n", check=4)
-    assert ": bad;" in one_line(done.stderr)
+    text = """\
+TEST bad 2
+EXEC sh -c 'echo one; echo two >&2; exit 3'
+DONE
+TEST good 2
+EXEC true
+DONE
+TEST fewer 3 MAX=3
+EXEC sh -c 'test $APEPOCH != 2'
+DONE
+"""
+    done = run(tmp_path, text, check=4)
+    assert " good " in done.stdout, "the table of the others"
+    *_, said, first, second = done.stderr.splitlines()
+    assert said.startswith("etude: ")
+    for part in ("bad;", "fewer (2 of at least 3)", "exit status 3", "r/bad/logs/0003-0.log"):
+        assert part in said
+    assert (first[4:], second[4:]) == ("one", "two")
     assert len(lines(tmp_path / "r", "good")) == 2
+    failure = experiment(tmp_path / "r")["tests"][0]["failure"]
+    assert (failure["trial"], failure["at"], failure["log"]) == (3, "EXEC", "bad/logs/0003-0.log")
+
+
+@pytest.mark.parametrize(
+    "text", ["TEST t 2 MAX=2\nEXEC false\nDONE\n", "TEST t 2 MAX=2\nSETUP false\nEXEC true\nDONE\n"]
+)
+def test_a_test_of_which_no_trial_is_kept_is_a_failure(tmp_path: Path, text: str) -> None:
+    assert "t (0 of at least 2)" in one_line(run(tmp_path, text, check=4).stderr)
 
 
 @pytest.mark.quick
@@ -439,6 +464,7 @@ def test_check_and_list_run_nothing(tmp_path: Path) -> None:
         ("TEST a 1\nEXEC true\nDONE\nTEST a 1\nEXEC true\nDONE\n", "x.ap:4: a second test of the name 'a'"),
         ("TEST a 2 1 getstats --predicate '$mean <'\nEXEC true\nDONE\n", "predicate"),
         ("TEST a 2 1 getstats --predicate '$meen < 1'\nEXEC true\nDONE\n", "meen"),
+        ("TEST a 2\nSETUP true\nDONE\n", "x.ap:1: a TEST without EXEC"),
         ("VAR PROBES=disk,dsik\nTEST a 2\nEXEC true\nDONE\n", "x.ap:3: no probe 'dsik'"),
     ],
 )
