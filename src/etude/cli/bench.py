@@ -348,6 +348,8 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
             between=options.between_sittings,
             several=spec is not None,
         )
+        if spec is None:
+            _note_other_machine(baseline)
     if spec is not None:
         from etude.cli import pooled
         from etude.errors import UsageError
@@ -367,6 +369,19 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
         ).results
     finally:
         display.close()
+
+
+def _note_other_machine(baseline: Subject) -> None:
+    """Print, before anything is measured, how this machine differs from the baseline's."""
+    from etude.cli.diff import NOW, state_now
+    from etude.cli.show import say_note
+    from etude.cli.terminal import Terminal
+    from etude.report.differences import compare_states, first_line, state_of
+
+    known = state_of(baseline.experiment or {})
+    line = first_line(baseline.label, NOW, compare_states(known, state_now(known)))
+    if line is not None:
+        say_note(Terminal(sys.stderr), line)
 
 
 def _refusal(across: list[Across], without: list[str]) -> int:

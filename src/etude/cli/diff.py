@@ -65,7 +65,7 @@ def _compared(options: argparse.Namespace) -> tuple[tuple[str, str], Differences
         return labels, compare(*documents)
     states = [None if label == NOW else _of(_document(label), "before", label) for label in labels]
     known = next(state for state in states if state is not None)
-    return labels, compare_states(*(_state_now(known) if state is None else state for state in states))
+    return labels, compare_states(*(state_now(known) if state is None else state for state in states))
 
 
 def _document(path: str) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ def _of(document: Mapping[str, Any], when: str, label: str) -> dict[str, Any]:
     return state_of(document, when)
 
 
-def _state_now(known: Mapping[str, Any]) -> dict[str, Any]:
+def state_now(known: Mapping[str, Any]) -> dict[str, Any]:
     """The machine as it is, looking at the programs and the directory that a result names."""
     import os
     import sys

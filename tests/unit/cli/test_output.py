@@ -183,6 +183,24 @@ def test_differences_are_named_as_they_are_typed(etude: Etude, world: World, cap
     assert "plan." not in line
 
 
+def test_another_machine_than_the_baselines_is_noted_before_anything_runs(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    words = ("bench", "-r", "3", "--between-sittings", "2%", "a", "--baseline", "old")
+    assert etude("bench", "-r", "3", "a", "-o", "old") == 0
+    seen: list[str] = []
+    world.before = lambda number, _: seen.append(capsys.readouterr().err)
+    assert etude(*words) == 0
+    assert seen[0] == ""
+    file = Path("old/experiment.json")
+    document = json.loads(file.read_text())
+    document["machine"]["before"]["kernel"] = "other"
+    file.write_text(json.dumps(document))
+    seen.clear()
+    assert etude(*words) == 0
+    assert "kernel: other" in seen[0]
+
+
 def test_fail_if_ends_with_1_when_the_whole_interval_is_beyond(
     etude: Etude, world: World, capsys: Captured
 ) -> None:
