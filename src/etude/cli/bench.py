@@ -260,7 +260,7 @@ def _after(group: argparse._ArgumentGroup) -> None:
 
 translated = hyperfine.translated
 INSTEAD = hyperfine.INSTEAD
-OTHERWISE = "quote a command and its arguments as one word: etude bench 'ls -l'"
+OTHERWISE = "a command and its arguments are quoted as one word, such as 'ls -l'"
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The command that goes on with an experiment of `etude bench` until a target is reached."""
+"""The command that reaches a target of `etude bench`: it resumes a comparison, and measures a single test anew."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ class Extension:
     max_trials: int | None = None
     time_s: int | None = None
     precision: float | None = None
+    anew: tuple[str, ...] | None = None
+    """The arguments of a measurement from the start: more trials in another session do not narrow a single mean, whose
+    interval then goes over the sessions."""
 
     @property
     def command(self) -> str:
         """The command line."""
-        words = ["etude", "bench", "--resume", self.directory]
+        words = ["etude", "bench", *(("--resume", self.directory) if self.anew is None else ())]
         for option, value in (
             ("--trials", self.trials),
             ("--max-trials", self.max_trials),
@@ -40,7 +43,7 @@ class Extension:
             ("--precision", None if self.precision is None else percent(self.precision).replace(" ", "")),
         ):
             words += [] if value is None else [option, str(value)]
-        return shlex.join(words)
+        return shlex.join([*words, *(self.anew or ())])
 
 
 def reaching(verdict: Verdict) -> Extension | None:
@@ -68,11 +71,18 @@ def _extension(verdict: Verdict, more: int, precision: float | None = None) -> E
         return None
     trials = kept + math.ceil(ROOM * more)
     needed_s = math.ceil(ROOM * _spent_s(experiment) * (kept + more) / max(kept, 1))
+    anew = None
+    if not verdict.asked.compares:
+        from etude.report.plan_text import without_rule
+
+        anew = tuple(without_rule(experiment["command_line"][1:])) or None
+        precision = None if anew is None else rule["precision"]
     return Extension(
         directory,
         max_trials=trials if trials > rule["maximum"] else None,
         time_s=needed_s if needed_s > rule["budget_s"] else None,
         precision=precision,
+        anew=anew,
     )
 
 

@@ -14,9 +14,9 @@ _WITH_VALUE = frozenset(
     f"--{name}"
     for name in (
         *("trials", "min-trials", "max-trials", "runs", "min-runs", "max-runs", "precision", "time"),
-        *("output", "export", "baseline", "seed"),
+        *("output", "export", "export-json", "export-csv", "export-markdown", "baseline", "seed"),
     )
-)
+) | {"-r", "-m", "-M", "-o"}
 _ALONE = frozenset(("--json",))
 HEADINGS = ("trials of each", "likely (80 %)", "time")
 
@@ -163,11 +163,11 @@ def without_rule(words: Sequence[str]) -> list[str]:
     for word in rest:
         if word == "--":
             kept += [word, *rest]
-        elif word in _WITH_VALUE or word == "-o":
+        elif word in _WITH_VALUE:
             next(rest, None)
         elif word in _ALONE or word.partition("=")[0] in _WITH_VALUE:
             continue
-        elif not (word.startswith("-o") and not word.startswith("--")):
+        elif not word.startswith(("-o", "-r", "-m", "-M")):
             kept.append(word)
     return kept
 

@@ -12,6 +12,7 @@ import numpy as np
 from etude.errors import UsageError
 from etude.report.asked import Asked, asked_of
 from etude.report.samework import differences
+from etude.report.text import counted
 from etude.results.reader import Results
 from etude.results.samples import trials_of
 from etude.results.series import Column, Series
@@ -140,8 +141,10 @@ def _notes(results: Results) -> list[str]:
     ]
     parts = len(set(stretches(sittings).values()))
     if len(sittings) > parts:
-        found.append(f"the machine was restarted {len(sittings) - parts} times, as was asked for")
+        found.append(f"the machine was restarted {counted(len(sittings) - parts, 'time')}, as was asked for")
     if parts > 1:
         why = "over a pool" if results.experiment.get("pool") else "resumed"
-        found.append(f"{why}: these are {parts} sittings; pairs are formed within one only")
+        found.append(
+            f"{why}: these are {parts} sessions: pairs are formed within one, intervals of means go over them"
+        )
     return found

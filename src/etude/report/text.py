@@ -314,6 +314,10 @@ def answer_lines(verdict: Verdict) -> list[str]:
     ]
 
 
+_LEVELS = {"sitting": "session"}
+"""Levels of the variance whose name for people is another."""
+
+
 def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     """For a mean that missed its target: how wide its interval still is, and what would reach it."""
     measured = test.metric(asked.primary)
@@ -321,7 +325,13 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     if not test.more or asked.precision is None or summary is None or summary.mean_interval is None:
         return None
     width = summary.mean_interval.half_width / abs(summary.mean)
+    levels = measured.levels if measured else None
+    if levels is None or levels.over == "trial":
+        reached = _reached_by(test.more, "more trial", "", test.more_s)
+    else:
+        over = counted(levels.groups, _LEVELS.get(levels.over, levels.over))
+        reached = f"; the interval goes over {over}, and more trials of one do not narrow it"
     return (
         f"Not converged: the mean of {test.test} is known to ± {percent(width)}, the target is "
-        f"± {percent(asked.precision)}{_reached_by(test.more, 'more trial', '', test.more_s)}."
+        f"± {percent(asked.precision)}{reached}."
     )

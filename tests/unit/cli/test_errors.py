@@ -102,7 +102,7 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
         (["ls", "-l"], 2, "type: etude bench 'ls -l'"),
         (["ls -l", "true"], 2, "type: etude bench 'ls -l' true"),
         (["io", "swep"], 2, "did you mean io sweep?"),
-        (["bench", "a", "-la"], 2, "etude bench 'ls -l'"),
+        (["bench", "a", "-la"], 2, "such as 'ls -l'"),
         (["bench", "sleep", "0.01"], 2, "etude bench 'sleep 0.01'"),
         (["bench", "ls -l", "/"], 2, "etude bench 'ls -l /'"),
         (["bench", "--fail-if", "mean > 3 s", "a"], 2, "did you mean elapsed?"),

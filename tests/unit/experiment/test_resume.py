@@ -19,6 +19,7 @@ from etude.experiment.run import resume
 from etude.experiment.test import Test
 from etude.report.extension import reaching
 from etude.report.status import status_of
+from etude.report.text import precision_line
 from etude.report.verdict import verdict
 from etude.results.reader import Results, load_results
 from etude.results.samples import paired_samples, trials_of
@@ -143,7 +144,7 @@ def test_the_verdict_says_that_it_was_resumed(tmp_path: Path) -> None:
     cut(PLANS["compared"](), tmp_path, 6)
     results = resume(tmp_path, make_engine=world().make_engine).results
     assert any(
-        line.startswith("resumed: ") and "2 sittings" in line for line in map(str, verdict(results).warnings)
+        line.startswith("resumed: ") and "2 sessions" in line for line in map(str, verdict(results).warnings)
     )
 
 
@@ -227,6 +228,27 @@ def test_what_a_verdict_advises_reaches_its_target(tmp_path: Path) -> None:
     assert (extension.max_trials or 0) >= 10 + c.more
     assert extension.time_s is not None
     assert "not converged" in status_of(found)
+
+
+def test_a_single_test_is_measured_anew_since_more_sessions_do_not_narrow_its_mean(tmp_path: Path) -> None:
+    plan = make_plan([A], seed=1, max_trials=10, precision=0.002, budget_s=0.001, least_s=0.0)
+    noisy = World({"a": around(0.01, -0.05, 0.07, 0.01, -0.03)})
+    words = ["etude bench", "-M", "10", "--precision", "0.2%", "-o", "x", "a", "--cpu", "1"]
+    done = run(plan, directory=tmp_path, make_engine=noisy.make_engine, command_line=words)
+    found = verdict(done.results)
+    extension = reaching(found)
+    assert extension is not None
+    assert (extension.anew, extension.precision) == (("a", "--cpu", "1"), 0.002)
+    assert (extension.max_trials or 0) >= 10 + found.tests[0].more
+    more = resume(tmp_path, Further(max_trials=20, budget_s=5.0), make_engine=noisy.make_engine)
+    (test,) = verdict(more.results).tests
+    levels = test.metrics[0].levels
+    assert levels is not None
+    assert (levels.over, levels.groups) == ("sitting", 2)
+    line = precision_line(test, verdict(more.results).asked)
+    assert line is not None
+    assert "2 sessions" in line
+    assert str(test.more) not in line
 
 
 def test_a_torn_last_line_is_cut_off_and_said(tmp_path: Path) -> None:
