@@ -11,7 +11,7 @@ import numpy as np
 
 from etude.report.text import digits, percent, scale_of
 from etude.results.monitor import Floats, Monitor, Whole, load
-from etude.results.series import Series
+from etude.results.series import Flags, Series
 
 BUSY = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
 OWN = ("user", "system", "orphans_user", "orphans_system")
@@ -90,6 +90,10 @@ class Beside:
     """By sitting."""
     values: Mapping[Quantity, Floats]
     """Per second, or levels."""
+    monitored: Flags
+    """Shape (trials,): whether a monitor ran beside a trial of which it is known when it ran."""
+    unseen: Floats
+    """CPUs that processes used which had ended before they were looked for; 0 where nothing was read."""
 
     def monitor(self, place: int) -> Monitor | None:
         """That of a trial's sitting."""
@@ -133,18 +137,21 @@ def beside(series: Series, everything: Sequence[Series], monitors: Mapping[int, 
     """What was read beside the trials of one test; `everything`: all that ran in those sittings."""
     found: dict[Quantity, Floats] = {}
     count = series.trials.size
+    monitored, unseen = np.zeros(count, dtype=np.bool_), np.zeros(count)
     for sitting, monitor in monitors.items():
         places = _of_sitting(series, sitting, monitor)
         if not places.size:
             continue
         assert series.spans is not None
         low, high = series.spans[places].T
+        monitored[places] = True
+        unseen[places] = np.nan_to_num(monitor.mean(monitor.unseen_s / monitor.lengths_s, low, high))
         for what, rate in _rates(monitor, others_rate(monitor, everything, sitting)):
             found.setdefault(what, np.full(count, np.nan))[places] = monitor.mean(rate, low, high)
         at = np.sort(np.array([m.ns for m in monitor.messages if m.level <= WORST], dtype=np.int64))
         counts = np.searchsorted(at, high, "right") - np.searchsorted(at, low, "left")
         found.setdefault(MESSAGES, np.full(count, np.nan))[places] = counts
-    return Beside(series, monitors, found)
+    return Beside(series, monitors, found, monitored, unseen)
 
 
 def others_rate(monitor: Monitor, everything: Iterable[Series], sitting: int) -> Floats:

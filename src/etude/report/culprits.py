@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.report.beside import Beside
-from etude.results.monitor import Monitor, Process
+from etude.results.monitor import Floats, Monitor, Process, Whole
 
 OURS = ("etude", "etude-engine")
 """What measures is not what disturbs; nor are the children of the engine, which are in its cgroup."""
@@ -32,14 +32,14 @@ class Culprit:
     """Who used most first."""
 
 
-def culprits(found: Beside, place: int, others: Sequence[int]) -> list[Culprit]:
+def culprits(found: Beside, place: int, others: Whole) -> list[Culprit]:
     """Who used more beside the trial at `place` than beside `others`, who used most CPU time first.
 
     A name that is there as much beside the other trials is the trial's own, or no reason.
     """
     here = _used(found, place)
     step = max(1, len(others) // COMPARED)
-    usual = [_used(found, other) for other in others[::step]]
+    usual = [_used(found, other) for other in others[::step].tolist()]
     told = []
     for name, each in here.items():
         culprit = _joined(name, each)
@@ -51,12 +51,12 @@ def culprits(found: Beside, place: int, others: Sequence[int]) -> list[Culprit]:
     return sorted(told, key=lambda each: (-each.cpus, -each.bytes_per_s, each.name))
 
 
-def exceeds(value: float, usual: Sequence[float], matters: float, strict: float = 5.0) -> bool:
+def exceeds(value: float, usual: Sequence[float] | Floats, matters: float, strict: float = 5.0) -> bool:
     """Whether a value lies above the usual by more than matters, and than `strict` robust deviations of them.
 
     The deviation is 1.4826 times the median absolute deviation, as of normal values.
     """
-    if not usual or not np.isfinite(value):
+    if not len(usual) or not np.isfinite(value):
         return False
     middle = float(np.median(usual))
     spread = 1.4826 * float(np.median(np.abs(np.array(usual) - middle)))

@@ -14,7 +14,7 @@ from etude.report.text import quantity
 from etude.report.warnings import Warning
 from etude.report.warnings.warning import warning
 from etude.results.monitor import Monitor
-from etude.results.series import Floats
+from etude.results.series import Floats, Whole
 
 MOST = 10
 """So many outliers of a test are explained, the farthest."""
@@ -55,16 +55,17 @@ def _of_test(known: Beside, outliers: Warning, every_one: bool) -> Iterator[Warn
     series = known.series
     values = series.columns[outliers.metric].values
     odd = np.isin(series.trials, outliers.trials) & series.kept & np.isfinite(values)
-    usual = np.flatnonzero(series.kept & np.isfinite(values) & ~odd)
-    median = float(np.median(values[usual])) if usual.size else 0.0
+    usual = series.kept & np.isfinite(values) & ~odd
+    median = float(np.median(values[usual])) if usual.any() else 0.0
+    others = np.flatnonzero(usual & known.monitored)
     farthest = sorted(np.flatnonzero(odd).tolist(), key=lambda place: -abs(values[place] - median))
     for place in sorted(farthest[:MOST]):
         if known.monitor(place) is None or (known.is_coarse(place) and not every_one):
             continue
-        why = _why(known, place, usual.tolist())
+        why = _why(known, place, others)
         if why is None and not every_one:
             continue
-        text, advice = why or _why_not(known, place, usual.tolist())
+        text, advice = why or _why_not(known, place, others)
         number = int(series.trials[place])
         unit = series.columns[outliers.metric].unit
         size = f"{quantity(float(values[place]), unit)}, median {quantity(median, unit)}"
@@ -86,17 +87,13 @@ def _was_read(known: Beside, place: int) -> bool:
     return within and any(np.isfinite(values[place]) for values in known.values.values())
 
 
-def _others_read(known: Beside, usual: Sequence[int]) -> list[int]:
-    return [other for other in usual if known.span(other) is not None and known.monitor(other) is not None]
-
-
-def _why_not(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str]:
+def _why_not(known: Beside, place: int, usual: Whole) -> tuple[str, str]:
     """Why there is no explanation of a trial, and what helps."""
     monitor = known.monitor(place)
     assert monitor is not None
     if not _was_read(known, place):
         return "the monitor has no reading of it", ""
-    if len(_others_read(known, usual)) < FEWEST:
+    if usual.size < FEWEST:
         return "too few other trials were read to tell what is usual", ""
     if not known.is_coarse(place):
         return NOTHING, ""
@@ -105,11 +102,10 @@ def _why_not(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str]
     return text, "measure with etude bench --monitor 100ms or less, or make a trial longer"
 
 
-def _why(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str] | None:
+def _why(known: Beside, place: int, usual: Whole) -> tuple[str, str] | None:
     """What was unusual beside a trial, and what helps; None where nothing was, or it is not known."""
     monitor = known.monitor(place)
-    usual = _others_read(known, usual)
-    if monitor is None or len(usual) < FEWEST or not _was_read(known, place):
+    if monitor is None or usual.size < FEWEST or not _was_read(known, place):
         return None
     named = culprits(known, place, usual)
     unusual = list(_unusual(known, place, usual))
@@ -128,20 +124,20 @@ def _why(known: Beside, place: int, usual: Sequence[int]) -> tuple[str, str] | N
     return text, f"keep {_listed(names)} away while you measure" if names else ""
 
 
-def _unusual(known: Beside, place: int, usual: Sequence[int]) -> Iterator[Quantity]:
+def _unusual(known: Beside, place: int, usual: Whole) -> Iterator[Quantity]:
     """What was read beside this trial and not beside the others."""
     for what, values in known.values.items():
-        others = values[np.array(usual)]
+        others = values[usual]
         others = others[np.isfinite(others)]
         sign = -1.0 if what.falls else 1.0
         if others.size < FEWEST:
             continue
         matters = max(what.matters, what.share * abs(float(np.median(others))))
-        if exceeds(sign * float(values[place]), (sign * others).tolist(), matters):
+        if exceeds(sign * float(values[place]), sign * others, matters):
             yield what
 
 
-def _words(what: Quantity, known: Beside, place: int, usual: Sequence[int], named: Sequence[Culprit]) -> str:
+def _words(what: Quantity, known: Beside, place: int, usual: Whole, named: Sequence[Culprit]) -> str:
     value = float(known.values[what][place])
     usually = what.show(_median(known.values[what], usual))
     if what is MESSAGES:
@@ -153,15 +149,15 @@ def _words(what: Quantity, known: Beside, place: int, usual: Sequence[int], name
     return f"{text}: {_named(known, place, usual, named)}"
 
 
-def _named(known: Beside, place: int, usual: Sequence[int], named: Sequence[Culprit]) -> str:
+def _named(known: Beside, place: int, usual: Whole, named: Sequence[Culprit]) -> str:
     """Who used the CPUs."""
     users = [each for each in named if each.cpus >= 0.05]
     told = [_culprit(each) for each in users[:NAMED]]
     if len(users) > NAMED:
         told.append(f"and {len(users) - NAMED} more")
-    gone = [_unseen(known, other) for other in (place, *usual)]
-    if exceeds(gone[0], gone[1:], 0.1):
-        told.append(f"processes that had ended before they were seen {cpus(gone[0])}")
+    gone = float(known.unseen[place])
+    if exceeds(gone, known.unseen[usual], 0.1):
+        told.append(f"processes that had ended before they were seen {cpus(gone)}")
     return ", ".join(told) or "none of the processes that were listed"
 
 
@@ -169,15 +165,6 @@ def _culprit(each: Culprit) -> str:
     count = len(each.pids)
     which = f"pid {each.pids[0]}" if count == 1 else f"{count} processes, such as pid {each.pids[0]}"
     return f"{each.name} {cpus(each.cpus)} ({which})"
-
-
-def _unseen(known: Beside, place: int) -> float:
-    """CPUs that processes used which were not there any more when they were looked for."""
-    monitor, span = known.monitor(place), known.span(place)
-    if monitor is None or span is None:
-        return 0.0
-    low, high = np.array([span[0]]), np.array([span[1]])
-    return float(np.nan_to_num(monitor.mean(monitor.unseen_s / monitor.lengths_s, low, high)[0]))
 
 
 def _message(known: Beside, place: int) -> str:
@@ -191,8 +178,8 @@ def _message(known: Beside, place: int) -> str:
     return f'the kernel said "{text}"{more}'
 
 
-def _median(values: Floats, usual: Sequence[int]) -> float:
-    return float(np.nanmedian(values[np.array(usual)]))
+def _median(values: Floats, usual: Whole) -> float:
+    return float(np.nanmedian(values[usual]))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ def machines_of(series: Series, metric: str) -> list[str]:
     if column is None:
         return []
     there = series.kept & np.isfinite(column.values)
-    return [name for name, counts in zip(names, there, strict=True) if counts]
+    return list(compress(names, there.tolist()))
 
 
 def _by_block(series: Series, metric: str) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], Floats]:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.report.asked import asked_of
-from etude.report.subject import Subject, subject_of, subject_of_table
+from etude.report.subject import Subject, in_stretches, session_notes, subject_of, subject_of_table
 from etude.report.usual import ALWAYS, usual_names
 from etude.results.reader import Results, load_results, read_experiment
+from etude.results.series import Series
+from etude.results.stretches import stretches
 
 if TYPE_CHECKING:
     from etude.report.pipeline import Transform
@@ -38,7 +40,7 @@ def read_subject(
     place = Path(path)
     if not transforms and _is_ours(place):
         experiment = read_experiment(place) if place.is_dir() else None
-        if experiment is None or _size(place) <= LARGE_BYTES or _has_shell(experiment):
+        if experiment is None or _size(place) <= LARGE_BYTES:
             return subject_of(load_results(place))
         return _of_columns(place, experiment, metrics)
     from etude.report.pipeline import apply
@@ -78,11 +80,6 @@ def _size(place: Path) -> int:
     return sum(file.stat().st_size for file in place.glob("*/results.jsonl"))
 
 
-def _has_shell(experiment: Mapping[str, Any]) -> bool:
-    """Whether a shell's own start is subtracted, for which all is needed."""
-    return any(test["role"] == "shell" for test in experiment["tests"])
-
-
 def _of_columns(place: Path, experiment: Mapping[str, Any], metrics: Sequence[str] | None) -> Subject:
     from etude.results.columns import read_columns
     from etude.results.columns_series import series_of_columns
@@ -94,8 +91,21 @@ def _of_columns(place: Path, experiment: Mapping[str, Any], metrics: Sequence[st
         if metrics is None
         else metrics or usual_names(asked.primary, experiment.get("metrics") or ALWAYS)
     )
-    columns = read_columns(place, wanted)
-    found = {series.test: series for series in series_of_columns(columns)}
-    notes = (*columns.warnings, "these results are large: what single trials printed was not looked at")
-    tests = tuple(found[name] for name in results.names() if name in found)
-    return Subject(str(place), asked, tests, experiment=experiment, notes=notes, directory=place)
+    columns = read_columns(place, wanted, roles=("test", "again", "shell"))
+    parts = stretches(experiment["sittings"])
+    found = {series.test: in_stretches(series, parts) for series in series_of_columns(columns)}
+    large = "these results are large: what single trials printed was not looked at"
+
+    def of_role(role: str) -> tuple[Series, ...]:
+        return tuple(found[name] for name in results.names(role) if name in found)
+
+    return Subject(
+        label=str(place),
+        asked=asked,
+        tests=of_role("test"),
+        twins=of_role("again"),
+        shell=next(iter(of_role("shell")), None),
+        experiment=experiment,
+        notes=(*columns.warnings, *session_notes(results), large),
+        directory=place,
+    )

@@ -76,19 +76,19 @@ def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subjec
         label=str(results.directory),
         asked=asked_of(results),
         tests=tuple(
-            _in_stretches(series_of_trials(name, trials[name], parameters[name], metrics), parts)
+            in_stretches(series_of_trials(name, trials[name], parameters[name], metrics), parts)
             for name in results.names()
         ),
         twins=series_of_results(results, "again", metrics),
         shell=shells[0] if shells else None,
         experiment=results.experiment,
         work=() if kind else tuple(differences(results, trials)),
-        notes=tuple(_notes(results)),
+        notes=tuple(session_notes(results)),
         directory=results.directory,
     )
 
 
-def _in_stretches(series: Series, parts: Mapping[int, int]) -> Series:
+def in_stretches(series: Series, parts: Mapping[int, int]) -> Series:
     """The series with what belongs together across restarts."""
     if series.sittings is None or all(first == sitting for sitting, first in parts.items()):
         return series
@@ -128,7 +128,8 @@ def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
     return max(metrics, key=rank, default="elapsed")
 
 
-def _notes(results: Results) -> list[str]:
+def session_notes(results: Results) -> list[str]:
+    """What was left out or cut short, and why there are several sittings."""
     left_out = results.experiment.get("left_out") or []
     found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
     if not left_out:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import cast
 
@@ -175,14 +176,12 @@ def _test_verdict(
     shell = shell_cost(subject)
     found = [metric for metric in (metrics or series.columns) if metric in series.columns]
     more = _more_trials(subject.asked, series, primary, factor)
-    why = series.why or [None] * series.trials.size
+    excluded = np.flatnonzero(~series.kept).tolist()
     return TestVerdict(
         series.test,
         series.parameters,
         int(series.trials.size),
-        Counter(
-            reason or "no reason given" for reason, kept in zip(why, series.kept, strict=True) if not kept
-        ),
+        Counter((series.why[place] if series.why else None) or "no reason given" for place in excluded),
         int(np.count_nonzero(series.kept)),
         series.inner,
         tuple(
@@ -232,14 +231,15 @@ def metric_summary(
 
 def _levels(series: Series, column: Column, values: Floats, kind: Kind, confidence: float) -> Split | None:
     """The split of the variance, where more than one sitting, boot or machine is in the values."""
-    there = series.kept & np.isfinite(column.values)
-    labels: dict[str, list[str]] = {
-        level: [name for name, counts in zip(names, there, strict=True) if counts]
-        for level, names in series.labels.items()
-        if len(names)
+    labels: dict[str, Sequence[Hashable]] = {
+        level: names for level, names in series.labels.items() if len(names)
     }
     if series.sittings is not None:
-        labels["sitting"] = [str(number) for number in series.sittings[there]]
+        labels["sitting"] = series.sittings.tolist()
+    if all(len(set(names)) <= 1 for names in labels.values()):
+        return None
+    there = (series.kept & np.isfinite(column.values)).tolist()
+    labels = {level: list(compress(names, there)) for level, names in labels.items()}
     if all(len(set(names)) <= 1 for names in labels.values()):
         return None
     try:

@@ -121,16 +121,18 @@ class Columns:
         return bool((self.flags & WINDOWS).any())
 
 
-def read_columns(path: Path, metrics: Collection[str] | None = None) -> Columns:
+def read_columns(
+    path: Path, metrics: Collection[str] | None = None, *, roles: Collection[str] = ("test",)
+) -> Columns:
     """The measurements of a results directory, or of one results.jsonl; of these metrics, or of all.
 
-    Of a directory those of its tests: the reference run against itself and the empty shell are left out.
+    Of a directory those of its tests; `roles` also names `again` for the reference run against itself, and `shell`.
 
     Raises:
         InputError: it cannot be read, is of a newer version, or a line in the middle is no measurement.
         MachineRefuses: the engine cannot be run, or there is no memory for what it leaves.
     """
-    parameters, sources = _sources(path)
+    parameters, sources = _sources(path, roles)
     index, buffer = _run_engine(sources, metrics)
     if index["wrong"] is not None:
         raise _wrong(path, sources, index["wrong"])
@@ -145,14 +147,14 @@ class _Source(NamedTuple):
     """How many lines a trial has, unless they say so; None where that is not known."""
 
 
-def _sources(path: Path) -> tuple[dict[str, dict[str, str]], list[_Source]]:
+def _sources(path: Path, roles: Collection[str]) -> tuple[dict[str, dict[str, str]], list[_Source]]:
     """The parameters of each test, and the files to read."""
     if not os.path.isdir(path):
         return {}, [_Source(path, None)]
     parameters: dict[str, dict[str, str]] = {}
     sources = []
     for test in read_experiment(path)["tests"]:
-        if test["role"] == "test":
+        if test["role"] in roles:
             parameters[test["name"]] = {name: text_of(value) for name, value in test["parameters"].items()}
             workers = test.get("workers")
             file = path / test["directory"] / "results.jsonl"

@@ -39,8 +39,13 @@ def series_of_trials(
     them, or all."""
     firsts = [trial.first for trial in trials]
     looked_at = trials if metrics is None else [*trials[:1], *trials[-1:]]
-    there = dict.fromkeys(metric for trial in looked_at for metric in trial.metrics())
-    wanted = there if metrics is None else dict.fromkeys((*metrics, *filter(is_printed, there)))
+    there: dict[str, Any] = {}
+    for trial in looked_at:
+        for m in trial.measurements:
+            there.update(m.metrics)
+    asked = there if metrics is None else dict.fromkeys((*metrics, *filter(is_printed, there)))
+    wanted = [metric for metric in asked if metric in there]
+    single = all(len(trial.measurements) == 1 for trial in trials)
     windows = [_windows(trial) for trial in trials]
     caches = [m.cache for m in firsts]
     kernel = [_kernel(trial) for trial in trials]
@@ -48,7 +53,7 @@ def series_of_trials(
         test=name,
         trials=np.array([m.trial for m in firsts], dtype=np.int64),
         kept=np.array([m.kept for m in firsts], dtype=np.bool_),
-        columns={metric: _column(trials, metric) for metric in wanted if metric in there},
+        columns={metric: _column(trials, metric, single=single) for metric in wanted},
         parameters=parameters,
         blocks=np.array([m.block for m in firsts], dtype=np.int64),
         sittings=np.array([m.sitting for m in firsts], dtype=np.int64),
@@ -63,16 +68,21 @@ def series_of_trials(
     )
 
 
-def _column(trials: Sequence[Trial], metric: str) -> Column:
+def _column(trials: Sequence[Trial], metric: str, *, single: bool) -> Column:
+    """single: each trial has one measurement, so that there is nothing to join."""
     first = next(m.metrics[metric] for trial in trials for m in trial.measurements if metric in m.metrics)
     unit = first[1]
-    found = [trial.joined(metric) for trial in trials]
-    values = np.array([each.value for each in found], dtype=np.float64)
     kind = metric_kind(metric, unit, asked_in(first))
-    how = overall((each.how for each in found), kind.join)
-    reason = why_not_joined(metric) if how == NONE else first[2] if first[0] is None else None
-    workers = max((each.workers for each in found), default=1)
-    return Column(unit, kind.kind, values, reason, how, workers)
+    missing = first[2] if first[0] is None else None
+    if single:
+        each_first = [trial.measurements[0].metrics.get(metric) for trial in trials]
+        values = np.array([found and found[0] for found in each_first], dtype=np.float64)
+        return Column(unit, kind.kind, values, missing)
+    joined = [trial.joined(metric) for trial in trials]
+    values = np.array([each.value for each in joined], dtype=np.float64)
+    how = overall((each.how for each in joined), kind.join)
+    workers = max((each.workers for each in joined), default=1)
+    return Column(unit, kind.kind, values, why_not_joined(metric) if how == NONE else missing, how, workers)
 
 
 def _windows(trial: Trial) -> Sequence[Mapping[str, Any]] | None:

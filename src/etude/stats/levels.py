@@ -142,13 +142,16 @@ def _nested(
     n: int, names: Sequence[str], labels: Mapping[str, Sequence[Hashable]]
 ) -> dict[str, NDArray[np.intp]]:
     """For every level the number of each trial's group, numbered by first appearance."""
-    keys: list[Hashable] = [()] * n
     found = {}
+    groups: Sequence[int] = [0] * n
     for name in names:
-        own: Sequence[Hashable] = range(n) if name == "trial" else labels[name]
-        keys = list(zip(keys, own, strict=True))
-        numbers: dict[Hashable, int] = {}
-        found[name] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+        if name == "trial":
+            found[name] = np.arange(n, dtype=np.intp)
+            continue
+        numbers: dict[tuple[int, Hashable], int] = {}
+        keys = zip(groups, labels[name], strict=True)
+        groups = [numbers.setdefault(key, len(numbers)) for key in keys]
+        found[name] = np.array(groups, dtype=np.intp)
     return found
 
 
@@ -190,6 +193,7 @@ def _components(
 
 def _weight(inner: NDArray[np.intp], groups: NDArray[np.intp]) -> float:
     """Sum over groups of (sum of squared counts of the inner groups within it) / its count."""
-    pairs, counts = np.unique(np.stack((groups, inner)), axis=1, return_counts=True)
-    sizes = np.bincount(groups)
-    return float(np.sum(counts.astype(np.float64) ** 2 / sizes[pairs[0]]))
+    counts, sizes = np.bincount(inner).astype(np.float64), np.bincount(groups)
+    outer = np.zeros(counts.size, dtype=np.intp)
+    outer[inner] = groups
+    return float(np.sum(counts**2 / sizes[outer]))

@@ -74,6 +74,21 @@ def test_of_large_results_only_what_is_shown_is_read(tmp_path: Path, monkeypatch
     assert set(read(path, ["user"]).tests[0].columns) == {"user"}
 
 
+@pytest.mark.parametrize("role", ["again", "shell"])
+def test_large_results_have_the_reference_against_itself_and_the_shell_s_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    path = interleaved(tmp_path / "r", b=role)
+    small = verdict(read(path))
+    monkeypatch.setattr(reading, "LARGE_BYTES", 0)
+    monkeypatch.setattr(reading, "load_results", None)  # one large file is not read line by line for these
+    large = verdict(read(path))
+    assert large.tests[0].metrics == small.tests[0].metrics
+    of_both = [[*each.subject.twins, *filter(None, [each.subject.shell])] for each in (small, large)]
+    assert [[series.test for series in each] for each in of_both] == [["b"]] * 2
+    assert of_both[0][0].sample("elapsed").tolist() == of_both[1][0].sample("elapsed").tolist()
+
+
 def test_a_shells_start_is_never_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LARGE_BYTES", 0)
     found = read(interleaved(tmp_path / "r", b="shell"))

@@ -71,8 +71,9 @@ def set_aside(series: Series) -> list[Warning]:
     """Trials that were not kept for another reason than failing or being the first run."""
     broken = {int(f.trial) for f in series.failures if f.how != NOT_OF_THE_COMMAND}
     reasons: dict[str, list[int]] = {}
-    for trial, kept, why in zip(series.trials.tolist(), series.kept.tolist(), series.why, strict=False):
-        if not kept and trial not in broken and why not in AS_PLANNED:
+    for place in np.flatnonzero(~series.kept).tolist() if series.why else ():
+        trial, why = int(series.trials[place]), series.why[place]
+        if trial not in broken and why not in AS_PLANNED:
             reasons.setdefault(why or "no reason given", []).append(trial)
     if not reasons:
         return []
