@@ -27,6 +27,7 @@ class Display:
         self._screen = Terminal(stream)
         self._terminal = self._screen.obeys
         self._tests: tuple[Named, ...] = ()
+        self._minimum = 0
         self._shown_at = -float("inf") if self._terminal else clock()
         self._started = clock()
         self._why = ""
@@ -36,7 +37,7 @@ class Display:
     def observe(self, event: Event, ledger: Ledger) -> None:
         """Take note of an event; redraw when it is time."""
         if event.what == "group":
-            self._tests, self._why = event.tests, ""
+            self._tests, self._minimum, self._why = event.tests, event.done, ""
             return
         if event.what == "decision":
             self._why = event.detail
@@ -110,7 +111,7 @@ class Display:
             f"{name}{' ' * (wide - cells_of(name))}  {state}"
             for name, state in zip(names, states, strict=True)
         ]
-        left = time_left(self._tests, ledger)
+        left = time_left(self._tests, ledger, self._minimum)
         last = " · ".join(part for part in (self._doing(event), self._why, left) if part)
         return Text("\n".join(map(self._screen.one_line, [*lines, last])), no_wrap=True, overflow="crop")
 
@@ -134,12 +135,13 @@ def _state(ledger: Ledger, test: Named, event: Event) -> str:
     return f"{count} trials, mean {quantity(mean, 's')}{half}"
 
 
-def time_left(tests: tuple[Named, ...], ledger: Ledger) -> str:
-    """How long the minimum of trials still takes; nothing once it is done."""
+def time_left(tests: tuple[Named, ...], ledger: Ledger, minimum: int) -> str:
+    """How long the minimum of trials still takes by the clock; nothing once it is done."""
     done = {test.name: ledger.kept(test.name) for test in tests}
-    if not min(done.values(), default=0) or min(done.values()) >= 10:
+    if not min(done.values(), default=0) or min(done.values()) >= minimum:
         return ""
     from etude.report.text import duration
 
-    left = sum(max(0, 10 - count) * ledger.measured_s([name]) / count for name, count in done.items())
+    each_s = ledger.spent_s(list(done)) / sum(len(ledger.trials(name)) for name in done)
+    left = sum(max(0, minimum - count) for count in done.values()) * each_s
     return f"about {duration(left)} to the first verdict"

@@ -14,7 +14,6 @@ from etude.cli import parser as kinds
 if TYPE_CHECKING:
     from etude.report.planned import Planned
     from etude.report.subject import Subject
-    from etude.results.reader import Results
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.report.plan_text import to_document
     from etude.report.planned import Wanted, plan_from
 
-    subject, results = _read(options.pilot)
+    subject = _read(options.pilot)
     wanted = Wanted(
         options.effect,
         options.precision,
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         options.metric,
         tuple(options.test),
     )
-    plans = plan_from(subject, results, wanted)
+    plans = plan_from(subject, wanted)
     if options.json:
         import json
 
@@ -82,8 +81,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(path: str) -> tuple[Subject, Results | None]:
-    """What there is to plan from; our own results also say when trials began."""
+def _read(path: str) -> Subject:
+    """What there is to plan from."""
     from pathlib import Path
 
     from etude.errors import InputError
@@ -93,12 +92,11 @@ def _read(path: str) -> tuple[Subject, Results | None]:
 
     place = Path(path)
     if (place / "experiment.json").is_file() or (place.suffix == ".res" and place.is_file()):
-        results = load_results(place)
-        return subject_of(results), results
+        return subject_of(load_results(place))
     table = read_table(path)
     if table.summary_only:
         raise InputError(f"{path}: holds summaries, no trials; a plan needs the trials of a pilot")
-    return subject_of_table(table), None
+    return subject_of_table(table)
 
 
 def _show(plan: Planned, document: Any) -> None:

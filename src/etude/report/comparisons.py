@@ -12,6 +12,7 @@ import numpy as np
 from etude.report.judging import Judging
 from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.report.subject import Subject, column_of
+from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.results.series import Floats, Series
 from etude.stats.compare import Ratio, more_pairs, noise_floor, paired_ratio, unpaired_ratio
 from etude.stats.describe import describe
@@ -72,7 +73,7 @@ class Comparison:
     more: int
     """… and the further pairs that would show it,"""
     more_s: float
-    """… which take about this long, seconds."""
+    """… which take about this long, seconds by the clock: what runs between trials included."""
     contention: bool
     """Both ran at once: a ratio under contention."""
     which: Mean = "arithmetic"
@@ -255,7 +256,7 @@ def _paired(
         wanted,
         finer,
         more,
-        more * (mean_trial_s(base) + mean_trial_s(other)),
+        more * (seconds_per_trial([base]) or mean_trial_s(base) + mean_trial_s(other)),
         asked.duet,
         which=which,
         sittings=_sittings(base, other),
@@ -324,12 +325,6 @@ def shell_cost(subject: Subject) -> tuple[float, float]:
     if starts.size < 2:
         return 0.0, 0.0
     return mean_of(starts), float(starts.std(ddof=1)) / math.sqrt(starts.size)
-
-
-def mean_trial_s(series: Series) -> float:
-    """How long a kept trial takes, all its launches; 0 where it is not known."""
-    values = series.sample("elapsed")
-    return mean_of(values) * series.inner if values.size else 0.0
 
 
 def _with_secondary(

@@ -10,11 +10,10 @@ from typing import TypeVar
 import numpy as np
 
 from etude.errors import InputError, UsageError
-from etude.report.comparisons import mean_trial_s, shell_cost
+from etude.report.comparisons import shell_cost
 from etude.report.pairs import paired_values
 from etude.report.subject import Subject, column_of
-from etude.report.trialcost import seconds_per_trial
-from etude.results.reader import Results
+from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.results.series import Floats, Series
 from etude.stats.intervals import effective_count, t_quantile
 from etude.stats.moments import deviation_of
@@ -111,10 +110,8 @@ class Planned:
         return next(row for row in self.rows if row.share == self.asked)
 
 
-def plan_from(subject: Subject, results: Results | None, wanted: Wanted) -> tuple[Planned, ...]:
+def plan_from(subject: Subject, wanted: Wanted) -> tuple[Planned, ...]:
     """One plan for a comparison; or, with a precision or for a single test, one for each test's mean.
-
-    results: the same experiment's, where it is one of ours: they know when trials began.
 
     Raises:
         InputError: the pilot cannot carry a plan; UsageError: no such metric or test, or a question that does not fit.
@@ -127,15 +124,15 @@ def plan_from(subject: Subject, results: Results | None, wanted: Wanted) -> tupl
     for series in tests:
         column_of(series, metric)
     if wanted.precision is not None:
-        return tuple(_mean(subject, results, series, metric, wanted, wanted.precision) for series in tests)
+        return tuple(_mean(subject, series, metric, wanted, wanted.precision) for series in tests)
     if len(tests) > 1:
-        return (_comparison(subject, results, tests, metric, wanted),)
+        return (_comparison(subject, tests, metric, wanted),)
     if wanted.effect is not None:
         raise UsageError(
             f"{subject.label}: --effect is a difference between two tests, and there is only {tests[0].test!r}; "
             "run both in one experiment, or plan its mean with --precision"
         )
-    return (_mean(subject, results, tests[0], metric, wanted, 0.01),)
+    return (_mean(subject, tests[0], metric, wanted, 0.01),)
 
 
 def _check(wanted: Wanted) -> None:
@@ -150,9 +147,7 @@ def _check(wanted: Wanted) -> None:
         raise UsageError("--deadline: expected more than 0 s")
 
 
-def _comparison(
-    subject: Subject, results: Results | None, tests: Sequence[Series], metric: str, wanted: Wanted
-) -> Planned:
+def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: Wanted) -> Planned:
     """Of the noisiest pair: what finds the difference there finds it in the others, too."""
     group = _in_blocks(subject, tests)
     base, *rest = group or tests
@@ -166,7 +161,7 @@ def _comparison(
         singles = [(series, _trial_noise(subject, [series], metric)) for series in tests]
         singles.sort(key=lambda single: -_difficulty(single[1][0]))
         (base, (noise, pilot)), (other, _) = singles[:2]
-    cost = _cost(results, group or (base, other), bool(group))
+    cost = _cost(group or (base, other), bool(group))
     if cost.seconds is not None:
         noise = replace(noise, seconds_per_trial=cost.seconds)
     count, asked = len(group or tests), wanted.effect or 0.01
@@ -211,12 +206,10 @@ def _trial_noise(subject: Subject, tests: Sequence[Series], metric: str) -> tupl
     return noise, min(sample.size for sample in samples)
 
 
-def _mean(
-    subject: Subject, results: Results | None, series: Series, metric: str, wanted: Wanted, asked: float
-) -> Planned:
+def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: float) -> Planned:
     values = series.sample(metric) - _shell(subject, metric)
     what = f"{metric} of {series.test}"
-    cost = _cost(results, (series,), False)
+    cost = _cost((series,), False)
     if values.size and bool(np.any(values <= 0.0)):
         raise InputError(
             f"{subject.label}: {what}: has values at or below 0 (the smallest is {values.min():g})"
@@ -269,14 +262,12 @@ def _fit(noise: Noise, wanted: Wanted, tests: int, cost: Cost) -> Fit | None:
     return Fit(wanted.deadline_s, plan.trials, plan.effect)
 
 
-def _cost(results: Results | None, tests: Sequence[Series], together: bool) -> Cost:
+def _cost(tests: Sequence[Series], together: bool) -> Cost:
     """`together`: the tests took turns; else each has a stretch of time of its own."""
-    if results is not None:
-        names = [series.test for series in tests]
-        parts = [seconds_per_trial(results, part) for part in ([names] if together else [[n] for n in names])]
-        known = [part for part in parts if part is not None]
-        if len(known) == len(parts):
-            return Cost(sum(known) / len(known))
+    parts = [seconds_per_trial(part) for part in ([tests] if together else [[each] for each in tests])]
+    known = [part for part in parts if part is not None]
+    if len(known) == len(parts):
+        return Cost(sum(known) / len(known))
     seconds = [mean_trial_s(series) for series in tests]
     if min(seconds) > 0.0:
         reason = "it is not recorded when trials began: elapsed alone, without what is done around a trial"

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from etude.results.reader import Results
-from etude.results.samples import trials_of
+import numpy as np
+
+from etude.results.series import Series, Whole
+from etude.stats.moments import mean_of
 
 NS_PER_S = 1e9
 
 
-def seconds_per_trial(results: Results, tests: Sequence[str]) -> float | None:
+def seconds_per_trial(tests: Sequence[Series]) -> float | None:
     """Mean time from one trial's start to the next's, of trials of these tests in one sitting, in seconds.
 
-    What ran in between is in it: the reference against itself, the empty shell, a trial that failed. None where no
-    sitting has two trials whose start is known.
+    What ran in between is in it: other tests, the reference against itself, the empty shell. None where no sitting has
+    two trials whose start is known.
     """
+    found = [_starts(series) for series in tests if series.spans is not None]
+    if not found:
+        return None
+    sittings, starts = np.concatenate(found, axis=1)
     spans, steps = 0.0, 0
-    for starts in _starts(results, tests).values():
-        spans += (max(starts) - min(starts)) / NS_PER_S
-        steps += len(starts) - 1
+    for sitting in np.unique(sittings):
+        within = starts[sittings == sitting]
+        spans += float(within.max() - within.min()) / NS_PER_S
+        steps += within.size - 1
     return spans / steps if spans > 0.0 else None
 
 
-def _starts(results: Results, tests: Sequence[str]) -> dict[tuple[int, str], list[int]]:
-    """By sitting and boot (the clock of another boot is another clock), when trials began, ns."""
-    found: dict[tuple[int, str], list[int]] = {}
-    for name in tests:
-        for place, start in _of_test(results, name):
-            found.setdefault(place, []).append(start)
+def mean_trial_s(series: Series) -> float:
+    """How long a kept trial takes, all its launches; 0 where it is not known."""
+    values = series.sample("elapsed")
+    return mean_of(values) * series.inner if values.size else 0.0
+
+
+def _starts(series: Series) -> Whole:
+    """Shape (2, trials): the sitting of each trial, and when it began, ns. Where that is known."""
+    assert series.spans is not None
+    starts = series.spans[:, 0]
+    sittings = np.zeros_like(starts) if series.sittings is None else series.sittings
+    found: Whole = np.stack((sittings, starts))[:, starts >= 0]
     return found
-
-
-def _of_test(results: Results, name: str) -> Iterator[tuple[tuple[int, str], int]]:
-    for trial in trials_of(results.measurements[name]):
-        known = [m.start_ns for m in trial.measurements if m.start_ns is not None]
-        if known:
-            yield (trial.first.sitting, trial.first.boot_id), min(known)

@@ -13,11 +13,12 @@ from typing import cast
 import numpy as np
 
 from etude.report.asked import Asked
-from etude.report.comparisons import Comparison, compare_tests, mean_trial_s, shell_cost
+from etude.report.comparisons import Comparison, compare_tests, shell_cost
 from etude.report.judging import Judging
 from etude.report.outliers_explained import explained
 from etude.report.subject import Subject, column_of, subject_of
 from etude.report.timespent import TimeSpent, time_spent
+from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.report.warnings import Warning, machine_warnings, ranked, series_warnings, work_warnings
 from etude.report.warnings.course import MEMORY
 from etude.report.warnings.trials import DATA
@@ -65,7 +66,7 @@ class TestVerdict:
     more: int
     """Further trials until the mean is known within the precision asked for (with the spread as it is),"""
     more_s: float
-    """… which take about this long, seconds."""
+    """… which take about this long, seconds by the clock: what runs between trials included."""
     spent: TimeSpent | None = None
     """Where the time went; None where elapsed, user or system is not known."""
 
@@ -189,7 +190,7 @@ def _test_verdict(
             for metric in found
         ),
         more,
-        more * mean_trial_s(series),
+        more * (seconds_per_trial([series]) or mean_trial_s(series)),
         time_spent(series),
     )
 

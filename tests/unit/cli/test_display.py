@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from etude.api import make_plan, run
-from etude.cli.display import LINE_EVERY_S, Display
+from etude.cli.display import LINE_EVERY_S, Display, time_left
+from etude.experiment.ledger import Ledger
 from etude.experiment.run import resume
+from etude.report.text import duration
+from support.builders import measurement
 from support.fakes import Screen, World, around
 from support.golden import Golden
 
@@ -88,7 +91,7 @@ def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> No
 
 
 def test_a_terminal_says_how_long_it_takes_to_the_first_verdict(tmp_path: Path) -> None:
-    terminal = shown(tmp_path, True, {"a": 1.0, "b": 1.0})
+    terminal = shown(tmp_path, True, {"a": 1.0, "b": 1.0}, trials=10)
     left = [int(seconds) for seconds in re.findall(r"(\d+) s to", terminal.getvalue())]
     assert left[:3] == [18, 17, 16], "each trial of a second is one second less"
 
@@ -107,3 +110,11 @@ def test_that_it_was_resumed_is_said(tmp_path: Path) -> None:
     display = Display(terminal, clock=lambda: world.elapsed_s)
     resume(tmp_path, observe=display.observe, make_engine=world.make_engine)
     assert terminal.getvalue().startswith("resumed: 4 ")
+
+
+def test_the_time_left_is_the_clock_s(tmp_path: Path) -> None:
+    """Two trials of a second each, ten seconds from start to start."""
+    tests = make_plan(["a"]).tests
+    rows = [measurement("a", n, 1.0, start_ns=1 + n * 10**10) for n in range(2)]
+    assert time_left(tests, Ledger({"a": rows}), 2) == ""
+    assert time_left(tests, Ledger({"a": rows}), 12).split()[1:3] == duration(10 * 5.5).split()

@@ -20,6 +20,7 @@ from etude.report.text import duration
 from etude.report.trialcost import seconds_per_trial
 from etude.results.reader import Results, load_results
 from etude.results.readers import read_table
+from etude.results.series_of import series_of_results
 from etude.stats.planning import noise_of_pairs, plan_for_deadline, plan_for_effect, trials_for_mean
 from support.builders import measurement, results_directory
 from support.fakes import World
@@ -47,7 +48,7 @@ def columns(directory: Path, gap_s: float = 1.0, **samples: Any) -> Results:
 
 
 def plans(found: Results, **wanted: Any) -> tuple[Planned, ...]:
-    return plan_from(subject_of(found), found, Wanted(**wanted))
+    return plan_from(subject_of(found), Wanted(**wanted))
 
 
 def pilot(directory: Path, **options: Any) -> Results:
@@ -97,7 +98,7 @@ def test_time_between_sittings_is_not_of_a_trial(tmp_path: Path) -> None:
         for i, s in enumerate(starts, 1)
     ]
     found = load_results(results_directory(tmp_path, {"a": rows}, plan=SCRIPT))
-    assert seconds_per_trial(found, ["a"]) == pytest.approx(1.0)
+    assert seconds_per_trial(series_of_results(found)) == pytest.approx(1.0)
 
 
 def test_where_starts_are_unknown_a_trial_costs_its_elapsed_and_this_is_told(tmp_path: Path) -> None:
@@ -211,7 +212,7 @@ def test_a_table_of_another_program_is_a_pilot_whose_time_may_not_be_known(tmp_p
     file = tmp_path / "pilot.csv"
     file.write_text("test,rate\n" + "".join(f"a,{x}\nb,{y}\n" for x, y in zip(A, B, strict=True)))
     subject = subject_of_table(read_table(file))
-    (plan,) = plan_from(subject, None, Wanted(deadline_s=60.0))
+    (plan,) = plan_from(subject, Wanted(deadline_s=60.0))
     assert (plan.row.seconds, plan.fit) == (None, None)
     assert plan.row.trials is not None
     assert plan.cost.seconds is None

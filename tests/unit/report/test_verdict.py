@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,33 @@ def test_a_mean_that_did_not_converge_says_what_it_would_take(tmp_path: Path, go
         assert part in line
     assert line in str(found).splitlines()
     golden(line)
+
+
+def apart(found: Results, seconds: float) -> Results:
+    """The same with so much time from the start of one trial to that of the next, whichever test's."""
+    rows = sorted((m for each in found.measurements.values() for m in each), key=lambda m: m.start_ns or 0)
+    starts = {(m.test, m.trial): 1 + int(n * seconds * 1e9) for n, m in enumerate(rows)}
+    moved = {
+        name: tuple(m._replace(start_ns=starts[m.test, m.trial]) for m in each)
+        for name, each in found.measurements.items()
+    }
+    return replace(found, measurements=moved)
+
+
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_what_more_trials_take_is_time_by_the_clock(tmp_path: Path, names: str) -> None:
+    """Also the trials of other tests of a block, and the reference against itself, are repeated with it."""
+    times = {name: around(0.01, -0.5, 0.7, 0.1, -0.3, 0.9, -0.7) for name in names}
+    found = apart(results(tmp_path, times, again_every=1), 3.0)
+    judged = verdict(found)
+    (more, more_s) = (
+        (judged.tests[0].more, judged.tests[0].more_s)
+        if names == "a"
+        else (judged.comparisons[0].more, judged.comparisons[0].more_s)
+    )
+    in_block = sum(len(each) for each in found.measurements.values()) / len(found.measurements["a"])
+    assert more > 0
+    assert more_s == pytest.approx(more * 3.0 * in_block, rel=0.1)
 
 
 def test_a_ratio_that_did_not_converge_says_so(tmp_path: Path) -> None:
