@@ -75,6 +75,8 @@ def _away(value: float, median: float) -> str:
 
 
 def _document(studied: Studied) -> dict[str, Any]:
+    from etude.io.costs import document
+
     swept = studied.swept
     return {
         "results": str(studied.results.directory),
@@ -83,6 +85,7 @@ def _document(studied: Studied) -> dict[str, Any]:
         "unit": "B/s" if swept.over == "buffer" else "s",
         "curves": [{"name": curve.name, "points": _points(curve)} for curve in swept.curves],
         "storage": None if swept.storage is None else [float(value) for value in swept.storage],
+        "costs": [document(costs) for costs in studied.reading.costs],
         "findings": list(studied.reading.findings),
         "caveats": list(studied.reading.caveats),
         "figures": {name: str(path) for name, path in studied.figures.items()},

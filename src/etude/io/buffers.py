@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from etude.io.landmarks import Landmark, landmarks, nearest, size_text
+from etude.io.costs import Cost, Costs
+from etude.io.landmarks import size_text
 from etude.io.points import Points, Swept
 from etude.report.text import percent, quantity
-from etude.results.series import Floats
 from etude.stats import crossings, segmented
 
 NEAR_PEAK = 0.95
-LEAST_CALL_S = 1e-10
-"""No call of any machine costs less: what is found to has been lost in the copying."""
-LARGE_CALL = 4096
-"""Calls of up to so many bytes tell what a call costs whatever it transfers."""
-SURE = 0.5
-"""A knee that fewer bootstrap samples than this share find again is not named."""
 PARTED = 1.05
-RISING, AROUND = 1.3, 8.0
-"""Where twice the buffer still brings so many times the rate, the cost of calls is being shared; it matters up to so
-many times, and from so small a part on, of the size at which half of the best rate is reached."""
+SAME = 1.05
+"""A piece over which the rate changes by less against its costs is level."""
 MOST_NAMED = 3
 
-OF_FRESH_PAGES = (
-    "The kernel fills a fresh page with zeroes when it is first written to: the larger the untouched buffer, the fewer "
-    "calls share that cost. A huge page costs one fault for many small ones."
-)
 OF_PAGES_READ = (
     "Pages of an untouched buffer that are only read, as when a file is written, are all one page of zeroes, which "
     "stays in the nearest cache; a touched buffer has pages of its own."
@@ -37,40 +26,55 @@ OF_PAGES_READ = (
 CAVEATS = (
     "each value is a mean over all calls of one run: its spread says little of single calls (means of means)",
     "bars are quartiles: samples of this kind have a long tail, for which a deviation would mislead",
-    "a curve bends at multiples or parts of a cache's size, seldom just there: caches are not fully associative, the "
-    "data pass through them twice (from the page cache, into the buffer), and the stacks need room, too",
+    "a size of this machine in a bend's interval is a candidate, no proof: caches are not fully associative, the data "
+    "pass through them twice (from the page cache, into the buffer), and other sizes may lie there, too",
     "a logarithmic axis makes steps of equal factors equal: read rates off the axis, not off the slope",
 )
 
 
-def findings(swept: Swept) -> Iterator[str]:
-    """Sentences, the most important first."""
+def findings(swept: Swept, costs: Mapping[str, Costs]) -> Iterator[str]:
+    """Sentences, the most important first; `costs` by curve, of those that have enough sizes."""
     for curve in swept.curves:
         if curve.sizes.size > 1:
-            yield from _shape(curve)
-            yield from _knees(curve, swept)
+            yield _shape(curve)
+            if curve.name in costs:
+                yield from _costs(costs[curve.name], curve)
+                yield from _bends(costs[curve.name])
             yield from _jumps(curve)
     yield from _parting(swept)
     yield from _storage(swept)
 
 
-def _shape(curve: Points) -> Iterator[str]:
-    """The peak, the plateau around it, and what a call costs."""
+def _shape(curve: Points) -> str:
+    """The peak and the plateau around it."""
     medians, sizes = curve.medians, curve.sizes
     best = int(medians.argmax())
     near = np.flatnonzero(medians >= NEAR_PEAK * medians[best])
     low, high = _plateau(near, best)
     over = f"from {size_text(sizes[low])} to {size_text(sizes[high])}" if low < high else "there alone"
-    yield (
+    return (
         f"{curve.name}: fastest at {size_text(sizes[best])}, {quantity(medians[best], 'B/s')}; "
         f"within 5 % of that {over}."
     )
-    small = sizes <= LARGE_CALL
-    if np.count_nonzero(small) >= 3:
-        call, half = _call_cost(sizes[small], medians[small]), _reaches(curve, medians[best] / 2)
-        if call > LEAST_CALL_S:
-            text = f"{curve.name}: a call costs {quantity(call, 's')} whatever it transfers"
-            yield text + (f"; half of the best rate is reached at {size_text(half)}." if half else ".")
+
+
+def _costs(costs: Costs, curve: Points) -> Iterator[str]:
+    """What a call and a fresh page cost."""
+    if costs.call_s is not None:
+        half = _reaches(curve, float(curve.medians.max()) / 2)
+        text = f"{costs.curve}: a call costs {_seconds(costs.call_s)} whatever it transfers"
+        yield text + (f"; half of the best rate is reached at {size_text(half)}." if half else ".")
+    if costs.page_s is not None and costs.page_bytes and costs.page_share is not None:
+        yield (
+            f"{costs.curve}: a fresh page of {size_text(costs.page_bytes)} of the buffer costs "
+            f"{_seconds(costs.page_s)}, once, which all calls share: {percent(costs.page_share)} of the time at "
+            f"{size_text(curve.sizes[-1])}."
+        )
+
+
+def _seconds(cost: Cost) -> str:
+    low, high = (quantity(end, "s") for end in (cost.interval.low, cost.interval.high))
+    return f"{quantity(cost.value, 's')} (95 %: {low} to {high})"
 
 
 def _plateau(near: np.ndarray, best: int) -> tuple[int, int]:
@@ -81,14 +85,6 @@ def _plateau(near: np.ndarray, best: int) -> tuple[int, int]:
     while high + 1 in near:
         high += 1
     return low, high
-
-
-def _call_cost(sizes: Floats, medians: Floats) -> float:
-    """Seconds of a call that transfers nothing: a line through the time of a call over its bytes, weighted so that
-    relative errors count alike."""
-    seconds = sizes / medians
-    slope_and_start = np.polynomial.polynomial.polyfit(sizes, seconds, 1, w=1 / seconds)
-    return float(slope_and_start[0])
 
 
 def _reaches(curve: Points, rate: float) -> float | None:
@@ -102,31 +98,22 @@ def _reaches(curve: Points, rate: float) -> float | None:
     return float(np.exp2(x[above - 1] + part * (x[above] - x[above - 1])))
 
 
-def _knees(curve: Points, swept: Swept) -> Iterator[str]:
-    if curve.sizes.size < 6:
-        return
-    found = segmented.fit(np.log2(curve.sizes), [np.log2(values) for values in curve.samples])
-    known = landmarks(swept.experiment)
-    for number, knee in enumerate(found.breaks):
-        if knee.share is not None and knee.share < SURE:
+def _bends(costs: Costs) -> Iterator[str]:
+    """Where calls, bytes and fresh pages do not explain the curve. A level piece behind a change only ends it."""
+    for bend, named in zip(costs.bends, costs.named, strict=True):
+        if bend.before != 1.0 and 1 / SAME < bend.after / bend.before < SAME:
             continue
-        at, within = float(np.exp2(knee.at)), ""
-        if knee.interval is not None:
-            low, high = (size_text(float(np.exp2(end))) for end in (knee.interval.low, knee.interval.high))
-            within = f" (95 %: {low} to {high})"
-        before, after = (2**slope.value for slope in found.slopes[number : number + 2])
-        yield (
-            f"{curve.name}: bends at {size_text(at)}{within}, {_where(at, before, curve, known)}: "
-            f"twice the buffer is {before:.2f} times the rate before, {after:.2f} times after."
+        low, high = size_text(bend.interval.low), size_text(bend.interval.high)
+        within = f" (95 %: {low} to {high})" if low != high else ""
+        sizes = (
+            f"; {_listed([str(mark) for mark in named])} {'lies' if len(named) == 1 else 'lie'} there"
+            if named
+            else ""
         )
-
-
-def _where(at: float, before: float, curve: Points, known: Sequence[Landmark]) -> str:
-    """What lies at a bend: the stretch in which copying comes to cost as much as the calls, or else a landmark."""
-    half = _reaches(curve, float(curve.medians.max()) / 2)
-    if half is not None and before > RISING and 1 / AROUND < at / half < AROUND:
-        return f"as copying comes to cost as much as calling, around {size_text(half)} ({nearest(at, known)})"
-    return nearest(at, known)
+        yield (
+            f"{costs.curve}: bends at {size_text(bend.at)}{within}{sizes}: from there to {size_text(bend.end)} the "
+            f"rate goes from {1 / bend.before:.2f} to {1 / bend.after:.2f} times what these costs allow."
+        )
 
 
 def _jumps(curve: Points) -> Iterator[str]:
@@ -168,8 +155,8 @@ def _parting(swept: Swept) -> Iterator[str]:
         largest = float(common[-1])
         times = float(np.median(other.at(largest)) / np.median(plain.at(largest)))
         yield f"{other.name} is {times:.2f} times as fast as untouched at {size_text(largest)}{_from(found, times)}."
-    if plain is not None and len(swept.curves) > 1:
-        yield OF_PAGES_READ if swept.writes else OF_FRESH_PAGES
+    if plain is not None and len(swept.curves) > 1 and swept.writes:
+        yield OF_PAGES_READ
 
 
 def _from(found: crossings.Crossing, times: float) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from etude.report.text import scale_of
-
-AT, NEAR = 0.25, 1.25
-"""Powers of 2: a knee that is closer to a landmark is at it; one that is further from every landmark is near none."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +49,3 @@ def landmarks(experiment: Mapping[str, Any]) -> tuple[Landmark, ...]:
 def _huge(memory: Mapping[str, Any]) -> int | None:
     """The size of huge pages, where the kernel gives any by itself or when asked."""
     return memory.get("huge_page_bytes") if memory.get("huge_pages") in ("always", "madvise") else None
-
-
-def nearest(size: float, known: Sequence[Landmark]) -> str:
-    """Which landmark a size is nearest to, on a logarithmic scale, or which two it lies between."""
-    if not known:
-        return "no size of this machine is known"
-    away = {each: math.log2(size / each.bytes) for each in known}
-    best = min(known, key=lambda each: abs(away[each]))
-    if abs(away[best]) < AT:
-        return f"at {best}"
-    below = [each for each in known if 0.0 <= away[each] < 1.0]
-    above = [each for each in known if -1.0 < away[each] <= 0.0]
-    if below and above:
-        return f"between {below[-1]} and {above[0]}"
-    if abs(away[best]) > NEAR:
-        return "near no cache, TLB or page size of this machine"
-    return f"{2 ** away[best]:.2g} × {best}"

@@ -9,6 +9,7 @@ from etude.io.points import Over, Swept, swept_of
 from etude.report.subject import Subject, subject_of
 
 if TYPE_CHECKING:
+    from etude.io.costs import Costs
     from etude.results.reader import Results
 
 
@@ -19,6 +20,8 @@ class Reading:
     over: Over
     findings: tuple[str, ...]
     caveats: tuple[str, ...]
+    costs: tuple[Costs, ...] = ()
+    """Of a sweep over buffers, what each curve costs."""
 
     def __str__(self) -> str:
         return "\n".join((*self.findings, "", *(f"Mind: {caveat}" for caveat in self.caveats)))
@@ -36,8 +39,13 @@ def explain(source: Results | Subject) -> Reading:
 
 def reading_of(swept: Swept) -> Reading:
     """The reading of a sweep."""
-    if swept.over == "buffer":
-        from etude.io.buffers import CAVEATS, findings
-    else:
-        from etude.io.totals import CAVEATS, findings
-    return Reading(swept.over, tuple(findings(swept)), CAVEATS)
+    if swept.over == "total":
+        from etude.io import totals
+
+        return Reading(swept.over, tuple(totals.findings(swept)), totals.CAVEATS)
+    from etude.io import buffers
+    from etude.io.costs import costs_of
+
+    costs = tuple(found for curve in swept.curves if (found := costs_of(curve, swept)) is not None)
+    found = tuple(buffers.findings(swept, {each.curve: each for each in costs}))
+    return Reading(swept.over, found, buffers.CAVEATS, costs)

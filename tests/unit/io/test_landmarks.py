@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etude.io.landmarks import Landmark, landmarks, nearest, size_text
-from support.golden import Golden
+from etude.io.landmarks import landmarks, size_text
 
 CACHES = [
     {"level": 1, "type": "Data", "size_bytes": 32 << 10},
@@ -45,15 +44,6 @@ def test_a_machine_of_which_nothing_is_known_has_none(experiment: dict[str, obje
 def test_huge_pages_that_are_switched_off_are_no_landmark() -> None:
     found = landmarks(machine(huge_page_bytes=2 << 20, huge_pages="never"))
     assert "huge page" not in [mark.name for mark in found]
-
-
-def test_the_nearest_is_named_with_how_many_times_it_a_size_is(golden: Golden) -> None:
-    known = (Landmark("L1", 32 << 10), Landmark("L2", 1 << 20))
-    assert nearest(32 << 10, known) == nearest(36 << 10, known) == "at L1 (32 KiB)"
-    assert nearest(16 << 10, known) == "0.5 × L1 (32 KiB)"
-    assert nearest(2 << 20, known) == "2 × L2 (1 MiB)"
-    between = nearest(3 << 19, (*known, Landmark("huge page", 2 << 20)))
-    golden("\n".join((between, nearest(100, known), nearest(4096, ()))))
 
 
 @pytest.mark.parametrize(
