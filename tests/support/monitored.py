@@ -19,6 +19,7 @@ COLUMNS = (
     ("memory.available", "B", "level"),
     ("pressure.cpu.some", "s", "interval"),
     ("pressure.io.some", "s", "interval"),
+    ("pressure.memory.some", "s", "interval"),
     ("disk.sda.read", "B", "interval"),
     ("disk.sda.written", "B", "interval"),
     ("disk.sda.busy", "s", "interval"),
@@ -92,15 +93,25 @@ def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def trials_of_seconds(
-    directory: Path, lengths: Sequence[int], readings: Sequence[Mapping[str, Any]] | None, **changes: Any
+    directory: Path,
+    lengths: Sequence[int],
+    readings: Sequence[Mapping[str, Any]] | None,
+    major_faults: Mapping[int, int] | None = None,
+    **changes: Any,
 ) -> Path:
     """A test `a` whose trials last so many seconds, one after the other, each using one CPU for one second.
 
-    readings: None, where there was no monitor.
+    readings: None, where there was no monitor. major_faults: of some trials; none of the others.
     """
     rows, at = [], 0
     for number, length in enumerate(lengths, 1):
-        metrics = {"elapsed": [length + 0.001 * (number % 5), "s"], "user": [1.0, "s"], "system": [0.0, "s"]}
+        metrics: dict[str, Any] = {
+            "elapsed": [length + 0.001 * (number % 5), "s"],
+            "user": [1.0, "s"],
+            "system": [0.0, "s"],
+        }
+        if major_faults is not None:
+            metrics["major_faults"] = [major_faults.get(number, 0), "1"]
         rows.append(measurement("a", number, start_ns=START_NS + at * 10**9, metrics=metrics, **changes))
         at += length
     results_directory(directory, {"a": rows}, plan={"kind": "script", "primary": "elapsed"})

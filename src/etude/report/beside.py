@@ -32,6 +32,10 @@ class Quantity:
     """It is the lower value that slows a program down."""
     share: float = 0.0
     """... and the share of the usual that the excess must be."""
+    loses_s: float | None = 1.0
+    """Time that one unit of the excess can cost a program in a second, s; None where nothing bounds it."""
+    waited: str = ""
+    """The pressure as which all that it costs must show, where the kernel tells it."""
 
 
 def cpus(value: float) -> str:
@@ -56,21 +60,25 @@ def _brief(value: float, unit: str) -> str:
     return f"{digits(value / divisor, 2)} {name}"
 
 
-OTHERS = Quantity("other processes used", 0.2, cpus)
-MESSAGES = Quantity("kernel messages", 0.5, lambda count: f"{count:.0f}")
-CLOCK = Quantity("clock rate", 0.0, lambda hertz: f"{hertz / 1e9:.2f} GHz", falls=True, share=0.05)
+OTHERS = Quantity("other processes used", 0.2, cpus, waited="CPU pressure")
+MESSAGES = Quantity("kernel messages", 0.5, lambda count: f"{count:.0f}", loses_s=None)
+CLOCK = Quantity(
+    "clock rate", 0.0, lambda hertz: f"{hertz / 1e9:.2f} GHz", falls=True, share=0.05, loses_s=None
+)
+LONGEST_FAULT_S, LONGEST_INTERRUPT_S = 0.02, 2e-5
+"""A page that a slow disk has to bring; an interrupt with what it puts off."""
 _PLAIN: Mapping[str, Quantity] = {
     "cpu.steal": Quantity("stolen by the hypervisor", 0.05, cpus),
-    "cpu.iowait": Quantity("waiting for I/O", 0.2, cpus),
+    "cpu.iowait": Quantity("waiting for I/O", 0.2, cpus, waited="I/O pressure"),
     "pressure.cpu.some": Quantity("CPU pressure", 0.1, _share),
     "tasks.runnable": Quantity("runnable tasks", 2.0, lambda count: f"{count:.0f}"),
     "pressure.memory.some": Quantity("memory pressure", 0.02, _share),
     "pressure.io.some": Quantity("I/O pressure", 0.1, _share),
-    "paging.swapped_in": Quantity("pages swapped in", 10.0, _per_second),
-    "paging.swapped_out": Quantity("pages swapped out", 10.0, _per_second),
-    "paging.major_faults": Quantity("major faults", 100.0, _per_second),
-    "interrupts": Quantity("interrupts", 2000.0, _per_second),
-    "throttle.count": Quantity("throttling", 0.1, _per_second),
+    "paging.swapped_in": Quantity("pages swapped in", 10.0, _per_second, loses_s=LONGEST_FAULT_S),
+    "paging.swapped_out": Quantity("pages swapped out", 10.0, _per_second, loses_s=LONGEST_FAULT_S),
+    "paging.major_faults": Quantity("major faults", 100.0, _per_second, loses_s=LONGEST_FAULT_S),
+    "interrupts": Quantity("interrupts", 2000.0, _per_second, loses_s=LONGEST_INTERRUPT_S),
+    "throttle.count": Quantity("throttling", 0.1, _per_second, loses_s=None),
 }
 _OF_EACH: Mapping[tuple[str, str], tuple[str, float, Callable[[float], str]]] = {
     ("disk", ".busy"): ("busy", 0.2, _share),
@@ -108,6 +116,19 @@ class Beside:
             return None
         low, high = self.series.spans[place].tolist()
         return (low, high) if high > low else None
+
+    def level(self, place: int, name: str) -> float | None:
+        """The mean of one of the monitor's columns, a second, while a trial ran; None where it was not read."""
+        monitor, span = self.monitor(place), self.span(place)
+        if monitor is None or span is None or name not in monitor.columns:
+            return None
+        found = float(monitor.mean(monitor.rate(name), np.array([span[0]]), np.array([span[1]]))[0])
+        return found if np.isfinite(found) else None
+
+    def is_full(self, place: int) -> bool:
+        """Whether no CPU was idle while a trial ran."""
+        idle = self.level(place, "cpu.idle")
+        return idle is not None and idle < 0.1
 
     def is_coarse(self, place: int) -> bool:
         """Whether a trial is shorter than the time between readings."""
@@ -203,7 +224,12 @@ def _rates(monitor: Monitor, others: Floats) -> Iterable[tuple[Quantity, Floats]
     for (group, end), (word, matters, show) in _OF_EACH.items():
         for name in monitor.names(group, end):
             device = name.removeprefix(f"{group}.").removesuffix(end)
-            yield Quantity(f"{device} {word}", matters, show), monitor.rate(name)
+            busy = 1.0 if end == ".busy" else None
+            waited = "I/O pressure" if group == "disk" else ""
+            yield (
+                Quantity(f"{device} {word}", matters, show, loses_s=busy, waited=waited),
+                monitor.rate(name),
+            )
     clocks = [name for name in monitor.names("frequency") if name not in ("frequency.min", "frequency.max")]
     if clocks:
         yield CLOCK, _sum(monitor, clocks) / len(clocks)

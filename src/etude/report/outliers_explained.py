@@ -9,6 +9,7 @@ import numpy as np
 from etude.errors import InputError
 from etude.report.beside import MESSAGES, OTHERS, WORST, Beside, Quantity, beside, cpus, every, load_monitors
 from etude.report.culprits import Culprit, culprits, exceeds
+from etude.report.lost_time import SUFFICES, can_cost_s, lost_time
 from etude.report.subject import Subject
 from etude.report.text import quantity
 from etude.report.warnings import Warning
@@ -24,6 +25,7 @@ NAMED = 3
 """Processes, and further findings, of one trial."""
 LONGEST_TEXT = 100
 
+NOTHING_ENOUGH = "nothing in the monitor's series accounts for the time it lost"
 NOTHING = "nothing in the monitor's series explains it"
 
 
@@ -111,16 +113,36 @@ def _why(known: Beside, place: int, usual: Whole) -> tuple[str, str] | None:
     unusual = list(_unusual(known, place, usual))
     if OTHERS not in unusual and sum(each.cpus for each in named) >= OTHERS.matters:
         unusual.insert(0, OTHERS)  # where all CPUs are busy anyway, who comes takes from the others
-    told = [_words(what, known, place, usual, named) for what in unusual]
+    lost = lost_time(known, place, usual)
+    bounds = [can_cost_s(known, what, place, usual, lost) for what in unusual]
+    if OTHERS in unusual and sum(each.cpus for each in named) >= OTHERS.matters and known.is_full(place):
+        bounds[unusual.index(OTHERS)] = np.inf
+    enough = [not bound < SUFFICES * lost.lost_s for bound in bounds]
+    own = lost.own or (None if any(enough) else lost.stopped)
+    told = [] if own is None else [own]
+    told += [
+        _words(what, known, place, usual, named)
+        for what, suffices in zip(unusual, enough, strict=True)
+        if suffices
+    ]
+    told += [
+        f"{what.words} {what.show(float(known.values[what][place]))}, which explains at most "
+        f"{quantity(bound, 's')} of {quantity(lost.lost_s, 's')}"
+        for what, bound, suffices in zip(unusual, bounds, enough, strict=True)
+        if not suffices
+    ]
     if not told:
         return None
+    if own is None and not any(enough):
+        told.insert(0, NOTHING_ENOUGH)
     more = f"; and {len(told) - NAMED - 1} more" if len(told) > NAMED + 1 else ""
     text = f"{'; '.join(told[: NAMED + 1])}{more}"
     if known.is_coarse(place):
         text = (
             f"in the {every(monitor.every_s)} around it (it is shorter than the time between readings) {text}"
         )
-    names = [each.name for each in named[:NAMED]]
+    blamed = OTHERS in [what for what, suffices in zip(unusual, enough, strict=True) if suffices]
+    names = [each.name for each in named[:NAMED]] if blamed or OTHERS not in unusual else []
     return text, f"keep {_listed(names)} away while you measure" if names else ""
 
 

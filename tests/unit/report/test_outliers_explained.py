@@ -246,3 +246,43 @@ def test_many_outliers_are_not_all_looked_at(tmp_path: Path) -> None:
     found = outliers_explained.explained(subject, outliers, every_one=True)
     assert [each.trials for each in found] == [*((number,) for number in trials[-10:]), tuple(trials[:-10])]
     assert found[-1].text.startswith("5 outliers")
+
+
+def test_a_bystander_that_cannot_account_for_the_lost_time_is_not_named_as_the_cause(
+    tmp_path: Path, golden: Golden
+) -> None:
+    """A trial that was stopped for 2 s beside another program's 0.3 CPUs, which kept nobody waiting."""
+    lengths = [2] * 6 + [6] + [2] * 9
+    hit = range(13, 19)
+    readings = [
+        busy_second(
+            n,
+            0.2 if n in hit else 0.5,
+            0.3 if n in hit else 0.0,
+            pressure_cpu_some=0.02 if n in hit else 0.01,
+            pressure_memory_some=0.0,
+        )
+        for n in range(1, sum(lengths) + 1)
+    ]
+    (found,) = told(trials_of_seconds(tmp_path / "r", lengths, readings), every_outlier=True)
+    assert found.trials == (7,)
+    assert found.advice == ""
+    own, others = found.text.partition("): ")[2].split("; ")
+    assert "SIGSTOP" in own
+    assert re.search(r"at most \d+(\.\d+)? ms of 4\.", others)
+    assert "intruder" not in found.text
+    golden(found.text)
+
+
+def test_a_trial_that_was_ready_while_cpus_were_idle_had_a_quota(tmp_path: Path) -> None:
+    readings = [
+        busy_second(n, 0.33 if n in HIT else 0.97, pressure_cpu_some=0.66 if n in HIT else 0.01)
+        for n in range(1, 19)
+    ]
+    assert "cpu.max" in explained(tmp_path / "r", readings).split("; ")[0]
+
+
+def test_major_faults_of_the_trial_itself_are_its_own_state(tmp_path: Path) -> None:
+    directory = trials_of_seconds(tmp_path / "r", LENGTHS, seconds(), major_faults={7: 900})
+    (found,) = told(directory, every_outlier=True)
+    assert "900 major faults of its own (usually 0)" in found.text

@@ -1,0 +1,124 @@
+"""How much time a trial lost against the others of its test, what of it a cause can account for, and its own state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from etude.report.beside import CLOCK, LONGEST_FAULT_S, Beside, Quantity
+from etude.report.text import quantity
+
+SUFFICES = 0.5
+"""A cause is named as one if it can account for so much of the lost time."""
+IDLE_CPUS = 0.5
+"""So many CPUs without work, and nobody had to wait for one."""
+PRESSURES = ("CPU pressure", "memory pressure", "I/O pressure")
+
+
+@dataclass(frozen=True)
+class LostTime:
+    """Of one trial, in seconds, against the median of the usual ones."""
+
+    lost_s: float
+    """Longer than usual; 0 or below: it was not."""
+    computed_s: float
+    """CPU time beyond the usual; NaN where that is not known."""
+    own: str | None
+    """What the trial's own numbers say of its state, in words."""
+    stopped: str | None
+    """... where nothing else accounts for the time."""
+
+
+def lost_time(known: Beside, place: int, usual: Sequence[int]) -> LostTime:
+    """What a trial lost; `usual`: places of the others that were read."""
+    lost = _excess(known, "elapsed", place, usual)
+    if not np.isfinite(lost):
+        lengths = [(span[1] - span[0]) / 1e9 for each in (place, *usual) if (span := known.span(each))]
+        lost = lengths[0] - float(np.median(lengths[1:]))
+    computed = _excess(known, "user", place, usual) + _excess(known, "system", place, usual)
+    own, stopped = _own_state(known, place, usual, lost, computed)
+    return LostTime(lost, computed, own, stopped)
+
+
+def can_cost_s(known: Beside, what: Quantity, place: int, usual: Sequence[int], found: LostTime) -> float:
+    """The most that the excess of a quantity beside a trial can have cost it, s; infinite where nothing bounds it.
+
+    What others cost, the trial waited for, which is pressure where the kernel tells it, or it is CPU time that it used
+    itself, since caches were shared.
+    """
+    span = known.span(place)
+    if span is None:
+        return np.inf
+    seconds = (span[1] - span[0]) / 1e9
+    value, normal = _pair(known, what, place, usual)
+    if what is CLOCK:
+        return seconds * (1.0 - value / normal) if normal > 0.0 else np.inf
+    most = np.inf if what.loses_s is None else abs(value - normal) * what.loses_s * seconds
+    pressure = _pressures(known).get(what.waited)
+    if pressure is not None:
+        waited = max(0.0, _excess_rate(known, pressure, place, usual)) * seconds
+        most = min(most, waited + max(0.0, np.nan_to_num(found.computed_s)))
+    return float(most)
+
+
+def _pressures(known: Beside) -> dict[str, Quantity]:
+    """By name, where the kernel tells them: not all are 0 always."""
+    found = {what.words: what for what in known.values if what.words in PRESSURES}
+    told = any(np.nanmax(known.values[what], initial=0.0) > 0.0 for what in found.values())
+    return found if told else {}
+
+
+def _own_state(
+    known: Beside, place: int, usual: Sequence[int], lost: float, computed: float
+) -> tuple[str | None, str | None]:
+    """Why the trial itself did not get on, by its own numbers; None where they do not say."""
+    if lost <= 0.0:
+        return None, None
+    faults = _excess(known, "major_faults", place, usual)
+    if faults * LONGEST_FAULT_S >= SUFFICES * lost:
+        column = known.series.columns["major_faults"].values
+        usually = np.median(column[list(usual)])
+        return f"it had {column[place]:.0f} major faults of its own (usually {usually:.0f})", None
+    waited = lost - computed
+    span = known.span(place)
+    if not waited >= SUFFICES * lost or span is None:
+        return None, None
+    seconds = (span[1] - span[0]) / 1e9
+    named = _pressures(known)
+    if len(named) < len(PRESSURES):
+        return None, None
+    idle = known.level(place, "cpu.idle")
+    cpu, memory, disk = (
+        max(0.0, _excess_rate(known, named[words], place, usual)) * seconds for words in PRESSURES
+    )
+    if cpu >= SUFFICES * waited and idle is not None and idle >= IDLE_CPUS:
+        return (
+            f"it was ready to run for up to {quantity(min(cpu, waited), 's')} and did not, while {idle:.1f} CPUs were "
+            "idle: a CPU quota (cpu.max of its control group), or too few CPUs that it may use"
+        ), None
+    if cpu + memory + disk < SUFFICES * waited:
+        return None, (
+            f"for {quantity(waited, 's')} it neither ran nor waited for a CPU, memory or a disk: it was stopped "
+            "(SIGSTOP, a debugger), slept, or waited for another process or the network"
+        )
+    return None, None
+
+
+def _excess(known: Beside, name: str, place: int, usual: Sequence[int]) -> float:
+    column = known.series.columns.get(name)
+    if column is None:
+        return float("nan")
+    values = column.values
+    return float(values[place] - np.median(values[list(usual)]))
+
+
+def _excess_rate(known: Beside, what: Quantity, place: int, usual: Sequence[int]) -> float:
+    value, normal = _pair(known, what, place, usual)
+    return float(np.nan_to_num(value - normal))
+
+
+def _pair(known: Beside, what: Quantity, place: int, usual: Sequence[int]) -> tuple[float, float]:
+    values = known.values[what]
+    return float(values[place]), float(np.nanmedian(values[list(usual)]))
