@@ -171,13 +171,16 @@ class Silence(KernelLog):
 
 
 def members_of(messages: Sequence[Message]) -> dict[str, Any]:
-    """What a row says of messages: the first of them, and how many there were in all if they are more."""
+    """What a row says of messages: the worst of them, in order, and how many there were besides."""
     if not messages:
         return {}
-    found: dict[str, Any] = {"kernel": [message.plain() for message in messages[:MOST_MESSAGES]]}
-    if len(messages) > MOST_MESSAGES:
-        text = f"and {len(messages) - MOST_MESSAGES} more messages of the kernel in this trial"
-        found["kernel"].append({"ns": messages[-1].ns, "level": min(m.level for m in messages), "text": text})
+    by_level = sorted(range(len(messages)), key=lambda place: messages[place].level)
+    shown, others = sorted(by_level[:MOST_MESSAGES]), by_level[MOST_MESSAGES:]
+    found: dict[str, Any] = {"kernel": [messages[place].plain() for place in shown]}
+    if others:
+        text = f"and {len(others)} more messages of the kernel in this trial"
+        level = min(messages[place].level for place in others)
+        found["kernel"].append({"ns": messages[-1].ns, "level": level, "text": text})
     return found
 
 

@@ -54,6 +54,8 @@ class Test:
     """Its data set: files and directories."""
     stdin: str | None = None
     """A file that is its standard input; None: empty."""
+    groups: tuple[str, ...] = ()
+    """Directories of the cgroups that its command enters."""
 
     def __post_init__(self) -> None:
         if not self.command or not self.command[0]:
@@ -138,6 +140,8 @@ def to_plan(test: Test) -> dict[str, Any]:
     document = asdict(test)
     if test.stdin is None:
         del document["stdin"]
+    if not test.groups:
+        del document["groups"]
     return document
 
 
@@ -147,5 +151,6 @@ def from_plan(plan: Mapping[str, Any]) -> Test:
     for name in ("command", "cpus", "data"):
         known[name] = None if known.get(name) is None else tuple(known[name])
     known["data"] = known["data"] or ()
+    known["groups"] = tuple(known.get("groups", ()))
     known["metrics"] = tuple(MetricPattern(**pattern) for pattern in known["metrics"])
     return Test(**known)

@@ -24,9 +24,14 @@ from etude.experiment.test import Test
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
 from etude.testbed.cool.ways import REBOOTS, Cooled
+from etude.testbed.resources.oom import oom_kills
 
 CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096
+OOM_KILLED = "oom-killed"
+"""Why a trial is excluded in whose cgroup the OOM killer ended a process."""
+MOST_OOM_KILLED = 3
+"""So many trials, and no other, end the experiment."""
 NOT_FOUND = ": not found in PATH"
 """What the engine says of a program that is nowhere, behind its name."""
 
@@ -57,10 +62,12 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
                 return
         cache = _cooled(bench, members, slot)
         bench.kernel.begin()
+        killed_before = _oom_kills(members)
         rows = bench.engine.launch(_launch(bench, members, slot))
         rows = [rows[0] | bench.kernel.end(), *rows[1:]]
+        killed = _oom_kills(members) - killed_before
         trials = [
-            (test, _measurements(bench, test, slot, part, cache))
+            (test, _measurements(bench, test, slot, part, cache, killed))
             for test, part in _parts(bench, members, rows)
         ]
         trials = _whole(trials)
@@ -82,6 +89,10 @@ def _restart_first(bench: Bench, test: Test, slot: Slot) -> None:
         results = directory.parent
         note_data(test.cool, test.data, directory)
         restart_machine("", ["bench", "--resume", str(results)], results / "experiment.json", results)
+
+
+def _oom_kills(members: Sequence[Test]) -> int:
+    return oom_kills({group for test in members for group in test.groups})
 
 
 def _cooled(bench: Bench, members: Sequence[Test], slot: Slot) -> dict[str, Any] | None:
@@ -136,7 +147,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> Non
 
 def needs_nothing_between(plan: Plan, test: Test) -> bool:
     """Whether nothing need happen between two trials but the launch itself."""
-    around = test.prepare or test.conclude or test.cool != "none"
+    around = test.prepare or test.conclude or test.cool != "none" or test.groups
     return not (around or test.metrics or plan.check_output == CHECK_EACH)
 
 
@@ -221,12 +232,20 @@ def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
 
 
 def _measurements(
-    bench: Bench, test: Test, slot: Slot, rows: Sequence[dict[str, Any]], cache: Mapping[str, Any] | None
+    bench: Bench,
+    test: Test,
+    slot: Slot,
+    rows: Sequence[dict[str, Any]],
+    cache: Mapping[str, Any] | None,
+    killed: int,
 ) -> tuple[Measurement, ...]:
     place = _place(bench, test, slot.order) | {"cache": cache}
     place |= {"trial": bench.ledger.next_trial(test.name), "block": slot.block}
     plain = [from_line(row | place | {"kept": True, "why": None}) for row in rows]
-    why = _why_not_kept(bench, plain) or slot.set_aside
+    why = _why_not_kept(bench, plain) or slot.set_aside or (OOM_KILLED if killed else None)
+    if killed:
+        note = f"the OOM killer ended {killed} process{'' if killed == 1 else 'es'} in the command's cgroup"
+        rows = [row | {"notes": [*(row.get("notes") or ()), note]} for row in rows]
     return tuple(
         from_line(_with_printed(test, row) | place | {"kept": why is None, "why": why}) for row in rows
     )
@@ -287,12 +306,21 @@ def _ending(test: Test, m: Measurement) -> str:
     return f"not started: {m.error.partition(';')[0]}; {advice(test.command, test.directory)}"
 
 
+def _never_whole(bench: Bench, test: Test) -> bool:
+    """Whether several trials of the test lost a process to the OOM killer, and none is included."""
+    lost = sum(trial.first.why == OOM_KILLED for trial in bench.ledger.trials(test.name))
+    return lost >= MOST_OOM_KILLED and not bench.ledger.kept(test.name)
+
+
 def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> None:
     """Stop the experiment when the trial failed, or when a metric's pattern does not fit the first output.
 
     Raises:
         CommandFailed: it failed; UsageError: the pattern.
     """
+    if measurements[0].why == OOM_KILLED and _never_whole(bench, test):
+        note = (measurements[0].notes or ("",))[-1]
+        raise CommandFailed(f"{test.name}: trial {measurements[0].trial}: {note}, as in all trials so far")
     for m in measurements:
         if m.unfinished or (m.failed and not bench.plan.ignore_failure):
             said = (m.stderr or {}).get("tail", "").strip().splitlines()

@@ -51,6 +51,8 @@ class Effort:
     """Requests under way, on average over the trial."""
     refused: int = 0
     """Requests it could not begin for want of something of its own: descriptors, ports."""
+    clients: float | None = None
+    """Of closed systems: how many requests are to be under way at once."""
 
 
 def limited(generator: Generator, effort: Effort) -> Limited | None:
@@ -59,7 +61,7 @@ def limited(generator: Generator, effort: Effort) -> Limited | None:
     if effort.refused:
         return "generator"
     if effort.asked is None:
-        return "generator" if busy else None
+        return "generator" if busy and not _held(effort) else None
     if effort.sent is None or not short(effort.asked * effort.ran_s, effort.sent):
         return None
     if generator.serves:
@@ -67,6 +69,12 @@ def limited(generator: Generator, effort: Effort) -> Limited | None:
     if busy or generator.spins or generator.outstanding is None or effort.outstanding is None:
         return "generator"
     return "server" if effort.outstanding >= AT_LIMIT * generator.outstanding else "generator"
+
+
+def _held(effort: Effort) -> bool:
+    """Whether as many requests were under way as there are clients: then the generator kept up, however busy it was."""
+    known = effort.clients is not None and effort.outstanding is not None
+    return known and (effort.outstanding or 0.0) >= AT_LIMIT * (effort.clients or 0.0)
 
 
 def busy_share(generator: Generator, effort: Effort) -> float | None:

@@ -27,8 +27,10 @@ def search(
         decision = policy.decide(task, trials)
         if isinstance(decision, Answer):
             return decision
-        if len(trials) >= MOST_TRIALS or spent(trials) >= (task.budget_s or float("inf")):
+        if spent(trials) >= (task.budget_s or float("inf")):
             return policy.best(task, trials, "the budget of bench time is spent")
+        if len(trials) >= MOST_TRIALS:
+            return policy.best(task, trials, f"{MOST_TRIALS} trials did not end the search")
         trial = bench.run(decision, partial(policy.enough, task, tuple(trials), decision))
         made(decision, trial)
         trials.append(trial)

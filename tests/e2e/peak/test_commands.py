@@ -159,6 +159,14 @@ def test_a_failed_load_command_is_quoted_in_full(tmp_path: Path) -> None:
     assert "disk full: 12 GB needed; made nothing" in trial.note
 
 
+def test_a_system_that_loses_processes_to_the_oom_killer_did_not_sustain_the_load(tmp_path: Path) -> None:
+    path = toml(tmp_path, f'load = "echo oom_kill 2 > {{here}}/memory.events; {GOOD}; : {{load}}"')
+    with read_harness(path).bench({}, tmp_path / "place", (), [str(tmp_path)]) as bench:
+        first, second = (bench.run(Offer(100, 1.0, ""), never) for _ in range(2))
+    assert (first.ended, second.ended) == ("died", "whole")
+    assert "OOM killer" in first.note
+
+
 def test_what_a_killed_search_left_running_is_ended_first(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()

@@ -97,7 +97,14 @@ def test_of_many_messages_the_first_stand_there_and_the_others_are_counted() -> 
     kernel = members_of(said)["kernel"]
     assert len(kernel) == MOST_MESSAGES + 1
     assert " 7 more " in kernel[-1]["text"]
-    assert kernel[-1]["level"] == 3
+    assert (kernel[0]["level"], kernel[-1]["level"]) == (3, 6)
+
+
+def test_the_worst_message_stands_there_however_late_it_came() -> None:
+    said = [Message(n, 6, f"m{n}") for n in range(MOST_MESSAGES + 7)]
+    kernel = members_of([*said, Message(99, 3, "Out of memory: Killed process 7")])["kernel"]
+    assert min(kernel, key=lambda each: each["level"])["text"] == "Out of memory: Killed process 7"
+    assert kernel[-1]["level"] == 6
 
 
 def test_a_message_is_of_the_trial_that_ran_when_it_was_seen() -> None:

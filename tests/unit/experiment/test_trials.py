@@ -325,3 +325,24 @@ def test_a_test_that_cannot_be_meant_is_refused(options: dict[str, Any]) -> None
 def test_a_command_that_is_not_utf_8_is_refused_before_anything_is_written(command: tuple[str, ...]) -> None:
     with pytest.raises(EtudeError, match="UTF-8"):
         Test("a", command)
+
+
+def killing(group: Path, *counts: int) -> Iterator[float]:
+    for count in counts:
+        (group / "memory.events").write_text(f"low 0\noom_kill {count}\n")
+        yield 1.0
+
+
+def test_a_trial_in_whose_cgroup_a_process_was_killed_is_excluded_and_named(tmp_path: Path) -> None:
+    test = Test("a", ("a",), groups=(str(tmp_path),))
+    found, _ = results(tmp_path / "r", {"a": killing(tmp_path, 0, 0, 2, *[2] * 9)}, test)
+    excluded = [m for m in found.measurements["a"] if m.why == "oom-killed"]
+    assert [(m.trial, m.kept) for m in excluded] == [(2, False)]
+    assert "ended 2 processes" in excluded[0].notes[0]
+    assert sum(m.kept for m in found.measurements["a"]) == 3
+
+
+def test_where_each_trial_loses_a_process_the_experiment_ends(tmp_path: Path) -> None:
+    test = Test("a", ("a",), groups=(str(tmp_path),))
+    with pytest.raises(CommandFailed):
+        results(tmp_path / "r", {"a": killing(tmp_path, *range(1, 20))}, test)

@@ -146,3 +146,9 @@ def test_fewer_answers_at_more_load_are_a_collapse_where_luck_does_not_explain_t
     golden(found.what)
     assert collapsing([answering(200, 2000, 10), answering(400, 1850, 10)]) is None, "no tenth"
     assert collapsing([answering(200, 200, 1), answering(400, 165, 1)]) is None, "the luck of one second"
+
+
+def test_windows_in_which_requests_of_the_warm_up_end_are_no_collapse() -> None:
+    counts = [0, 800, 2000, 2000]
+    late = Trial(400.0, 40.0, tuple(Window(10.0, 4000, each, 0, 0.05) for each in counts), 40.0)
+    assert collapsing([answering(200, 2000, 10), late]) is None

@@ -87,3 +87,10 @@ def test_a_trial_says_asked_sent_completed_failed_and_what_the_generator_took(go
     line = told(POOL, effort(failed=7))
     assert re.findall(r"[\d.]+(?:/s)?", line) == ["100/s", "66.67/s", "66.67/s", "7", "0.10", "1", "7.9", "8"]
     golden(line)
+
+
+def test_a_busy_generator_that_holds_all_its_clients_kept_up() -> None:
+    closed = {"asked": None, "sent": None, "cores": 0.95, "clients": 8.0}
+    assert limited(POOL, effort(**closed, outstanding=7.8)) is None
+    assert limited(POOL, effort(**closed, outstanding=5.0)) == "generator"
+    assert limited(POOL, effort(**closed, outstanding=None)) == "generator"

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from etude.errors import CommandFailed, MachineRefuses
 from etude.located import line_of
+from etude.testbed.resources.oom import oom_kills
 from etude.workbench.bench import Enough
 from etude.workbench.generator import Effort, Generator, busy_share, limited, told
 from etude.workbench.harnesses import processes
@@ -71,6 +72,8 @@ class Watched:
     """Why it is no whole run; empty if it is one."""
     failed: bool = False
     """It ended with a status other than 0."""
+    oom_killed: int = 0
+    """Processes of the system that the OOM killer ended."""
     lasted_s: float = 0.0
     cpu_s: float = 0.0
 
@@ -91,13 +94,16 @@ class CommandBench:
         closed: bool = False,
         window_s: float = 1.0,
         within: Sequence[str] = (),
+        groups: Sequence[str] = (),
         node: Node | None = None,
     ) -> None:
-        """`within`: words before the command that starts the system, which confine it. `node`: where the system is;
+        """`within`: words before the command that starts the system, which confine it, `groups`: the
+        cgroups that it is in then. `node`: where the system is;
         None: here."""
         self.path, self.commands, self.filled, self.reader = path, commands, filled, reader
         self.generator, self.task, self.place = generator, task, place
         self.closed, self.window_s, self.within = closed, window_s, tuple(within)
+        self.groups = tuple(groups)
         self.node = node
         self.made = 0
         self.worked = False
@@ -121,7 +127,9 @@ class CommandBench:
         if not self._up:
             self._start()
         self.made += 1
+        killed_before = oom_kills(self.groups)
         watched = self._offer(offer, enough)
+        watched.oom_killed = oom_kills(self.groups) - killed_before
         # Ready again means that it has recovered; a system that does not is started anew for the next trial.
         alive = self._alive() and self._drained() and self._ready(self.commands.ready_timeout_s)
         hopeless = offer.load <= self.task.lowest or not watched.failed
@@ -141,6 +149,9 @@ class CommandBench:
         if watched.wrong:
             note = f"{watched.wrong}; {note}"
             ended, whose = "not-made" if alive else "died", None  # by itself, or with the system
+        if watched.oom_killed:
+            note = f"the OOM killer ended processes of the system ({watched.oom_killed}); {note}"
+            ended, whose = "died", None
         if not alive:
             note = f"the system did not recover and is started anew; {note}"
             ended = "died" if watched.wrong else ended
@@ -176,6 +187,7 @@ class CommandBench:
             watched.cpu_s / watched.lasted_s if watched.lasted_s else None,
             waited_s / ran_s if ran_s else None,
             sum(each.refused for each in all_told),
+            offer.load if self.closed else None,
         )
 
     def _offer(self, offer: Offer, enough: Enough) -> Watched:

@@ -70,10 +70,16 @@ class Harness:
         return 2 if self.commands.apart else 1
 
     @contextmanager
-    def bench(self, factors: Mapping[str, str], place: Path, within: Sequence[str] = ()) -> Iterator[Bench]:
+    def bench(
+        self,
+        factors: Mapping[str, str],
+        place: Path,
+        within: Sequence[str] = (),
+        groups: Sequence[str] = (),
+    ) -> Iterator[Bench]:
         """A bench for one configuration, in a scratch directory; at the end all that it started is ended. `within`:
-        words before the command that starts the system. In an allocation of two nodes a system that is `apart` is on
-        the second.
+        words before the command that starts the system; `groups`: the cgroups that they put it into. In an allocation
+        of two nodes a system that is `apart` is on the second.
 
         Raises UsageError for a factor that the file does not have, and where what is on another node is to be confined.
         """
@@ -100,7 +106,8 @@ class Harness:
         filled = partial(fill, values={name: shlex.quote(value) for name, value in values.items()})
         bench = CommandBench(
             self.path, self.commands, filled, self.reader, self.generator, self.task, place.resolve(),
-            closed=self.unit == "clients", window_s=self.window_s, within=within, node=node,
+            closed=self.unit == "clients", window_s=self.window_s, within=within, groups=groups,
+            node=node,
         )  # fmt: skip
         with bench:
             yield bench

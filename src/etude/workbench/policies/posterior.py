@@ -45,6 +45,8 @@ LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
 MOST_BLIND = 4
 """So many trials in a row that tell nothing of the server end the search, unless each was of a load that could not be
 offered: then lower ones follow."""
+STALE, NARROWER = 20, 0.95
+"""So many trials that leave the interval wider than this share of what it was end the search."""
 MOST_STALLED = 0.2
 """Share of all response time in stalls beyond which their mean is anybody's guess."""
 MISFIT = 30.0
@@ -71,6 +73,8 @@ class Posterior:
             return self._fallback.decide(task, trials)
         if known and blind(trials[known[-1].order + 1 :], max(each.load for each in known)) >= MOST_BLIND:
             return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
+        if self._stale(task, trials):
+            return self.best(task, trials, f"the last {STALE} trials did not narrow the interval")
         doubt = again(task, known) or recovered(task, known)
         if doubt is not None:
             return doubt
@@ -89,6 +93,12 @@ class Posterior:
             return extra or answer(task, trials, belief, now, "")
         load, why = next_load(task, belief, known, trials, most)
         return Offer(load, task.runlength_s, why)
+
+    def _stale(self, task: Task, trials: Sequence[Trial]) -> bool:
+        if len(trials) < 2 * STALE or len(trials) % STALE:
+            return False
+        then, now = (self.best(task, made, "") for made in (trials[:-STALE], trials))
+        return width_of(now) > NARROWER * width_of(then) or width_of(now) == math.inf
 
     def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
         """When the promise is met with these, or their side of the limit is clear and that is all one wants to know."""
@@ -138,6 +148,11 @@ class Posterior:
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
         return answer(task, trials, belief, held(task, belief, known), why)
+
+
+def width_of(found: Answer) -> float:
+    """Log of the ratio of the interval's ends; inf without a bound."""
+    return math.log(found.high / found.low) if found.low > 0 and found.high < math.inf else math.inf
 
 
 def blind(last: Sequence[Trial], highest: float) -> int:
@@ -206,7 +221,8 @@ def beyond(
         top = max(each.load for each in at_most)
         limit = "the highest load" if most == task.highest else "the most that could be offered"
         what = f"{top:g}, {limit}, is fine still"
-        return bounded(task, trials, Finding("above-highest", what), top, math.inf, over)
+        high = min((each.load for each in known if each.load > top and each.value > 0), default=math.inf)
+        return bounded(task, trials, Finding("above-highest", what), top, high, over)
     return None
 
 

@@ -12,6 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.quantities import size
+
 Floats = NDArray[np.float64]
 
 Cell = tuple[int, ...]
@@ -23,7 +25,8 @@ Scale = Literal["linear", "log", "ordered", "categorical"]
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One thing that is varied. `levels` are numbers, rising, for `linear` and `log`, words otherwise."""
+    """One thing that is varied. `levels` are numbers or sizes as `64M`, rising, for `linear` and `log`, words
+    otherwise."""
 
     name: str
     scale: Scale
@@ -44,7 +47,7 @@ class Factor:
             return np.zeros(1)
         places = np.arange(count, dtype=float)
         if self.numeric:
-            places = np.array([float(level) for level in self.levels])
+            places = np.array([magnitude(level) for level in self.levels])
             places = np.log(places) if self.scale == "log" else places
         return np.asarray(2 * (places - places[0]) / (places[-1] - places[0]) - 1)
 
@@ -52,6 +55,11 @@ class Factor:
         """Of a level, as commands and tables have it."""
         value = self.levels[level]
         return value if isinstance(value, str) else f"{value:.12g}"
+
+
+def magnitude(level: float | str) -> float:
+    """Of a level, or the bytes of a size. Raises QuantityError."""
+    return float(size(level)) if isinstance(level, str) else level
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from etude.report.text import digits, percent
-from etude.workbench.surfaces.factors import Cell, Factor
+from etude.workbench.surfaces.factors import Cell, Factor, magnitude
 from etude.workbench.surfaces.mapped import Filled, z_of
 from etude.workbench.surfaces.ranges import LITTLE
 from etude.workbench.surfaces.words import joined
@@ -99,6 +99,6 @@ def _step(filled: Filled, cell: Cell, at: int, sign: float) -> Limit | None:
 
 def _log_step(factor: Factor, level: int) -> float:
     """From a level to the next in log; a doubling where that is no number."""
-    if factor.numeric and float(factor.levels[level]) > 0:
-        return math.log(float(factor.levels[level + 1]) / float(factor.levels[level]))
+    if factor.numeric and magnitude(factor.levels[level]) > 0:
+        return math.log(magnitude(factor.levels[level + 1]) / magnitude(factor.levels[level]))
     return math.log(2)

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,9 +22,11 @@ from etude.experiment.run import resume, run
 from etude.experiment.sitting import EngineMaker
 from etude.experiment.test import MetricPattern, Test
 from etude.experiment.there import only_here
+from etude.experiment.trial import OOM_KILLED
 from etude.results.model import Measurement
 from etude.results.reader import Results, load_results
 from etude.stats.describe import describe
+from etude.testbed.resources.oom import oom_kills
 from etude.workbench.harnesses.spec import fill
 from etude.workbench.surfaces.response import Asked, Tell
 from etude.workbench.surfaces.samples import Sample
@@ -86,6 +88,7 @@ class Metric:
     def measure(self, asked: Asked, tell: Tell) -> Sample:
         """One experiment. Raises EtudeError: as it does; what was measured is on disk."""
         place = asked.place / EXPERIMENT
+        killed_before = oom_kills(asked.setting.groups)
         results = (
             self._of_command(asked, place, tell) if self.asked.command else self._of_script(asked, place)
         )
@@ -95,7 +98,12 @@ class Metric:
             raise InputError(
                 f"{place}: expected one test{f' {names[0]!r}' if names else ''}; there is {found or 'none'}"
             )
-        return self._sample(asked, results.measurements[names[0]])
+        sample = self._sample(asked, results.measurements[names[0]])
+        killed = oom_kills(asked.setting.groups) - killed_before
+        if not killed or self.asked.command:
+            return sample
+        # Which of a script's trials they were of is not known.
+        return replace(sample, kept=False, why=f"the OOM killer ended processes of the script ({killed})")
 
     def _of_command(self, asked: Asked, place: Path, tell: Tell) -> Results:
         given = {**asked.settings, **asked.setting.values}
@@ -115,6 +123,7 @@ class Metric:
             metrics=pattern,
             timeout_s=left_s,
             directory=str(self.base.resolve()),
+            groups=asked.setting.groups,
         )
         ends = self.clock() + (math.inf if left_s is None else left_s)
 
@@ -160,6 +169,8 @@ class Metric:
             for each in measurements
             if each.kept and (value := each.metrics.get(self.name, [None])[0]) is not None
         ]
+        killed = sum(each.why == OOM_KILLED for each in measurements if each.worker == 0)
+        lost = f"in {killed} of {len(measurements)} trials the OOM killer ended processes" if killed else ""
         cost_s = sum(each.metrics.get("elapsed", [0.0])[0] or 0.0 for each in measurements)
         if not values:
             late = any(each.timed_out for each in measurements)
@@ -167,7 +178,8 @@ class Metric:
                 asked,
                 cost_s,
                 len(measurements),
-                f"not done within {_left(asked) or 0:.0f} s" if late else f"no trial has {self.name}",
+                lost
+                or (f"not done within {_left(asked) or 0:.0f} s" if late else f"no trial has {self.name}"),
             )
         found = describe(values, "rate" if self.better == "higher" else "cost", confidence=CONFIDENCE)
         if found.mean is None or not found.mean > 0 or min(values) < 0:
@@ -176,7 +188,15 @@ class Metric:
         interval = found.mean_interval
         low, high = (interval.low, interval.high) if interval is not None else (0.0, math.inf)
         return Sample(
-            asked.visit.cell, "measured", found.mean, max(low, 0.0), high, CONFIDENCE, cost_s, len(values)
+            asked.visit.cell,
+            "measured",
+            found.mean,
+            max(low, 0.0),
+            high,
+            CONFIDENCE,
+            cost_s,
+            len(values),
+            why=lost,
         )
 
     def _failed(self, asked: Asked, cost_s: float, trials: int, why: str) -> Sample:

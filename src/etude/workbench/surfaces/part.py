@@ -8,6 +8,7 @@ from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Cell, Table, number, words
 from etude.report.text import duration
 from etude.workbench.surfaces.factors import Cell as Place
+from etude.workbench.surfaces.factors import magnitude
 from etude.workbench.surfaces.limits import NOTHING, Limit
 from etude.workbench.surfaces.mapped import Mapped
 from etude.workbench.surfaces.pictures import figures_of
@@ -71,7 +72,7 @@ def _row(mapped: Mapped, cell: Place, limit: Limit | None) -> tuple[Cell, ...]:
     cost_s = sum(c.cost_s for c in made) if made else sample.cost_s if sample else 0.0
     trials = sum(c.trials for c in made) if made else sample.trials if sample else 0
     levels = [
-        number(factor.text(level), float(factor.levels[level]))
+        number(factor.text(level), magnitude(factor.levels[level]))
         if factor.numeric
         else words(factor.text(level))
         for factor, level in zip(mapped.space.factors, cell, strict=True)

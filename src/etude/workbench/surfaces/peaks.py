@@ -173,7 +173,8 @@ def of_harness(
         if isinstance(harness, CommandHarness):
             if words and not harness.commands.start:
                 raise InputError(f"{where}: {source.name} starts no system that a resource could confine")
-            with harness.bench(factors, asked.place / "harness", words) as bench:
+            groups = asked.setting.groups
+            with harness.bench(factors, asked.place / "harness", words, groups) as bench:
                 yield bench
         else:
             with harness.bench(factors, asked.place / "harness") as bench:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from etude.figures.data import Figure
 from etude.figures.surface import Effect, Known, Levels, contours, main_effects, over_levels, solid
 from etude.workbench.surfaces.effects import main_effects as effects_of
-from etude.workbench.surfaces.factors import Cell, Factor
+from etude.workbench.surfaces.factors import Cell, Factor, magnitude
 from etude.workbench.surfaces.mapped import Mapped
 from etude.workbench.surfaces.words import axis_label, setting_text, settings_of
 
@@ -53,7 +53,7 @@ def known_of(mapped: Mapped, cell: Cell, x: int, y: int) -> Known:
 def levels_of(factor: Factor) -> Levels:
     """An axis of a factor."""
     texts = tuple(factor.text(n) for n in range(len(factor.levels)))
-    numbers = tuple(float(level) for level in factor.levels) if factor.numeric else None
+    numbers = tuple(magnitude(level) for level in factor.levels) if factor.numeric else None
     return Levels(axis_label(factor.name, factor.unit), texts, numbers, factor.scale == "log")
 
 

@@ -5,6 +5,7 @@ docs/surfaces.md describes the file. Every error in it is one line: FILE:LINE: w
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import Any, Literal, cast, get_args
 from etude.errors import UsageError
 from etude.located import Section, document, finite, line_of
 from etude.patterns import PatternError, compile_pattern
+from etude.quantities import QuantityError
 from etude.results.model import METRICS
 from etude.testbed.resources.resource import Resource
 from etude.testbed.resources.table import check_levels, resource_of
-from etude.workbench.surfaces.factors import Cell, Factor, Scale, Space
+from etude.workbench.surfaces.factors import Cell, Factor, Scale, Space, magnitude
 from etude.workbench.surfaces.mapping import Plan, Rules, contradiction
 
 OF_RESPONSE = {
@@ -203,7 +205,7 @@ def _factor(name: str, section: Section) -> Factor:
         section.fail("levels", f"{what} is {levels!r}: expected numbers only, or words only")
     if words and (wrong := [level for level in levels if not level.strip() or not level.isprintable()]):
         section.fail("levels", f"{what} has {wrong[0]!r}: expected words that can be seen")
-    kinds = ("linear", "log") if numbers else ("categorical", "ordered")
+    kinds = ("linear", "log") if numbers else ("categorical", "ordered", "linear", "log")
     scale = cast(Scale, section.one_of("scale", kinds, kinds[0]))
     if numbers:
         if not all(map(finite, levels)) or (scale == "log" and min(levels) <= 0):
@@ -212,11 +214,24 @@ def _factor(name: str, section: Section) -> Factor:
                 f"{what} is {levels!r}: expected {'numbers above 0' if scale == 'log' else 'finite numbers'}",
             )
         levels = sorted(float(level) for level in levels)
+    elif scale in ("linear", "log"):
+        levels = _sizes(section, what, levels, scale)
     factor = Factor(name, scale, tuple(levels), section.text_at("unit"))
     texts = [factor.text(level) for level in range(len(levels))]
     if twice := [text for text in texts if texts.count(text) > 1]:
         section.fail("levels", f"{what} has {twice[0]} twice")
     return factor
+
+
+def _sizes(section: Section, what: str, levels: list[str], scale: Scale) -> list[str]:
+    """Rising; written as they are."""
+    try:
+        rising = sorted(levels, key=magnitude)
+    except QuantityError as error:
+        section.fail("levels", f"{what} on a {scale} scale: {error}")
+    if same := [b for a, b in itertools.pairwise(rising) if magnitude(a) == magnitude(b)]:
+        section.fail("levels", f"{what} has {same[0]} twice")
+    return rising
 
 
 def _space(factors: tuple[Factor, ...], samples: Section) -> Space:

@@ -176,6 +176,22 @@ def test_a_first_load_that_cannot_be_made_is_followed_by_lower_ones() -> None:
     assert abs((answer.rate or 0) / 200.0 - 1) <= 0.1
 
 
+def test_a_search_whose_interval_no_longer_shrinks_says_so() -> None:
+    calm = [trial(500.0, [0.9, 1.1] * 4)] * 20
+    wild = [trial(500.0, [each] * 8) for each in (0.4, 2.5) * 10]
+    end = Posterior().decide(task(confidence=0.999, within=0.01), [*calm, *wild])
+    assert isinstance(end, Answer)
+    assert "did not narrow" in end.why
+
+
+def test_a_bound_from_below_keeps_the_load_that_was_too_much() -> None:
+    made = [trial(1000.0, [0.05] * 8)] * 2
+    made += [trial(1100.0, [0.05] * 8, limited="generator"), trial(4000.0, [30.0] * 3)]
+    end = Posterior().decide(task(), made)
+    assert isinstance(end, Answer)
+    assert (end.rate, end.low, end.high) == (None, 1000.0, 4000.0)
+
+
 def test_when_time_is_up_the_best_is_answered_with_a_wide_interval() -> None:
     answer = searched(Server(slow, 800.0, 3), task(budget_s=900.0))
     assert not answer.kept

@@ -99,7 +99,7 @@ BAD = {
     "lists in lists": (f"a = {'[' * 5000}", 1, ""),
     "a word of nothing": (COMMAND.replace('"few"', '" "'), 9, "words"),
     "a word of two lines": (COMMAND.replace('"few"', '"a\\nb"'), 9, "words"),
-    "words with logs": (COMMAND + 'scale = "log"\n', 10, "scale 'log': \"categorical\" \"ordered\""),
+    "words with logs": (COMMAND + 'scale = "log"\n', 9, "log"),
     "a name": (COMMAND.replace("[factor.count]", '[factor."a b"]'), 8, "'a b'"),
     "a key of a resource": (COMMAND + "size = 3\n", 10, "size"),
     "no such resource": (QUOTA.replace('"quota"', '"luck"'), 2, "[factor.cpu]: 'luck'"),
@@ -177,3 +177,12 @@ def test_any_text_is_a_surface_or_one_line(tmp_path_factory: pytest.TempPathFact
         assert len(list(found.space)) == found.space.size > 0
         names = {found.space.name(cell) for cell in found.space}
         assert len(names) == found.space.size
+
+
+def test_sizes_may_be_spaced_by_their_bytes(spec) -> None:  # type: ignore[no-untyped-def]
+    text = '[response]\ncommand = "x {m}"\n[factor.m]\nlevels = ["1G", "64M", "256M"]\nscale = "log"\n'
+    (memory,) = spec(text).space.factors
+    assert memory.levels == ("64M", "256M", "1G")
+    assert memory.coded().tolist() == pytest.approx([-1.0, 0.0, 1.0])
+    with pytest.raises(InputError, match="levels"):
+        spec(text.replace("64M", "small"))

@@ -62,7 +62,8 @@ def unbracketed(task: Task, known: Sequence[Evidence], rate: float) -> tuple[flo
     highest, lowest = max(each.load for each in known), min(each.load for each in known)
     more = max(1 + task.within, 1 + 1 / highest if task.whole else 0.0)
     if rate > more * highest or all(each.value < -ABOUT for each in known):
-        return max((each.load for each in known if each.value <= 0), default=0.0), math.inf
+        fine = max((each.load for each in known if each.value <= 0), default=0.0)
+        return fine, min((e.load for e in known if e.load > fine and e.value > 0), default=math.inf)
     if rate < lowest / more or all(each.value > ABOUT for each in known):
         return 0.0, min((each.load for each in known if each.value > 0), default=math.inf)
     return None
