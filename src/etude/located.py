@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from etude.errors import InputError
 from etude.quantities import QuantityError, duration, share
+from etude.trust import open_for_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ class Section:
 def document(path: Path) -> Section:
     """The whole file. Raises InputError where it cannot be read or is no TOML."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(open_for_root(path), encoding="utf-8") as file:
+            text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"{path}: cannot be read: {reason}") from None

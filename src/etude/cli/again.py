@@ -137,7 +137,9 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
         from etude.cli.script_display import ScriptDisplay
         from etude.script.run import run_script
         from etude.script.stored import stored_script
+        from etude.trust import check_for_root
 
+        check_for_root(source)
         asked = stored_script(document, seed, source)
         shown = ScriptDisplay(sys.stderr)
         try:
@@ -151,10 +153,10 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
         finally:
             shown.close()
     from etude.cli.display import Display
-    from etude.experiment.plan import from_document
+    from etude.experiment.plan import plan_to_resume
     from etude.experiment.run import run as run_plan
 
-    plan = replace(from_document(document["plan"], source), seed=seed)
+    plan = replace(plan_to_resume(document, source), seed=seed)
     display = Display(sys.stderr)
     try:
         outcome = run_plan(

@@ -13,6 +13,7 @@ from etude.errors import InputError, UsageError
 from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
 from etude.experiment.test import Test, from_plan, to_plan
 from etude.stats.factors import next_look
+from etude.trust import check_for_root
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Rule
@@ -146,7 +147,24 @@ def from_document(document: Mapping[str, Any], source: str) -> Plan:
         raise InputError(f"{source}: its plan cannot be read ({error}); it cannot be resumed") from None
 
 
+def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
+    """The plan of an `experiment.json` whose commands are about to be run.
+
+    Raises:
+        InputError: it does not fit, is not the one that was stored, or others could have written what root would run.
+    """
+    check_for_root(source)
+    plan = from_document(document["plan"], source)
+    if document.get("digest") != _digest(document["plan"]):
+        raise InputError(f"{source}: its plan does not fit its digest; was it edited? Begin a new experiment")
+    return plan
+
+
 def digest(plan: Plan) -> str:
     """SHA-256 of the plan as canonical JSON: equal digests asked for the same thing."""
-    text = json.dumps(to_document(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return _digest(to_document(plan))
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

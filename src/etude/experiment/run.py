@@ -14,7 +14,7 @@ from etude.experiment.bench import Bench, Event
 from etude.experiment.further import Further, extended
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
-from etude.experiment.plan import Plan, digest, from_document, to_document
+from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
 from etude.experiment.sitting import (
     Desk,
     EngineMaker,
@@ -96,7 +96,7 @@ def resume(
         document = read_experiment(path)  # as whoever wrote here last left it
         if document.get("pool"):
             raise InputError(f"{path}: was begun over a pool; resume with: etude bench --resume {path}")
-        plan = from_document(document["plan"], str(path / "experiment.json"))
+        plan = plan_to_resume(document, str(path / "experiment.json"))
         if further:
             plan = _extended(plan, document, further)
         elif document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
@@ -128,7 +128,7 @@ def extend(
     path = Path(directory)
     with sole_writer(path):
         document = read_experiment(path)
-        plan = from_document(document["plan"], str(path / "experiment.json"))
+        plan = plan_to_resume(document, str(path / "experiment.json"))
         plan = replace(plan, tests=(*plan.tests, *tests))
         document["plan"], document["digest"] = to_document(plan), digest(plan)
         document["tests"] += _entries(tests, [entry["directory"] for entry in document["tests"]])

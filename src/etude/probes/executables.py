@@ -12,6 +12,7 @@ from tempfile import mkstemp
 from etude.probes.probe import Context, ProbeBlock, ProbeFailed, Reading
 from etude.results.model import MetricValue
 from etude.results.res import metric_of, parse_blocks
+from etude.trust import check_for_root
 
 DIRECTORY = "probes.d"
 TIMEOUT_S = 10.0
@@ -22,6 +23,9 @@ def find_executables(library: Iterable[str | os.PathLike[str]]) -> list[Executab
     """A probe for each executable in `probes.d` of each directory of the library ($APLIB), in their order.
 
     Not one whose name begins with a dot or ends in ~. Of two with one name, the later is called NAME-2.
+
+    Raises:
+        InputError: this is root, and others could have written one.
     """
     found: list[Executable] = []
     names: list[str] = []
@@ -42,6 +46,7 @@ def _files(directory: Path) -> Iterator[Path]:
         path = directory / name
         hidden = name.startswith(".") or name.endswith("~")
         if not hidden and path.is_file() and os.access(path, os.X_OK):
+            check_for_root(path)
             yield path.absolute()
 
 

@@ -189,7 +189,10 @@ class ResultsWriter:
         """Append JSON objects, a line each, in one write."""
         text = _text(lines)
         file = self._files[path]
-        end = os.fstat(file).st_size
+        found = os.fstat(file)
+        end = found.st_size
+        if not _is_at(path, found):
+            raise MachineRefuses(f"{path}: is gone; was the results directory moved or removed meanwhile?")
         try:
             if os.write(file, text) != len(text):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -229,6 +232,14 @@ class ResultsWriter:
         for file in self._files.values():
             os.close(file)
         self._files.clear()
+
+
+def _is_at(path: Path, found: os.stat_result) -> bool:
+    """Whether that file has this name still."""
+    try:
+        return os.path.samestat(os.stat(path), found)
+    except OSError:
+        return False
 
 
 def _cut_torn_line(path: Path) -> None:

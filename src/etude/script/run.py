@@ -43,6 +43,7 @@ from etude.script.stop import own_predicate
 from etude.script.wording import ArgumentError
 from etude.testbed.boot import record, restart
 from etude.testbed.boot.record import boot_id
+from etude.trust import check_for_root
 
 Observer = Callable[[Event, Ledger], None]
 
@@ -156,6 +157,7 @@ def resume_script(
     program = parse_script(saved.script, search)
     checkpoint.check_unchanged(file, saved, program)
     with sole_writer(path):
+        check_for_root(path / "experiment.json")
         document = read_experiment(path)
         plan = document["plan"]
         if plan.get("kind") != "script":

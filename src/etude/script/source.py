@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etude.errors import InputError
+from etude.script.library import shipped
 from etude.script.program import ScriptError
 from etude.script.wording import shown
+from etude.trust import check_for_root
 
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 
@@ -214,8 +216,14 @@ class _Reader:
         self.splice(content, file, os.path.dirname(path), identity)
 
     def content_of(self, path: str) -> tuple[bytes, object]:
-        """What is in a file, and what makes it the same file under another name. OSError where there is none."""
+        """What is in a file, and what makes it the same file under another name. OSError where there is none.
+
+        Raises:
+            InputError: this is root, and others could have written it.
+        """
         if self.stored is None:
+            if os.path.lexists(path) and os.path.dirname(path) != str(shipped()):
+                check_for_root(path)
             return _content(path)
         if path not in self.stored:
             raise FileNotFoundError(path)

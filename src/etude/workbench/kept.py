@@ -22,6 +22,7 @@ from etude.errors import InputError
 from etude.experiment.sitting import new_document
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
+from etude.trust import check_for_root
 from etude.workbench.goal import Goal
 from etude.workbench.readings import reading
 from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
@@ -182,6 +183,7 @@ def keeping(
 
 
 def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
+    check_for_root(path / "experiment.json")
     if not (path / "experiment.json").exists():
         document = new_document(
             sought.name, VERB, command_line, sought.plan(), digest(sought.plan()), (), METRICS

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import resource
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -44,6 +46,22 @@ def test_one_trial_is_one_write(writer: ResultsWriter, monkeypatch: pytest.Monke
     monkeypatch.setattr("os.write", lambda file, data: written.append(bytes(data)) or real(file, data))
     writer.append("a", [measurement(worker=worker) for worker in range(4)])
     assert [data.count(b"\n") for data in written] == [4]
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+def test_a_results_directory_that_disappears_is_noticed_at_the_next_trial(
+    how: str, writer: ResultsWriter, tmp_path: Path
+) -> None:
+    writer.append("a", [measurement()])
+    place = writer.path("a").parent
+    if how == "removed":
+        shutil.rmtree(place)
+    else:
+        place.rename(tmp_path / "elsewhere")
+    if how == "replaced":
+        shutil.copytree(tmp_path / "elsewhere", place)
+    with pytest.raises(MachineRefuses, match=re.escape(str(place))):
+        writer.append("a", [measurement()])
 
 
 def test_results_go_behind_what_is_there_already(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from etude.errors import InputError, MachineRefuses
 from etude.results.writer import replace_json
 from etude.testbed import tree
 from etude.testbed.boot.settled import most_seconds
-from etude.testbed.boot.trust import trusted
+from etude.trust import trusted
 
 FORMAT, VERSION = "etude-resume", 1
 DIRECTORY_VARIABLE = "ETUDE_BOOT_DIRECTORY"

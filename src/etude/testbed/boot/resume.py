@@ -14,7 +14,7 @@ from etude.testbed.boot import record as records
 from etude.testbed.boot.progress import counted, progress, too_many
 from etude.testbed.boot.record import Record
 from etude.testbed.boot.settled import Settled, most_seconds, wait
-from etude.testbed.boot.trust import trusted
+from etude.trust import trusted
 
 SETTLED_VARIABLE = "ETUDE_SETTLED"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from etude.errors import UsageError
 from etude.testbed import tree
+from etude.trust import tool_environment
 
 MOST_S = 180.0
 VARIABLE = "ETUDE_SETTLE_S"
@@ -107,7 +108,9 @@ def systemd_jobs() -> int | None:
         return None
     words = ["systemctl", "show", "--property=NJobs,SystemState"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, timeout=30, env=tool_environment()
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return jobs_of(done.stdout)

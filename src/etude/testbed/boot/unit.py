@@ -12,8 +12,8 @@ from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses
 from etude.testbed.boot import record
-from etude.testbed.boot.trust import trusted
 from etude.testbed.resources.tools import tool
+from etude.trust import check_directory_for_root, trusted
 
 NAME = "etude-resume.service"
 UNIT = f"etc/systemd/system/{NAME}"
@@ -48,7 +48,9 @@ def install(root: Path = Path("/"), run: Callable[..., object] = tool) -> Status
 
     Raises:
         MachineRefuses: it cannot be written.
+        InputError: others could change what root would run.
     """
+    _check_settings()
     try:
         (root / str(record.directory()).lstrip("/")).mkdir(parents=True, exist_ok=True)
         if has_systemd(root):
@@ -168,8 +170,24 @@ def without_line(text: str) -> str:
 
 def _settings() -> dict[str, str]:
     """Where this Étude is, and where its record, as far as that is said by the environment."""
-    names = (record.DIRECTORY_VARIABLE, "PYTHONPATH")
-    return {name: os.environ[name] for name in names if os.environ.get(name)}
+    return {
+        name: os.environ[name] for name in (record.DIRECTORY_VARIABLE, "PYTHONPATH") if os.environ.get(name)
+    }
+
+
+def _check_settings() -> None:
+    """Refuse directories from which root would run code at boot, and in which others could put it.
+
+    Raises:
+        InputError: such a directory, or one that is no absolute path in one line.
+    """
+    for name, value in _settings().items():
+        for entry in value.split(":") if name == "PYTHONPATH" else [value]:
+            if not entry.startswith("/") or not entry.isprintable():
+                raise InputError(f"{name}: {entry!r} is no absolute path in one line; root reads it at boot")
+            check_directory_for_root(
+                next(place for place in (Path(entry), *Path(entry).parents) if os.path.lexists(place))
+            )
 
 
 def _install_unit(root: Path, run: Callable[..., object]) -> None:

@@ -15,11 +15,13 @@ from typing import Any
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.testbed.resources.tools import tool, within
 from etude.testbed.resources.undoing import UNDO
+from etude.trust import check_directory_for_root, open_for_root
 
 NAME = "resources"
 FILE = f"{NAME}.json"
 NEW = f"{NAME}.new"
 LOCK = f"{NAME}.lock"
+LOCKED = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 VERSION = 1
 
 Step = dict[str, Any]
@@ -112,7 +114,8 @@ def held(
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        opened = (directory / f"{name}.lock").open("w")
+        check_directory_for_root(directory)
+        opened = open(os.open(directory / f"{name}.lock", LOCKED, 0o600), "wb")  # noqa: SIM115
     except OSError as error:
         raise MachineRefuses(f"{directory}: nothing can be kept there: {error.strerror}") from None
     with opened as lock:
@@ -135,10 +138,11 @@ def read(path: Path, undoing: Undoing = UNDO) -> list[Step]:
     """The steps in a ledger's file, oldest first; none where there is no file.
 
     Raises:
-        InputError: where it is not one of these.
+        InputError: where it is not one of these, or others could have written what root is to undo.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        with open(open_for_root(path), encoding="utf-8") as file:
+            found = json.load(file)
     except FileNotFoundError:
         return []
     except OSError as error:

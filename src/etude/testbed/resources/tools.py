@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from etude.errors import MachineRefuses
+from etude.trust import tool_environment
 
 PACKAGES = {
     "btrfs": "btrfs-progs",
@@ -37,7 +38,7 @@ def tool(
     if directory is not None and not os.path.isdir(directory):
         raise MachineRefuses(f"{directory}: there is no such directory to run {words[-1]!r} in")
     line = " ".join(shlex.join(words).split())
-    environment = os.environ | {"LC_ALL": "C"}
+    environment = tool_environment() | {"LC_ALL": "C"}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
             done = subprocess.run(

@@ -28,9 +28,14 @@ MARK = "ETUDE_JOB"
 """In the environment of a job's processes: its id."""
 
 
+USERS_LOCK, ROOTS_LOCK = Path("/tmp/etude-machine.lock"), Path("/run/etude-machine.lock")
+PATIENCE_S = 24 * 3600.0
+"""For another Étude that measures on this machine."""
+
+
 def lock_path() -> Path:
-    """The lock that all users of the machine share, whatever their TMPDIR."""
-    return Path("/tmp/etude-machine.lock")
+    """The lock that all users of the machine share, whatever their TMPDIR; root's is where no one else can hold it."""
+    return ROOTS_LOCK if os.geteuid() == 0 else USERS_LOCK
 
 
 @dataclass
@@ -56,9 +61,10 @@ class LocalPool:
     ) -> None:
         """`say` is told once each time that it has to wait for another controller."""
         self._lock, self._say, self._pause = lock or lock_path(), say, pause
+        self._others = () if lock else tuple({USERS_LOCK, ROOTS_LOCK} - {self._lock})
+        self._until_s: float | None = None
         self._waiting: dict[str, tuple[Job, float]] = {}
         self._started: _Started | None = None
-        self._told = False
 
     def width(self, nodes: int = 1) -> int:
         """One."""
@@ -153,21 +159,40 @@ class LocalPool:
         self._started = _Started(id, job, submitted_s, process.pid, process)
 
     def _locked(self) -> int | None:
-        """The machine's lock; None while another has it."""
+        """The machine's lock; None while another has it.
+
+        Raises:
+            MachineRefuses: another had it for too long, or it cannot be opened.
+        """
         try:
-            lock = os.open(self._lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        except PermissionError:  # another user's, in a directory that is everybody's (fs.protected_regular)
-            lock = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            lock = _opened(self._lock)
+        except OSError as error:
+            raise MachineRefuses(f"{self._lock}: cannot be opened: {error.strerror}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            busy = next((other for other in self._others if holder(other) is not None), None)
         except BlockingIOError:
+            busy = self._lock
+        # A user could hold the users' lock for ever: root does not wait for it.
+        if busy is not None and not (self._lock == ROOTS_LOCK and busy == USERS_LOCK):
             os.close(lock)
-            if not self._told:
-                self._say("another Étude measures on this machine: waiting until it has ended")
-                self._told = True
+            self._wait_for(busy)
             return None
-        self._told = False
+        if busy is not None and self._until_s is None:
+            self._say(f"{_named(busy)} measures on this machine as well: root does not wait for it")
+        self._until_s = None
         return lock
+
+    def _wait_for(self, busy: Path) -> None:
+        now = time.monotonic()
+        if self._until_s is None:
+            self._until_s = now + PATIENCE_S
+            hours = f"{PATIENCE_S / 3600:g} h"
+            self._say(f"{_named(busy)} measures on this machine: waiting until it has ended, at most {hours}")
+        elif now > self._until_s:
+            raise MachineRefuses(
+                f"{_named(busy)} still measures on this machine, by {busy}; wait for its end"
+            )
 
     def _wait(self, started: _Started | None, seconds: float) -> None:
         """Until it has ended, at most so long; of another controller's child that cannot be told."""
@@ -203,6 +228,39 @@ class LocalPool:
             until = time.monotonic() + GRACE_S
             while _lives(started) and time.monotonic() < until:
                 self._wait(started, LOOK_S)
+
+
+def _opened(lock: Path) -> int:
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(lock, flags | os.O_CREAT, 0o600 if lock == ROOTS_LOCK else 0o644)
+    except PermissionError:  # another user's, in a directory that is everybody's (fs.protected_regular)
+        return os.open(lock, flags)
+
+
+def holder(lock: Path, table: Path = Path("/proc/locks")) -> int | None:
+    """The process that locked a file, 0 if that cannot be told; None where nobody is known to."""
+    try:
+        found = os.stat(lock, follow_symlinks=False)
+        lines = table.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    name = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    for _, kind, *_, pid, file, _, _ in (line.split() for line in lines if "->" not in line):
+        if kind == "FLOCK" and file == name:
+            return max(int(pid), 0)
+    return None
+
+
+def _named(lock: Path) -> str:
+    """Who holds it, for a message."""
+    pid = holder(lock)
+    try:
+        program = Path(f"/proc/{pid or 0}/comm").read_text(encoding="utf-8", errors="replace").strip()
+        user = os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return "another Étude"
+    return f"another Étude (process {pid}, {program}, of user {user})"
 
 
 def _without_end(code: int | None) -> tuple[How, str]:

@@ -24,6 +24,7 @@ from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
 from etude.results.reader import read_experiment
 from etude.results.units import kind_of
+from etude.trust import check_for_root
 from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend
 from etude.workbench.surfaces.attempt import LOST, Attempt
 from etude.workbench.surfaces.factors import Cell, Factor, Space
@@ -231,6 +232,7 @@ def keeping_surface(
 
 
 def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> KeptSurface:
+    check_for_root(path / "experiment.json")
     if not (path / "experiment.json").exists():
         plan = what.plan()
         begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), _metrics(what)))

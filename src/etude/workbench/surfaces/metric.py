@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shlex
 import signal
@@ -24,7 +25,7 @@ from etude.experiment.test import MetricPattern, Test
 from etude.experiment.there import only_here
 from etude.experiment.trial import OOM_KILLED
 from etude.results.model import Measurement
-from etude.results.reader import Results, load_results
+from etude.results.reader import Results, load_results, read_experiment
 from etude.stats.describe import describe
 from etude.testbed.resources.oom import oom_kills
 from etude.workbench.harnesses.spec import fill
@@ -133,6 +134,10 @@ class Metric:
             if event.what == "trial" and self.clock() >= ends:
                 raise _TimeIsUp
 
+        here = (list(words), setup)
+        _leave_other_resources(
+            place, lambda plan: all((known["command"], known["setup"]) == here for known in plan["tests"])
+        )
         with suppress(_TimeIsUp), _of_a_cell():
             if (place / "experiment.json").exists():
                 return resume(place, observe=observe, make_engine=self.make_engine).results
@@ -147,6 +152,9 @@ class Metric:
         """By `etude run` in a process of its own, which its resources confine as a whole."""
         given: Mapping[str, str] = {**asked.settings, **asked.setting.values}
         script, there = str(self._script().resolve()), str(place.resolve())
+        _leave_other_resources(
+            place, lambda plan: asked.setting.values.items() <= dict(plan["assignments"]).items()
+        )
         todo = ["--resume", there]
         if not (place / "experiment.json").exists():
             todo = [script, *(f"{name}={text}" for name, text in given.items()), "-o", there]
@@ -215,6 +223,28 @@ def _of_a_cell() -> Iterator[None]:
 
 class _TimeIsUp(Exception):
     """Of a cell; what was measured is on disk."""
+
+
+def _leave_other_resources(place: Path, fits: Callable[[Mapping[str, Any]], bool]) -> None:
+    """Move an experiment aside that a signal ended and that names resources which are gone: volumes and groups are made
+    for their holder alone, and its trials ran in others than those that are held now.
+
+    Raises:
+        InputError: its plan cannot be read.
+    """
+    if not (place / "experiment.json").exists():
+        return
+    document = read_experiment(place)
+    complete = document["sittings"] and document["sittings"][-1].get("how_ended") == "complete"
+    try:
+        if complete or fits(document["plan"]):
+            return
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{place}/experiment.json: its plan cannot be read ({error}); was it edited?"
+        ) from None
+    names = (place.with_name(f"{place.name}-interrupted-{number}") for number in itertools.count(1))
+    place.rename(next(name for name in names if not name.exists()))
 
 
 def _left(asked: Asked) -> float | None:

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from etude.errors import MachineRefuses
+from etude.workbench.pool import local
 from etude.workbench.pool.ends import begun
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import Job
 from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.local import LocalPool
+from etude.workbench.pool.local import LocalPool, holder
 
 PATIENCE_S = 30.0
 
@@ -67,11 +69,30 @@ def test_a_second_controller_waits_until_the_machine_is_free_and_says_so(
     other.submit(sh(tmp_path, "b", "test -e go"))
     assert other.ended(0.0) == ()
     assert len(said) == 1
+    assert holder(tmp_path / "lock") == os.getpid()
+    assert str(os.getpid()) in said[0]
     assert other.running() == frozenset()
     (tmp_path / "go").touch()
     assert [end.how for end in pool.ended(PATIENCE_S)] == ["done"]
     assert [end.how for end in other.ended(PATIENCE_S)] == ["done"]
     other.close()
+
+
+def test_a_controller_does_not_wait_for_ever(
+    pool: LocalPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "PATIENCE_S", -1.0)
+    other = LocalPool(lock=tmp_path / "lock")
+    pool.submit(sh(tmp_path, "a", "while [ ! -e go ]; do sleep 0.01; done"))
+    other.submit(sh(tmp_path, "b", "true"))
+    with pytest.raises(MachineRefuses, match=str(os.getpid())):
+        other.ended(0.0)
+    (tmp_path / "go").touch()
+    assert [end.how for end in pool.ended(PATIENCE_S)] == ["done"]
+
+
+def test_nobody_else_can_hold_the_lock_of_root(tmp_path: Path) -> None:
+    assert local.lock_path().parent == Path("/run" if os.geteuid() == 0 else "/tmp")
 
 
 def test_a_job_that_is_cancelled_is_gone_with_its_children_and_not_told_of(
@@ -91,7 +112,7 @@ from pathlib import Path
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import Job
 from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.local import LocalPool
+from etude.workbench.pool.local import LocalPool, holder
 place = Path(sys.argv[1])
 pool = FollowedPool(LocalPool(lock=place / "lock"), Journal(place))
 for name in ("a", "b"):

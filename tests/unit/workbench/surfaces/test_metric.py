@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from etude.engine import Launch
-from etude.errors import CommandFailed, InputError
+from etude.errors import CommandFailed, InputError, MachineRefuses
+from etude.results.reader import load_results
 from etude.testbed.resources.resource import Setting
 from etude.workbench.surfaces.mapping import Visit
 from etude.workbench.surfaces.metric import EXPERIMENT, Metric
@@ -86,6 +88,52 @@ def test_commands_are_within_what_confines_them(tmp_path: Path) -> None:
     setting = Setting(words=("env", "ME=confined"), values={"volume": "/there"})
     measured(command("echo $ME {volume} {n} > out.txt"), tmp_path, setting=setting, n="1")
     assert (tmp_path / "out.txt").read_text() == "confined /there 1\n"
+
+
+def dies_at(number: int) -> Callable[[int, World], None]:
+    def die(now: int, world: World) -> None:
+        if now == number:
+            raise MachineRefuses("the engine died")
+
+    return die
+
+
+@pytest.mark.parametrize("text", ["cat {volume}/{n}", "cat {n}"], ids=["command", "setup"])
+def test_an_interrupted_cell_is_measured_anew_with_the_resources_that_are_held_now(
+    text: str, tmp_path: Path
+) -> None:
+    of = command(text, setup="make {volume}")
+    former = Setting(values={"volume": "/former"})
+    with pytest.raises(MachineRefuses):
+        measured_in(World({"/bin/sh": 0.01, "make": 0.1}, before=dies_at(4)), of, tmp_path, setting=former)
+    now = World({"/bin/sh": 0.01, "make": 0.1})
+    found = measured_in(now, of, tmp_path, setting=Setting(values={"volume": "/now"}))
+    assert found.trials >= 10
+    assert "/former" not in str(now.log)
+    rows = load_results(tmp_path / "cell" / EXPERIMENT).measurements["command"]
+    assert {row.sitting for row in rows} == {1}
+
+
+def test_an_interrupted_cell_with_the_same_resources_is_resumed(tmp_path: Path) -> None:
+    setting = Setting(values={"volume": "/there"})
+    with pytest.raises(MachineRefuses):
+        measured_in(
+            World({"/bin/sh": 0.01}, before=dies_at(4)), command("cat {n}"), tmp_path, setting=setting
+        )
+    measured_in(World({"/bin/sh": 0.01}), command("cat {n}"), tmp_path, setting=setting)
+    assert [place.name for place in (tmp_path / "cell").iterdir()] == [EXPERIMENT]
+
+
+def test_an_interrupted_script_is_measured_anew_with_the_resources_that_are_held_now(tmp_path: Path) -> None:
+    of = script(tmp_path, SCRIPT.replace("{log}", "{log}%volume%"))
+    measured(of, tmp_path, setting=Setting(values={"volume": "1"}))
+    document = tmp_path / "cell" / EXPERIMENT / "experiment.json"
+    known = json.loads(document.read_text())
+    known["sittings"][-1]["how_ended"] = "SIGKILL"
+    document.write_text(json.dumps(known))
+    found = measured(of, tmp_path, setting=Setting(values={"volume": "2"}))
+    assert found.trials == 4
+    assert len((tmp_path / "log2").read_text().split()) >= 4
 
 
 @pytest.mark.parametrize("text", ["exit 3", "no-such-program-{n}"])

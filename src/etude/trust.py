@@ -1,0 +1,155 @@
+"""Whether a file may be acted on by root: nobody else can have written it, or put it there."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from etude.errors import InputError
+
+OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+MOST_LINKS = 40
+STANDARD_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+def trusted(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that anybody but root, or the user that this runs as, could have changed.
+
+    Raises:
+        InputError: it is missing, no regular file, a link, another's or writable by others, or a directory above it is
+            another's, or lets others put things in its place.
+    """
+    file = Path(os.path.abspath(path))
+    _Judge(file, frozenset((0, os.geteuid()))).check_file(os.lstat)
+
+
+def check_for_root(path: str | os.PathLike[str]) -> None:
+    """As `trusted`, for what root is about to act on; other users act on what they like. See `open_for_root`.
+
+    Raises:
+        InputError: as `trusted`; not where there is no such file.
+    """
+    if os.geteuid() == 0 and os.path.lexists(path):
+        _Judge(Path(os.path.abspath(path)), _behind_root()).check_file(os.lstat)
+
+
+def check_directory_for_root(path: str | os.PathLike[str]) -> None:
+    """The same of a directory, in which others could put things.
+
+    Raises:
+        InputError: as `trusted`.
+    """
+    if os.geteuid() == 0:
+        directory = Path(os.path.abspath(path))
+        _Judge(directory, _behind_root()).check_directories(directory)
+
+
+def open_for_root(path: str | os.PathLike[str]) -> int:
+    """A file, opened to be read and acted on. Root follows no link and opens nothing that others could have written.
+
+    Root acts for whoever called sudo, too: what is theirs is trusted.
+
+    Raises:
+        InputError: as `trusted`.
+        OSError: it cannot be opened.
+    """
+    if os.geteuid() != 0:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    judge = _Judge(Path(os.path.abspath(path)), _behind_root())
+    judge.check_directories(judge.file.parent)
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        judge.check_file(lambda _: os.fstat(opened))
+    except BaseException:
+        os.close(opened)
+        raise
+    return opened
+
+
+def tool_environment() -> dict[str, str]:
+    """The environment of a tool that Étude runs for itself; root's PATH without what others could have written."""
+    if os.geteuid() != 0:
+        return dict(os.environ)
+    named = [entry for entry in os.environ.get("PATH", "").split(":") if entry.startswith("/")]
+    return os.environ | {"PATH": ":".join(dict.fromkeys([*filter(_is_roots, named), *STANDARD_PATH]))}
+
+
+def _is_roots(directory: str) -> bool:
+    try:
+        check_directory_for_root(directory)
+    except InputError:
+        return False
+    return True
+
+
+def _behind_root() -> frozenset[int]:
+    """Users who could do anyway what root is about to do: root, who called sudo, and the owner of Étude's own code."""
+    called = os.environ.get("SUDO_UID", "")
+    return frozenset(
+        (0, os.stat(__file__).st_uid, int(called) if called.isascii() and called.isdigit() else 0)
+    )
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Looks at one file, and refuses it where anybody but its owners could have changed it."""
+
+    file: Path
+    owners: frozenset[int]
+
+    def check_file(self, look: Callable[[Path], os.stat_result]) -> None:
+        self.check_directories(self.file.parent)
+        found = self._look(self.file, look)
+        if stat.S_ISLNK(found.st_mode):
+            raise self._refused("is a link: refused; name the file that it leads to")
+        if not stat.S_ISREG(found.st_mode):
+            raise self._refused("is no regular file: refused")
+        if found.st_uid not in self.owners:
+            raise self._refused(f"belongs to user {found.st_uid}, not to root: refused")
+        if found.st_mode & OTHERS_MAY_WRITE:
+            raise self._refused("others may write to it: refused; chmod go-w it if you trust what it holds")
+
+    def check_directories(self, directory: Path) -> None:
+        """From / downwards, along links: none could be changed, nor what stands in it be replaced."""
+        at, names, links = Path("/"), list(directory.parts[1:]), 0
+        self._check_directory(at)
+        while names:
+            name = names.pop(0)
+            if name == "..":
+                at = at.parent
+                continue
+            found = self._look(at / name, os.lstat)
+            if not stat.S_ISLNK(found.st_mode):
+                at = at / name
+                self._check_directory(at)
+                continue
+            links += 1
+            if found.st_uid not in self.owners or links > MOST_LINKS:
+                raise self._refused(f"{at / name} is a link that is not root's: refused")
+            target = os.readlink(at / name)
+            names = [part for part in target.split("/") if part not in ("", ".")] + names
+            at = Path("/") if target.startswith("/") else at
+
+    def _check_directory(self, directory: Path) -> None:
+        found = self._look(directory, os.lstat)
+        if not stat.S_ISDIR(found.st_mode):
+            raise self._refused(f"{directory} is no directory")
+        if found.st_uid not in self.owners:
+            raise self._refused(f"{directory} belongs to user {found.st_uid}, not to root: refused")
+        # In a sticky directory others may add names, but not replace those of root's files.
+        if found.st_mode & OTHERS_MAY_WRITE and not found.st_mode & stat.S_ISVTX:
+            raise self._refused(f"others may put files into {directory}: refused; chmod go-w it")
+
+    def _look(self, path: Path, look: Callable[[Path], os.stat_result]) -> os.stat_result:
+        try:
+            return look(path)
+        except FileNotFoundError:
+            raise self._refused("no such file") from None
+        except OSError as error:
+            raise self._refused(f"cannot be looked at: {error.strerror}") from None
+
+    def _refused(self, why: str) -> InputError:
+        return InputError(f"{self.file}: {why}")

@@ -1,0 +1,143 @@
+"""What root reads and then acts on is refused where another user could have written it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from etude.errors import EtudeError, InputError
+from etude.experiment.plan import plan_to_resume
+from etude.located import document
+from etude.probes.executables import find_executables
+from etude.script.parse import parse_script
+from etude.testbed.boot import unit
+from etude.testbed.resources import ledger
+from etude.trust import open_for_root, tool_environment
+from etude.workbench.spread.asked import stored
+
+pytestmark = pytest.mark.needs_root
+
+ANOTHER = 12345
+
+
+def script(file: Path) -> object:
+    (file.parent / "a.ap").write_text("INCLUDE local.inc\n")
+    return parse_script(file.parent / "a.ap")
+
+
+READERS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
+    "resources": ("resources.json", '{"version": 1, "steps": []}', ledger.read),
+    "specs": ("peak.toml", "a = 1\n", document),
+    "probes": ("probes.d/a", "#!/bin/sh\n", lambda file: find_executables([file.parents[1]])),
+    "includes": ("local.inc", "ECHO a\n", script),
+    "pools": ("experiment.json", "{}", lambda file: stored(file.parent)),
+    "plans": ("experiment.json", "{}", lambda file: plan_to_resume({}, str(file))),
+}
+
+
+@pytest.fixture(params=READERS)
+def reader(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Callable[[Path], object]]:
+    name, text, read = READERS[request.param]
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+    return file, read
+
+
+def refused(read: Callable[[Path], object], file: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        read(file)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_file_of_another_user_is_refused(reader: tuple[Path, Callable[[Path], object]]) -> None:
+    file, read = reader
+    os.chown(file, ANOTHER, -1)
+    assert str(ANOTHER) in refused(read, file)
+
+
+def test_a_file_that_others_may_replace_is_refused(reader: tuple[Path, Callable[[Path], object]]) -> None:
+    file, read = reader
+    file.parent.chmod(0o777)
+    assert f" {file.parent}: " in refused(read, file)
+
+
+def test_a_link_is_not_followed(reader: tuple[Path, Callable[[Path], object]]) -> None:
+    file, read = reader
+    file.rename(file.with_name("elsewhere~"))
+    file.symlink_to("elsewhere~")
+    assert str(file) in refused(read, file)
+
+
+def test_what_belongs_to_who_called_sudo_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text("a = 1\n")
+    os.chown(file, ANOTHER, -1)
+    monkeypatch.setenv("SUDO_UID", str(ANOTHER))
+    os.close(open_for_root(file))
+
+
+def test_a_fifo_does_not_hold_root_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.toml", 0o600)
+    assert "regular" in refused(document, tmp_path / "a.toml")
+
+
+def test_a_lock_is_not_opened_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("whole")
+    (tmp_path / "resources.lock").symlink_to("target")
+    with pytest.raises(EtudeError), ledger.held(tmp_path):
+        pass
+    assert (tmp_path / "target").read_text() == "whole"
+
+
+def test_resources_are_not_held_where_others_may_put_files(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(InputError), ledger.held(tmp_path):
+        pass
+
+
+def test_a_plan_that_was_edited_is_refused(tmp_path: Path) -> None:
+    from etude.api import make_plan
+    from etude.experiment.plan import digest, to_document
+    from support.builders import hooked
+
+    plan = make_plan(hooked("a", "b"), trials=2, seed=1)
+    file = tmp_path / "experiment.json"
+    file.write_text("{}")
+    known = json.loads(json.dumps({"plan": to_document(plan), "digest": digest(plan)}))
+    assert plan_to_resume(known, str(file)) == plan
+    known["plan"]["tests"][0]["command"] = ["rm"]
+    with pytest.raises(InputError):
+        plan_to_resume(known, str(file))
+
+
+@pytest.mark.parametrize(
+    "bad", ["relative", "/a\nExecStartPre=/bin/id", ""], ids=["relative", "newline", "open"]
+)
+def test_a_unit_gets_no_directory_that_others_may_change(
+    bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not bad:
+        (tmp_path / "open").mkdir()
+        (tmp_path / "open").chmod(0o777)
+        bad = str(tmp_path / "open" / "later")
+    monkeypatch.setenv("PYTHONPATH", f"/usr:{bad}")
+    with pytest.raises(InputError):
+        unit.install(tmp_path, run=lambda *_: None)
+    assert not (tmp_path / "etc").exists()
+
+
+def test_tools_are_not_looked_for_where_others_may_put_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, mode in (("own", 0o755), ("open", 0o777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    monkeypatch.setenv("PATH", f"{tmp_path}/open:.:{tmp_path}/own:/usr/bin")
+    assert tool_environment()["PATH"].split(":")[:2] == [f"{tmp_path}/own", "/usr/bin"]
