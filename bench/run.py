@@ -2,7 +2,7 @@
 
 python bench/run.py [--quick] [--all] [PART …]
 
-Parts: launching, reported, barrier, starting, scripts, verdicts, reading, small, opening, io, recording,
+Parts: launching, reported, barrier, starting, scripts, verdicts, verdict-time, reading, small, opening, io, recording,
 replay, load-files, load-stalls, load-nfs, store, pool-surface, pool-idle; pool-scale and reading-large if named, or
 with --all.
 """
@@ -32,6 +32,7 @@ from rows import HEADING, Row, line, quiet_priority
 from scripts import scripts
 from starting import starting
 from store import store
+from verdict_time import verdict_time
 from verdicts import COMPARISONS, verdicts
 
 sys.path.append(str(Path(__file__).parent / "pool"))
@@ -64,6 +65,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "starting": (starting, 21, 5),
     "scripts": (scripts, 7, 2),
     "verdicts": (verdicts, COMPARISONS, 3),
+    "verdict-time": (verdict_time, 5, 1),
     "reading": (reading, 5, 2),
     "small": (small, 15, 3),
     "opening": (opening, 9, 2),
