@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from etude.testbed.finding import Finding
 
 
+STYLES = {"noisy": "yellow", "unknown": "dim", "good": None}
+"""Of each verdict, the worst first."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude doctor`."""
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
@@ -25,22 +29,18 @@ def run(options: argparse.Namespace) -> int:
 
         print(json.dumps([asdict(f) for f in findings], indent=1, ensure_ascii=False))
         return 0
-    styles = {"noisy": "yellow", "unknown": "dim", "good": "green"}
-    findings = sorted(findings, key=lambda f: list(styles).index(f.verdict))
-    import sys
+    from etude.cli.terminal import Terminal
 
-    if not sys.stdout.isatty():
+    findings = sorted(findings, key=lambda f: list(STYLES).index(f.verdict))
+    screen = Terminal()
+    if screen.width is None:
         for finding in findings:
-            print(f"{finding.verdict}: {finding.name}: {finding.state}: {_told(finding)}")
+            screen.say(f"{finding.verdict}: {finding.name}: {finding.state}: {_told(finding)}")
         return 0
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for finding in findings:
-        verdict = f"[{styles[finding.verdict]}]{finding.verdict}[/]"
-        table.add_row(verdict, finding.name, finding.state, _told(finding))
-    Console(highlight=False).print(table)
+        screen.say(f"{finding.verdict:<7}  {finding.name}: {finding.state}", STYLES[finding.verdict])
+        if finding.verdict != "good":
+            screen.say(f"  {_told(finding)}")
     return 0
 
 

@@ -26,6 +26,19 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     )
 
 
+COLUMNS = {
+    "commit": 0,
+    "committed": 2,
+    "branch": 4,
+    "tags": 3,
+    "machine": 0,
+    "measured": 1,
+    "trials": 5,
+    "source": 6,
+}
+"""Of the list of results; where it is too wide, those of the highest rank are left out first."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude store`."""
     add = parser.add_argument
@@ -73,9 +86,10 @@ def _list(store: Store, json: bool) -> None:
     from etude.cli.fitting import Column
     from etude.cli.terminal import Terminal
 
-    heads = ("commit", "committed", "branch", "tags", "machine", "measured", "trials", "source")
     rows = [_row(result) for result in results]
-    columns = [Column(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
+    columns = [
+        Column(head, [row[place] for row in rows], rank) for place, (head, rank) in enumerate(COLUMNS.items())
+    ]
     screen = Terminal()
     screen.table(Column("result", [str(result.number) for result in results]), columns)
 

@@ -42,9 +42,9 @@ def detail_lines(c: Comparison) -> list[str]:
         )
     smallest = c.ratio.smallest_found()
     if smallest is not None:
-        what = "pairs" if c.ratio.method == "paired" else "trials"
+        what = text.counted(c.ratio.count, "pair" if c.ratio.method == "paired" else "trial")
         lines.append(
-            f"So many {what} of this spread find a difference of {text.percent(smallest)} four times in five."
+            f"{what} of this spread detect a difference of {text.percent(smallest)} with 80 % power."
         )
     if c.equivalence is not None:
         lines.append(_equivalence(c.equivalence))

@@ -468,4 +468,4 @@ def _limits(verdict: Verdict) -> Iterator[str]:
     if any(c.contention for c in comparisons):
         yield "The compared commands ran at the same time: the ratio is one under contention."
     if any(c.ratio.method == "paired" and c.floor is None for c in comparisons):
-        yield "How much identical commands differ on this machine (the noise floor) is not known."
+        yield "How much identical commands differ on this machine (A/A noise) is not known."
