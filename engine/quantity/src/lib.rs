@@ -38,6 +38,16 @@ const MOST_TEXT: usize = 64;
 /// More decimal digits than these are dropped; times a day they still fit 128 bits.
 const DIGITS: usize = 24;
 
+/// `1 call`, `2 calls`, `3 processes`.
+pub fn counted(count: u64, what: &str) -> String {
+    let ending = match (count, what.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{count} {what}{ending}")
+}
+
 /// Nanoseconds, to the nearest: `500ms`, `90s`, `4 min`, `2h`, `1-12:00:00`; `m` is minutes.
 ///
 /// `bare`: the unit of a number without one.
@@ -249,6 +259,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn one_of_a_thing_has_no_ending() {
+        assert_eq!([0, 1, 2].map(|count| super::counted(count, "call")), ["0 calls", "1 call", "2 calls"]);
+        assert_eq!(super::counted(2, "process"), "2 processes");
+    }
 
     proptest! {
         #[test]

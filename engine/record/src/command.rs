@@ -4,6 +4,7 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use etude_quantity::counted;
 use lexopt::prelude::*;
 
 use crate::ebpf::{self, Subject};
@@ -310,7 +311,9 @@ fn tell(summary: &Summary, output: &str, quiet: bool) {
         let each = summary.bytes as f64 / summary.events.max(1) as f64;
         let (events, bytes, processes) = (summary.events, summary.bytes, summary.processes);
         eprintln!(
-            "etude record: {output}: {events} calls of {processes} processes, {bytes} bytes ({each:.2} a call)"
+            "etude record: {output}: {} of {}, {bytes} bytes ({each:.2} a call)",
+            counted(events as u64, "call"),
+            counted(processes as u64, "process")
         );
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use etude_quantity::counted;
 use etude_script::Needed;
 use lexopt::prelude::*;
 
@@ -111,11 +112,11 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
     if !quiet {
         let each = bytes as f64 / done.calls.max(1) as f64;
         eprintln!(
-            "etude compile: {}: {} calls of {} threads, {} waits for others; {bytes} bytes ({each:.2} a call, {:.1} times less than the text)",
+            "etude compile: {}: {} of {}, {} for others; {bytes} bytes ({each:.2} a call, {:.1} times less than the text)",
             output.display(),
-            done.calls,
-            done.threads,
-            done.waits,
+            counted(done.calls as u64, "call"),
+            counted(done.threads as u64, "thread"),
+            counted(done.waits as u64, "wait"),
             text.len() as f64 / bytes.max(1) as f64
         );
     }

@@ -35,6 +35,8 @@ pub struct Report {
     pub late_chunks: u64,
     /// Transfers that O_DIRECT refused.
     pub undirect: u64,
+    /// Which of the two read so much quicker that its cache was probably warm and the other's cold.
+    pub cached: Option<&'static str>,
     pub roll_bytes: usize,
     pub by_call: BTreeMap<&'static str, OfCall>,
 }
@@ -109,8 +111,25 @@ pub fn report(head: &Head, roll_bytes: usize, shared: &Shared, manner: Manner) -
         realtime: all.realtime.load(Ordering::Relaxed) != 0,
         late_chunks: sum(|lane| lane.late_chunks.load(Ordering::Relaxed)),
         undirect: all.undirect.load(Ordering::Relaxed),
+        cached: cached(read_s, original.read_s),
         roll_bytes,
         by_call,
+    }
+}
+
+/// Memory is at least this many times as quick as a disk: a smaller ratio is that of two systems.
+const CACHED: f64 = 4.0;
+/// Less time than this, s, is spent on any few reads from memory.
+const LEAST_READ_S: f64 = 0.001;
+
+fn cached(replay_s: f64, original_s: f64) -> Option<&'static str> {
+    if replay_s.max(original_s) < LEAST_READ_S || original_s <= 0.0 {
+        return None;
+    }
+    match replay_s / original_s {
+        ratio if ratio > CACHED => Some("original"),
+        ratio if ratio < 1.0 / CACHED => Some("replay"),
+        _ => None,
     }
 }
 
@@ -158,4 +177,18 @@ fn of_call(shared: &Shared, call: Call) -> Option<OfCall> {
     found.median_s = times.quantile(0.5)? as f64 * 1e-9;
     found.p99_s = times.quantile(0.99)? as f64 * 1e-9;
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cached;
+
+    #[test]
+    fn a_cold_and_a_warm_cache_are_told_apart_by_the_time_of_reading() {
+        assert_eq!(cached(0.010, 0.100), Some("replay"));
+        assert_eq!(cached(0.100, 0.010), Some("original"));
+        assert_eq!(cached(0.010, 0.020), None);
+        assert_eq!(cached(0.000_9, 0.000_1), None, "too little was read");
+        assert_eq!(cached(1.0, 0.0), None, "nothing is known of the original");
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use etude_quantity::counted;
+
 use crate::report::Report;
 
 /// Its lines.
@@ -27,9 +29,9 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
     writeln!(out)?;
     writeln!(
         out,
-        "{} calls of {} threads ({}); {} with another result, {} not played.",
-        report.calls,
-        report.threads,
+        "{} of {} ({}); {} with another result, {} not played.",
+        counted(report.calls, "call"),
+        counted(report.threads as u64, "thread"),
         described(report),
         report.mismatches,
         report.skipped
@@ -39,10 +41,19 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
         writeln!(out, "Late: median {median}, 99 % below {p99}, at most {max}.")?;
     }
     if report.late_chunks > 0 {
-        writeln!(out, "{} parts of the roll were decoded only when they were needed.", report.late_chunks)?;
+        let parts = counted(report.late_chunks, "time");
+        writeln!(out, "Decoding: {parts} a part of the roll was decoded only when it was needed.")?;
     }
     if report.undirect > 0 {
-        writeln!(out, "{} calls were made without O_DIRECT, which refused them.", report.undirect)?;
+        let calls = counted(report.undirect, "call");
+        writeln!(out, "Without O_DIRECT, which refused them: {calls}.")?;
+    }
+    if let Some(warm) = report.cached {
+        let cold = if warm == "replay" { "original" } else { "replay" };
+        writeln!(
+            out,
+            "Note: the {warm} may have read from memory, the {cold} from disk: cool or warm before both."
+        )?;
     }
     mismatches(out, report)?;
     match unfaithful {

@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use etude_quantity::counted;
+
 use crate::model::Action;
 use crate::world::{World, failed};
 
@@ -132,10 +134,11 @@ fn check(words: Vec<OsString>) -> Result<(), Failed> {
     }
     let length_ns = crate::times::times(script).iter().map(|span| span.end_ns).max().unwrap_or(0);
     let said = format!(
-        "{name}: {} steps, {calls} calls, {} threads in {} processes, {} needed; {}.{:09} s\n",
-        script.steps.len(),
-        world.threads.len(),
-        world.processes.len(),
+        "{name}: {}, {}, {} in {}, {} needed; {}.{:09} s\n",
+        counted(script.steps.len() as u64, "step"),
+        counted(calls as u64, "call"),
+        counted(world.threads.len() as u64, "thread"),
+        counted(world.processes.len() as u64, "process"),
         script.needed.len(),
         length_ns / 1_000_000_000,
         length_ns % 1_000_000_000
