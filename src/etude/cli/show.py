@@ -18,6 +18,8 @@ from etude.report.warnings import Warning
 if TYPE_CHECKING:
     from etude.report.across import Across
 
+LIMITED = "*"
+"""Marks a test that a limit ended (`text.limited_tests`)."""
 COLUMNS = (
     ("mean", 0),
     ("± 95 %", 0),
@@ -123,6 +125,8 @@ def _of_the_table(verdict: Verdict) -> Iterator[str]:
     yield from text.joined_lines(verdict.tests, (*verdict.judged, *BESIDE))
     if widened := text.widened_line(verdict.asked):
         yield widened
+    for name, why in text.limited_tests(verdict).items():
+        yield f"{LIMITED} {name}: {why}"
 
 
 def _table(verdict: Verdict, screen: Terminal, metric: str) -> None:
@@ -142,7 +146,9 @@ def _table(verdict: Verdict, screen: Terminal, metric: str) -> None:
         columns[:0] = _parameters(verdict)
     else:
         screen.say()
-    screen.table(Column(metric, [test.test for test in tests]), columns)
+    limited = text.limited_tests(verdict)
+    names = [f"{test.test} {LIMITED}" if test.test in limited else test.test for test in tests]
+    screen.table(Column(metric, names), columns)
 
 
 def _parameters(verdict: Verdict) -> list[Column]:

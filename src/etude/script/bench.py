@@ -141,6 +141,7 @@ class ScriptBench:
     def end_test(self, test: Running) -> None:
         entry = self._test_entry(test)
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
+        entry["limited"] = bool(test.program) and test.why.startswith(stop.LIMITED)
         self._desk.save()
         self._tell("ended", test, detail=test.why)
         drop_outputs(self._directory(test))

@@ -18,6 +18,7 @@ from etude.script.failures import GIVEN_UP
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import Interleave, Party, Running, Scope, State, forget_trial, release
+from etude.script.stop import LIMITED
 from etude.script.world import CANCELLED, FIRST_RUN, World
 
 Answer = TypeVar("Answer")
@@ -329,13 +330,13 @@ class Machine(Flow):
         if test.why:
             return True
         if test.maximum is not None and test.made >= test.maximum:
-            test.why = f"the maximum of {test.maximum} trials"
+            test.why = f"{LIMITED} the maximum of {test.maximum} trials"
         elif test.kept < test.minimum:
             if test.program and test.kept == 1:
                 self._clean_up_if_refused(self.world.check_rule, test)
             return False
         elif test.budget_s is not None and self.world.measured_s(test) >= test.budget_s:
-            test.why = f"the time budget of {test.budget_s:g} s"
+            test.why = f"{LIMITED} the time budget of {test.budget_s:g} s"
         elif not test.program:
             test.why = "as many as asked"
         elif (test.kept - test.minimum) % (test.step or 1) == 0:

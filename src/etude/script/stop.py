@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from etude.stats.predicate import Predicate
 
 
+LIMITED = "stopped by"
+"""How the reason begins why a test ended that its stop rule's aim did not end: a count of trials, or a time."""
+
+
 def ask(
     program: Sequence[str],
     sample: Callable[[str], Sequence[float]],
@@ -101,4 +105,6 @@ def _judged(predicate: Predicate, samples: Mapping[str, Sequence[float]]) -> tup
         judgement = predicate.judge(samples)
     except ExpressionError as error:
         raise InputError(f"predicate: {error}") from None
+    if judgement.limit:
+        return True, f"{LIMITED} {judgement.limit}"
     return judgement.holds, f"the predicate {judgement.why}" if judgement.holds else judgement.why

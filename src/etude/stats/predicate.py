@@ -14,8 +14,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from etude.stats.alternatives import alternatives
 from etude.stats.columns import display_name, metric_name
-from etude.stats.expression import compile_expression, truth
+from etude.stats.expression import Expression, ExpressionError, compile_expression, truth
 from etude.stats.intervals import t_quantile
 from etude.stats.samples import check_confidence, finite_sample
 
@@ -121,6 +122,12 @@ class Judgement:
     """The metrics for which it does not hold."""
     why: str
     """A short clause: how well those are known so far."""
+    limit: str = ""
+    """Where it holds of some metric only by a part that counts trials: that part, and how well the metric is known."""
+
+
+COUNTED = frozenset(("name", "column", "count", "confidencelevel"))
+"""Variables that say nothing of how well a metric is known."""
 
 
 class Predicate:
@@ -136,6 +143,7 @@ class Predicate:
         self.expression = compile_expression(expression_text)
         self.expression.require(NAMES)
         self.confidence = confidence
+        self._alternatives = alternatives(expression_text)
 
     def judge(self, samples: Mapping[str, Sequence[float]]) -> Judgement:
         """Whether it holds for every sample; never where there is none, or one without a value.
@@ -148,7 +156,23 @@ class Predicate:
             why = ", ".join(f"{name}: {clause}" for name, clause in failed.items())
         else:
             why = f"holds for {', '.join(samples)}" if samples else "there is no metric to judge"
-        return Judgement(bool(samples) and not failed, tuple(failed), why)
+        holds = bool(samples) and not failed
+        return Judgement(holds, tuple(failed), why, self._limit(samples) if holds else "")
+
+    def _limit(self, samples: Mapping[str, Sequence[float]]) -> str:
+        """The part that alone ends the trials of some metrics, where it only counts them; else empty."""
+        if len(self._alternatives) < 2:
+            return ""
+        limited = {}
+        for name, x in samples.items():
+            found = figures(x, self.confidence)
+            variables = bindings(name, found, self.confidence)
+            held = [part for part in self._alternatives if _holds(part, variables)]
+            if held and all(COUNTED.issuperset(part.names) for part in held):
+                limited[f"{name} ± {_digits(found.hw)} %"] = held[0].text
+        by = " and ".join(dict.fromkeys(limited.values()))
+        aims = " or ".join(part.text for part in self._alternatives if not COUNTED.issuperset(part.names))
+        return f"{by}, not by {aims}: {', '.join(limited)} of the mean" if limited else ""
 
     def _objection(self, name: str, x: Sequence[float]) -> str:
         """Empty where the expression holds, else how well the mean is known."""
@@ -160,6 +184,13 @@ class Predicate:
         if found.count == 1:
             return "one value"
         return f"± {_digits(found.hw)} % of the mean"
+
+
+def _holds(part: Expression, variables: Mapping[str, float | str]) -> bool:
+    try:
+        return truth(part.evaluate(variables))
+    except ExpressionError:  # what stands before it may have kept it from being evaluated
+        return False
 
 
 def bindings(name: str, found: Figures, confidence: float) -> dict[str, float | str]:

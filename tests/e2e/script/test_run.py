@@ -189,6 +189,21 @@ DONE
     assert len(lines(tmp_path / "r", "t")) == 1
 
 
+def test_a_test_that_a_limit_ended_is_marked(tmp_path: Path) -> None:
+    rule = "getstats --predicate '$hw < 0.0001 || $count > 2' --columns elapsed"
+    text = f"TEST counted 2 1 {rule}\nEXEC true\nDONE\nTEST bounded 2 MAX=2 1 {rule}\nEXEC true\nDONE\n"
+    done = run(tmp_path, f"{text}TEST fixed 2\nEXEC true\nDONE\n")
+    tests = {test["name"]: test for test in experiment(tmp_path / "r")["tests"]}
+    assert {name: test["limited"] for name, test in tests.items()} == {
+        "counted": True,
+        "bounded": True,
+        "fixed": False,
+    }
+    assert "$count > 2" in tests["counted"]["ended"]
+    assert " counted * " in done.stdout
+    assert " fixed * " not in done.stdout
+
+
 def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
     done = run(tmp_path, "TEST t 3\nMETRIC rate never([0-9]+)\nEXEC echo hello\nDONE\n")
     assert done.stderr.count("METRIC rate") == 1

@@ -104,7 +104,14 @@ def test_a_rule_that_names_no_metric_stops_behind_the_first_trial_and_cleans_up(
     world = NotedWorld()
     with pytest.raises(InputError):
         play("TEST a 5 1 judge misspelt\nSETUP s\nEXEC e\nCLEANUP c\nPOSTCLEANUP q\nDONE\nECHO on\n", world)
-    assert [line.split()[0] for line in world.story] == ["SETUP", "EXEC", "CLEANUP", "trial", "checked", "POSTCLEANUP"]
+    assert [line.split()[0] for line in world.story] == [
+        "SETUP",
+        "EXEC",
+        "CLEANUP",
+        "trial",
+        "checked",
+        "POSTCLEANUP",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from etude.errors import InputError, UsageError
-from etude.script.stop import check_metrics, own_predicate
+from etude.script.stop import LIMITED, ask, check_metrics, own_predicate
 
 
 def test_a_predicate_alone_is_judged_here() -> None:
@@ -49,3 +49,32 @@ def test_a_rule_on_a_metric_without_any_value_is_refused_once_it_is_asked() -> N
 )
 def test_other_programs_judge_what_they_like(words: list[str]) -> None:
     check_metrics("t", words, {"elapsed": 5, "user": 5, "system": 5}, True)
+
+
+FIGURE_1 = [
+    "getstats",
+    "--predicate",
+    '("$delta" < 0.05 * $mean) || ($count > 3)',
+    "--columns",
+    "elapsed,user",
+]
+
+
+def judged(elapsed: list[float], user: list[float]) -> tuple[bool, str]:
+    samples = {"elapsed": elapsed, "user": user}
+    return ask(FIGURE_1, samples.__getitem__, lambda program: None)
+
+
+def test_a_rule_that_only_its_count_of_trials_fulfils_names_that_part_and_the_metric() -> None:
+    enough, why = judged([1.0, 1.0, 1.0, 1.001], [1.0, 2.0, 3.0, 4.0])
+    assert enough
+    assert why.startswith(f"{LIMITED} $count > 3")
+    assert "user ± 82 %" in why
+    assert "elapsed" not in why
+
+
+def test_a_rule_whose_aim_is_reached_names_no_limit() -> None:
+    enough, why = judged([1.0, 1.0, 1.0, 1.001], [2.0, 2.0, 2.0, 2.001])
+    assert enough
+    assert not why.startswith(LIMITED)
+    assert not judged([1.0, 2.0], [1.0, 2.0])[0]
