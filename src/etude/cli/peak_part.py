@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from etude.cli.peak_words import answer_lines, goal_text, promise_text, ran_text, reading_texts
+from etude.cli.peak_words import answer_lines, goal_text, load_digits, promise_text, ran_text, reading_texts
 from etude.figures.data import Figure, Mark
 from etude.figures.peak import Varying, readings_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Table, number, words
-from etude.report.text import digits, duration
+from etude.report.text import duration
 from etude.workbench.readings import reading
 from etude.workbench.task import Answer, Task, Trial
 
@@ -39,7 +39,7 @@ def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figu
     """Figure 4 of the paper for a search: readings over load, with the answer and its interval."""
     shown = [(t.load, r) for t in trials if (r := reading(task.goal, t)) <= HIGHEST]
     loads, values = (tuple(each[n] for each in shown) for n in (0, 1))
-    x = "clients" if task.whole else "load (requests/s)"
+    x = "clients" if task.closed else "load (requests/s)"
     figure = readings_over_load(Varying("trials", loads, values), "reading, of its limit", 1.0, x=x)
     if answer.rate is None:
         return figure
@@ -60,7 +60,7 @@ def trials_table(task: Task, trials: Sequence[Trial], key: str) -> Table:
         rows.append(
             (
                 number(str(place), place),
-                number(f"{round(trial.load)}" if task.whole else digits(trial.load), trial.load),
+                number(load_digits(task, trial.load), trial.load),
                 number(measured, share),
                 number(of_limit, share),
                 number(ran_text(trial), trial.ran_s),
@@ -68,6 +68,6 @@ def trials_table(task: Task, trials: Sequence[Trial], key: str) -> Table:
                 words(trial.note),
             )
         )
-    load = "clients" if task.whole else "load, /s"
+    load = "clients" if task.closed else "load, /s"
     headings = ("trial", load, "measured", "of limit", "ran", "bench time", "note")
     return Table(f"{key}-trials", "Trials of the search", headings, tuple(rows), 0)

@@ -238,7 +238,7 @@ def _figures(task: Task, found: Calibration) -> dict[str, Figure]:
     sweet = found.suggested.runlength_s if found.suggested.trials else None
     return {
         "readings-over-load": readings_over_load(
-            over_load, y, limit, x="clients" if task.whole else "load (requests/s)"
+            over_load, y, limit, x="clients" if task.closed else "load (requests/s)"
         ),
         "readings-over-runlength": readings_over_runlength(by_length, y),
         "trials-needed": trials_needed(needed, sweet_s=sweet),

@@ -14,18 +14,20 @@ from etude.workbench.task import Answer, Task, Trial
 
 def load_text(task: Task, load: float) -> str:
     """`512.4/s`, or `12 clients` of a closed system."""
-    return counted(round(load), "client") if task.whole else f"{digits(load)}/s"
+    return counted(round(load), "client") if task.closed else f"{load_digits(task, load)}/s"
+
+
+def load_digits(task: Task, load: float) -> str:
+    """The load without its unit: a whole number where loads are, of rates as well."""
+    return f"{round(load)}" if task.whole else digits(load)
 
 
 def span_text(task: Task, low: float, high: float) -> str:
     """`493.0 … 537.0/s`; a question mark where there is no bound."""
     if low <= 0 and math.isinf(high):
         return "?"
-    ends = [
-        "?" if not 0 < end < math.inf else f"{round(end)}" if task.whole else digits(end)
-        for end in (low, high)
-    ]
-    return f"{ends[0]} … {ends[1]}{' clients' if task.whole else '/s'}"
+    ends = ["?" if not 0 < end < math.inf else load_digits(task, end) for end in (low, high)]
+    return f"{ends[0]} … {ends[1]}{' clients' if task.closed else '/s'}"
 
 
 def value_text(criterion: Criterion, share: float) -> str:

@@ -86,7 +86,7 @@ def figure_of(searches: Sequence[Search]) -> Figure:
     else:
         y, limit = "reading, of its limit", 1.0
     found = [_searched(each, only, limit) for each in searches]
-    return searches_over_load(found, y, limit, x="clients" if task.whole else "load (requests/s)")
+    return searches_over_load(found, y, limit, x="clients" if task.closed else "load (requests/s)")
 
 
 def _drawn(searches: Sequence[Search]) -> bool:

@@ -58,7 +58,7 @@ def differences(tasks: Sequence[Task]) -> tuple[str, ...]:
     found = {
         "their goals differ": any(task.goal != first.goal for task in tasks),
         "loads are requests/s of one and clients of another": any(
-            task.whole != first.whole for task in tasks
+            task.closed != first.closed for task in tasks
         ),
         "the confidence of their intervals differs": any(
             task.confidence != first.confidence for task in tasks

@@ -31,7 +31,7 @@ from etude.workbench.task_members import answer_of, members, task_of
 from etude.workbench.trial_lines import BadTrial, from_line, peak_member, window_lines
 
 KIND, VERB = "peak", "peak"
-MAY_CHANGE = ("budget_s",)
+MAY_CHANGE = ("budget_s", "closed")
 """Of a task: what may be another when a search is gone on with."""
 
 METRICS: Mapping[str, Mapping[str, str]] = {

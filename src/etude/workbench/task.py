@@ -36,7 +36,9 @@ class Task:
     step: float | None = None
     """Of searches by fixed steps; None: the lowest load."""
     whole: bool = False
-    """Whether loads are whole numbers (concurrency)."""
+    """Whether loads are whole numbers, as those of clients always are."""
+    closed: bool = False
+    """Whether loads are numbers of clients, not requests per second."""
     budget_s: float | None = None
     """Bench time after which the best answer so far is given."""
     seed: int = 0

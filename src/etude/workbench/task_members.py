@@ -42,8 +42,10 @@ def task_of(told: Any) -> Task:
     known["seed_shapes"] = _shapes(known.get("seed_shapes", ()))
     if known.get("promise", "rate") not in ("rate", "region"):
         raise ValueError(f"promise is {known['promise']!r}")
-    if not isinstance(known.get("whole", False), bool):
-        raise ValueError(f"whole is {known['whole']!r}")
+    known.setdefault("closed", known.get("whole", False))  # older versions knew no whole rates
+    for name in ("whole", "closed"):
+        if not isinstance(known.get(name, False), bool):
+            raise ValueError(f"{name} is {known[name]!r}")
     if isinstance(known.get("seed", 0), bool) or not isinstance(known.get("seed", 0), int):
         raise ValueError(f"seed is {known['seed']!r}")
     return Task(**known)

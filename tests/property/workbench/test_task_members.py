@@ -38,6 +38,7 @@ tasks = st.builds(
     runlength_s=above,
     step=st.none() | above,
     whole=st.booleans(),
+    closed=st.booleans(),
     budget_s=st.none() | above | st.just(0.0),
     seed=st.integers(),
 )

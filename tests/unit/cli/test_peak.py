@@ -18,7 +18,8 @@ import pytest
 
 from etude.cli.peak_display import PeakDisplay
 from etude.cli.peak_loads import load_columns
-from etude.cli.peak_words import answer_lines, ran_text, reading_texts, span_text
+from etude.cli.peak_part import trials_table
+from etude.cli.peak_words import answer_lines, load_text, ran_text, reading_texts, span_text
 from etude.errors import MachineRefuses
 from etude.workbench.bench import Bench, Enough
 from etude.workbench.deadline import Punctual
@@ -376,7 +377,7 @@ def test_the_interval_is_of_the_confidence_that_was_asked_for_however_sure_the_p
 
 def test_readings_are_in_the_unit_of_the_criterion_that_is_met_least() -> None:
     goal = Goal((Criterion("mean", 0.04), Criterion("errors", 0.01)))
-    task = Task(goal, 1.0, 64.0, whole=True)
+    task = Task(goal, 1.0, 64.0, whole=True, closed=True)
     failing = Trial(8.0, 10.0, (Window(10.0, 100, 98, 2, 0.02),), 10.0)
     assert reading_texts(task, failing) == ("2.0 % errors", "200 %")
     assert reading_texts(task, made(8.0, 0.03)) == ("30.00 ms", "75 %")
@@ -384,6 +385,13 @@ def test_readings_are_in_the_unit_of_the_criterion_that_is_met_least() -> None:
     assert reading_texts(task, made(8.0, 0.03, ended="died")) == ("30.00 ms", "died")
     assert span_text(task, 4.0, 8.0) == "4 … 8 clients"
     assert ran_text(made(8.0, 0.03, ended="early")) == "20 s early"
+
+
+def test_whole_rates_are_rates() -> None:
+    task = replace(TASK, whole=True)
+    assert (load_text(task, 192.0), span_text(task, 180.0, 204.0)) == ("192/s", "180 … 204/s")
+    assert load_text(replace(task, closed=True), 192.0) == "192 clients"
+    assert trials_table(task, [made(192.0, 0.03)], "key").headings[1] == "load, /s"
 
 
 class Screen(io.StringIO):

@@ -69,4 +69,4 @@ def test_searches_for_other_things_are_not_compared() -> None:
     assert differences([TASK, TASK]) == ()
     (goal,) = differences([TASK, replace(TASK, goal=Goal((Criterion("mean", 0.05),)))])
     assert "goals" in goal
-    assert len(differences([TASK, replace(TASK, whole=True, confidence=0.9)])) == 2
+    assert len(differences([TASK, replace(TASK, whole=True, closed=True, confidence=0.9)])) == 2

@@ -180,6 +180,7 @@ def _task(whole: Section, load: Section) -> Task:
         runlength_s=_positive(load, "runlength", 180.0),
         step=load.number("step"),
         whole=load.flag("whole") or load.values.get("unit") == "clients",
+        closed=load.values.get("unit") == "clients",
         budget_s=None if "budget" not in promise.values else _positive(promise, "budget", 0.0),
         seed=int(seed or 0),
     )

@@ -180,7 +180,7 @@ def of_harness(
             with harness.bench(factors, asked.place / "harness") as bench:
                 yield bench
 
-    unit = "clients" if source.task.whole else "1/s"
+    unit = "clients" if source.task.closed else "1/s"
     return PeakRate(
         source.name, source.task, policy_name, source.text, opened, unit, punctual, nodes=source.nodes
     )

@@ -159,3 +159,12 @@ def test_keys_of_tables_within_tables_are_found() -> None:
     assert line_of(text, "reader.values.mean", "at") == 4
     assert line_of(text, "reader.values.max", "at") == 6
     assert line_of(text, "absent", "key") == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "whole", "closed"),
+    [("", False, False), ("whole = true", True, False), ('unit = "clients"', True, True)],
+)
+def test_whole_rates_are_no_clients(tmp_path: Path, lines: str, whole: bool, closed: bool) -> None:
+    task = read_harness(written(tmp_path, TEXT.replace("seed = 7", f"seed = 7\n{lines}"))).task
+    assert (task.whole, task.closed) == (whole, closed)

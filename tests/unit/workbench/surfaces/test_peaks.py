@@ -23,7 +23,7 @@ from etude.workbench.task import Answer, Task
 
 GOAL = Goal((Criterion("mean", 0.04),))
 TASK = Task(GOAL, 50.0, 5000.0, 100.0)
-CLIENTS = Task(GOAL, 1.0, 50.0, whole=True)
+CLIENTS = Task(GOAL, 1.0, 50.0, whole=True, closed=True)
 SHAPES = (("knee", 0.7), ("ramp", 0.3))
 
 
