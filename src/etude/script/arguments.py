@@ -31,6 +31,8 @@ HOST = re.compile(NAME_OF_HOST)
 _CONDITION = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(!?(?:<=|>=|==|=|<|>))(?![<>=!])\s*")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
+_ASIDE = re.compile(r"FROM\s+CLEANUP(?:\s+|$)")
+FIRST_NUMBER = r"[-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?"
 _PLACE = re.compile(rf"@({NAME_OF_HOST}(?:,{NAME_OF_HOST})*):(.*)", re.DOTALL)
 
 
@@ -163,9 +165,10 @@ def parse_test(text: str) -> TestHeader:
     return TestHeader(words[0].text, minimum, maximum, budget_s, step, arguments, program_text)
 
 
-def parse_metric(text: str) -> tuple[str, str, str, str]:
-    """`NAME[:UNIT] [sum|max|mean|min] REGEX`: name, unit (1 if none is given), expression or place in JSON (the rest of
-    the line, without the quotes that enclose all of it), and how workers are joined (empty if not given).
+def parse_metric(text: str) -> tuple[str, ...]:
+    """`NAME[:UNIT] [sum|max|mean|min] REGEX`, or `NAME[:UNIT] FROM CLEANUP COMMAND [REGEX]`: name, unit (1 if none is
+    given), expression or place in JSON (the rest of the line, without the quotes that enclose all of it), how workers
+    are joined (empty if not given), and COMMAND if there is one.
 
     Raises:
         ArgumentError: the name is none or taken, or the expression is none.
@@ -175,8 +178,9 @@ def parse_metric(text: str) -> tuple[str, str, str, str]:
     if len(words) < 2:
         raise ArgumentError("expected a regular expression behind the name", len(text.rstrip()) + 1)
     rest = words[1]
+    command, rest = _aside(rest, len(text) - len(rest))
     how, *more = rest.split(None, 1)
-    if how in JOINS and more:
+    if how in JOINS and more and not command:
         rest = more[0]
     else:
         how = ""
@@ -191,7 +195,22 @@ def parse_metric(text: str) -> tuple[str, str, str, str]:
         compile_pattern(regex)
     except PatternError as error:
         raise ArgumentError(f"no regular expression: {error}", begin + error.place) from None
-    return name, unit, regex, how
+    return (name, unit, regex, how, command) if command else (name, unit, regex, how)
+
+
+def _aside(text: str, before: int) -> tuple[str, str]:
+    """The command of `FROM CLEANUP COMMAND [REGEX]` and the expression, by default the first number; empty and the text
+    itself where it begins otherwise. `before`: how many characters stand in front of it."""
+    match = _ASIDE.match(text)
+    if match is None:
+        return "", text
+    words = split_words(text[match.end() :])
+    if not words or not words[0].text:
+        raise ArgumentError(
+            "expected a command in quotes behind FROM CLEANUP", before + len(text.rstrip()) + 1
+        )
+    regex = text[match.end() + words[1].column - 1 :] if len(words) > 1 else FIRST_NUMBER
+    return words[0].text, regex
 
 
 def parse_metric_name(text: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.ledger import Ledger
-from etude.experiment.printed import Printed
+from etude.experiment.printed import Printed, printed_metric
 from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
 from etude.results.blocks import Block
@@ -36,7 +36,7 @@ from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
-from etude.script.state import Running, Scope, State
+from etude.script.state import OF_OUTPUT, Running, Scope, State
 from etude.script.under_test import file_system_under_test
 from etude.script.words import command_words
 from etude.script.world import CANCELLED, FIRST_RUN, TrialOnDisk
@@ -79,6 +79,8 @@ class ScriptBench:
         self._res_files = ResFiles(self._root)
         self._measuring = Measuring(desk.engine)
         self._quiet: Quieting | None = None
+        self._scopes: dict[str, Scope] = {}
+        """What the last EXEC of the trial in flight saw, by test."""
         self._remote = Remote(desk)
         self._lines = Lines(desk, self._remote)
         self._saved_at = -float("inf")
@@ -215,6 +217,8 @@ class ScriptBench:
 
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
         self._tell("hook", test, detail=point)
+        if point == "CLEANUP":
+            self._measure_aside(test, scope)
         log = f"{self._directory(test)}/aplog"
         around = self._variables(scope, point, test) | {"APLOG": log}
         reason = self._lines.run(point, line, test, scope, around)
@@ -224,6 +228,22 @@ class ScriptBench:
             self._note_disk(test, block)
         return reason
 
+    def _measure_aside(self, test: Running, scope: Scope) -> None:
+        """Run the commands of METRIC … FROM CLEANUP: once a trial, behind its last EXEC and before what cleans up."""
+        metrics = test.rows[0]["metrics"] if test.rows and not test.failed and not self.stopped else None
+        for name, its_unit, regex, join, command in (m for m in test.metrics if len(m) > OF_OUTPUT):
+            if metrics is None or name in metrics:
+                continue
+            output = Path(self._directory(test), f"{name}.printed")
+            line = f"( {command}\n) > {shlex.quote(str(output))}"
+            why = self._lines.here(test.name, "CLEANUP", line, self._variables(scope, "CLEANUP", test))
+            text = output.read_text("utf-8", "replace") if output.exists() else ""
+            output.unlink(missing_ok=True)
+            found = printed_metric(name, its_unit, regex, text, join)
+            metrics[name] = [None, found.value[1], f"{command}: failed"] if why else found.value
+            if test.made == 0 and (why or found.value[0] is None):
+                self.warn(f"METRIC {name} of test {test.name!r}: {why or found.value[2]}")
+
     def _note_disk(self, test: Running, block: Block) -> None:
         """The state that a disk was last brought into stands with the test, too."""
         if block.name in DISK_BLOCKS:
@@ -231,6 +251,7 @@ class ScriptBench:
             entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
 
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+        self._scopes[test.name] = scope
         placed = parse_placed(line)
         crew = Crew(placed.hosts or (LOCAL,), test.threads, self._directory(test))
         crew.open()
@@ -323,6 +344,7 @@ class ScriptBench:
 
     def end_trial(self, test: Running) -> None:
         desk = self._desk
+        self._measure_aside(test, self._scopes.pop(test.name, Scope()))
         if test.rows:
             measurements = self._finished(test)
             desk.writer.append(test.name, measurements)

@@ -17,7 +17,7 @@ from etude.script.disk import engine_line, parse_disk
 from etude.script.failures import GIVEN_UP
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
-from etude.script.state import Interleave, Party, Running, Scope, State, forget_trial, release
+from etude.script.state import OF_OUTPUT, Interleave, Party, Running, Scope, State, forget_trial, release
 from etude.script.stop import LIMITED
 from etude.script.world import CANCELLED, FIRST_RUN, World
 
@@ -175,7 +175,8 @@ class Machine(Flow):
         self._running().expect = text
 
     def _metric(self, _: Instruction, text: str) -> None:
-        metric, test = [*filter(None, arguments.parse_metric(text))], self._running()
+        parsed, test = arguments.parse_metric(text), self._running()
+        metric = [*parsed] if len(parsed) > OF_OUTPUT else [*filter(None, parsed)]
         if metric not in test.metrics:
             test.metrics.append(metric)
 

@@ -12,7 +12,7 @@ from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
 from etude.results.windows import Taken
 from etude.script.outputs import Output, tail
-from etude.script.state import Running
+from etude.script.state import OF_OUTPUT, Running
 
 MOST_LOG_BYTES = 64 << 20
 METRIC_BYTES = 16 << 20
@@ -110,6 +110,9 @@ def _last_line(output: Output | None) -> str:
 
 
 def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> list[Printed]:
-    """What METRIC finds in a worker's output."""
+    """What METRIC finds in a worker's output; those of other commands are found when the trial is over."""
     text = tail(output, METRIC_BYTES) if metrics else ""
-    return [printed_metric(name, unit, regex, text, *join) for name, unit, regex, *join in metrics]
+    return [
+        printed_metric(name, unit, regex, text, *join[:1])
+        for name, unit, regex, *join in (metric for metric in metrics if len(metric) <= OF_OUTPUT)
+    ]

@@ -29,6 +29,10 @@ class Loop:
     place: int = -1
 
 
+OF_OUTPUT = 4
+"""A metric of more members than this has a command of its own."""
+
+
 @dataclass
 class Running:
     """A test under way. `rows` are the measurements of the trial in flight; they are on disk once it has ended."""
@@ -56,6 +60,8 @@ class Running:
     timeout_s: float | None = None
     """Longest time of an EXEC."""
     metrics: list[list[str]] = field(default_factory=list)
+    """Name, unit, expression, how workers are joined (may be left out), and a command of CLEANUP that prints it, if not
+    EXEC does."""
     group: int | None = None
     """Tests of one INTERLEAVE share a number: their trials form blocks, and they are compared."""
     trial: int = 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from etude.script.arguments import (
     CACHE_WAYS,
+    FIRST_NUMBER,
     Condition,
     holds,
     number_text,
@@ -260,11 +261,14 @@ def test_a_test_has_its_numbers_then_a_program_and_its_words(text: str, expected
         ("m:s max 'took ([0-9]+)' ", ("m", "s", "took ([0-9]+)", "max")),
         ('m "took": "([0-9]+)"', ("m", "1", '"took": "([0-9]+)"', "")),
         ("m '$.took'", ("m", "1", "$.took", "")),
+        ('used:B FROM CLEANUP "df -B1 /mnt" ([0-9]+)$', ("used", "B", "([0-9]+)$", "", "df -B1 /mnt")),
+        ("used:B FROM CLEANUP free", ("used", "B", FIRST_NUMBER, "", "free")),
+        ("m FROM CLEANUPS", ("m", "1", "FROM CLEANUPS", "")),
         ('m "', ("m", "1", '"', "")),
     ],
 )
 def test_a_metric_has_a_name_perhaps_a_unit_and_an_expression(
-    text: str, expected: tuple[str, str, str, str], recwarn: pytest.WarningsRecorder
+    text: str, expected: tuple[str, ...], recwarn: pytest.WarningsRecorder
 ) -> None:
     assert parse_metric(text) == expected
     assert not recwarn.list

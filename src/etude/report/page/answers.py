@@ -152,8 +152,8 @@ def _ended(verdict: Verdict) -> Iterator[str]:
     for why, names in list(reasons.items())[:MOST_NAMED]:
         yield f"{_some(names)} ended: {why}."
     if not reasons:
-        decisions = (experiment.get("sittings") or [{}])[-1].get("decisions") or ()
-        yield from (f"Ended: {stopped(str(line))}" for line in decisions[:MOST_NAMED])
+        decisions = dict.fromkeys((experiment.get("sittings") or [{}])[-1].get("decisions") or ())
+        yield from (f"Ended: {stopped(str(line))}" for line in list(decisions)[:MOST_NAMED])
 
 
 def _labelled(found: Gathered) -> list[tuple[str, Verdict]]:
