@@ -35,7 +35,7 @@ _BY_UNIT: Mapping[str, Ways] = {
 }
 _WHOLE = re.compile(r"(?:disk|network|pressure|interrupts|energy|others|loopback|machine)_|.+\.cpu\Z")
 """What a probe, or a process of another host, is called: of the trial as a whole."""
-_LEVEL = re.compile(r"(?:memory_.*|free)\Z")
+_LEVEL = re.compile(r"(?:memory_.*|free|free_memory.*)\Z")
 """Readings of the machine's memory: each worker and command has one of the same memory."""
 _PART = re.compile(
     r"(?i)(?:^|[^a-z0-9])"

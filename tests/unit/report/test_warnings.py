@@ -12,6 +12,7 @@ from etude.report.warnings import KINDS, Thresholds, Warning, series_warnings, w
 from etude.report.warnings.course import _by_chance
 from etude.report.warnings.trials import NOT_OF_THE_COMMAND
 from etude.report.warnings.warning import RANKS
+from etude.results.joining import ways_of
 from etude.results.series import Column, Failure, Series
 from etude.stats.outliers import outlier_places
 from etude.stats.warmup import other_level
@@ -192,6 +193,12 @@ def test_available_memory_is_preferred_and_memory_that_grows_is_no_leak():
     assert kinds(series(NOISE[30:60], more=columns)) == []
     rising = {"memory_available": Column("B", "cost", falling[::-1])}
     assert kinds(series(NOISE[30:60], more=rising)) == []
+
+
+def test_the_shipped_hooks_free_memory_shows_a_leak_and_is_one_machines_whatever_the_workers():
+    falling = {"free_memory": Column("B", "cost", 4e9 - 2.0 * MIB * np.arange(30))}
+    assert kinds(series(NOISE[30:60], more=falling)) == ["leak"]
+    assert ways_of("free_memory", "B") == ways_of("memory_free", "B")
 
 
 def test_memory_before_a_reboot_is_no_part_of_a_leak():

@@ -14,8 +14,8 @@ from etude.stats.leak import Drift, drift, leak
 from etude.stats.trend import trend_p
 from etude.stats.warmup import OtherLevel, other_level
 
-MEMORY = ("memory_obtainable", "memory_available", "memory_free")
-"""Metrics in which a leak shows; the first that there is."""
+MEMORY = ("memory_obtainable", "memory_available", "memory_free", "free_memory")
+"""Metrics in which a leak shows; the first that there is. The last is that of the shipped hook."""
 
 
 @dataclass(frozen=True)
