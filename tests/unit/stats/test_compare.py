@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.compare import more_pairs, more_trials, noise_floor, paired_ratio, unpaired_ratio
+from etude.stats.compare import (
+    more_pairs,
+    more_trials,
+    noise_floor,
+    paired_mean_ratio,
+    paired_ratio,
+    unpaired_mean_ratio,
+    unpaired_ratio,
+)
 from etude.stats.series import autoregressive
 
 times = st.floats(1e-6, 1e6, allow_nan=False) | st.integers(1, 10_000)
@@ -56,6 +64,27 @@ def test_dependent_samples_show_few_false_differences():
     ratios = [unpaired_ratio(base, other) for base, other in draws]
     assert np.mean([not ratio.low <= 1.0 <= ratio.high for ratio in ratios]) <= 0.10
     assert min(ratio.degrees for ratio in ratios) < 10
+
+
+def test_a_ratio_of_means_is_known_as_well_as_it_says():
+    rng = np.random.default_rng(6)
+    sigma = math.sqrt(math.log1p(0.4**2))
+    means, typical = [], []
+    for _ in range(400):
+        base = np.full(50, 1.0) * rng.normal(1.0, 0.02, 50)
+        other = rng.lognormal(-(sigma**2) / 2, sigma, 50)
+        means.append(paired_mean_ratio(base, other))
+        typical.append(paired_ratio(base, other))
+    covered = [np.mean([r.low <= 1.0 <= r.high for r in each]) for each in (means, typical)]
+    assert covered[0] >= 0.93 > covered[1] + 0.1
+
+
+def test_a_ratio_of_means_is_that_of_the_arithmetic_means():
+    paired, unpaired = paired_mean_ratio(BASE, OTHER), unpaired_mean_ratio(BASE, OTHER[:4])
+    assert paired.ratio == pytest.approx(OTHER.mean() / BASE.mean())
+    assert unpaired.ratio == pytest.approx(OTHER[:4].mean() / BASE.mean())
+    same = paired_mean_ratio(BASE, 1.5 * BASE)
+    assert (same.low, same.high) == (pytest.approx(1.5), pytest.approx(1.5))
 
 
 def test_pairs_cancel_what_the_machine_did_to_both():
