@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar, cast
 
 import numpy as np
@@ -14,7 +15,15 @@ from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samp
 from etude.report.subject import Subject, column_of
 from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.results.series import Floats, Series
-from etude.stats.compare import Ratio, more_pairs, noise_floor, paired_ratio, unpaired_ratio
+from etude.stats.compare import (
+    Ratio,
+    more_pairs,
+    noise_floor,
+    paired_mean_ratio,
+    paired_ratio,
+    unpaired_mean_ratio,
+    unpaired_ratio,
+)
 from etude.stats.describe import describe
 from etude.stats.equivalence import Equivalence, equivalent, equivalent_pairs
 from etude.stats.intervals import Interval
@@ -91,11 +100,23 @@ class Comparison:
     machines_p: float | None = None
     """Of one and the same ratio on all of them."""
     secondary: tuple[Secondary, ...] = ()
+    typical: Ratio | None = None
+    """Of geometric means, beside a `ratio` of arithmetic or harmonic ones; the stop rule judges this one."""
+
+    @property
+    def half_width(self) -> float:
+        """Relative, of the ratio that the stop rule judges."""
+        return (self.typical or self.ratio).half_width
+
+    @property
+    def opposed(self) -> bool:
+        """Whether the means and the typical run point in different directions."""
+        return self.typical is not None and (self.ratio.ratio - 1.0) * (self.typical.ratio - 1.0) < 0.0
 
     @property
     def missed(self) -> bool:
         """Whether the precision that was asked for was not reached."""
-        return self.asked is not None and self.ratio.half_width >= self.asked
+        return self.asked is not None and self.half_width >= self.asked
 
     @property
     def adjusted_p(self) -> float | None:
@@ -114,8 +135,11 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Whether a difference is claimed: the interval excludes 1, and the ratio lies beyond the A/A noise."""
-        return self.excludes_one and not self.within_noise
+        """Whether a difference is claimed.
+
+        The interval excludes 1, the ratio lies beyond the A/A noise, and the typical run does not point the other way.
+        """
+        return self.excludes_one and not self.within_noise and not self.opposed
 
 
 def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list[Comparison], list[str]]:
@@ -190,7 +214,12 @@ def _unpaired(
     judging: Judging,
     together: int,
 ) -> Comparison:
-    ratio = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
+    typical = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
+    headline = None
+    if _is_one_machine(base, other, metric):
+        headline = ratio_of_fitting(
+            values, column_of(base, metric).kind, unpaired_mean_ratio, judging.confidence
+        )
     mean, which = _fitting(base, metric, values[0])
     level = of_many(judging.confidence, together)
     difference = _or_none(lambda: welch(*map(effective_moments, reversed(values)), confidence=level))
@@ -201,7 +230,7 @@ def _unpaired(
         metric,
         unit,
         mean,
-        ratio,
+        headline.among(together) if headline else typical,
         floor=None,
         floor_pairs=0,
         floor_ratio=None,
@@ -217,6 +246,7 @@ def _unpaired(
         else None,
         shift=mann_whitney(values[1], values[0], confidence=level, ratio=True),
         equivalence=_or_none(lambda: equivalent(*values, margin=margin)) if margin else None,
+        typical=typical if headline else None,
     )
 
 
@@ -234,13 +264,17 @@ def _paired(
     asked = subject.asked
     factor = max(asked.ratio_factors[series.test] for series in (base, other))
     subtract = shell_cost(subject) if metric == "elapsed" else (0.0, 0.0)
-    ratio = _paired_ratio(pairs, factor, judging.confidence, subtract).among(together)
+    typical = _paired_ratio(pairs, factor, judging.confidence, subtract).among(together)
+    headline = None
+    if not pairs.several:
+        mean_ratio = partial(paired_mean_ratio, factor=factor, subtract=subtract)
+        headline = ratio_of_fitting(values, column_of(base, metric).kind, mean_ratio, judging.confidence)
     level = of_many(judging.confidence, together)
     again = _against_itself(subject, base, metric)
     mean, which = _fitting(base, metric, values[0] - subtract[0])
     wanted = asked.precision
-    missed = wanted is not None and ratio.half_width >= wanted
-    finer = wanted if missed and wanted is not None else _round_down(ratio.half_width / FINER)
+    missed = wanted is not None and typical.half_width >= wanted
+    finer = wanted if missed and wanted is not None else _round_down(typical.half_width / FINER)
     more = more_pairs(*pairs.levelled(), target=finer, factor=factor) if 0 < finer < math.inf else 0
     margin = judging.same_within
     return Comparison(
@@ -249,7 +283,7 @@ def _paired(
         metric,
         unit,
         mean,
-        ratio,
+        headline.among(together) if headline else typical,
         noise_floor(*again, pairs=values[0].size, factor=factor),
         int(again[1].size),
         paired_ratio(*again) if again[1].size >= 2 else None,
@@ -271,7 +305,24 @@ def _paired(
         machines_p=ratios_differ(values[0] - subtract[0], values[1] - subtract[0], pairs.machines)
         if pairs.several
         else None,
+        typical=typical if headline else None,
     )
+
+
+def ratio_of_fitting(
+    values: tuple[Floats, Floats], kind: str, mean_ratio: Callable[..., Ratio], confidence: float
+) -> Ratio | None:
+    """other/base of the means that fit the metric's kind; None where those are geometric, or there are none."""
+    base, other = values
+    if kind in ("cost", "count"):
+        return mean_ratio(base, other, confidence=confidence)
+    if kind == "rate":  # equal work at these rates takes times that are as their inverses
+        return mean_ratio(1.0 / other, 1.0 / base, confidence=confidence)
+    return None
+
+
+def _is_one_machine(base: Series, other: Series, metric: str) -> bool:
+    return len({*machines_of(base, metric), *machines_of(other, metric)}) < 2
 
 
 def _paired_ratio(

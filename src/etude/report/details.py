@@ -176,7 +176,11 @@ def p_text(p: float | None) -> str:
 def _hypothesis(c: Comparison) -> str:
     if c.ratio.p is None:
         return "H0 (a ratio of 1) cannot be tested: nothing varies."
-    test = "paired t on log ratios" if c.ratio.method == "paired" else "Welch's t on logarithms"
+    paired = c.ratio.method == "paired"
+    if c.typical is None:
+        test = "paired t on log ratios" if paired else "Welch's t on logarithms"
+    else:
+        test = "paired t on the ratio of the means" if paired else "Welch's t on the ratio of the means"
     adjusted = (
         "" if c.adjusted_p is None else f"; {p_text(c.adjusted_p)} counting all comparisons (Bonferroni)"
     )

@@ -111,6 +111,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
         "secondary": secondary,
         "differs": c.differs,
         "within_noise": c.within_noise,
+        "opposed": c.opposed,
         "adjusted_p": c.adjusted_p,
     }
 

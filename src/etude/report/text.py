@@ -158,9 +158,14 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
 
     several: there are others, so that each line names its tests.
     """
-    interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_caution(c)}"
+    interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{_caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
+    elif c.excludes_one and c.opposed:
+        first = (
+            f"{c.other} and {c.base} differ in opposite directions on average and in the typical run: "
+            f"ratio of the means {ratio_text(c.ratio)} ({interval}){_noise(c)}."
+        )
     elif c.excludes_one:
         first = (
             f"{c.other} and {c.base} are not distinguishable from this machine's own noise: ratio "
@@ -178,7 +183,7 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
     if c.missed:
         which = f" of {c.other} to {c.base}" if several else ""
         lines.append(
-            f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
+            f"Not converged: the ratio{which} is known to ± {percent(c.half_width)}, the target is "
             f"± {percent(c.finer)}{_reached_by(c.more, 'more trial', ' of each', c.more_s)}."
         )
     return lines
@@ -217,6 +222,13 @@ def narrower_line(c: Comparison) -> str | None:
 
 def _reached_by(more: int, what: str, of: str, seconds: float) -> str:
     return f"; {counted(more, what)}{of} ({duration(seconds)}) would reach it" if more else ""
+
+
+def _typical(c: Comparison) -> str:
+    """The typical run's ratio, where it reads differently from that of the means."""
+    if c.typical is None or ratio_text(c.typical) == ratio_text(c.ratio):
+        return ""
+    return f"; typical {ratio_text(c.typical)}"
 
 
 def _caution(c: Comparison) -> str:

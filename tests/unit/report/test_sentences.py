@@ -60,6 +60,14 @@ def test_a_ratio_within_the_noise_of_identical_commands_is_no_claim(golden: Gold
     golden(comparison_lines(noisy)[0])
 
 
+def test_no_claim_where_the_means_and_the_typical_run_point_in_different_directions(golden: Golden) -> None:
+    opposed = replace(SLOWER, typical=ratio(0.76, 0.7, 0.82))
+    assert (opposed.opposed, opposed.differs) == (True, False)
+    alike = replace(SLOWER, typical=ratio(1.03, 1.02, 1.04))
+    assert (alike.opposed, alike.differs) == (False, True)
+    golden("\n".join(comparison_lines(c)[0] for c in (opposed, alike)))
+
+
 def test_what_a_ratio_rests_on_is_a_line_of_its_own(golden: Golden) -> None:
     bases = [replace(SLOWER, **changes) for changes in ({}, {"contention": True}, {"floor": None})]
     lines = [basis_line(c) for c in bases]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import shutil
 from collections.abc import Iterator
@@ -132,6 +133,20 @@ def test_identical_commands_show_no_difference(tmp_path: Path) -> None:
     assert c.ratio.half_width < 0.01
     assert (c.floor is not None, c.floor_pairs) == (True, 6)
     assert comparison_lines(c)[0] in str(found).splitlines()
+
+
+def test_a_claim_about_time_is_about_mean_time(tmp_path: Path) -> None:
+    sigma = math.sqrt(math.log1p(0.4**2))
+    rng = np.random.default_rng(8)
+    steps = np.exp(rng.normal(0.0, sigma, 250)) - 1.0
+    times = {"a": around(0.010, *STEPS), "b": around(0.010 / float(1.0 + steps.mean()), *steps)}
+    (c,) = verdict(results(tmp_path, times, trials=200)).comparisons
+    assert c.typical is not None
+    assert c.typical.high < 1.0
+    assert not c.differs
+    written = json.loads(to_json(verdict(load_results(tmp_path))))
+    means = [test["metrics"]["elapsed"]["mean"] for test in written["tests"]]
+    assert c.ratio.ratio == pytest.approx(means[1] / means[0])
 
 
 def test_of_several_commands_each_claim_counts_the_others(tmp_path: Path) -> None:

@@ -382,6 +382,11 @@ def _real_sentence(c: Comparison) -> str:
             f"{who}: not shown: the {level} interval of the ratio, {limits}, excludes 1 ({p}{adjusted}), but identical "
             f"commands differ by as much on this machine (± {text.percent(c.floor or 0.0)})."
         )
+    if c.excludes_one and c.opposed and c.typical is not None:
+        return (
+            f"{who}: not shown: the {level} interval of the ratio of the means, {limits}, excludes 1 ({p}{adjusted}), "
+            f"but the typical run differs the other way ({text.ratio_text(c.typical)})."
+        )
     if not c.differs:
         smallest = c.ratio.smallest_found()
         seen = "" if smallest is None else f" A difference of {text.percent(smallest)} would mostly be found."
