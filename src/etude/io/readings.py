@@ -47,5 +47,5 @@ def reading_of(swept: Swept) -> Reading:
     from etude.io.costs import costs_of
 
     costs = tuple(found for curve in swept.curves if (found := costs_of(curve, swept)) is not None)
-    found = tuple(buffers.findings(swept, {each.curve: each for each in costs}))
-    return Reading(swept.over, found, buffers.CAVEATS, costs)
+    sentences = tuple(buffers.findings(swept, {each.curve: each for each in costs}))
+    return Reading(swept.over, sentences, buffers.CAVEATS, costs)

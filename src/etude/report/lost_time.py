@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from etude.report.beside import CLOCK, LONGEST_FAULT_S, Beside, Quantity
 from etude.report.text import quantity
+from etude.results.series import Whole
 
 SUFFICES = 0.5
 """A cause is named as one if it can account for so much of the lost time."""
@@ -31,7 +31,7 @@ class LostTime:
     """... where nothing else accounts for the time."""
 
 
-def lost_time(known: Beside, place: int, usual: Sequence[int]) -> LostTime:
+def lost_time(known: Beside, place: int, usual: Whole) -> LostTime:
     """What a trial lost; `usual`: places of the others that were read."""
     lost = _excess(known, "elapsed", place, usual)
     if not np.isfinite(lost):
@@ -42,7 +42,7 @@ def lost_time(known: Beside, place: int, usual: Sequence[int]) -> LostTime:
     return LostTime(lost, computed, own, stopped)
 
 
-def can_cost_s(known: Beside, what: Quantity, place: int, usual: Sequence[int], found: LostTime) -> float:
+def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: LostTime) -> float:
     """The most that the excess of a quantity beside a trial can have cost it, s; infinite where nothing bounds it.
 
     What others cost, the trial waited for, which is pressure where the kernel tells it, or it is CPU time that it used
@@ -71,7 +71,7 @@ def _pressures(known: Beside) -> dict[str, Quantity]:
 
 
 def _own_state(
-    known: Beside, place: int, usual: Sequence[int], lost: float, computed: float
+    known: Beside, place: int, usual: Whole, lost: float, computed: float
 ) -> tuple[str | None, str | None]:
     """Why the trial itself did not get on, by its own numbers; None where they do not say."""
     if lost <= 0.0:
@@ -79,7 +79,7 @@ def _own_state(
     faults = _excess(known, "major_faults", place, usual)
     if faults * LONGEST_FAULT_S >= SUFFICES * lost:
         column = known.series.columns["major_faults"].values
-        usually = np.median(column[list(usual)])
+        usually = np.median(column[usual])
         return f"it had {column[place]:.0f} major faults of its own (usually {usually:.0f})", None
     waited = lost - computed
     span = known.span(place)
@@ -106,19 +106,19 @@ def _own_state(
     return None, None
 
 
-def _excess(known: Beside, name: str, place: int, usual: Sequence[int]) -> float:
+def _excess(known: Beside, name: str, place: int, usual: Whole) -> float:
     column = known.series.columns.get(name)
     if column is None:
         return float("nan")
     values = column.values
-    return float(values[place] - np.median(values[list(usual)]))
+    return float(values[place] - np.median(values[usual]))
 
 
-def _excess_rate(known: Beside, what: Quantity, place: int, usual: Sequence[int]) -> float:
+def _excess_rate(known: Beside, what: Quantity, place: int, usual: Whole) -> float:
     value, normal = _pair(known, what, place, usual)
     return float(np.nan_to_num(value - normal))
 
 
-def _pair(known: Beside, what: Quantity, place: int, usual: Sequence[int]) -> tuple[float, float]:
+def _pair(known: Beside, what: Quantity, place: int, usual: Whole) -> tuple[float, float]:
     values = known.values[what]
-    return float(values[place]), float(np.nanmedian(values[list(usual)]))
+    return float(values[place]), float(np.nanmedian(values[usual]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etude.errors import InputError
 from etude.report.beside import MESSAGES, OTHERS, WORST, Beside, Quantity, beside, cpus, every, load_monitors
@@ -17,6 +19,10 @@ from etude.report.warnings.warning import warning
 from etude.results.monitor import Monitor
 from etude.results.series import Floats, Whole
 
+GROUPED = ("bimodal", "warm-up", "late-level", "never-steady", "drift")
+"""Warnings of which the slower trials are explained together."""
+COMPARED = 50
+"""So many of them are looked at."""
 MOST = 10
 """So many outliers of a test are explained, the farthest."""
 FEWEST = 3
@@ -29,13 +35,27 @@ NOTHING_ENOUGH = "nothing in the monitor's series accounts for the time it lost"
 NOTHING = "nothing in the monitor's series explains it"
 
 
+OWN_STATE = "own state"
+
+
+@dataclass(frozen=True)
+class Why:
+    """An explanation of one trial."""
+
+    text: str
+    advice: str
+    cause: str | None
+    """What is named first; None where nothing accounts for the lost time."""
+
+
 def explained(subject: Subject, warnings: Sequence[Warning], *, every_one: bool = False) -> list[Warning]:
-    """A sentence for each trial that a warning calls an outlier; none where nothing was monitored.
+    """A sentence for each trial that a warning calls an outlier, and one for the slower trials of two groups, of
+    another level at an end, and of a drift; none where nothing was monitored.
 
     every_one: also where the monitor saw nothing unusual, or is too coarse for the trial. Without it such a sentence,
     which explains nothing, is left out.
     """
-    asked = [each for each in warnings if each.kind == "outliers"]
+    asked = [each for each in warnings if each.kind == "outliers" or each.kind in GROUPED]
     if not asked:
         return []
     try:
@@ -49,8 +69,52 @@ def explained(subject: Subject, warnings: Sequence[Warning], *, every_one: bool 
     for each in asked:
         series = subject.test(each.test)
         known = beside(series, everything, monitors)
-        found += _of_test(known, each, every_one)
+        found += _of_group(known, each) if each.kind in GROUPED else _of_test(known, each, every_one)
     return found
+
+
+def _of_group(known: Beside, apart: Warning) -> Iterator[Warning]:
+    """The cause that at least half of the slower trials have in common; nothing where there is none."""
+    series = known.series
+    column = series.columns[apart.metric]
+    there = np.flatnonzero(series.kept & np.isfinite(column.values))
+    slower = _slower(apart, series.trials[there], column.values[there] * (-1 if column.kind == "rate" else 1))
+    odd, usual = there[slower].tolist(), there[~slower]
+    read = usual[known.monitored[usual]]
+    causes: dict[str, list[int]] = {}
+    whys: dict[int, Why] = {}
+    for place in odd[:COMPARED]:
+        why = None if known.monitor(place) is None or known.is_coarse(place) else _why(known, place, read)
+        if why is not None and why.cause is not None:
+            whys[place] = why
+            causes.setdefault(why.cause, []).append(place)
+    most = max(causes.values(), key=len, default=[])
+    if not most or 2 * len(most) < len(odd[:COMPARED]):
+        return
+    median = float(np.median(column.values[usual]))
+    farthest = max(most, key=lambda place: abs(column.values[place] - median))
+    trials = [int(series.trials[place]) for place in most]
+    shown = [quantity(float(value), column.unit) for value in (column.values[farthest], median)]
+    text = (
+        f"{len(most)} of the {len(odd)} slower trials have one cause in common; trial {series.trials[farthest]} "
+        f"({shown[0]}, median of the others {shown[1]}): {whys[farthest].text}"
+    )
+    yield warning("outlier-explained", series.test, "", text, whys[farthest].advice, trials)
+
+
+def _slower(apart: Warning, trials: Whole, costs: Floats) -> NDArray[np.bool_]:
+    """Which trials are the slower ones of two groups, of another level at the ends, or of a drift; of `trials`."""
+    if apart.kind == "bimodal":
+        centres = (float(apart.numbers["low"]) + float(apart.numbers["high"])) / 2
+        return costs > (centres if costs.max() > 0 else -centres)
+    if apart.kind == "drift":
+        third = max(1, costs.size // 3)
+        first, last = np.arange(costs.size) < third, np.arange(costs.size) >= costs.size - third
+        return last if costs[last].mean() > costs[first].mean() else first
+    ends = np.isin(trials, apart.trials)
+    if not ends.any() or ends.all():
+        return ends
+    return ends if costs[ends].mean() > costs[~ends].mean() else ~ends
 
 
 def _of_test(known: Beside, outliers: Warning, every_one: bool) -> Iterator[Warning]:
@@ -67,7 +131,7 @@ def _of_test(known: Beside, outliers: Warning, every_one: bool) -> Iterator[Warn
         why = _why(known, place, others)
         if why is None and not every_one:
             continue
-        text, advice = why or _why_not(known, place, others)
+        text, advice = (why.text, why.advice) if why else _why_not(known, place, others)
         number = int(series.trials[place])
         unit = series.columns[outliers.metric].unit
         size = f"{quantity(float(values[place]), unit)}, median {quantity(median, unit)}"
@@ -104,7 +168,7 @@ def _why_not(known: Beside, place: int, usual: Whole) -> tuple[str, str]:
     return text, "measure with etude bench --monitor 100ms or less, or make a trial longer"
 
 
-def _why(known: Beside, place: int, usual: Whole) -> tuple[str, str] | None:
+def _why(known: Beside, place: int, usual: Whole) -> Why | None:
     """What was unusual beside a trial, and what helps; None where nothing was, or it is not known."""
     monitor = known.monitor(place)
     if monitor is None or usual.size < FEWEST or not _was_read(known, place):
@@ -143,7 +207,9 @@ def _why(known: Beside, place: int, usual: Whole) -> tuple[str, str] | None:
         )
     blamed = OTHERS in [what for what, suffices in zip(unusual, enough, strict=True) if suffices]
     names = [each.name for each in named[:NAMED]] if blamed or OTHERS not in unusual else []
-    return text, f"keep {_listed(names)} away while you measure" if names else ""
+    causes = [what.words for what, suffices in zip(unusual, enough, strict=True) if suffices]
+    cause = OWN_STATE if own else next(iter(causes), None)
+    return Why(text, f"keep {_listed(names)} away while you measure" if names else "", cause)
 
 
 def _unusual(known: Beside, place: int, usual: Whole) -> Iterator[Quantity]:

@@ -140,7 +140,7 @@ class _State:
 
     @property
     def freedom(self) -> int:
-        return self.residual.size - self.design.shape[1]
+        return int(self.residual.size - self.design.shape[1])
 
 
 class _Curve:
@@ -276,8 +276,8 @@ def _told(
     errors = np.sqrt(np.maximum(np.diag(inverse), 0.0) * variance)
     active = np.flatnonzero(state.factors > 0.0).tolist()
     intervals: list[Interval | None] = [None] * state.factors.size
-    for place, column in enumerate(active):
-        value, half = float(state.factors[column]), reach * float(errors[place])
+    for rank, column in enumerate(active):
+        value, half = float(state.factors[column]), reach * float(errors[rank])
         scale = float(unit[column])
         intervals[column] = Interval(max(0.0, value - half) * scale, (value + half) * scale)
     bends = []

@@ -286,3 +286,37 @@ def test_major_faults_of_the_trial_itself_are_its_own_state(tmp_path: Path) -> N
     directory = trials_of_seconds(tmp_path / "r", LENGTHS, seconds(), major_faults={7: 900})
     (found,) = told(directory, every_outlier=True)
     assert "900 major faults of its own (usually 0)" in found.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "lengths", "numbers"),
+    [
+        ("bimodal", [1] * 6 + [3, 3] + [1] * 9, {"low": 1.0, "high": 3.0}),
+        ("late-level", [1] * 15 + [3, 3], {"last": 2, "shift": 2.0}),
+        ("drift", [1] * 12 + [2, 2, 3, 3, 3, 3], {"change": 1.0}),
+    ],
+    ids=["two-groups", "level", "drift"],
+)
+def test_of_several_disturbed_trials_the_slower_ones_are_explained_together(
+    tmp_path: Path, kind: str, lengths: list[int], numbers: dict[str, float]
+) -> None:
+    """Two neighbouring trials beside an intruder were two groups, and nobody said why."""
+    slow, at = [], 0
+    for number, length in enumerate(lengths, 1):
+        slow += [(at + second, number) for second in range(1, length + 1) if length > 1]
+        at += length
+    hit = {second for second, _ in slow}
+    readings = [busy_second(n, 0.4, 1.5) if n in hit else busy_second(n, 0.97) for n in range(1, at + 1)]
+    subject = read_subject(str(trials_of_seconds(tmp_path / "r", lengths, readings)))
+    assert isinstance(subject, Subject)
+    trials = sorted({number for _, number in slow}) if kind == "late-level" else []
+    (found,) = outliers_explained.explained(
+        subject, [warning(kind, "a", "elapsed", "", "", trials, **numbers)]
+    )
+    assert set(found.trials) == {number for _, number in slow}
+    assert "intruder 1.5 CPUs" in found.text
+    quiet = [busy_second(n, 0.33 if n in hit else 0.97) for n in range(1, at + 1)]
+    write(tmp_path / "r" / "monitor-1.jsonl", [head(), columns(), *quiet])
+    assert not outliers_explained.explained(
+        subject, [warning(kind, "a", "elapsed", "", "", trials, **numbers)]
+    )
