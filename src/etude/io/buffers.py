@@ -163,10 +163,12 @@ def _from(found: crossings.Crossing, times: float) -> str:
     """Since which size it is quicker by more than 5 %; nothing where it is not."""
     if found.at is None:
         return "; more than 5 % at every size" if times > PARTED else ""
-    text = f"; more than 5 % from {size_text(found.at)} on"
     if found.interval is None:
-        return text
-    return f"{text} (95 %: {size_text(found.interval.low)} to {size_text(found.interval.high)})"
+        by_medians = f"by the medians from {size_text(found.at)}, but {found.why}"
+        return f"; from where on by more than 5 % is not settled: {by_medians}"
+    low, high = size_text(found.interval.low), size_text(found.interval.high)
+    where = f"{low} on" if low == high else f"a size between {low} and {high} on"
+    return f"; more than 5 % from {where} (95 %; by the medians from {size_text(found.at)})"
 
 
 def _storage(swept: Swept) -> Iterator[str]:

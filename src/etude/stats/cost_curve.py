@@ -104,10 +104,10 @@ def fit(
     ps: list[float] = []
     state = curve.solve(found)
     while len(found) < most and state.freedom >= 4:
-        places, p = curve.next_bend(state, found, rng.normal(size=(draws, y.size)))
-        if not places or p > level:
+        candidates, p = curve.next_bend(state, found, rng.normal(size=(draws, y.size)))
+        if not candidates or p > level:
             break
-        added = [curve.moved([*found, *each]) for each in places]
+        added = [curve.moved([*found, *each]) for each in candidates]
         best = min(added, key=lambda at: curve.score(curve.solve(at)))
         if curve.solve(best).squares > state.squares * (1.0 - 1e-6):
             break
