@@ -13,6 +13,7 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses, UsageError
@@ -224,7 +225,7 @@ def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
     command += ["--tail"] * (total % buffer != 0)
     warm = what.operation == "read" and not direct
     command += ["-q"] if varies == "total" else ["--cool", "warm" if warm else "none"]
-    command += [*chosen.options, place]
+    command += [*_as_done(chosen.options, what.operation), place]
     return Test(
         f"{varies}={size_text(value)} {chosen.name}",
         tuple(command),
@@ -234,6 +235,18 @@ def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
         metrics=() if varies == "total" else (BANDWIDTH,),
         parameters={varies: size_text(value), "curve": chosen.name},
     )
+
+
+def _as_done(options: Sequence[str], operation: str) -> list[str]:
+    """Of a curve: the call of a method that has one for each direction is that of the operation."""
+    wrong, right = ("pread", "pwrite") if operation == "write" else ("pwrite", "pread")
+    given = ("", *options)
+    return [
+        right
+        if (before, word) == ("--method", wrong)
+        else word.replace(f"--method={wrong}", f"--method={right}")
+        for before, word in pairwise(given)
+    ]
 
 
 def _data_file(where: str, total: int, direct: bool) -> tuple[str, bool]:

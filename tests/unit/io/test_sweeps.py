@@ -174,3 +174,14 @@ def test_results_of_another_kind_are_no_sweep(tmp_path: Path) -> None:
     found = load_results(results_directory(tmp_path / "r", {"a": [measurement()]}, plan={"kind": "script"}))
     with pytest.raises(InputError, match="is no sweep"):
         swept_of(subject_of(found))
+
+
+@pytest.mark.parametrize(("operation", "call"), [("read", "pread"), ("write", "pwrite")])
+@pytest.mark.parametrize("chosen", ["pread", "random", "mine=--method=pread --touch"])
+def test_a_curve_with_offsets_uses_the_call_of_the_operation(
+    laboratory: Any, operation: str, call: str, chosen: str
+) -> None:
+    what = make_sweep(laboratory.directory, buffers="4K", curves=[chosen], operation=operation, storage=False)
+    (test,) = make_plan(what, seed=1).tests
+    told = " ".join(test.command).replace("=", " ")
+    assert f"--method {call} " in told
