@@ -1,6 +1,7 @@
 //! The sizes of this CPU's translation lookaside buffers, as its CPUID instruction tells them.
 //!
-//! AMD: leaves 0x80000005, 0x80000006 and 0x80000019 (AMD64 Architecture Programmer's Manual, volume 3, appendix E).
+//! AMD: leaves 0x80000005, 0x80000006, 0x80000019 and 0x80000021 (AMD64 Architecture Programmer's Manual, volume 3,
+//! appendix E).
 //! Intel: leaf 0x18, before it the descriptors of leaf 2 (Software Developer's Manual, volume 2A, CPUID).
 //! What a hypervisor hides, and what other architectures have, is not known: it is not in the list.
 
@@ -23,6 +24,13 @@ type Registers = [u32; 4];
 const KIB4: u64 = 4 << 10;
 const MIB2: u64 = 2 << 20;
 const GIB1: u64 = 1 << 30;
+
+/// EAX[14] of leaf 0x80000021: second-level TLBs are counted in multiples of 32 entries.
+const L2_TLB_SIZE_X32: u32 = 1 << 14;
+/// AMD's family from which on they are; a hypervisor may hide that bit, and their size is then not known.
+const COUNTS_BY_32: u32 = 0x1a;
+/// ECX[31] of leaf 1.
+const HYPERVISOR: u32 = 1 << 31;
 
 /// The TLBs of the CPU that this runs on, by level; none where they are not known.
 #[cfg(target_arch = "x86_64")]
@@ -62,6 +70,9 @@ fn amd(cpuid: &impl Fn(u32, u32) -> Registers) -> Vec<Tlb> {
     let highest = cpuid(0x8000_0000, 0)[0];
     let leaf = |leaf: u32| if leaf <= highest { cpuid(leaf, 0) } else { [0; 4] };
     let (first, second, huge) = (leaf(0x8000_0005), leaf(0x8000_0006), leaf(0x8000_0019));
+    let by_32 = leaf(0x8000_0021)[0] & L2_TLB_SIZE_X32 != 0;
+    let [signature, _, features, _] = cpuid(1, 0);
+    let hidden = !by_32 && features & HYPERVISOR != 0 && family(signature) >= COUNTS_BY_32;
     [
         amd_first(first[1], KIB4),
         amd_first(first[0], MIB2),
@@ -73,7 +84,15 @@ fn amd(cpuid: &impl Fn(u32, u32) -> Registers) -> Vec<Tlb> {
     .into_iter()
     .flatten()
     .flatten()
+    .filter(|tlb| tlb.level == 1 || !hidden)
+    .map(|tlb| Tlb { entries: if tlb.level > 1 && by_32 { 32 * tlb.entries } else { tlb.entries }, ..tlb })
     .collect()
+}
+
+/// The family of a processor, by EAX of leaf 1.
+fn family(signature: u32) -> u32 {
+    let (base, extended) = (signature >> 8 & 0xf, signature >> 20 & 0xff);
+    if base == 0xf { base + extended } else { base }
 }
 
 /// A register of leaf 0x80000005: a byte each, from above, for the ways and entries of data, then of instructions.

@@ -206,3 +206,32 @@ fn rubbish_is_borne_and_an_unknown_vendor_has_none() {
 fn this_machine_can_be_asked() {
     assert!(tlbs().iter().all(|tlb| tlb.page_bytes.is_power_of_two() && tlb.entries > 0));
 }
+
+/// A processor of family 1Ah, whose leaf 6 counts its second level by 32: 4096 entries are 128.
+fn family_1a(by_32: bool, guest: bool) -> Vec<Tlb> {
+    cpu(
+        AMD,
+        &[
+            (1, &[[0x00b0_0f00 | 0xf << 8, 0, u32::from(guest) << 31, 0]]),
+            (0x8000_0000, &[[0x8000_0028, 0, 0, 0]]),
+            (0x8000_0005, &[[0xff60_ff40, 0xff60_ff40, 0, 0]]),
+            (0x8000_0006, &[[0x6080_6040, 0x6080_6040, 0, 0]]),
+            (0x8000_0021, &[[u32::from(by_32) << 14, 0, 0, 0]]),
+        ],
+    )
+}
+
+#[test]
+fn family_1a_counts_its_second_level_by_32() {
+    let found = told(&family_1a(true, false));
+    assert!(found.contains(&"data 2 4K 4096".into()), "{found:?}");
+    assert!(found.contains(&"instruction 2 2M 2048".into()), "{found:?}");
+    assert!(found.contains(&"data 1 4K 96".into()), "the first level is counted one by one: {found:?}");
+    assert_eq!(family_1a(true, true), family_1a(true, false));
+}
+
+#[test]
+fn a_second_level_is_not_known_where_a_hypervisor_hides_how_it_is_counted() {
+    assert!(family_1a(false, true).iter().all(|tlb| tlb.level == 1));
+    assert_eq!(told(&family_1a(false, false)).iter().filter(|tlb| tlb.contains(" 2 ")).count(), 4);
+}
