@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -23,7 +24,9 @@ def trusted(path: str | os.PathLike[str]) -> None:
             another's, or lets others put things in its place.
     """
     file = Path(os.path.abspath(path))
-    _Judge(file, frozenset((0, os.geteuid()))).check_file(os.lstat)
+    judge = _Judge(file, frozenset((0, os.geteuid())))
+    judge.check_directories(file.parent)
+    judge.check_file(os.lstat, file)
 
 
 def check_for_root(path: str | os.PathLike[str]) -> None:
@@ -33,7 +36,8 @@ def check_for_root(path: str | os.PathLike[str]) -> None:
         InputError: as `trusted`; not where there is no such file.
     """
     if os.geteuid() == 0 and os.path.lexists(path):
-        _Judge(Path(os.path.abspath(path)), _behind_root()).check_file(os.lstat)
+        judge = _Judge(Path(os.path.abspath(path)), _behind_root())
+        judge.check_file(os.lstat, judge.resolved())
 
 
 def check_directory_for_root(path: str | os.PathLike[str]) -> None:
@@ -48,7 +52,8 @@ def check_directory_for_root(path: str | os.PathLike[str]) -> None:
 
 
 def open_for_root(path: str | os.PathLike[str]) -> int:
-    """A file, opened to be read and acted on. Root follows no link and opens nothing that others could have written.
+    """A file, opened to be read and acted on. Root follows no other's link, and opens nothing that others could have
+    written.
 
     Root acts for whoever called sudo, too: what is theirs is trusted.
 
@@ -58,11 +63,13 @@ def open_for_root(path: str | os.PathLike[str]) -> int:
     """
     if os.geteuid() != 0:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    if not os.path.lexists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
     judge = _Judge(Path(os.path.abspath(path)), _behind_root())
-    judge.check_directories(judge.file.parent)
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    file = judge.resolved()
+    opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        judge.check_file(lambda _: os.fstat(opened))
+        judge.check_file(lambda _: os.fstat(opened), file)
     except BaseException:
         os.close(opened)
         raise
@@ -100,9 +107,9 @@ class _Judge:
     file: Path
     owners: frozenset[int]
 
-    def check_file(self, look: Callable[[Path], os.stat_result]) -> None:
-        self.check_directories(self.file.parent)
-        found = self._look(self.file, look)
+    def check_file(self, look: Callable[[Path], os.stat_result], file: Path) -> None:
+        """Its directories have been checked."""
+        found = self._look(file, look)
         if stat.S_ISLNK(found.st_mode):
             raise self._refused("is a link: refused; name the file that it leads to")
         if not stat.S_ISREG(found.st_mode):
@@ -114,7 +121,14 @@ class _Judge:
 
     def check_directories(self, directory: Path) -> None:
         """From / downwards, along links: none could be changed, nor what stands in it be replaced."""
-        at, names, links = Path("/"), list(directory.parts[1:]), 0
+        self._check_directory(self._walked(directory))
+
+    def resolved(self) -> Path:
+        """Where the file is, once links are followed; all directories on the way are checked."""
+        return self._walked(self.file)
+
+    def _walked(self, path: Path) -> Path:
+        at, names, links = Path("/"), list(path.parts[1:]), 0
         self._check_directory(at)
         while names:
             name = names.pop(0)
@@ -124,7 +138,8 @@ class _Judge:
             found = self._look(at / name, os.lstat)
             if not stat.S_ISLNK(found.st_mode):
                 at = at / name
-                self._check_directory(at)
+                if names:
+                    self._check_directory(at)
                 continue
             links += 1
             if found.st_uid not in self.owners or links > MOST_LINKS:
@@ -132,6 +147,7 @@ class _Judge:
             target = os.readlink(at / name)
             names = [part for part in target.split("/") if part not in ("", ".")] + names
             at = Path("/") if target.startswith("/") else at
+        return at
 
     def _check_directory(self, directory: Path) -> None:
         found = self._look(directory, os.lstat)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from etude.cli.again import again
+from etude.cli.main import verb_parser
 from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
 from etude.located import document
@@ -35,6 +37,7 @@ READERS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "probes": ("probes.d/a", "#!/bin/sh\n", lambda file: find_executables([file.parents[1]])),
     "includes": ("local.inc", "ECHO a\n", script),
     "pools": ("experiment.json", "{}", lambda file: stored(file.parent)),
+    "bundles": ("b.tar", "", lambda file: again(verb_parser("run").parse_args(["--again", str(file)]))),
     "plans": ("experiment.json", "{}", lambda file: plan_to_resume({}, str(file))),
 }
 
@@ -68,11 +71,20 @@ def test_a_file_that_others_may_replace_is_refused(reader: tuple[Path, Callable[
     assert f" {file.parent}: " in refused(read, file)
 
 
-def test_a_link_is_not_followed(reader: tuple[Path, Callable[[Path], object]]) -> None:
+def test_a_link_of_another_user_is_not_followed(reader: tuple[Path, Callable[[Path], object]]) -> None:
     file, read = reader
     file.rename(file.with_name("elsewhere~"))
     file.symlink_to("elsewhere~")
+    os.chown(file, ANOTHER, -1, follow_symlinks=False)
     assert str(file) in refused(read, file)
+
+
+def test_a_link_of_root_is_as_good_as_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "b.toml").write_text("a = 1\n")
+    (tmp_path / "a.toml").symlink_to("b.toml")
+    os.close(open_for_root(tmp_path / "a.toml"))
+    os.chown(tmp_path / "b.toml", ANOTHER, -1)
+    assert str(ANOTHER) in refused(document, tmp_path / "a.toml")
 
 
 def test_what_belongs_to_who_called_sudo_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

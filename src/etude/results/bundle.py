@@ -10,8 +10,11 @@ import hashlib
 import io
 import os
 import shutil
+import signal
+import sys
 import tarfile
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -213,10 +216,24 @@ def opened(path: Path) -> Iterator[tuple[Path, ...]]:
         _insist(path, verify(path))
         yield _results(path, path)
         return
-    with tempfile.TemporaryDirectory(prefix="etude-bundle-") as directory:
+    with _ending_by_sigterm(), tempfile.TemporaryDirectory(prefix="etude-bundle-") as directory:
         root = Path(directory)
         _insist(path, verify(path, root))
         yield _results(path, root)
+
+
+@contextmanager
+def _ending_by_sigterm() -> Iterator[None]:
+    """SIGTERM, where it would end the process at once, is an exception in here: what was unpacked is removed."""
+    plain = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if not plain or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _insist(path: Path, problems: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import errno
 import gzip
 import hashlib
 import os
+import shutil
 import stat
 import tarfile
 import zlib
@@ -19,6 +20,8 @@ from etude.errors import InputError, MachineRefuses
 from etude.results.checksums import SUMS
 
 MOST_SUMS_BYTES = 64 << 20
+MOST_MEMBERS, MOST_BYTES = 1_000_000, 1 << 40
+"""Of an archive, unpacked: what is larger is no bundle of results, however small it is compressed."""
 _PART = 1 << 20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -112,8 +115,15 @@ def _decompressed(file: IO[bytes]) -> IO[bytes]:
 
 def _of_archive(stream: IO[bytes], into: Path | None) -> Iterator[Found]:
     root: str | None = None
+    left_bytes = MOST_BYTES if into is None else min(MOST_BYTES, shutil.disk_usage(into).free)
     with _said_as_unreadable(), tarfile.open(fileobj=stream, mode="r|") as tar:
-        for info in tar:
+        for number, info in enumerate(tar, 1):
+            tar.members.clear()  # type: ignore[attr-defined]  # it keeps all that it has read
+            left_bytes -= max(info.size, 0)
+            if number > MOST_MEMBERS:
+                raise Unreadable(f"it holds more than {MOST_MEMBERS:,} members")
+            if left_bytes < 0:
+                raise OSError(errno.ENOSPC, "its files are larger than the room that there is, or than 1 TiB")
             name = info.name.removeprefix("./")
             if info.isdir() and not _is_unsafe(name):
                 continue

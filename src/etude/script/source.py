@@ -222,7 +222,7 @@ class _Reader:
             InputError: this is root, and others could have written it.
         """
         if self.stored is None:
-            if os.path.lexists(path) and os.path.dirname(path) != str(shipped()):
+            if not os.path.isdir(path) and os.path.dirname(path) != str(shipped()):
                 check_for_root(path)
             return _content(path)
         if path not in self.stored:

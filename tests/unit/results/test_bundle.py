@@ -6,6 +6,7 @@ import errno
 import hashlib
 import io
 import os
+import signal
 import subprocess
 import tarfile
 import tempfile
@@ -18,6 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, MachineRefuses
+from etude.results import packing
 from etude.results.bundle import Member, member_of, opened, unwritten, verify, write_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.checksums import line_of, sums_of
@@ -192,6 +194,37 @@ BREAKS: list[Callable[[Path], list[tuple[tarfile.TarInfo, bytes]]]] = [
     lambda out: [(entry("root/README.txt"), b"another of the same name")],
     lambda out: [(entry("root"), b"x")],
 ]
+
+
+def test_a_bundle_of_too_many_members_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hostile(tmp_path / "b.tar", *((entry(f"root/results/{number}"), b"x") for number in range(30)))
+    monkeypatch.setattr(packing, "MOST_MEMBERS", 20)
+    (tmp_path / "into").mkdir()
+    assert any("20 members" in problem for problem in verify(path, tmp_path / "into"))
+    assert len([file for file in (tmp_path / "into").rglob("*") if file.is_file()]) <= 20
+
+
+def test_a_member_that_is_too_large_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hostile(tmp_path / "b.tar", (entry("root/results/large"), bytes(1 << 20)))
+    monkeypatch.setattr(packing, "MOST_BYTES", 1 << 19)
+    (tmp_path / "into").mkdir()
+    with pytest.raises(MachineRefuses):
+        verify(path, tmp_path / "into")
+    assert not list((tmp_path / "into").rglob("large"))
+
+
+def test_what_was_unpacked_is_removed_by_sigterm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = hostile(tmp_path / "b.tar")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(SystemExit) as ended, opened(path):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert ended.value.code == 143
+    assert not list(tmp_path.glob("etude-bundle-*"))
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 @pytest.mark.parametrize("filtered", [True, False], ids=["filter", "no filter"])
