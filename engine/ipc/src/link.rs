@@ -34,11 +34,13 @@ impl Link {
             options.set_socket_buffers.then(|| options.buffer_bytes.min(i32::MAX as u64) as libc::c_int);
         let (sending, receiving, port) = match options.transport {
             Transport::Pipe => {
+                // SAFETY: `ends` has room for the two descriptors.
                 pair("a pipe", |ends| unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })
                     .map(|(receiving, sending)| (sending, receiving, None))?
             }
             Transport::Local => {
                 let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+                // SAFETY: as above.
                 let (sending, receiving) = pair("a pair of sockets", |ends| unsafe {
                     libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr())
                 })?;

@@ -130,28 +130,34 @@ impl Place {
         let name = path.as_ptr();
         let done = match operation.kind {
             Kind::Getattr => return stat_at(root, path),
-            // SAFETY, of all below: the path lives through the call, and what is filled has room for it.
+            // SAFETY: the path lives through the call; `statx` is plain data, which the kernel fills.
             Kind::Lookup => unsafe {
                 let mut found: libc::statx = std::mem::zeroed();
                 let flags = libc::AT_SYMLINK_NOFOLLOW | libc::AT_STATX_DONT_SYNC;
                 libc::statx(root, name, flags, 0, &mut found)
             },
+            // SAFETY: the path lives through the call.
             Kind::Access => unsafe { libc::faccessat(root, name, libc::R_OK, 0) },
+            // SAFETY: the path lives through the call; the kernel fills at most the length that it is told.
             Kind::Readlink => unsafe {
                 let mut target = [0_u8; 4096];
                 libc::readlinkat(root, name, target.as_mut_ptr().cast(), target.len()).min(0) as i32
             },
             // Now, and now: no time is put back by a load.
+            // SAFETY: the path lives through the call; without times, it reads none.
             Kind::Setattr => unsafe {
                 libc::utimensat(root, name, std::ptr::null(), libc::AT_SYMLINK_NOFOLLOW)
             },
+            // SAFETY: the descriptor is open; `statfs` is plain data, which the kernel fills.
             Kind::Fsstat => unsafe {
                 let mut found: libc::statfs = std::mem::zeroed();
                 libc::fstatfs(root, &mut found)
             },
+            // SAFETY: the path lives through the call.
             Kind::Mkdir => unsafe { libc::mkdirat(root, name, 0o777) },
             Kind::Rmdir => return self.unlink(operation.object, libc::AT_REMOVEDIR),
             Kind::Remove => return self.unlink(operation.object, 0),
+            // SAFETY: both paths live through the call.
             Kind::Symlink => unsafe { libc::symlinkat(SYMLINK_TARGET.as_ptr(), root, name) },
             // Kinds that are about a file's contents, of what is no file: no stream has them.
             _ => return Err(libc::EINVAL),
