@@ -111,6 +111,10 @@ class Section:
 
 def document(path: Path) -> Section:
     """The whole file. Raises InputError where it cannot be read or is no TOML."""
+    if path.is_dir():
+        raise InputError(
+            f"{path}: is a directory without an experiment.json; expected a TOML file, or results"
+        )
     try:
         with open(open_for_root(path), encoding="utf-8") as file:
             text = file.read()

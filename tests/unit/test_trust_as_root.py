@@ -95,6 +95,10 @@ def test_what_belongs_to_who_called_sudo_is_trusted(tmp_path: Path, monkeypatch:
     os.close(open_for_root(file))
 
 
+def test_a_directory_in_place_of_a_file_is_called_so(tmp_path: Path) -> None:
+    assert "directory" in refused(document, tmp_path)
+
+
 def test_a_fifo_does_not_hold_root_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.toml", 0o600)
     assert "regular" in refused(document, tmp_path / "a.toml")

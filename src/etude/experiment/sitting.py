@@ -26,7 +26,7 @@ from etude.experiment.there import There, there_of
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
 from etude.results.stretches import RESTARTING, stretches
-from etude.results.writer import ResultsWriter, directory_name, refused, replace_json
+from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, replace_json
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
 from etude.testbed.quiet.keeping import recorded
@@ -129,10 +129,11 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
     """Create the directory that results go to.
 
     Raises:
-        MachineRefuses: it cannot be made; InputError: it holds results already.
+        MachineRefuses: it cannot be made; InputError: it holds results already; UsageError: its path is not UTF-8.
     """
     stem = directory_name(name, ())
     path = Path(directory or f"etude-results/{stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    check_writable_name(path)
     try:
         if holds_results(path):
             if directory is not None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from etude.errors import MachineRefuses
+from etude.errors import MachineRefuses, UsageError
 from etude.results.blocks import Block, TrialBlock
 from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
@@ -32,6 +32,21 @@ def directory_name(test: str, taken: Sequence[str]) -> str:
     while name in (*taken, "experiment.json", "experiment.json.new"):
         name, suffix = f"{stem}-{suffix}", suffix + 1
     return name
+
+
+def check_writable_name(path: Path) -> None:
+    """Refuse a directory whose path is no UTF-8: the engine, and all files of results, could not name it.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        os.path.abspath(path).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise UsageError(
+            f"{shown}: results cannot go there: its path is not UTF-8; name another with -o"
+        ) from None
 
 
 def replace_json(path: Path, document: Mapping[str, Any], *, mode: int = 0o666, sync: bool = True) -> None:

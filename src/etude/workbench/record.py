@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.results.reader import drop_torn_trial, read_experiment
-from etude.results.writer import directory_name, refused, replace_json, sole_writer
+from etude.results.writer import check_writable_name, directory_name, refused, replace_json, sole_writer
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
 from etude.workbench.trial_lines import finite
@@ -97,8 +97,9 @@ class Record:
 
 @contextmanager
 def alone(directory: str | os.PathLike[str]) -> Iterator[Path]:
-    """Made if it is not there, and nobody else's while this lasts. Raises MachineRefuses."""
+    """Made if it is not there, and nobody else's while this lasts. Raises MachineRefuses, UsageError."""
     path = Path(directory)
+    check_writable_name(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -10,7 +10,7 @@ import resource
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,11 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.errors import InputError, MachineRefuses
+from etude.errors import InputError, MachineRefuses, UsageError
+from etude.experiment.sitting import new_directory
 from etude.results import writer as writer_module
 from etude.results.blocks import Block, TrialBlock, read_blocks
 from etude.results.reader import read_measurements
 from etude.results.writer import ResultsWriter, directory_name, replace_json, sole_writer
+from etude.workbench.record import alone
 from support.builders import line, measurement
 
 
@@ -62,6 +64,18 @@ def test_a_results_directory_that_disappears_is_noticed_at_the_next_trial(
         shutil.copytree(tmp_path / "elsewhere", place)
     with pytest.raises(MachineRefuses, match=re.escape(str(place))):
         writer.append("a", [measurement()])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda path: new_directory(path, "a"), lambda path: alone(path).__enter__()],
+    ids=["run", "search"],
+)
+def test_a_directory_that_is_not_utf_8_is_refused(make: Callable[[Path], object], tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        make(tmp_path / "o\udcff")
+    assert str(error.value).isprintable()
+    assert os.listdir(tmp_path) == []
 
 
 def test_results_go_behind_what_is_there_already(tmp_path: Path) -> None:
