@@ -47,8 +47,8 @@ class Server:
     """Windows of 10 s; a trial costs 170 s more than it runs.
 
     `noise`: relative standard deviation of a window. `mark`: answers take so many times as long after an overload.
-    `stall`: the probability of a window in which they take 15 times as long. `offers`: beyond this load the generator is
-    the limit; `made`: beyond this one the load command fails.
+    `stall`: the probability of a window in which they take 15 times as long. `offers`: beyond this load the generator
+    is the limit; `made`: beyond this one the load command fails.
     """
 
     def __init__(

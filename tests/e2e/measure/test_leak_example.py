@@ -51,9 +51,7 @@ def loses(script: str, place: Path, low: float, high: float, said: str) -> None:
         lost = steps(results, script)
         middle = lost[len(lost) // 2]
         seen.append((middle, done.stdout))
-        if low < middle < high and bool(re.search(r"[0-9.]+ MiB a trial", done.stdout)) == bool(
-            said
-        ):
+        if low < middle < high and bool(re.search(r"[0-9.]+ MiB a trial", done.stdout)) == bool(said):
             return
     raise AssertionError(seen)
 
