@@ -290,7 +290,7 @@ def _paired(
         wanted,
         finer,
         more,
-        more * (seconds_per_trial([base]) or mean_trial_s(base) + mean_trial_s(other)),
+        more * _pair_s(base, other),
         asked.duet,
         which=which,
         sittings=_sittings(base, other),
@@ -368,6 +368,12 @@ def _fitting(series: Series, metric: str, values: Floats) -> tuple[float, Mean]:
 def _sittings(*tests: Series) -> int:
     numbers = [series.sittings[series.kept] for series in tests if series.sittings is not None]
     return len(np.unique(np.concatenate(numbers))) if numbers else 1
+
+
+def _pair_s(base: Series, other: Series) -> float:
+    """What a further pair takes, with all that is done around it; both trials alone where starts are not known."""
+    trial_s = seconds_per_trial([base, other])
+    return mean_trial_s(base) + mean_trial_s(other) if trial_s is None else 2.0 * trial_s
 
 
 def shell_cost(subject: Subject) -> tuple[float, float]:
