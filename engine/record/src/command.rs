@@ -312,8 +312,8 @@ fn tell(summary: &Summary, output: &str, quiet: bool) {
         let (events, bytes, processes) = (summary.events, summary.bytes, summary.processes);
         eprintln!(
             "etude record: {output}: {} of {}, {bytes} bytes ({each:.2} a call)",
-            counted(events as u64, "call"),
-            counted(processes as u64, "process")
+            counted(events, "call"),
+            counted(u64::from(processes), "process")
         );
     }
 }

@@ -114,9 +114,9 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
         eprintln!(
             "etude compile: {}: {} of {}, {} for others; {bytes} bytes ({each:.2} a call, {:.1} times less than the text)",
             output.display(),
-            counted(done.calls as u64, "call"),
+            counted(done.calls, "call"),
             counted(done.threads as u64, "thread"),
-            counted(done.waits as u64, "wait"),
+            counted(done.waits, "wait"),
             text.len() as f64 / bytes.max(1) as f64
         );
     }

@@ -136,7 +136,7 @@ fn check(words: Vec<OsString>) -> Result<(), Failed> {
     let said = format!(
         "{name}: {}, {}, {} in {}, {} needed; {}.{:09} s\n",
         counted(script.steps.len() as u64, "step"),
-        counted(calls as u64, "call"),
+        counted(calls, "call"),
         counted(world.threads.len() as u64, "thread"),
         counted(world.processes.len() as u64, "process"),
         script.needed.len(),

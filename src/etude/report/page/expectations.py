@@ -10,7 +10,7 @@ from etude.errors import EtudeError
 from etude.report import text
 from etude.report.across import Across
 from etude.report.comparisons import Comparison
-from etude.report.failing import Bound, answers, parse_bound
+from etude.report.failing import answers, parse_bound
 from etude.report.page.gather import Gathered
 from etude.report.verdict import TestVerdict, Verdict
 
@@ -67,7 +67,7 @@ def _judged(expect: str, test: TestVerdict, verdict: Verdict, across: Sequence[A
     # It was written as what shall be; `fails` is true where the bound surely holds.
     verdicts = {answer.fails for answer in given}
     met = MET if verdicts == {True} else NOT_MET if False in verdicts else OPEN
-    return met, "; ".join(_why(bound, answer.why) for answer in given)
+    return met, "; ".join(answer.why for answer in given)
 
 
 def _is_bound(expect: str) -> bool:
@@ -80,8 +80,3 @@ def _is_bound(expect: str) -> bool:
 
 def _compared(verdict: Verdict, test: TestVerdict) -> list[Comparison]:
     return [c for c in verdict.comparisons if c.other == test.test]
-
-
-def _why(bound: Bound, why: str) -> str:
-    unit = f" ({bound.unit})" if bound.unit and bound.unit != "1" else ""
-    return why + unit
