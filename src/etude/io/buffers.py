@@ -164,7 +164,7 @@ def _from(found: crossings.Crossing, times: float) -> str:
     if found.at is None:
         return "; more than 5 % at every size" if times > PARTED else ""
     if found.interval is None:
-        by_medians = f"by the medians from {size_text(found.at)}, but {found.why}"
+        by_medians = f"by the medians from {size_text(found.at)}, but {crossings.without_size(found)}"
         return f"; from where on by more than 5 % is not settled: {by_medians}"
     low, high = size_text(found.interval.low), size_text(found.interval.high)
     where = f"{low} on" if low == high else f"a size between {low} and {high} on"

@@ -116,10 +116,8 @@ def _crossing(base: Points, other: Points, common: np.ndarray, level: float) -> 
         low, high = size_text(found.interval.low), size_text(found.interval.high)
         where = f"at {low}" if low == high else f"between {low} and {high}"
         return f"The difference falls below {share} {where} (95 %; by the medians at {size_text(found.at)})."
-    return (
-        f"Where the difference falls below {share} is not settled: by the medians at {size_text(found.at)}, but "
-        f"{found.why}."
-    )
+    by_medians = f"by the medians at {size_text(found.at)}, but {crossings.without_size(found)}"
+    return f"Where the difference falls below {share} is not settled: {by_medians}."
 
 
 def _significance(base: Points, other: Points, common: Sequence[float] | np.ndarray) -> Iterator[str]:

@@ -82,6 +82,11 @@ def crossing(
     return Crossing(found, None, share, _why_open(low, high, places))
 
 
+def without_size(found: Crossing) -> str:
+    """Why there is no crossing or no interval, without the x, which readers show in units of their own."""
+    return (found.why or "").partition(",")[0]
+
+
 def _checked(
     x: ArrayLike, base: Sequence[ArrayLike], other: Sequence[ArrayLike], log: bool, draws: int
 ) -> tuple[Floats, list[Floats]]:
