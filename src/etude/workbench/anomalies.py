@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.workbench.policies.belief.confirmation import disturbed
 from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered
 from etude.workbench.task import Finding, Task, Trial
@@ -28,6 +29,10 @@ RARE, ALONE = 4.0, 6.0
 STEADY, STEADY_OFF = 2.5, 7.0
 MOST_CALM = 1.1
 """Reading from which on a trial is an overload, in which windows differ anyway."""
+STEADY_WINDOWS = 6
+"""Fewer windows have no halves that could be compared."""
+UNSTEADY, LEAST_STEADY = math.log(1.5), 0.1
+"""Log by which a first half is slower when a trial is not steady; the least variance of a window's log."""
 HAVE_MIDDLE = 5
 """So many windows have a middle one that no stall is."""
 APART = 0.03
@@ -46,6 +51,8 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
         collapsing(trials),
         bimodal(known),
         drifting(known),
+        of_disturbed(known),
+        not_steady(task, trials),
         failing(task, trials),
         of_generator(trials),
         not_made(trials),
@@ -263,6 +270,42 @@ def drifting(known: Sequence[Evidence]) -> Finding | None:
     return Finding(
         "drifting", f"the same loads get {100 * math.expm1(slope):.1f} % slower from trial to trial"
     )
+
+
+def of_disturbed(known: Sequence[Evidence]) -> Finding | None:
+    """Trials that were much slower than others of their load, which agree."""
+    found = disturbed(known)
+    if not found:
+        return None
+    loads = ", ".join(f"{load:g}" for load in sorted({each.load for each in found}))
+    text = f"{len(found)} of {len(known)} trials, at {loads}, were slower than all others of their load"
+    return Finding("disturbed", f"{text} and are left out")
+
+
+def settling(task: Task, windows: Sequence[Window]) -> tuple[float, float] | None:
+    """By how much the second half of a trial is quicker than the first, in logs, and the variance of that; None where
+    windows are too few."""
+    values = np.array([task.goal.reading([window]) for window in windows])
+    if len(values) < STEADY_WINDOWS or np.isnan(values).any() or (values <= 0).any():
+        return None
+    first, second = np.log(values[: len(values) // 2]), np.log(values[-(len(values) // 2) :])
+    variance = max(float(first.var(ddof=1) + second.var(ddof=1)) / len(first), LEAST_STEADY / len(first))
+    return float(np.median(first) - np.median(second)), variance
+
+
+def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """Trials get quicker while they run: what they read first is a warm-up that was not declared."""
+    found = [settled for t in trials if t.of_server and (settled := settling(task, t.windows)) is not None]
+    if not found:
+        return None
+    weights = np.array([1 / variance for _, variance in found])
+    off = float(weights @ [each for each, _ in found] / weights.sum())
+    quicker = [each for each, variance in found if each >= max(SURE * math.sqrt(variance), UNSTEADY)]
+    if off * math.sqrt(float(weights.sum())) < SURE or off < UNSTEADY / 4 or not quicker:
+        return None
+    text = f"{len(quicker)} of {len(found)} trials of {STEADY_WINDOWS} windows or more read"
+    what = f"{text} up to {math.exp(max(quicker)):.1f} times as much in their first half as in their second"
+    return Finding("not-steady", f"{what}: declare a warm-up")
 
 
 def failing(task: Task, trials: Sequence[Trial]) -> Finding | None:

@@ -125,6 +125,8 @@ Kind = Literal[
     "generator-limited",
     "load-not-made",
     "not-bracketed",
+    "disturbed",
+    "not-steady",
     "below-lowest",
     "above-highest",
     "no-windows",

@@ -38,3 +38,17 @@ def test_the_quick_bench_shows_all_policies_on_all_servers(tmp_path):
     assert sums["ours"] < sums["binsearch"] < sums["linear"] < sums["strawman"]
     assert "| NO |" not in page
     assert "decision of the" in page
+
+
+def test_the_bench_of_servers_in_trouble_prints_a_row_a_case():
+    words = [
+        sys.executable,
+        str(BENCH.with_name("peak_trouble.py")),
+        "--searches",
+        "1",
+        "--cases",
+        "plain,p95",
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]] == ["| plain", "| p95"]

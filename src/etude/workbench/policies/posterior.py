@@ -27,6 +27,7 @@ from etude.workbench.policies.belief.checks import (
     shedding,
 )
 from etude.workbench.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
+from etude.workbench.policies.belief.confirmation import disturbed, unconfirmed, without
 from etude.workbench.policies.belief.curves import family
 from etude.workbench.policies.belief.evidence import Evidence, gathered, of_windows
 from etude.workbench.policies.belief.grid import Belief, believed
@@ -45,6 +46,8 @@ LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
 MOST_BLIND = 4
 """So many trials in a row that tell nothing of the server end the search, unless each was of a load that could not be
 offered: then lower ones follow."""
+STANDS = 0.8
+"""Without a trial that it does not rest on, an answer has this probability still."""
 STALE, NARROWER = 20, 0.95
 """So many trials that leave the interval wider than this share of what it was end the search."""
 MOST_STALLED = 0.2
@@ -78,7 +81,7 @@ class Posterior:
         doubt = again(task, known) or recovered(task, known)
         if doubt is not None:
             return doubt
-        known = rising(known)
+        known = usable(known)
         belief = believed(task, known)
         misfit = fits_not(belief, known)
         if misfit is not None:
@@ -90,7 +93,11 @@ class Posterior:
         now, most = held(task, belief, known), reach(task, trials)
         if now.met:
             extra = look(task, known, now.rate, most) or shedding(task, trials, now.rate, most)
-            return extra or answer(task, trials, belief, now, "")
+            return (
+                extra
+                or once_more(task, gathered(task, trials), now.rate)
+                or answer(task, trials, belief, now, "")
+            )
         load, why = next_load(task, belief, known, trials, most)
         return Offer(load, task.runlength_s, why)
 
@@ -129,7 +136,7 @@ class Posterior:
         self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window], now: Evidence
     ) -> bool:
         """Whether one whose side is not clear tells enough."""
-        known = rising(gathered(task, trials))
+        known = usable(gathered(task, trials))
         belief = believed(task, known)
         if known and fits_not(belief, known) is not None:
             return self._fallback.enough(task, trials, offer, windows)
@@ -140,7 +147,7 @@ class Posterior:
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
         """The likeliest rate so far."""
-        known = rising(gathered(task, trials))
+        known = usable(gathered(task, trials))
         if not known:
             return Answer(None, 0.0, math.inf, 0.0, False, why, anomalies.findings(task, trials))
         belief = believed(task, known)
@@ -148,6 +155,29 @@ class Posterior:
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
         return answer(task, trials, belief, held(task, belief, known), why)
+
+
+def usable(known: Sequence[Evidence]) -> list[Evidence]:
+    """Without disturbed trials, and the loads below which a higher one was quicker."""
+    return rising(without(known, disturbed(known)))
+
+
+def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | None:
+    """Another trial of a load that an answer rests on; None where it rests on none."""
+    for load, why in unconfirmed(known):
+        if rests_on(task, usable(known), rate, load):
+            return Offer(load, task.runlength_s, why)
+    return None
+
+
+def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float) -> bool:
+    """Whether an answer would be doubtful without the trials of one load."""
+    others = [each for each in known if each.load != load]
+    if not others:
+        return True
+    belief = believed(task, others)
+    held_still = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
+    return float(held_still) < STANDS
 
 
 def width_of(found: Answer) -> float:
@@ -164,7 +194,7 @@ def seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
     """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
     if now.value >= CALM or calm_windows([*known, now]) >= SEEN:
         return True
-    every = rising([*known, now])
+    every = usable([*known, now])
     return not held(task, believed(task, every), every).met
 
 
@@ -255,6 +285,8 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
 def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> bool:
     """Whether the promise holds against a finding: without stalls the answer is as good; and a peak is one, also where
     above it less is answered."""
+    if finding.kind == "disturbed":
+        return len(disturbed(gathered(task, trials))) == 1
     if finding.kind != "stalling" or task.promise != "rate":
         return finding == anomalies.collapsing(trials)
     if anomalies.stalled_share(task, trials) > MOST_STALLED:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from etude.workbench.policies.belief.confirmation import ends
 from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats, family
 from etude.workbench.policies.belief.evidence import PRIOR_SCATTER, Evidence
 from etude.workbench.policies.belief.grid import Belief
@@ -31,6 +32,8 @@ LEAST_WINDOWS = 2
 SHARES = (0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98)
 """Of the belief: loads that come into question; and beside the best answer, in units of `within`:"""
 BESIDE = (-9.0, -6.0, -4.0, -3.0, -2.0, -1.3, -1.0, -0.6, 0.6, 1.0, 1.3, 2.0, 3.0, 4.0, 6.0)
+AGAIN = 0.5
+"""Of its cost, what counts of a second trial at an end of the bracket: it is needed before an answer anyway."""
 _EDGES = np.array([-math.inf, -2, -1, -0.6, -0.45, -0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3, 0.45, 0.6, math.inf])
 """Readings, in logs, that are told from each other; of those beyond the limits of curves no more is known."""
 _LEAST = 1e-6
@@ -66,7 +69,8 @@ def _most_telling(
     best, now = belief.best_rate(task.within)
     width = math.log1p(task.within)
     around = [best * math.exp(step * width) for step in BESIDE]
-    every = [*around, *(belief.quantile(share) for share in SHARES)]
+    alone = {end for end in ends(known) if end is not None and sum(e.load == end for e in known) == 1}
+    every = [*around, *alone, *(belief.quantile(share) for share in SHARES)]
     loads = sorted({_settled(task, max(min(load, highest), task.lowest), known) for load in every})
     overhead_s = float(np.mean([trial.cost_s - trial.ran_s for trial in trials])) if trials else OVERHEAD_S
     lengths = [window.duration_s for trial in trials for window in trial.windows]
@@ -74,6 +78,7 @@ def _most_telling(
     longest = max(round(task.runlength_s / window_s), LEAST_WINDOWS)
     told = [foretold(belief, load, scatter(known, load), longest, task.within) for load in loads]
     cost_s = np.array([overhead_s + each.windows * window_s for each in told])
+    cost_s *= [AGAIN if load in alone else 1.0 for load in loads]
     gains = np.array([each.sure - now for each in told])
     if SLOW * gains.max() < task.confidence - now:
         gains = np.array([each.bits for each in told])
