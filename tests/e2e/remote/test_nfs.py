@@ -185,7 +185,9 @@ def test_a_server_that_dies_in_mid_trial_fails_it_with_the_reason(
     until(lambda: clients(place) and place.noted("process"))
     os.kill(place.ganesha(), ending)
     said, _ = process.communicate(timeout=100)
-    (warning,) = [line for line in said.splitlines() if "'dying', trial 1: exit status 1: " in line]
+    assert process.returncode == 4, said
+    cause = "'dying', trial 1: exit status 1: "
+    (warning,) = [line for line in said.splitlines() if line.startswith("warning: ") and cause in line]
     assert reason in warning
     assert [row["kept"] for row in lines(place.results, "dying")] == [False]
     assert place.left() == []

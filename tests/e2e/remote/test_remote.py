@@ -183,7 +183,7 @@ def test_a_client_that_hangs_on_its_server_is_ended_by_the_time_out(lab: Lab) ->
     lab.write()
     write(lab, "HOSTS hosts.toml\nTEST t 1 MAX=1\n  TIMEOUT 1s\n  EXEC @client1,client2 sleep 1000\nDONE\n")
     results = out(lab)
-    called("run", "script.ap", "-o", str(results), cwd=lab.directory)
+    called("run", "script.ap", "-o", str(results), cwd=lab.directory, check=4)
     assert [row["timed_out"] for row in lines(results, "t")] == [True, True]
 
 
@@ -316,7 +316,7 @@ def test_what_fails_there_is_told_with_its_host(lab: Lab) -> None:
         "HOSTS hosts.toml\nTEST t 1 MAX=1\n  SETUP @client1,client2 echo no luck; test $APHOST != client2\n"
         "  EXEC @client1 true\nDONE\n",
     )
-    done = called("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
+    done = called("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory, check=4)
     assert re.search(r"host client2: .*\b1: no luck", done.stderr)
 
 
@@ -343,7 +343,7 @@ def test_a_barrier_that_one_host_never_reaches_ends_the_trial(lab: Lab) -> None:
         "HOSTS hosts.toml\nTEST t 1 MAX=1\n"
         "  EXEC @client1,client2 sh -c '[ $APHOST = client1 ] && exit 0; aptime --barrier true'\nDONE\n",
     )
-    done = called("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory)
+    done = called("run", "script.ap", "-o", str(out(lab)), cwd=lab.directory, check=4)
     assert re.search(r"\bclient1 ended .*\bbarrier\b", done.stderr)
 
 
