@@ -46,7 +46,7 @@ LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
 MOST_BLIND = 4
 """So many trials in a row that tell nothing of the server end the search, unless each was of a load that could not be
 offered: then lower ones follow."""
-STANDS = 0.8
+STANDS = 0.6
 """Without a trial that it does not rest on, an answer has this probability still."""
 STALE, NARROWER = 20, 0.95
 """So many trials that leave the interval wider than this share of what it was end the search."""
