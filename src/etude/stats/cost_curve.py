@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
 
 from etude.stats.intervals import Interval, t_quantile
 from etude.stats.samples import check_confidence, finite_sample
@@ -157,6 +156,8 @@ class _Curve:
 
     def solve(self, at: Sequence[float], begin: Floats | None = None) -> _State:
         """Gauss-Newton, the factors kept at 0 or above; `begin`: factors that are near."""
+        from scipy.optimize import nnls  # takes long to import
+
         hinges, p = self.hinges(at), self.costs.shape[1]
         shown = np.exp(self.y)[:, None]
         factors = nnls(self.root[:, None] * self.costs / shown, self.root)[0] if begin is None else begin

@@ -155,7 +155,7 @@ def test_no_module_of_statistics_waits_for_scipy_stats_when_it_is_imported():
         "twosample.welch(x, y), ranks.mann_whitney(x, y), equivalence.equivalent(x, y), percentiles.percentiles(x)\n"
         "warmup.other_level(x), leak.drift(x), leak.leak(x), shape.groups(x), means.average(x, 'cost')\n"
         "print([m for m in sys.modules if m.startswith(('scipy.stats', 'scipy.optimize', 'etude.')) and\n"
-        "       not m.startswith('etude.stats')])\n"
+        "       not m.startswith(('etude.stats', 'etude.patterns'))])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

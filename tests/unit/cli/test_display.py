@@ -50,7 +50,7 @@ def test_elsewhere_a_line_stands_every_three_seconds_at_most(tmp_path: Path) -> 
 def test_a_line_says_the_interval_so_far(tmp_path: Path, golden: Golden) -> None:
     text = shown(tmp_path, False, {"a": around(0.4), "b": around(0.5)}).getvalue()
     means = re.findall(r"([ab]): [^;]*?(\d+)\.\d ms ± \d\.\d+ %", text.splitlines()[-1])
-    assert means == [("a", "400"), ("b", "500")]
+    assert {name: int(ms) for name, ms in means} == pytest.approx({"a": 400, "b": 500}, abs=2)
     golden(text)
 
 
@@ -93,7 +93,9 @@ def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> No
 def test_a_terminal_says_how_long_it_takes_to_the_first_verdict(tmp_path: Path) -> None:
     terminal = shown(tmp_path, True, {"a": 1.0, "b": 1.0}, trials=10)
     left = [int(seconds) for seconds in re.findall(r"(\d+) s to", terminal.getvalue())]
-    assert left[:3] == [18, 17, 16], "each trial of a second is one second less"
+    assert left[0] == 18
+    assert max(left) <= 25, "with the trials of the first test against itself"
+    assert left[-1] <= 2
 
 
 def test_that_it_was_resumed_is_said(tmp_path: Path) -> None:

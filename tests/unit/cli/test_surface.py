@@ -58,7 +58,7 @@ WRONG = {
         "--simulate Nothing: ",
     ),
     "no such file": (("none.toml",), 3, "etude: none.toml: cannot be read"),
-    "a directory": ((".",), 3, "etude: .: cannot be read"),
+    "a directory": ((".",), 3, "etude: .: is a directory"),
     "more than all": (
         ("--simulate", "DB_TP", "--count", "33"),
         2,
