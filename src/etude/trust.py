@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import grp
 import os
+import pwd
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +13,6 @@ from pathlib import Path
 
 from etude.errors import InputError
 
-OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MOST_LINKS = 40
 STANDARD_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -100,6 +101,23 @@ def _behind_root() -> frozenset[int]:
     )
 
 
+def _others_may_write(found: os.stat_result) -> bool:
+    """Whether its mode lets others than its owner. A group that holds nobody but the owner, as a umask of 002 assumes,
+    is no other."""
+    in_group = bool(found.st_mode & stat.S_IWGRP) and not _is_private(found.st_gid, found.st_uid)
+    return in_group or bool(found.st_mode & stat.S_IWOTH)
+
+
+def _is_private(group: int, user: int) -> bool:
+    """Whether a group is that of one user: of the same name, their first one, and without other members."""
+    try:
+        known, members = pwd.getpwuid(user), grp.getgrgid(group)
+    except KeyError:
+        return False
+    alone = set(members.gr_mem) <= {known.pw_name}
+    return alone and known.pw_gid == group and members.gr_name == known.pw_name
+
+
 @dataclass(frozen=True)
 class _Judge:
     """Looks at one file, and refuses it where anybody but its owners could have changed it."""
@@ -116,7 +134,7 @@ class _Judge:
             raise self._refused("is no regular file: refused")
         if found.st_uid not in self.owners:
             raise self._refused(f"belongs to user {found.st_uid}, not to root: refused")
-        if found.st_mode & OTHERS_MAY_WRITE:
+        if _others_may_write(found):
             raise self._refused("others may write to it: refused; chmod go-w it if you trust what it holds")
 
     def check_directories(self, directory: Path) -> None:
@@ -156,7 +174,7 @@ class _Judge:
         if found.st_uid not in self.owners:
             raise self._refused(f"{directory} belongs to user {found.st_uid}, not to root: refused")
         # In a sticky directory others may add names, but not replace those of root's files.
-        if found.st_mode & OTHERS_MAY_WRITE and not found.st_mode & stat.S_ISVTX:
+        if _others_may_write(found) and not found.st_mode & stat.S_ISVTX:
             raise self._refused(f"others may put files into {directory}: refused; chmod go-w it")
 
     def _look(self, path: Path, look: Callable[[Path], os.stat_result]) -> os.stat_result:

@@ -95,6 +95,16 @@ def test_what_belongs_to_who_called_sudo_is_trusted(tmp_path: Path, monkeypatch:
     os.close(open_for_root(file))
 
 
+def test_a_group_is_trusted_where_it_holds_nobody_but_the_owner(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text("a = 1\n")
+    for path in (tmp_path, file):
+        path.chmod(path.stat().st_mode | 0o020)
+    os.close(open_for_root(file))
+    os.chown(file, 0, ANOTHER)
+    assert "chmod go-w" in refused(document, file)
+
+
 def test_a_directory_in_place_of_a_file_is_called_so(tmp_path: Path) -> None:
     assert "directory" in refused(document, tmp_path)
 

@@ -97,7 +97,7 @@ def test_what_is_forgotten_is_gone_and_that_of_others_is_left(kept: Any, tmp_pat
 
 def test_a_record_that_others_may_write_is_refused(kept: Any) -> None:
     kept.register()
-    record.path().chmod(0o620)
+    record.path().chmod(0o602)
     with pytest.raises(InputError, match="others may write"):
         record.load()
 
