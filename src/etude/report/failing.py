@@ -163,9 +163,14 @@ def _check_unit(bound: Bound, unit: str) -> None:
 def _judged(bound: Bound, test: str, interval: Interval, what: str, unit: str = "ratio") -> Answer:
     beyond = interval.low > bound.limit if bound.above else interval.high < bound.limit
     within = interval.high <= bound.limit if bound.above else interval.low >= bound.limit
-    low, high, limit = (
-        f"{value:.4g}" if unit == "ratio" else shown(value, unit)
-        for value in (interval.low, interval.high, bound.limit)
-    )
+    low, high, limit = _told_apart((interval.low, interval.high, bound.limit), unit)
     where = f"{what} lies in {low} … {high}, the bound is {limit}"
     return Answer(test, True if beyond else False if within else None, where)
+
+
+def _told_apart(values: tuple[float, float, float], unit: str) -> tuple[str, ...]:
+    """As texts; ratios with as many digits as it takes for different ones to look different, up to eight."""
+    if unit != "ratio":
+        return tuple(shown(value, unit) for value in values)
+    texts = [tuple(f"{value:.{digits}g}" for value in values) for digits in range(4, 9)]
+    return next((each for each in texts if len(set(each)) == len(set(values))), texts[-1])

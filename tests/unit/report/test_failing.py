@@ -94,6 +94,12 @@ def test_a_ratio_fails_only_when_its_whole_interval_is_beyond(
     assert asked("elapsed > baseline * 1.05", compared(low, high)) == [fails]
 
 
+def test_a_limit_that_is_not_the_bound_does_not_look_like_it() -> None:
+    (answer,) = answers(parse_bound("elapsed > baseline * 1.1"), (), [compared(1.05, 1.10004)], ())
+    numbers = re.findall(r"\d\.\d+", answer.why)
+    assert len(set(numbers)) == 3
+
+
 def test_of_many_comparisons_each_needs_a_wider_interval(golden: Golden) -> None:
     assert asked("elapsed > baseline", compared(1.001, 1.02)) == [True]
     assert asked("elapsed > baseline", *[compared(1.001, 1.02)] * 20) == [None] * 20
