@@ -52,6 +52,7 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+@cache
 def everything() -> list[tuple[str, str]]:
     """Every message with where it stands."""
     return [
@@ -66,6 +67,7 @@ MENTION = re.compile(r"(?<![\w/.-])etude ([a-z][a-z-]*(?![:a-z-])(?: [^\s;,()]+)
 OPTION = re.compile(r"(?<![\w=-])(--[a-z][a-z-]+[a-z])(?![\w-])")
 
 
+@cache
 def mentions() -> list[tuple[str, str, tuple[str, ...]]]:
     """Each command that a message names: where, its verb, and the words behind it."""
     found = []

@@ -82,6 +82,7 @@ def test_a_cache_that_is_outgrown_bends_the_curve_there(times: float, noise: flo
         assert bends[0].after == pytest.approx(times, rel=0.2)
 
 
+@pytest.mark.more
 def test_a_rate_that_falls_from_a_size_on_is_one_bend_whose_interval_covers_it() -> None:
     rng, at, covered = np.random.default_rng(4), 15.3, 0
     slower = np.exp(0.2 * np.maximum(np.log2(SIZES) - at, 0.0))
