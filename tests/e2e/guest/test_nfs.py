@@ -9,7 +9,7 @@ from pathlib import Path
 from support.guest.machine import Machine
 from support.guest.run_example import SHARE, run_example
 
-LITTLE = ("TRIALS=1", "POSTMARK_NUMBER=30", "POSTMARK_TRANSACTIONS=60")
+LITTLE = ("TRIALS=1", "POSTMARK_NUMBER=30", "POSTMARK_TRANSACTIONS=60", "NFSWAIT=120")
 
 
 def test_postmark_runs_on_the_kernels_nfs_of_both_versions(guest: Machine, tmp_path: Path) -> None:
