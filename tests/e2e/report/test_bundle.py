@@ -242,7 +242,7 @@ def test_a_read_only_target_and_no_room_to_unpack_are_one_line(here: Path, small
         file.write(os.urandom(100_000))
     etude("bundle", "b", "-o", "b.tar", cwd=here)
     done = etude("stats", "b.tar", cwd=here, check=5, env=os.environ | {"TMPDIR": str(small)})
-    assert re.search(rf"b\.tar: .*{os.strerror(errno.ENOSPC)}.* TMPDIR ", one_line(done.stderr))
+    assert re.search(r"b\.tar: .*\broom\b.* TMPDIR ", one_line(done.stderr))
     assert not list(small.iterdir())
     subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
     done = etude("bundle", "b", "-o", str(small / "x.tar.gz"), cwd=here, check=5)
