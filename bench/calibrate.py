@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+import calibrate_dependent
 import calibrate_mean
 import calibrate_ratio
 import calibrate_rest
@@ -30,15 +31,16 @@ T = TypeVar("T")
 def main() -> int:
     """Run all parts and write the page."""
     options = _options()
-    search, mean, ratio, rest = (
-        np.random.default_rng(s) for s in np.random.SeedSequence(options.seed).spawn(4)
+    search, mean, ratio, rest, dependent = (
+        np.random.default_rng(s) for s in np.random.SeedSequence(options.seed).spawn(5)
     )
     n = options.replications
     factors, found = _timed("factors of RatioPrecision", lambda: calibrate_ratio.find_factors(search, 2 * n))
     means = _timed("MeanPrecision", lambda: calibrate_mean.section(mean, n))
     ratios = _timed("RatioPrecision on fresh draws", lambda: calibrate_ratio.validation(ratio, n, factors))
     others = _timed("the rest", lambda: calibrate_rest.section(rest, n))
-    lines = [*_head(options.seed, n, factors), *means, *found, *ratios, *others]
+    series = _timed("dependent trials", lambda: calibrate_dependent.section(dependent, n))
+    lines = [*_head(options.seed, n, factors), *means, *found, *ratios, *others, *series]
     options.output.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     print(f"wrote {options.output}", file=sys.stderr)
     if factors != RATIO_FACTORS:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
 from numpy.random import Generator
 
 from calibrate_tables import NOMINAL, paragraph, share, table
+from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
 from etude.stats.factors import RATIO_FACTORS, Factors, factor_for
 from etude.stats.series import MACHINES, OWN, REFERENCE, Draw, in_blocks, lognormal, normal
-from etude.stats.simulation import Floats, log_ratio_stops
+from etude.stats.simulation import Floats, ratio_stops
 from etude.stats.stopping import RatioPrecision
 
 CVS = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.10, 0.14, 0.20)
@@ -22,11 +24,21 @@ TRUE_RATIO = 1.05
 BEYOND = 3.0  # a factor larger than anyone would pay for
 BLOCKS = 51  # the first is set aside, 50 is the rule's most
 
+UNLIKE = (
+    ("normal cv 2 % and 8 %", normal(0.02), normal(0.08)),
+    ("normal cv 10 %, both", normal(0.10), normal(0.10)),
+    ("normal cv 2 %, log-normal cv 40 %", normal(0.02), lognormal(0.40)),
+    ("log-normal cv 10 % and 40 %", lognormal(0.10), lognormal(0.40)),
+    ("log-normal cv 40 %, both", lognormal(0.40), lognormal(0.40)),
+)
+"""Tests of the same mean."""
+
 INTRODUCTION = """## 2. Ratios, stopped by RatioPrecision
 
 Two tests run in blocks of one trial each, in random order; the first block is set aside, at least 10
-and at most 50 are kept; the rule stops when the log ratio's half width is below log(1 + target). Noise
-and machine act on every trial; a machine keeps its pace per trial for as long as the rule goes on.
+and at most 50 are kept; the rule stops when the half width of the logarithm of the ratio of means is below
+log(1 + target). Noise and machine act on every trial; a machine keeps its pace per trial for as long as
+the rule goes on.
 """
 
 CELLS = """Every cell: coverage in % of identical tests, with factor 1.00 ("plain") and with the
@@ -75,10 +87,10 @@ def find_factors(rng: Generator, replications: int) -> tuple[Factors, list[str]]
         cases = [*noises(), *(machines() if minimum >= 10 else ())]
         hundredths, decider = 100, "none"
         for case in cases:
-            logs = _log_ratios(case, rng, replications)
+            blocks = _blocks(case, rng, replications)
             for target in TARGETS:
                 rule = RatioPrecision(precision=target, minimum=minimum)
-                while log_ratio_stops(logs, rule, factor=hundredths / 100).covers(0.0) < NOMINAL:
+                while ratio_stops(blocks, rule, factor=hundredths / 100).covers(0.0) < NOMINAL:
                     hundredths += 1
                     decider = f"{case.name}, target {100 * target:g} %"
         factors.append((minimum, hundredths / 100))
@@ -115,12 +127,13 @@ def _table_of(cases: Iterator[Case], rng: Generator, replications: int, factor: 
         header += [f"{100 * target:g} %: plain", "rule", "false", "1.05", "seen"]
     rows = []
     for case in cases:
-        same, longer = (_log_ratios(case, rng, replications) for _ in range(2))
+        same, longer = (_blocks(case, rng, replications) for _ in range(2))
+        longer[1:] *= TRUE_RATIO
         row = [case.name]
         for target in TARGETS:
             rule = RatioPrecision(precision=target)
-            plain, ruled = (log_ratio_stops(same, rule, factor=f) for f in (1.0, factor))
-            moved = log_ratio_stops(longer + np.log(TRUE_RATIO), rule, factor=factor)
+            plain, ruled = (ratio_stops(same, rule, factor=f) for f in (1.0, factor))
+            moved = ratio_stops(longer, rule, factor=factor)
             row += [f"{share(s.covers(0.0), replications)} ({s.count.mean():.1f})" for s in (plain, ruled)]
             row += [
                 f"{100 * (1 - ruled.covers(0.0)):.1f}",
@@ -138,10 +151,10 @@ def _smaller_minima(rng: Generator, replications: int, factors: Factors) -> list
         for cases, tried in ((noises(), factor), (machines(), factor), (machines(), BEYOND)):
             covered = []
             for case in cases:
-                logs = _log_ratios(case, rng, replications)
+                blocks = _blocks(case, rng, replications)
                 for target in TARGETS:
                     rule = RatioPrecision(precision=target, minimum=minimum)
-                    stops = log_ratio_stops(logs, rule, factor=tried)
+                    stops = ratio_stops(blocks, rule, factor=tried)
                     covered.append((stops.covers(0.0), f"{case.name}, target {100 * target:g} %"))
             worst += [f"{share(min(covered)[0], replications)} ({min(covered)[1]})"]
         rows.append([str(minimum), f"{factor:.2f}", *worst])
@@ -167,8 +180,8 @@ def _variations(rng: Generator, replications: int, factor: float) -> list[str]:
     for name, rule, tests in settings:
         covered = []
         for cv in CVS:
-            logs = _log_ratios(Case("", normal(cv)), rng, replications, tests=tests, blocks=rule.maximum + 1)
-            covered.append(log_ratio_stops(logs, rule, factor=factor).covers(0.0))
+            blocks = _blocks(Case("", normal(cv)), rng, replications, tests=tests, blocks=rule.maximum + 1)
+            covered.append(ratio_stops(blocks, rule, factor=factor).covers(0.0))
         rows.append([name, share(min(covered), replications, rule.confidence)])
     return [
         "### Other settings with a minimum of 10: the worst coverage over normal noise, target 2 %",
@@ -179,34 +192,36 @@ def _variations(rng: Generator, replications: int, factor: float) -> list[str]:
 
 
 def _unlike(rng: Generator, replications: int, factor: float) -> list[str]:
-    """Two tests with the same mean and unlike spread."""
+    """Two tests with the same mean and other spreads, or other shapes."""
+    few = min(replications, 4000)  # these call the library one series at a time
     rows = []
-    kinds = (
-        ("normal cv 2 % and 8 %", normal(0.02), normal(0.08)),
-        ("log-normal cv 10 % and 40 %", lognormal(0.10), lognormal(0.40)),
-    )
-    for name, first, second in kinds:
-        centres = [float(np.mean(np.log(draw(rng, 200_000, 5)))) for draw in (first, second)]
-        logs = np.log(second(rng, replications, 50)) - np.log(first(rng, replications, 50))
-        for target in TARGETS:
-            stops = log_ratio_stops(logs[np.newaxis], RatioPrecision(precision=target), factor=factor)
-            covered = [stops.covers(truth) for truth in (centres[1] - centres[0], 0.0)]
-            rows.append([f"{name}, target {100 * target:g} %", *(share(c, replications) for c in covered)])
+    for name, first, second in UNLIKE:
+        for count in (10, 50, 200):
+            base, other = first(rng, few, count), second(rng, few, count)
+            cells = (
+                _covers(partial(paired_mean_ratio, factor=factor), base, other),
+                _covers(partial(paired_ratio, factor=factor), base, other),
+                _covers(unpaired_mean_ratio, base, other),
+            )
+            rows.append([name, str(count), *(share(c, few) for c in cells)])
     return [
         *paragraph(
-            "The ratio is one of geometric means. Two tests with equal means and unlike spread have another",
-            "ratio of geometric means, and an interval for the one is none for the other:",
+            "The ratio is one of means. Two tests with equal means and unlike spread have another ratio of geometric",
+            f"means, and the interval of that one covers a ratio of 1 less and less often. {few} replications of as",
+            f"many pairs each (the first two intervals widened by {factor:.2f}):",
         ),
-        *table(["tests", "covers the ratio of geometric means", "covers the ratio of means"], rows),
+        *table(["tests", "pairs", "ratio of means", "of geometric means", "of means, unpaired"], rows),
     ]
 
 
-def _log_ratios(
-    case: Case, rng: Generator, replications: int, *, tests: int = 2, blocks: int = BLOCKS
-) -> Floats:
-    """Shape (tests-1, replications, blocks-1): the first block is set aside."""
-    dealt = np.log(in_blocks(rng, case.draw(rng, replications, blocks * tests), tests)[..., 1:])
-    return np.asarray(dealt[1:] - dealt[0], dtype=np.float64)
+def _covers(ratio: Callable[[Floats, Floats], Ratio], base: Floats, other: Floats) -> float:
+    found = [ratio(x, y) for x, y in zip(base, other, strict=True)]
+    return float(np.mean([r.low <= 1.0 <= r.high for r in found]))
+
+
+def _blocks(case: Case, rng: Generator, replications: int, *, tests: int = 2, blocks: int = BLOCKS) -> Floats:
+    """Shape (tests, replications, blocks-1): the first block is set aside."""
+    return in_blocks(rng, case.draw(rng, replications, blocks * tests), tests)[..., 1:]
 
 
 def _on(machine: Draw, noise: Draw) -> Draw:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from etude.results.model import Measurement
+from etude.results.model import Measurement, metric_kind
 from etude.results.samples import Trial, paired_samples, trials_of
 
 NS_PER_S = 1e9
@@ -120,6 +120,17 @@ class Ledger:
         if first.in_order and all(each.places == first.places for each in others):
             return tuple(self.sample(name, metric) for name in tests)
         return paired_samples([self._trials[name] for name in tests], metric, self._stretches)
+
+    def kind(self, metric: str) -> str:
+        """The kind of a metric by the unit of its first value; a cost where there is none."""
+        units = (
+            m.metrics[metric][1]
+            for trials in self._trials.values()
+            for trial in trials
+            for m in trial.measurements
+            if metric in m.metrics
+        )
+        return metric_kind(metric, next(units, "")).kind
 
     def measured_s(self, tests: Sequence[str]) -> float:
         """Seconds that the kept trials of these tests took, all launches of each included."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from etude.errors import Interrupted, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
@@ -20,6 +20,7 @@ from etude.results.model import signal_name
 from etude.testbed.cool.ways import REBOOTS
 
 if TYPE_CHECKING:
+    from etude.stats.means import Kind
     from etude.stats.stopping import Decision, Seen
 
 FIRST_RUN, CALIBRATION = "first run", "calibration"
@@ -231,7 +232,7 @@ def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:
         samples = tuple(bench.ledger.sample(name, primary) for name in names)
     shell = _shell_cost(bench)
     values = tuple(np.asarray(sample) - shell for sample in samples)
-    return Seen(values, bench.ledger.spent_s(names))
+    return Seen(values, bench.ledger.spent_s(names), kind=cast("Kind", bench.ledger.kind(primary)))
 
 
 def _shell_cost(bench: Bench) -> float:

@@ -21,6 +21,7 @@ from etude.stats.compare import (
     noise_floor,
     paired_mean_ratio,
     paired_ratio,
+    ratio_of_means,
     unpaired_mean_ratio,
     unpaired_ratio,
 )
@@ -76,7 +77,7 @@ class Comparison:
     floor_ratio: Ratio | None
     """The reference against itself."""
     asked: float | None
-    """The relative half width that was asked for; None for a fixed number of trials."""
+    """The relative half width of `ratio` that was asked for; None for a fixed number of trials."""
     finer: float
     """That half width if it was not reached, else one finer than what was, …"""
     more: int
@@ -101,12 +102,7 @@ class Comparison:
     """Of one and the same ratio on all of them."""
     secondary: tuple[Secondary, ...] = ()
     typical: Ratio | None = None
-    """Of geometric means, beside a `ratio` of arithmetic or harmonic ones; the stop rule judges this one."""
-
-    @property
-    def half_width(self) -> float:
-        """Relative, of the ratio that the stop rule judges."""
-        return (self.typical or self.ratio).half_width
+    """Of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
 
     @property
     def opposed(self) -> bool:
@@ -116,7 +112,7 @@ class Comparison:
     @property
     def missed(self) -> bool:
         """Whether the precision that was asked for was not reached."""
-        return self.asked is not None and self.half_width >= self.asked
+        return self.asked is not None and self.ratio.half_width >= self.asked
 
     @property
     def adjusted_p(self) -> float | None:
@@ -217,9 +213,8 @@ def _unpaired(
     typical = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
     headline = None
     if _is_one_machine(base, other, metric):
-        headline = ratio_of_fitting(
-            values, column_of(base, metric).kind, unpaired_mean_ratio, judging.confidence
-        )
+        mean_ratio = partial(unpaired_mean_ratio, confidence=judging.confidence)
+        headline = ratio_of_means(*values, _kind(base, metric), mean_ratio)
     mean, which = _fitting(base, metric, values[0])
     level = of_many(judging.confidence, together)
     difference = _or_none(lambda: welch(*map(effective_moments, reversed(values)), confidence=level))
@@ -267,15 +262,18 @@ def _paired(
     typical = _paired_ratio(pairs, factor, judging.confidence, subtract).among(together)
     headline = None
     if not pairs.several:
-        mean_ratio = partial(paired_mean_ratio, factor=factor, subtract=subtract)
-        headline = ratio_of_fitting(values, column_of(base, metric).kind, mean_ratio, judging.confidence)
+        mean_ratio = partial(
+            paired_mean_ratio, factor=factor, subtract=subtract, confidence=judging.confidence
+        )
+        headline = ratio_of_means(*values, _kind(base, metric), mean_ratio)
+    ratio = headline.among(together) if headline else typical
     level = of_many(judging.confidence, together)
     again = _against_itself(subject, base, metric)
     mean, which = _fitting(base, metric, values[0] - subtract[0])
     wanted = asked.precision
-    missed = wanted is not None and typical.half_width >= wanted
-    finer = wanted if missed and wanted is not None else _round_down(typical.half_width / FINER)
-    more = more_pairs(*pairs.levelled(), target=finer, factor=factor) if 0 < finer < math.inf else 0
+    missed = wanted is not None and ratio.half_width >= wanted
+    finer = wanted if missed and wanted is not None else _round_down(ratio.half_width / FINER)
+    more = more_pairs(ratio, target=finer) if 0 < finer < math.inf else 0
     margin = judging.same_within
     return Comparison(
         base.test,
@@ -283,7 +281,7 @@ def _paired(
         metric,
         unit,
         mean,
-        headline.among(together) if headline else typical,
+        ratio,
         noise_floor(*again, pairs=values[0].size, factor=factor),
         int(again[1].size),
         paired_ratio(*again) if again[1].size >= 2 else None,
@@ -309,16 +307,8 @@ def _paired(
     )
 
 
-def ratio_of_fitting(
-    values: tuple[Floats, Floats], kind: str, mean_ratio: Callable[..., Ratio], confidence: float
-) -> Ratio | None:
-    """other/base of the means that fit the metric's kind; None where those are geometric, or there are none."""
-    base, other = values
-    if kind in ("cost", "count"):
-        return mean_ratio(base, other, confidence=confidence)
-    if kind == "rate":  # equal work at these rates takes times that are as their inverses
-        return mean_ratio(1.0 / other, 1.0 / base, confidence=confidence)
-    return None
+def _kind(series: Series, metric: str) -> Kind:
+    return cast(Kind, column_of(series, metric).kind)
 
 
 def _is_one_machine(base: Series, other: Series, metric: str) -> bool:
@@ -361,7 +351,7 @@ def _unpaired_ratio(base: Series, other: Series, metric: str, confidence: float)
 
 def _fitting(series: Series, metric: str, values: Floats) -> tuple[float, Mean]:
     """The mean that fits the metric's kind; NaN where there is none."""
-    found = describe(values, cast(Kind, column_of(series, metric).kind))
+    found = describe(values, _kind(series, metric))
     return found.mean, found.which
 
 

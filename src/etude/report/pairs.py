@@ -9,7 +9,6 @@ import numpy as np
 
 from etude.results.series import Floats, Series
 from etude.stats.levels import group_means
-from etude.stats.machines import levelled
 
 
 class Pairs(NamedTuple):
@@ -24,12 +23,6 @@ class Pairs(NamedTuple):
     def several(self) -> bool:
         """Whether they come from more machines than one."""
         return len(set(self.machines)) > 1
-
-    def levelled(self) -> tuple[Floats, Floats]:
-        """Both, as they would be if the ratio were the same on all machines: with their spread within machines only."""
-        if not self.several:
-            return self.base, self.other
-        return self.base, self.base * np.exp(levelled(np.log(self.other / self.base), self.machines))
 
 
 def pairs_of(base: Series, other: Series, metric: str) -> Pairs:

@@ -183,7 +183,7 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
     if c.missed:
         which = f" of {c.other} to {c.base}" if several else ""
         lines.append(
-            f"Not converged: the ratio{which} is known to ± {percent(c.half_width)}, the target is "
+            f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
             f"± {percent(c.finer)}{_reached_by(c.more, 'more trial', ' of each', c.more_s)}."
         )
     return lines

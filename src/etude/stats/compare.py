@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
 
 from etude.stats.intervals import Interval, deviation, effective_count, t_quantile
+from etude.stats.means import Kind
 from etude.stats.moments import effective_moments, mean_of
 from etude.stats.multiplicity import of_many
 from etude.stats.samples import check_confidence, check_positive, finite_sample
@@ -165,6 +166,21 @@ def paired_mean_ratio(
     return ratio_of(centre, factor * error, off.size - 1.0, int(off.size), "paired", confidence, factor)
 
 
+def ratio_of_means(
+    base: ArrayLike, other: ArrayLike, kind: Kind, mean_ratio: Callable[[ArrayLike, ArrayLike], Ratio]
+) -> Ratio | None:
+    """other/base of the means that fit a metric of this kind, from values as for `mean_ratio`: `paired_mean_ratio` or
+    `unpaired_mean_ratio`.
+
+    Arithmetic for costs and counts, harmonic for rates; None where the geometric mean fits, or none does.
+    """
+    if kind in ("cost", "count"):
+        return mean_ratio(base, other)
+    if kind == "rate":  # equal work at these rates takes times that are as their inverses
+        return mean_ratio(1.0 / _positive(other), 1.0 / _positive(base))
+    return None
+
+
 def unpaired_mean_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.95) -> Ratio:
     """The ratio of arithmetic means; arguments, errors and dependent values as for `unpaired_ratio`.
 
@@ -203,21 +219,18 @@ def noise_floor(
     return _or_infinity(math.expm1, half)
 
 
-def more_pairs(
-    base: ArrayLike, other: ArrayLike, *, target: float, confidence: float = 0.95, factor: float = 1.0
-) -> int:
-    """Further pairs until paired_ratio's half width would be below `target` (relative).
+def more_pairs(ratio: Ratio, *, target: float) -> int:
+    """Further pairs until the half width of this ratio, of pairs, would be below `target` (relative).
 
-    The spread is taken to stay as it is.
-
-    base, other: as for paired_ratio. 0 where it is already; at most 10**9.
+    The spread is taken to stay as it is, and further pairs to be as precise. 0 where it is already; at most 10**9.
     """
-    check_confidence(confidence)
-    check_positive("factor", factor)
     check_positive("target", target)
-    logs = _log_ratios(base, other)
-    spread = factor * deviation(logs)
-    return _further(int(logs.size), lambda n: _half(n, confidence, spread), math.log1p(target))
+    spread = ratio.standard_error * math.sqrt(ratio.count)
+
+    def half(n: int) -> float:
+        return t_quantile(ratio.confidence, ratio.degrees + n - ratio.count) * spread / math.sqrt(n)
+
+    return _further(ratio.count, half, math.log1p(target))
 
 
 def more_trials(x: ArrayLike, *, target: float, confidence: float = 0.95, factor: float = 1.0) -> int:

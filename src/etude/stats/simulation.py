@@ -26,8 +26,8 @@ class Stops:
     count: NDArray[np.intp]
     """Shape (series,): trials or pairs."""
     centre: Floats
-    """Mean, shape (series,); or mean log ratio of every other test to the reference, shape (others,
-    series)."""
+    """Mean, shape (series,); or logarithm of the ratio of means of every other test to the reference, shape
+    (others, series)."""
     half: Floats
     """Half width of its interval, same shape."""
     converged: NDArray[np.bool_]
@@ -54,18 +54,15 @@ def mean_stops(
 
 
 def ratio_stops(blocks: Floats, rule: RatioPrecision, *, factor: float | None = None) -> Stops:
-    """`rule` on comparisons of shape (tests, series, rule.maximum or more blocks), the reference first."""
-    logs = np.log(blocks[..., : rule.maximum])
-    return log_ratio_stops(logs[1:] - logs[0], rule, factor=factor)
-
-
-def log_ratio_stops(log_ratios: Floats, rule: RatioPrecision, *, factor: float | None = None) -> Stops:
-    """The same from log ratios of shape (others, series, blocks)."""
-    log_ratios = log_ratios[..., : rule.maximum]
-    mean, variance = _moments(log_ratios)
+    """`rule` on costs of shape (tests, series, rule.maximum or more blocks), the reference first."""
+    blocks = blocks[..., : rule.maximum]
+    mean, variance = _moments(blocks)
     counts = np.arange(1, rule.maximum + 1, dtype=np.float64)
-    half = _factor(rule, factor) * _t(counts - 1.0, rule.confidence) * np.sqrt(variance / counts)
-    return _stop(mean, half, (half < np.log1p(rule.precision)).all(axis=0), rule)
+    with_base = _covariance(blocks[1:], blocks[0]) / mean[1:] / mean[0]
+    squares = variance[1:] / mean[1:] ** 2 + variance[0] / mean[0] ** 2 - 2.0 * with_base
+    error = np.sqrt(np.maximum(squares, 0.0) / counts)
+    half = _factor(rule, factor) * _t(counts - 1.0, rule.confidence) * error
+    return _stop(np.log(mean[1:] / mean[0]), half, (half < np.log1p(rule.precision)).all(axis=0), rule)
 
 
 def _stop(
@@ -96,6 +93,14 @@ def _moments(x: Floats) -> tuple[Floats, Floats]:
     mean = np.cumsum(d, axis=-1) / counts
     squares = np.cumsum(d * d, axis=-1) - counts * mean * mean
     return mean + origin, np.maximum(squares, 0.0) / np.maximum(counts - 1.0, 1.0)
+
+
+def _covariance(x: Floats, y: Floats) -> Floats:
+    """Covariance (n-1; 0 for n = 1) of the first 1, 2, … values of either along the last axis."""
+    counts = np.arange(1, x.shape[-1] + 1, dtype=np.float64)
+    x, y = (each - each.mean(axis=-1, keepdims=True) for each in (x, y))
+    products = np.cumsum(x * y, axis=-1) - np.cumsum(x, axis=-1) * np.cumsum(y, axis=-1) / counts
+    return products / np.maximum(counts - 1.0, 1.0)
 
 
 def _prefixes(x: Floats) -> tuple[Floats, Floats, Floats]:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.stats.compare import Ratio, paired_ratio
+from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, ratio_of_means
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, factor_for
 from etude.stats.machines import is_repeated, mean_over_machines, ratio_over_machines
+from etude.stats.means import Kind
 from etude.stats.samples import check_confidence, check_positive, finite_sample
 
 
@@ -30,11 +32,13 @@ class Seen:
     measured_s: seconds spent so far, as far as they count against a budget; the caller says what does.
     machines: of each test, the machine of each value; empty where all are of one. Several are a block each, never one
     sample (stats/machines.py).
+    kind: of the metric, which says whose means are compared.
     """
 
     values: tuple[NDArray[np.float64], ...]
     measured_s: float = 0.0
     machines: tuple[tuple[str, ...], ...] = ()
+    kind: Kind = "cost"
 
     def __post_init__(self) -> None:
         if not self.values:
@@ -173,9 +177,9 @@ class MeanPrecision:
 class RatioPrecision:
     """Stop when the ratio of every other test to the reference is known within a factor of 1 + `precision`.
 
-    It looks at the width of the intervals (see paired_ratio, ratio_over_machines), never at whether they exclude
-    1: stopping at a difference would find differences that are not there. Limits as in MeanPrecision, counted in
-    blocks.
+    The ratio is the one that a verdict claims: of the means that fit the metric (see ratio_of_means), else, and over
+    several machines, of geometric ones. It looks at the width of the intervals, never at whether they exclude 1:
+    stopping at a difference would find differences that are not there. Limits as in MeanPrecision, counted in blocks.
     """
 
     precision: float = 0.02
@@ -202,13 +206,17 @@ class RatioPrecision:
             raise ValueError("a rule on ratios needs as many trials of every test")
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum, 'pair')}", False)
-        worst = max(self._ratio(base, x, seen.machines[0]).half_width for x in others)
+        worst = max(self._ratio(base, x, seen).half_width for x in others)
         return _judge(self, seen, worst, "ratio", "pair", seen.fewest < self.maximum)
 
-    def _ratio(self, base: NDArray[np.float64], other: NDArray[np.float64], machines: Sequence[str]) -> Ratio:
+    def _ratio(self, base: NDArray[np.float64], other: NDArray[np.float64], seen: Seen) -> Ratio:
+        machines, confidence, factor = seen.machines[0], self.confidence, self.factor
         if is_repeated(machines):
-            return ratio_over_machines(base, other, machines, confidence=self.confidence, factor=self.factor)
-        return paired_ratio(base, other, confidence=self.confidence, factor=self.factor)
+            return ratio_over_machines(base, other, machines, confidence=confidence, factor=factor)
+        mean_ratio = partial(paired_mean_ratio, confidence=confidence, factor=factor)
+        return ratio_of_means(base, other, seen.kind, mean_ratio) or paired_ratio(
+            base, other, confidence=confidence, factor=factor
+        )
 
 
 def _judge(

@@ -149,6 +149,23 @@ def test_a_claim_about_time_is_about_mean_time(tmp_path: Path) -> None:
     assert c.ratio.ratio == pytest.approx(means[1] / means[0])
 
 
+def test_one_estimator_stops_claims_and_plans(tmp_path: Path) -> None:
+    """The stop rule, the printed ± and the pairs that would reach the target are those of the printed ratio."""
+    steps = np.exp(np.random.default_rng(3).normal(0.0, 0.5, 250)) - 1.0
+    times = {"a": around(0.010, *STEPS), "b": around(0.010, *steps)}
+    found = results(tmp_path / "r", times, max_trials=40)
+    (c,) = verdict(found).comparisons
+    assert c.missed
+    assert c.typical is not None
+    width = f"± {100 * c.ratio.half_width:.2g} %"
+    assert width != f"± {100 * c.typical.half_width:.2g} %"
+    (decision,) = found.experiment["sittings"][-1]["decisions"]
+    assert width in decision
+    error = c.ratio.standard_error * math.sqrt(c.ratio.count)
+    needed = (1.96 * error / math.log1p(c.finer)) ** 2
+    assert c.more == pytest.approx(needed - c.ratio.count, rel=0.01)
+
+
 def test_of_several_commands_each_claim_counts_the_others(tmp_path: Path) -> None:
     noise = np.random.default_rng(4).normal(0.0, 0.01, (11, 40))
     times = {f"t{i}": around(0.010, *steps) for i, steps in enumerate(noise)}

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from etude.stats.compare import paired_ratio
+from etude.stats.compare import paired_mean_ratio
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.intervals import mean_interval
 from etude.stats.series import MACHINES, OWN, REFERENCE, in_blocks, lognormal, normal
-from etude.stats.simulation import log_ratio_stops, mean_stops, ratio_stops
+from etude.stats.simulation import mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision, Seen
 from support.places import DOCS
 
@@ -52,9 +52,9 @@ def test_the_ratio_is_covered_with_the_factor(minimum, draw):
 
 @pytest.mark.parametrize("minimum", [5, 3, 2])
 def test_the_ratio_is_not_covered_without_the_factor(minimum):
-    logs = np.random.default_rng(minimum).normal(0.0, 0.03, (1, REPLICATIONS, 50))
+    blocks = normal(0.02)(np.random.default_rng(minimum), 2 * REPLICATIONS, 50).reshape(2, REPLICATIONS, 50)
     rule = RatioPrecision(minimum=minimum)
-    assert log_ratio_stops(logs, rule, factor=1.0).covers(0.0) < 0.95 - FOUR_ERRORS
+    assert ratio_stops(blocks, rule, factor=1.0).covers(0.0) < 0.95 - FOUR_ERRORS
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
@@ -89,7 +89,7 @@ def test_the_simulated_rule_on_ratios_stops_where_the_rule_stops():
         assert [d.enough for d in decisions] == [False] * (count - 1) + [True]
         assert decisions[-1].converged == converged
         for k in (0, 1):
-            ratio = paired_ratio(blocks[0, i, :count], blocks[k + 1, i, :count], factor=rule.factor)
+            ratio = paired_mean_ratio(blocks[0, i, :count], blocks[k + 1, i, :count], factor=rule.factor)
             centre, half = stops.centre[k, i], stops.half[k, i]
             assert (ratio.low, ratio.high) == pytest.approx(
                 (math.exp(centre - half), math.exp(centre + half))

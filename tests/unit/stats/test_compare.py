@@ -176,7 +176,7 @@ def test_a_ratio_needs_positive_values(subtract):
     ],
 )
 def test_what_makes_no_pairs_is_refused(base, other, message):
-    for function in (paired_ratio, lambda a, b: more_pairs(a, b, target=0.02)):
+    for function in (paired_ratio, paired_mean_ratio):
         with pytest.raises(ValueError, match=message):
             function(base, other)
 
@@ -205,17 +205,17 @@ def test_below_five_pairs_there_is_no_noise_floor():
 def test_the_pairs_planned_are_just_enough():
     rng = np.random.default_rng(4)
     logs = rng.normal(0.0, 0.03, 8)
-    further = more_pairs(np.ones(8), np.exp(logs), target=0.01, factor=1.1)
+    further = more_pairs(paired_ratio(np.ones(8), np.exp(logs), factor=1.1), target=0.01)
     for n, reached in ((8 + further, True), (8 + further - 1, False)):
         half = 1.1 * stats.t.ppf(0.975, n - 1) * logs.std(ddof=1) / math.sqrt(n)
         assert bool(half < math.log(1.01)) is reached
 
 
 def test_nothing_more_is_planned_where_the_target_is_reached():
-    assert more_pairs([1, 1, 1], [2, 2, 2], target=0.01) == 0
-    ratio = paired_ratio(BASE, OTHER)
-    assert more_pairs(BASE, OTHER, target=1.001 * ratio.half_width) == 0
-    assert more_pairs(BASE, OTHER, target=0.999 * ratio.half_width) > 0
+    assert more_pairs(paired_ratio([1, 1, 1], [2, 2, 2]), target=0.01) == 0
+    for ratio in (paired_ratio(BASE, OTHER), paired_mean_ratio(BASE, OTHER)):
+        assert more_pairs(ratio, target=1.001 * ratio.half_width) == 0
+        assert more_pairs(ratio, target=0.999 * ratio.half_width) > 0
 
 
 def test_the_trials_planned_count_dependence():
@@ -232,18 +232,19 @@ def test_a_plan_relative_to_a_mean_of_zero_is_refused():
 
 
 def test_a_plan_without_end_is_cut():
-    assert more_pairs([1e-6, 1e6], [1e6, 1e-6], target=1e-9) == 10**9
+    assert more_pairs(paired_ratio([1e-6, 1e6], [1e6, 1e-6]), target=1e-9) == 10**9
 
 
 @given(pairs, st.floats(1e-3, 0.5), st.floats(1.01, 10.0))
 def test_a_wider_target_never_needs_more(values, target, wider):
     base, other = map(np.array, zip(*values, strict=True))
-    assert more_pairs(base, other, target=target * wider) <= more_pairs(base, other, target=target)
-    assert more_pairs(base, other, target=target) <= more_pairs(base, other, target=target, factor=1.3)
+    plain, widened = (paired_ratio(base, other, factor=factor) for factor in (1.0, 1.3))
+    assert more_pairs(plain, target=target * wider) <= more_pairs(plain, target=target)
+    assert more_pairs(plain, target=target) <= more_pairs(widened, target=target)
     assert more_trials(base, target=target * wider) <= more_trials(base, target=target)
 
 
 @pytest.mark.parametrize("target", [0.0, -0.1, math.nan, math.inf])
 def test_a_target_is_above_zero(target):
     with pytest.raises(ValueError, match="target"):
-        more_pairs(BASE, OTHER, target=target)
+        more_pairs(paired_ratio(BASE, OTHER), target=target)

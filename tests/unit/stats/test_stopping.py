@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from etude.stats.compare import paired_ratio
+from etude.stats.compare import paired_mean_ratio, paired_ratio
 from etude.stats.factors import next_look
 from etude.stats.intervals import mean_interval
 from etude.stats.stopping import FixedCount, MeanPrecision, RatioPrecision, Seen, TimeBudget
@@ -136,9 +136,26 @@ def test_a_ratio_stops_on_its_width_and_never_because_it_excludes_one():
 
 def test_the_ratio_must_be_precise_with_the_factor():
     base, other, rule = STEADY[:12], 1.0 + 0.1 * NOISY[:12], RatioPrecision()
-    half = paired_ratio(base, other, factor=rule.factor).half_width
+    half = paired_mean_ratio(base, other, factor=rule.factor).half_width
     assert not RatioPrecision(precision=0.999 * half).decide(seen(base, other)).enough
     assert RatioPrecision(precision=1.001 * half).decide(seen(base, other)).enough
+
+
+@pytest.mark.parametrize(
+    ("kind", "ratio"),
+    [
+        ("cost", paired_mean_ratio),
+        ("count", paired_mean_ratio),
+        ("rate", lambda base, other, **how: paired_mean_ratio(1 / other, 1 / base, **how)),
+        ("ratio", paired_ratio),
+    ],
+)
+def test_the_ratio_that_must_be_precise_is_that_of_the_means_that_fit(kind, ratio):
+    base, other = STEADY[:12], NOISY[:12]
+    half = ratio(base, other, factor=RatioPrecision().factor).half_width
+    looked_at = Seen((base, other), kind=kind)
+    assert not RatioPrecision(precision=0.999 * half).decide(looked_at).enough
+    assert RatioPrecision(precision=1.001 * half).decide(looked_at).enough
 
 
 def test_an_imprecise_ratio_stops_at_the_maximum_or_when_time_is_up():

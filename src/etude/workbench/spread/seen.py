@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from etude.experiment.loop import judged, shell_test
 from etude.experiment.plan import Plan
 from etude.results.reader import Results
 from etude.results.stretches import stretches
+from etude.stats.means import Kind
 from etude.stats.stopping import Decision, Seen
 
 Floats = NDArray[np.float64]
@@ -46,7 +48,10 @@ def seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
         for at, own in enumerate(_less_shell(plan, ledger, _samples(plan, ledger, tests))):
             values[at].append(own)
             names[at] += [machine] * own.size
-    return Seen(tuple(map(np.concatenate, values)), measured_s, tuple(map(tuple, names)))
+    kind = next((ledger.kind(plan.primary) for ledger in machines.values()), "cost")
+    return Seen(
+        tuple(map(np.concatenate, values)), measured_s, tuple(map(tuple, names)), kind=cast(Kind, kind)
+    )
 
 
 def _samples(plan: Plan, ledger: Ledger, tests: Sequence[str]) -> Sequence[Sequence[float]]:
