@@ -45,8 +45,9 @@ def section(rng: Generator, replications: int) -> list[str]:
         "",
         *paragraph(
             f"Medians, and two identical tests one after the other, with trials of cv {100 * CV:g} % that depend",
-            f"on the one before; {few} replications each. What the median's interval covers, in brackets the share of series",
-            "too short for one; and how often an unpaired ratio of means (of geometric means) excludes 1, in %.",
+            f"on the one before; {few} replications each. What the median's interval covers, in brackets the share",
+            "of series too short for one; and how often an unpaired ratio of means, or of geometric means, excludes",
+            "1, in %.",
             '"shuffled": the same trials in random order, which is what a method does that takes them for independent.',
         ),
         *table(

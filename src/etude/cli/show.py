@@ -167,8 +167,8 @@ def _cells(test: Any, primary: str) -> dict[str, str]:
     if found is None or found.summary is None:
         return cells
     s, like = found.summary, found.summary.mean
-    if s.mean_interval and s.mean:
-        cells["± 95 %"] = text.percent(s.mean_interval.half_width / abs(s.mean))
+    if margin := text.margin(s, found.unit):
+        cells["± 95 %"] = margin.removeprefix(" ± ").strip(" ()")
     mean, median, low, high = (
         text.quantity(value, found.unit, like) for value in (s.mean, s.median, s.minimum, s.maximum)
     )

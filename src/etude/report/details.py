@@ -181,6 +181,8 @@ def _hypothesis(c: Comparison) -> str:
         test = "paired t on log ratios" if paired else "Welch's t on logarithms"
     else:
         test = "paired t on the ratio of the means" if paired else "Welch's t on the ratio of the means"
+    if c.ratio.factor > 1.0:
+        test += f", its error widened by {c.ratio.factor:g} as the interval's"
     adjusted = (
         "" if c.adjusted_p is None else f"; {p_text(c.adjusted_p)} counting all comparisons (Bonferroni)"
     )

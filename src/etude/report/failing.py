@@ -110,9 +110,11 @@ def answers(
 
 def _of_value(bound: Bound, test: TestVerdict) -> Answer | None:
     m = test.metric(bound.metric)
-    if m is None or m.summary is None or m.summary.mean_interval is None:
+    if m is None or m.summary is None or m.summary.count < 2:
         return None
     _check_unit(bound, m.unit)
+    if m.summary.mean_interval is None:
+        return Answer(test.test, None, "its mean has no interval: too few values that vary so much")
     return _judged(bound, test.test, m.summary.mean_interval, "its mean", m.unit)
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from etude.report.asked import Asked
     from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
     from etude.stats.compare import Ratio
+    from etude.stats.describe import Summary
 
 GOES_ON = "To go on"
 """What stands before the command that extends an experiment."""
@@ -298,12 +299,22 @@ def test_line(test: TestVerdict, metric: str) -> str:
         reason = found.reason if found else "not measured"
         return f"{test.test}: {metric}: none: {reason}"
     s, unit = found.summary, found.unit
-    half = f" ± {percent(s.mean_interval.half_width / abs(s.mean))}" if s.mean_interval and s.mean else ""
     per = f", {test.inner} launches each" if test.inner > 1 else ""
     return (
-        f"{test.test}: mean {quantity(s.mean, unit)}{half}, median {quantity(s.median, unit, s.mean)}, "
+        f"{test.test}: mean {quantity(s.mean, unit)}{margin(s, unit)}, median {quantity(s.median, unit, s.mean)}, "
         f"{quantity(s.minimum, unit, s.mean)} … {quantity(s.maximum, unit, s.mean)}, {s.count} trials{per}"
     )
+
+
+def margin(s: Summary, unit: str) -> str:
+    """` ± 2.1 %`: the margin of error of a mean; where it is as large as the mean, the interval's ends."""
+    interval = s.mean_interval
+    if interval is None or not s.mean:
+        return ""
+    relative = interval.half_width / abs(s.mean)
+    if relative < 1.0:
+        return f" ± {percent(relative)}"
+    return f" ({quantity(interval.low, unit, s.mean)} … {quantity(interval.high, unit, s.mean)})"
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
@@ -340,9 +351,10 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     """For a mean that missed its target: how wide its interval still is, and what would reach it."""
     measured = test.metric(asked.primary)
     summary = measured.summary if measured else None
-    if not test.more or asked.precision is None or summary is None or summary.mean_interval is None:
+    if not test.more or asked.precision is None or summary is None:
         return None
-    width = summary.mean_interval.half_width / abs(summary.mean)
+    interval = summary.mean_interval
+    width = interval.half_width / abs(summary.mean) if interval else math.inf
     levels = measured.levels if measured else None
     if levels is None or levels.over == "trial":
         reached = _reached_by(test.more, "more trial", "", test.more_s)

@@ -29,6 +29,7 @@ from etude.stats.compare import more_trials
 from etude.stats.describe import Summary, describe
 from etude.stats.levels import Split, split_by_kind
 from etude.stats.means import Kind
+from etude.stats.moments import interval_above_zero
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,9 @@ def _with_error(summary: Summary, error: float) -> Summary:
     interval = summary.mean_interval
     assert interval is not None
     half = math.hypot(interval.half_width, 1.96 * error)
-    return replace(summary, mean_interval=type(interval)(summary.mean - half, summary.mean + half))
+    widened = type(interval)(summary.mean - half, summary.mean + half)
+    possible = widened if summary.minimum < 0.0 else interval_above_zero(widened, summary.mean, summary.count)
+    return replace(summary, mean_interval=possible)
 
 
 def _warned(
@@ -275,7 +278,7 @@ def _warned(
         return told
     if summary is not None:
         interval = summary.mean_interval
-        if (summary.mean if interval is None else interval.low) > 0.0:
+        if summary.count < 2 or (interval is not None and interval.half_width < summary.mean):
             return told
     text = "its time cannot be told from the shell's own start"
     return [*told, warning("shell", series.test, primary, text, "leave out --shell")]

@@ -55,7 +55,8 @@ class Ratio:
 
     @property
     def p(self) -> float | None:
-        """Two-sided, of a ratio of 1, by the t test that goes with the interval of this ratio alone.
+        """Two-sided, of a ratio of 1, by the t test that goes with the interval of this ratio alone: with the error
+        widened by `factor`, so that it is larger than a t test's of a fixed number of pairs.
 
         None where nothing varies.
         """

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from etude.stats.intervals import Interval, t_quantile
 from etude.stats.means import FITTING, Kind
-from etude.stats.moments import deviation_of, interval_of_mean, mean_of
+from etude.stats.moments import deviation_of, interval_above_zero, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, exponential, finite_sample
 
 LEVELS = ("trial", "process", "sitting", "boot", "build", "machine")
@@ -52,7 +52,7 @@ class Split:
     mean: float
     """Of the means of those groups, each counting once; in the unit of the values."""
     interval: Interval | None
-    """None for a single trial."""
+    """None for a single trial. Of `split_by_kind` within what is possible, as `means.Average.interval`."""
 
 
 def split(
@@ -99,6 +99,8 @@ def split_by_kind(
     found = split(x, labels, confidence=confidence, factor=factor)
     values = finite_sample(x)
     which = FITTING[kind]
+    if which == "arithmetic" and not bool(np.any(values < 0.0)):
+        return replace(found, interval=interval_above_zero(found.interval, found.mean, found.groups))
     if which in ("arithmetic", "proportion"):
         return found
     if bool(np.any(values <= 0.0)):
@@ -114,7 +116,8 @@ def split_by_kind(
     if which == "geometric":
         interval = limits and Interval(exponential(limits.low), exponential(limits.high))
         return replace(found, mean=exponential(inner.mean), interval=interval)
-    interval = limits and Interval(scale / limits.high, scale / limits.low if limits.low > 0.0 else math.inf)
+    limits = interval_above_zero(limits, inner.mean, inner.groups)
+    interval = limits and Interval(scale / limits.high, scale / limits.low)
     return replace(found, mean=scale / inner.mean, interval=interval)
 
 

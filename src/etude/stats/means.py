@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from etude.stats.intervals import Interval
-from etude.stats.moments import interval_of_mean, mean_of
+from etude.stats.moments import interval_above_zero, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, exponential, finite_sample
 
 Kind = Literal["cost", "rate", "ratio", "count", "binary"]
@@ -50,7 +50,8 @@ class Average:
 
     mean: float
     interval: Interval | None
-    """None below two values, and where weights leave it unknown."""
+    """Within what is possible. None below two values, where weights leave it unknown, and where fewer than five values
+    vary so much that Student's interval reaches zero."""
     which: Mean
     why: str
 
@@ -112,7 +113,10 @@ def _plain(
     values: NDArray[np.float64], which: Mean, confidence: float, factor: float
 ) -> tuple[float, Interval | None]:
     if which == "arithmetic":
-        return mean_of(values), interval_of_mean(values, confidence=confidence, factor=factor)
+        mean, interval = mean_of(values), interval_of_mean(values, confidence=confidence, factor=factor)
+        if bool(np.any(values < 0.0)):
+            return mean, interval
+        return mean, interval_above_zero(interval, mean, values.size)
     if which == "proportion":
         if not bool(np.all((values == 0.0) | (values == 1.0))):
             raise ValueError("binary values are 0 or 1")
@@ -126,12 +130,10 @@ def _plain(
             exponential(interval.low), exponential(interval.high)
         )
     times = float(values.min()) / values  # of one unit of work, the slowest taking 1
+    mean, scale = mean_of(times), float(values.min())
     interval = interval_of_mean(times, confidence=confidence, factor=factor)
-    scale = float(values.min())
-    limits = interval and Interval(
-        scale / interval.high, scale / interval.low if interval.low > 0.0 else math.inf
-    )
-    return scale / mean_of(times), limits
+    interval = interval_above_zero(interval, mean, values.size)
+    return scale / mean, interval and Interval(scale / interval.high, scale / interval.low)
 
 
 def _weighted(

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from etude.stats.intervals import Interval, effective_count, mean_interval
-from etude.stats.samples import finite_sample
+from etude.stats.samples import exponential, finite_sample
+
+FEWEST_ON_LOGARITHM = 5
+"""Values below which a mean has no interval where Student's reaches zero."""
 
 
 @dataclass(frozen=True)
@@ -91,3 +94,18 @@ def interval_of_mean(x: ArrayLike, *, confidence: float = 0.95, factor: float = 
         return mean_interval(values, confidence=confidence, factor=factor)
     found = mean_interval(values / scale, confidence=confidence, factor=factor)
     return found and Interval(found.low * scale, found.high * scale)
+
+
+def interval_above_zero(interval: Interval | None, mean: float, count: int) -> Interval | None:
+    """The interval of the mean of `count` values none of which is below zero: as it is, unless it reaches zero.
+
+    Then it is that of the mean's logarithm, mean·e^(± half width/mean), and None below five values, which then say no
+    more of the mean than its sign.
+    Source: the delta method; the upper limit lies beyond Student's.
+    """
+    if interval is None or interval.low > 0.0 or interval.half_width == 0.0:
+        return interval
+    if count < FEWEST_ON_LOGARITHM:
+        return None
+    factor = exponential(interval.half_width / mean)
+    return Interval(mean / factor, mean * factor)

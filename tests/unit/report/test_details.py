@@ -68,6 +68,11 @@ def test_a_p_that_many_comparisons_made_large_does_not_reject(golden: Golden) ->
     golden(f"{rejected}\n{kept}")
 
 
+def test_a_p_of_a_widened_error_says_so() -> None:
+    plain, widened = (detail_lines(compared(paired_ratio(BASE, OTHER, factor=f)))[1] for f in (1.0, 1.12))
+    assert ("1.12" in plain, "1.12" in widened) == (False, True)
+
+
 def test_ranks_smallest_difference_and_sameness_are_told(golden: Golden) -> None:
     same = equivalent_pairs(BASE, OTHER, margin=0.1)
     c = compared(paired_ratio(BASE, OTHER), shift=wilcoxon(OTHER, BASE, ratio=True), equivalence=same)

@@ -9,9 +9,18 @@ from typing import Any
 import pytest
 
 from etude.report.asked import Asked
-from etude.report.text import basis_line, comparison_lines, narrower_line, ratio_text, takes, widened_line
+from etude.report.text import (
+    basis_line,
+    comparison_lines,
+    margin,
+    narrower_line,
+    ratio_text,
+    takes,
+    widened_line,
+)
 from etude.report.verdict import Comparison
 from etude.stats.compare import Ratio
+from etude.stats.describe import describe
 from support.golden import Golden
 
 
@@ -48,6 +57,14 @@ def missing(line: str, *parts: str) -> list[str]:
 def test_a_difference_is_a_ratio_with_its_interval_and_what_it_stands_on(golden: Golden) -> None:
     assert missing(said()[0], "B", "1.040 × A", "95 %", "1.020–1.060", "± 1.8 %") == []
     golden(said()[0])
+
+
+@pytest.mark.parametrize(("values", "ends"), [((1.0, 1.1, 1.2, 1.1, 1.0), 0), ((1.0, 0.2, 0.1, 9.0, 0.3), 2)])
+def test_a_margin_as_large_as_the_mean_is_told_by_its_ends(values: tuple[float, ...], ends: int) -> None:
+    words = margin(describe(values), "s")
+    assert len(re.findall(r"[\d.]+ m?s", words)) == ends
+    assert ("%" in words) == (ends == 0)
+    assert margin(describe(values[:1]), "s") == ""
 
 
 def test_a_ratio_within_the_noise_of_identical_commands_is_no_claim(golden: Golden) -> None:

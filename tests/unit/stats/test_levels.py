@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.stats.intervals import mean_interval
-from etude.stats.levels import split
+from etude.stats.levels import split, split_by_kind
 from etude.stats.moments import effective_moments
 from etude.stats.series import lognormal
 from etude.stats.sittings import Between, Refused, between_sittings, compare_sittings, given_between
@@ -66,6 +66,18 @@ def test_the_interval_covers_the_mean_over_all_boots_where_that_of_trials_does_n
         by_trial.append(inner.low <= 10.0 <= inner.high)
     assert np.mean(by_boot) > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 600)
     assert np.mean(by_trial) < 0.75
+
+
+@pytest.mark.parametrize("kind", ["cost", "rate"])
+def test_an_interval_over_sittings_stays_above_zero(kind):
+    x = np.repeat([1.0, 0.2, 0.1, 9.0, 0.3], 2)
+    x = 1.0 / x if kind == "rate" else x
+    sittings = np.repeat(range(5), 2)
+    found = split_by_kind(x, kind, {"sitting": sittings})
+    assert found.over == "sitting"
+    assert 0.0 < found.interval.low < found.mean < found.interval.high < math.inf
+    assert split(x if kind == "cost" else 1.0 / x, {"sitting": sittings}).interval.low < 0.0
+    assert split_by_kind(x[:8], kind, {"sitting": sittings[:8]}).interval is None
 
 
 def test_in_one_sitting_the_interval_is_that_of_the_trials():

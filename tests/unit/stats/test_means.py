@@ -29,10 +29,34 @@ def test_each_kind_has_its_mean(x):
 def test_means_and_their_intervals_grow_with_the_unit(x, kind, scale):
     plain, scaled = average(x, kind), average(np.array(x) * scale, kind)
     assert scaled.mean == pytest.approx(plain.mean * scale)
-    assert (plain.interval is None) == (len(x) < 2)
+    assert (plain.interval is None) == (scaled.interval is None)
+    assert len(x) > 1 or plain.interval is None
+    assert len(x) < 5 or plain.interval is not None
     if plain.interval is not None and plain.interval.high < 1e6:
         assert scaled.interval.low == pytest.approx(plain.interval.low * scale, rel=1e-6)
         assert scaled.interval.high == pytest.approx(plain.interval.high * scale, rel=1e-6)
+
+
+@given(positive, st.sampled_from(["cost", "rate", "ratio", "count"]))
+def test_an_interval_of_what_is_above_zero_lies_above_zero(x, kind):
+    found = average(x, kind)
+    if found.interval is not None:
+        assert 0.0 < found.interval.low <= found.mean * (1 + 1e-9)
+        assert found.mean * (1 - 1e-9) <= found.interval.high < np.inf
+
+
+def test_where_students_interval_reaches_zero_it_is_formed_on_the_logarithm():
+    x = np.array([1.0, 0.2, 0.1, 9.0, 0.3])
+    half = mean_interval(x).half_width
+    assert half > x.mean()
+    found = average(x, "cost").interval
+    assert (found.low, found.high) == pytest.approx(
+        (x.mean() * np.exp(-half / x.mean()), x.mean() * np.exp(half / x.mean()))
+    )
+    assert average(x[:4], "cost").interval is None
+    assert average(1 / x[:4], "rate").interval is None
+    assert average([2.0, 2.1], "cost").interval is not None
+    assert average([*x[:4], -1.0], "cost").interval.low < 0.0
 
 
 def test_the_interval_of_rates_is_that_of_the_times():

@@ -21,7 +21,8 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
         f"The mean over the kept trials: arithmetic for times and counts, harmonic for rates, geometric for ratios. In "
         f"{level} of experiments made like this one such an interval would hold the true mean. It follows Student's "
         "distribution, and is wider where neighbouring trials resemble each other, or where the number of trials "
-        "depended on what was seen.",
+        "depended on what was seen. Where it would reach below zero it is formed on a logarithmic scale, and fewer "
+        "than five trials then have none.",
     )
     yield (
         "median and its interval",
@@ -36,19 +37,19 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
     if methods:
         yield (
             "ratio and its interval",
-            f"How many times as large one test's values are as the other's, with its {level} interval, from the "
-            "logarithms of the values. Where that interval excludes 1 the tests differ.",
+            f"How many times as large one test's mean is as the other's, with its {level} interval, which is formed on "
+            "a logarithmic scale. Where that interval excludes 1 the tests differ.",
         )
     if "paired" in methods:
         yield (
             "pairs",
-            "In each block every compared test ran once, in random order. The ratio is taken within each block, so "
-            "that what the machine did to both cancels.",
+            "In each block every compared test ran once, in random order. The interval follows from the differences "
+            "within each block, so that what the machine did to both cancels.",
         )
     if "unpaired" in methods:
         yield (
             "unpaired",
-            "The tests did not run in common blocks: their logarithms are compared by Welch's t test. Whatever "
+            "The tests did not run in common blocks: their means are compared by Welch's t test. Whatever "
             "changed on the machine between them counts as a difference of theirs.",
         )
     if any(c.floor is not None for verdict in found.verdicts for c in verdict.comparisons):
@@ -61,8 +62,9 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
         yield (
             "p",
             "How often data at least as far from no difference come about if there is none. It is not the "
-            "probability that there is none. Where several comparisons were made it counts them all (Bonferroni), as "
-            "the intervals do.",
+            "probability that there is none. Where the number of trials depended on what was seen, its standard error "
+            "is widened as the interval's, so that it is larger than that of a plain t test. Where several comparisons "
+            "were made it counts them all (Bonferroni), as the intervals do.",
         )
     if any(c.equivalence is not None for verdict in found.verdicts for c in verdict.comparisons):
         yield (
