@@ -12,6 +12,7 @@ import numpy as np
 
 from etude.report.judging import Judging
 from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samples
+from etude.report.quieter import CANDIDATES, TIMES_NARROWER, Quieter, with_cpu_time
 from etude.report.subject import Subject, column_of
 from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.results.series import Floats, Series
@@ -103,6 +104,8 @@ class Comparison:
     secondary: tuple[Secondary, ...] = ()
     typical: Ratio | None = None
     """Of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
+    quieter: Quieter | None = None
+    """Another metric that the same trials know much better; of the elapsed time only."""
 
     @property
     def opposed(self) -> bool:
@@ -148,6 +151,8 @@ def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list
             found += _compare(subject, base, other, metric, paired, judging, len(planned))
         except ValueError as error:
             without.append(f"no {metric} of {other.test} against {base.test}: {error}")
+    if metric == "elapsed" and subject.shell is None:  # whose CPU time cannot be taken off
+        found = [replace(c, quieter=_quieter(subject, c, judging.confidence)) for c in found]
     if judging.full:
         found = _with_secondary(subject, found, metric, judging)
     return found, without
@@ -211,10 +216,7 @@ def _unpaired(
     together: int,
 ) -> Comparison:
     typical = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
-    headline = None
-    if _is_one_machine(base, other, metric):
-        mean_ratio = partial(unpaired_mean_ratio, confidence=judging.confidence)
-        headline = ratio_of_means(*values, _kind(base, metric), mean_ratio)
+    headline = _unpaired_means(base, other, metric, judging.confidence)
     mean, which = _fitting(base, metric, values[0])
     level = of_many(judging.confidence, together)
     difference = _or_none(lambda: welch(*map(effective_moments, reversed(values)), confidence=level))
@@ -260,12 +262,7 @@ def _paired(
     factor = max(asked.ratio_factors[series.test] for series in (base, other))
     subtract = shell_cost(subject) if metric == "elapsed" else (0.0, 0.0)
     typical = _paired_ratio(pairs, factor, judging.confidence, subtract).among(together)
-    headline = None
-    if not pairs.several:
-        mean_ratio = partial(
-            paired_mean_ratio, factor=factor, subtract=subtract, confidence=judging.confidence
-        )
-        headline = ratio_of_means(*values, _kind(base, metric), mean_ratio)
+    headline = _paired_means(pairs, _kind(base, metric), factor, judging.confidence, subtract)
     ratio = headline.among(together) if headline else typical
     level = of_many(judging.confidence, together)
     again = _against_itself(subject, base, metric)
@@ -311,8 +308,22 @@ def _kind(series: Series, metric: str) -> Kind:
     return cast(Kind, column_of(series, metric).kind)
 
 
-def _is_one_machine(base: Series, other: Series, metric: str) -> bool:
-    return len({*machines_of(base, metric), *machines_of(other, metric)}) < 2
+def _paired_means(
+    pairs: Pairs, kind: Kind, factor: float, confidence: float, subtract: tuple[float, float] = (0.0, 0.0)
+) -> Ratio | None:
+    """None over several machines, and where the geometric mean fits."""
+    if pairs.several:
+        return None
+    mean_ratio = partial(paired_mean_ratio, factor=factor, subtract=subtract, confidence=confidence)
+    return ratio_of_means(pairs.base, pairs.other, kind, mean_ratio)
+
+
+def _unpaired_means(base: Series, other: Series, metric: str, confidence: float) -> Ratio | None:
+    """None over several machines, and where the geometric mean fits."""
+    if len({*machines_of(base, metric), *machines_of(other, metric)}) > 1:
+        return None
+    mean_ratio = partial(unpaired_mean_ratio, confidence=confidence)
+    return ratio_of_means(*samples(base, other, metric), _kind(base, metric), mean_ratio)
 
 
 def _paired_ratio(
@@ -391,14 +402,35 @@ def _secondary(subject: Subject, c: Comparison, primary: str, judging: Judging) 
     for metric in base.columns if judging.secondary is None else judging.secondary:
         if metric == primary or metric not in base.columns or metric not in other.columns:
             continue
-        try:
-            if c.ratio.method == "paired":
-                ratio = _paired_ratio(pairs_of(base, other, metric), c.ratio.factor, judging.confidence)
-            else:
-                ratio = _unpaired_ratio(base, other, metric, judging.confidence)
-        except ValueError:
-            continue  # too few values, or some at zero: there is no ratio
-        yield Secondary(metric, ratio, None)
+        ratio = _or_none(
+            lambda metric=metric: _ratio_as(c, base, other, metric, judging.confidence)  # type: ignore[misc]
+        )
+        if ratio is not None:  # else there are too few values, or some at zero
+            yield Secondary(metric, ratio, None)
+
+
+def _quieter(subject: Subject, c: Comparison, confidence: float) -> Quieter | None:
+    """The metric that is known best, if it is known much better than that which is compared."""
+    base, other = (with_cpu_time(subject.test(name)) for name in (c.base, c.other))
+    found = []
+    for metric in CANDIDATES:
+        if metric in base.columns and metric in other.columns:
+            ratio = _or_none(
+                lambda metric=metric: _ratio_as(c, base, other, metric, confidence)  # type: ignore[misc]
+            )
+            if ratio and 0.0 < TIMES_NARROWER * ratio.half_width <= c.ratio.half_width:
+                found.append(Quieter(metric, ratio.among(c.ratio.together)))
+    return min(found, key=lambda each: each.ratio.half_width, default=None)
+
+
+def _ratio_as(c: Comparison, base: Series, other: Series, metric: str, confidence: float) -> Ratio:
+    """The ratio of another metric, formed as that of the comparison. Raises ValueError where there is none."""
+    if c.ratio.method == "unpaired":
+        found = _unpaired_means(base, other, metric, confidence)
+        return found or _unpaired_ratio(base, other, metric, confidence)
+    pairs = pairs_of(base, other, metric)
+    found = _paired_means(pairs, _kind(base, metric), c.ratio.factor, confidence)
+    return found or _paired_ratio(pairs, c.ratio.factor, confidence)
 
 
 def _against_itself(subject: Subject, base: Series, metric: str) -> tuple[Floats, Floats]:

@@ -44,6 +44,7 @@ def share_text(share: float) -> str:
 def lines(plan: Planned, document: Mapping[str, Any] | None) -> Iterator[str]:
     """All that stands below the table."""
     yield from _asked(plan)
+    yield from _quieter(plan)
     yield from _deadline(plan)
     yield _uncertain(plan)
     yield _between(plan)
@@ -104,6 +105,17 @@ def _asked(plan: Planned) -> Iterator[str]:
     yield (
         f"{text.counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found (at the 5 % "
         f"level) with probability {share_text(plan.power)}."
+    )
+
+
+def _quieter(plan: Planned) -> Iterator[str]:
+    if plan.quieter is None or plan.noise is None:
+        return
+    q = plan.quieter
+    yield (
+        f"{q.metric} is less noisy here: it varies by {text.percent(q.deviation)}, {plan.metric} by "
+        f"{text.percent(plan.noise.deviation)}. For a difference of {share_text(plan.asked)} in {q.metric} "
+        f"{text.counted(q.trials, 'trial')} of each are enough."
     )
 
 

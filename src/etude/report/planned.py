@@ -12,6 +12,7 @@ import numpy as np
 from etude.errors import InputError, UsageError
 from etude.report.comparisons import shell_cost
 from etude.report.pairs import paired_values
+from etude.report.quieter import CANDIDATES, TIMES_NARROWER, with_cpu_time
 from etude.report.subject import Subject, column_of
 from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.results.series import Floats, Series
@@ -80,6 +81,17 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class QuieterPlan:
+    """A metric that varies far less than the one that is planned."""
+
+    metric: str
+    deviation: float
+    """As `Noise.deviation`."""
+    trials: int
+    """Of each test, for the difference that is asked for, in this metric."""
+
+
+@dataclass(frozen=True)
 class Planned:
     """A plan for a comparison of two tests, or (`noise` None) for the mean of one."""
 
@@ -103,6 +115,8 @@ class Planned:
     """Relative standard deviation of the trials, where a mean is planned."""
     others: tuple[str, ...] = field(default=())
     """Further tests, which need fewer trials than these two."""
+    quieter: QuieterPlan | None = None
+    """Another metric of the same pilot that needs far fewer trials; of the elapsed time only."""
 
     @property
     def row(self) -> Row:
@@ -180,7 +194,36 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
         tuple(rows),
         _fit(noise, wanted, count, cost),
         others=left,
+        quieter=_quieter(subject, base, other, bool(group), metric, noise, asked, wanted.power),
     )
+
+
+def _quieter(
+    subject: Subject,
+    base: Series,
+    other: Series,
+    paired: bool,
+    metric: str,
+    noise: Noise,
+    effect: float,
+    power: float,
+) -> QuieterPlan | None:
+    """The metric of both that varies least, if that is far less than the elapsed time does."""
+    if metric != "elapsed" or subject.shell is not None:
+        return None
+    tests = with_cpu_time(base), with_cpu_time(other)
+    found = []
+    for name in CANDIDATES:
+        if any(series.sample(name).size < 2 for series in tests):
+            continue
+        try:
+            own, _ = _pair_noise(subject, *tests, name) if paired else _trial_noise(subject, tests, name)
+        except InputError:
+            continue  # some of its values are at zero
+        plan = plan_for_effect(own, effect, power=power)
+        if plan is not None and 0.0 < TIMES_NARROWER * own.deviation <= noise.deviation:
+            found.append(QuieterPlan(name, own.deviation, plan.trials))
+    return min(found, key=lambda each: each.deviation, default=None)
 
 
 def _in_blocks(subject: Subject, tests: Sequence[Series]) -> tuple[Series, ...]:

@@ -180,7 +180,7 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
         )
-    lines = [first, *_machine_lines(c)]
+    lines = [first, *_machine_lines(c), *filter(None, [quieter_line(c)])]
     if c.missed:
         which = f" of {c.other} to {c.base}" if several else ""
         lines.append(
@@ -188,6 +188,18 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
             f"± {percent(c.finer)}{_reached_by(c.more, 'more trial', ' of each', c.more_s)}."
         )
     return lines
+
+
+def quieter_line(c: Comparison) -> str | None:
+    """The metric that the same trials know much better, with both margins of error; None where there is none."""
+    if c.quieter is None:
+        return None
+    ratio = c.quieter.ratio
+    return (
+        f"{c.quieter.metric} is less noisy here: {_possessive(c.other)} is {ratio_text(ratio)} × {_possessive(c.base)} "
+        f"({level_of(ratio)}: {span(ratio.low, ratio.high)}), known to ± {percent(ratio.half_width)}, {c.metric} to "
+        f"± {percent(c.ratio.half_width)}."
+    )
 
 
 def basis_line(c: Comparison) -> str:

@@ -57,6 +57,29 @@ def pilot(directory: Path, **options: Any) -> Results:
     return results(directory, times, trials=12, **options)
 
 
+def test_a_plan_names_the_metric_that_needs_far_fewer_trials(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+
+    def rows(cpu_noise: float) -> Any:
+        while True:
+            user = 0.01 * (1.0 + rng.normal(0.0, cpu_noise))
+            elapsed = 0.02 * (1.0 + rng.normal(0.0, 0.05))
+            yield {"metrics": {"elapsed": [elapsed, "s"], "user": [user, "s"], "system": [0.001, "s"]}}
+
+    for name, cpu_noise in (("quiet", 0.002), ("noisy", 0.04)):
+        found = results(tmp_path / name, {"a": rows(cpu_noise), "b": rows(cpu_noise)}, trials=15)
+        (plan,) = plans(found)
+        assert (plan.quieter is not None) == (name == "quiet")
+        if plan.quieter is not None:
+            assert plan.noise is not None
+            assert (plan.metric, plan.quieter.metric) == ("elapsed", "CPU time")
+            assert plan.quieter.deviation < plan.noise.deviation / 3.0
+            assert plan.row.trials is not None
+            assert plan.quieter.trials < plan.row.trials / 9.0
+            lines = list(plan_text.lines(plan, None))
+            assert any(f"{plan.quieter.trials:,}" in line and "CPU time" in line for line in lines)
+
+
 def test_a_pilot_in_blocks_is_planned_by_its_pairs(tmp_path: Path) -> None:
     (plan,) = plans(pilot(tmp_path), effect=0.03, deadline_s=3600.0, power=0.9)
     assert plan.noise is not None

@@ -166,6 +166,38 @@ def test_one_estimator_stops_claims_and_plans(tmp_path: Path) -> None:
     assert c.more == pytest.approx(needed - c.ratio.count, rel=0.01)
 
 
+def with_cpu(tmp_path: Path, noise: float, cpu_noise: float) -> Results:
+    """A command 1 % slower than the other, by its elapsed and its CPU time, in thirty blocks."""
+    rng = np.random.default_rng(12)
+
+    def rows(cpu_s: float) -> Iterator[dict[str, Any]]:
+        while True:
+            spent, waited = (1.0 + rng.normal(0.0, of) for of in (cpu_noise, noise))
+            cpu = {"user": [0.8 * cpu_s * spent, "s"], "system": [0.2 * cpu_s * spent, "s"]}
+            yield {"metrics": {"elapsed": [2.0 * cpu_s * waited, "s"]} | cpu}
+
+    return results(tmp_path, {"a": rows(0.010), "b": rows(0.0101)}, trials=30)
+
+
+def test_a_metric_that_the_trials_know_far_better_is_named(tmp_path: Path) -> None:
+    (c,) = verdict(with_cpu(tmp_path / "r", 0.05, 0.002)).comparisons
+    assert not c.differs
+    assert c.quieter is not None
+    found = c.quieter.ratio
+    assert (c.quieter.metric, found.factor, found.count) == ("CPU time", c.ratio.factor, 30)
+    assert 1.0 < found.low < 1.01 < found.high
+    assert 3.0 * found.half_width < c.ratio.half_width
+    assert comparison_lines(c)[1].startswith("CPU time ")
+    (written,) = json.loads(to_json(verdict(load_results(tmp_path / "r"))))["comparisons"]
+    assert written["quieter"]["ratio"]["ratio"] == pytest.approx(found.ratio)
+
+
+def test_a_metric_as_noisy_or_without_any_spread_is_not_named(tmp_path: Path) -> None:
+    for name, cpu_noise in (("noisy", 0.04), ("constant", 0.0)):
+        (c,) = verdict(with_cpu(tmp_path / name, 0.05, cpu_noise)).comparisons
+        assert c.quieter is None
+
+
 def test_of_several_commands_each_claim_counts_the_others(tmp_path: Path) -> None:
     noise = np.random.default_rng(4).normal(0.0, 0.01, (11, 40))
     times = {f"t{i}": around(0.010, *steps) for i, steps in enumerate(noise)}

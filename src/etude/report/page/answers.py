@@ -347,6 +347,8 @@ def _real(found: Gathered) -> Iterator[str]:
     comparisons = _comparisons(found)
     for where, c in comparisons[:MOST_NAMED]:
         yield where + _real_sentence(c)
+        if (line := text.quieter_line(c)) is not None:
+            yield where + line
     if len(comparisons) > MOST_NAMED:
         rest = comparisons[MOST_NAMED:]
         yield f"Of the other {len(rest)} comparisons {sum(c.differs for _, c in rest)} are real by the same rule."
