@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -49,6 +49,13 @@ class Across:
     """Ratio: both have several sittings, and the interval is over those."""
     note: str = ""
     """What a reader should know of it."""
+
+    @property
+    def adjusted_p(self) -> float | None:
+        """p counting all comparisons with the same first result; None where there is only one, or it is refused."""
+        if isinstance(self.found, Refused) or self.found.together == 1:
+            return None
+        return self.found.adjusted_p
 
 
 def compare_across(
@@ -145,6 +152,7 @@ def compare_with_first(
 ) -> tuple[list[Across], list[tuple[str, str]]]:
     """The later ones of two or more results against the first; and of each that is not compared its label and why.
 
+    Intervals hold for all comparisons together.
     between: the relative spread between sittings as somebody states it (0.03); else it is looked for beside the first.
     """
     base, *others = subjects
@@ -157,7 +165,12 @@ def compare_with_first(
             found += compare_across(base, other, metric, known=known, stored=stored, confidence=confidence)
         except (InputError, ValueError) as error:
             without.append((other.label, str(error)))
-    return found, without
+    return _as_family(found), without
+
+
+def _as_family(found: Sequence[Across]) -> list[Across]:
+    together = sum(not isinstance(a.found, Refused) for a in found)
+    return [a if isinstance(a.found, Refused) else replace(a, found=a.found.among(together)) for a in found]
 
 
 def check_comparable(

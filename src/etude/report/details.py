@@ -63,10 +63,11 @@ def across_lines(a: Across) -> list[str]:
     head = text.takes(a.metric, a.other, ratio, f"the baseline {a.base}")
     if not (a.found.low > 1.0 or a.found.high < 1.0):
         head = f"{a.other} and the baseline {a.base} are not distinguishable in {a.metric}: ratio {ratio}"
-    level = text.level_text(a.found.confidence)
+    level = text.level_of(a.found)
     note = f"; {a.note}" if a.note else ""
+    p = p_text(a.found.p if a.adjusted_p is None else a.adjusted_p)
     return [
-        f"{head} ({level}: {limits}; {p_text(a.found.p)}; {_basis(a.found)}, {text.UNPAIRED}{note}); "
+        f"{head} ({level}: {limits}; {p}; {_basis(a.found)}, {text.UNPAIRED}{note}); "
         f"the baseline's {a.metric} is {text.quantity(a.base_mean, a.unit)} (mean)."
     ]
 

@@ -117,7 +117,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
 
 
 def _across(a: Across) -> dict[str, Any]:
-    document = asdict(a) | {"refused": isinstance(a.found, Refused)}
+    document = asdict(a) | {"refused": isinstance(a.found, Refused), "adjusted_p": a.adjusted_p}
     if isinstance(a.found, Ratio):
         document["found"] |= {"p": a.found.p}
     return document

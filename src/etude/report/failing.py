@@ -154,7 +154,9 @@ def _of_across(bound: Bound, a: Across) -> Answer:
             f"--fail-if {bound.text!r}: results of different sittings are compared by their ratio: baseline * 1.05"
         )
     name = f"{a.other} ({a.other_label}) against {a.base} ({a.base_label})"
-    return _judged(bound, name, Interval(a.found.low, a.found.high), "the ratio")
+    together = a.found.together
+    what = "the ratio" if together == 1 else f"the ratio (one of {together}, adjusted)"
+    return _judged(bound, name, Interval(a.found.low, a.found.high), what)
 
 
 def _check_unit(bound: Bound, unit: str) -> None:

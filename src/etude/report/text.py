@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
     from etude.stats.compare import Ratio
     from etude.stats.describe import Summary
+    from etude.stats.sittings import SittingsRatio
 
 GOES_ON = "To go on"
 """What stands before the command that extends an experiment."""
@@ -271,7 +272,7 @@ def level_text(confidence: float) -> str:
     return f"{100 * confidence:.7g} %"
 
 
-def level_of(ratio: Ratio) -> str:
+def level_of(ratio: Ratio | SittingsRatio) -> str:
     """`95 %`, or `95 % for all 3 comparisons`."""
     of = f" for all {ratio.together} comparisons" if ratio.together > 1 else ""
     return f"{level_text(ratio.confidence)}{of}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from scipy.special import stdtr
 from etude.stats.compare import Ratio
 from etude.stats.intervals import t_quantile
 from etude.stats.moments import deviation_of, effective_moments
+from etude.stats.multiplicity import of_many
 from etude.stats.samples import check_confidence, exponential, positive_logarithms
 
 FEWEST = 3
@@ -64,6 +65,23 @@ class SittingsRatio:
     """Of the logarithm of the ratio."""
     degrees: float = math.nan
     """Of freedom of the t distribution."""
+    together: int = 1
+    """Ratios judged at once: `low` and `high` are so wide that all their intervals hold together at `confidence`."""
+
+    @property
+    def adjusted_p(self) -> float:
+        """p counting all ratios judged at once (Bonferroni): below 1 - confidence where the interval excludes 1."""
+        return min(1.0, self.together * self.p)
+
+    def among(self, together: int) -> SittingsRatio:
+        """The same ratio as one of so many that are judged at once."""
+        if together == self.together:
+            return self
+        half = t_quantile(of_many(self.confidence, together), self.degrees) * self.standard_error
+        centre = math.log(self.ratio)
+        return replace(
+            self, low=exponential(centre - half), high=exponential(centre + half), together=together
+        )
 
 
 @dataclass(frozen=True)

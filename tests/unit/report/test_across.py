@@ -65,6 +65,30 @@ def test_all_tests_of_a_suite_have_one_ratio_together(tmp_path: Path) -> None:
     assert overall(found[:1]) == []
 
 
+def test_several_comparisons_hold_together(tmp_path: Path) -> None:
+    old, new = (
+        subject(tmp_path / side, {name: trials(name, level) for name in "abc"})
+        for side, level in (("old", 1.0), ("new", 1.1))
+    )
+    known = given_between(3.0)
+    alone = [each.found for each in compare_across(old, new, "elapsed", known=known)]
+    family, _ = compare_with_first([old, new], "elapsed", between=0.03)
+    for one, each in zip(alone, family, strict=True):
+        assert isinstance(one, SittingsRatio)
+        assert isinstance(each.found, SittingsRatio)
+        assert each.found.together == 3
+        assert each.found.low < one.low < one.ratio == each.found.ratio
+        assert each.adjusted_p == pytest.approx(3 * one.p)
+        assert each.adjusted_p is not None
+        assert (each.found.low > 1.0) == (each.adjusted_p < 0.05)
+    (single,), _ = compare_with_first([old, only(new, "b")], "elapsed", between=0.03)
+    assert (single.found, single.adjusted_p) == (alone[1], None)
+
+
+def only(found: Subject, test: str) -> Subject:
+    return replace(found, tests=tuple(series for series in found.tests if series.test == test))
+
+
 def test_one_sitting_a_side_is_refused_with_what_is_needed(tmp_path: Path, golden: Golden) -> None:
     old, new = (subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("old", 1.0), ("new", 1.1)))
     found = compared(old, new)

@@ -145,12 +145,13 @@ def comparisons_table(found: Gathered) -> Table:
             rows.append((*map(words, ends), *cells, words("other sitting"), words("refused")))
             continue
         differs = a.found.low > 1.0 or a.found.high < 1.0
+        p = a.found.p if a.adjusted_p is None else a.adjusted_p
         rows.append(
             (
                 *map(words, ends),
                 number(f"{a.found.ratio:.4g}", a.found.ratio),
                 number(text.span(a.found.low, a.found.high), a.found.low),
-                number(details.p_text(a.found.p), a.found.p),
+                number(details.p_text(p), p),
                 number("–", None),
                 words("other sitting"),
                 words("yes" if differs else "no"),
