@@ -14,7 +14,7 @@ from etude.report.judging import Judging
 from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.report.quieter import CANDIDATES, TIMES_NARROWER, Quieter, with_cpu_time
 from etude.report.subject import Subject, column_of
-from etude.report.trialcost import mean_trial_s, seconds_per_trial
+from etude.report.trialcost import mean_trial_s, seconds_per_trial, time_span_s
 from etude.results.series import Floats, Series
 from etude.stats.compare import (
     Ratio,
@@ -106,6 +106,8 @@ class Comparison:
     """Of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
     quieter: Quieter | None = None
     """Another metric that the same trials know much better; of the elapsed time only."""
+    span_s: float | None = None
+    """Seconds by the clock over which the trials are spread, summed over sessions; None where it is not known."""
 
     @property
     def opposed(self) -> bool:
@@ -238,6 +240,7 @@ def _unpaired(
         contention=False,
         which=which,
         sittings=_sittings(base, other),
+        span_s=time_span_s((base, other)),
         difference=Interval(difference.low, difference.high)
         if difference and which == "arithmetic"
         else None,
@@ -289,6 +292,7 @@ def _paired(
         asked.duet,
         which=which,
         sittings=_sittings(base, other),
+        span_s=time_span_s((base, other)),
         difference=None
         if which != "arithmetic"
         else interval_of_mean(values[1] - values[0], factor=factor, confidence=level),

@@ -214,6 +214,8 @@ def basis_line(c: Comparison) -> str:
         if c.machines:
             parts.append(f"within {len(c.machines)} machines, each counting once")
         parts.append("this session only" if c.sittings == 1 else f"these {c.sittings} sessions only")
+    if c.span_s is not None:
+        parts.append(f"measured over {duration(c.span_s)}{'' if c.sittings == 1 else ' in all'}")
     if c.floor is None and c.ratio.method == "paired":
         of = f"{c.floor_pairs} of 5 pairs of {c.base} against itself" if c.floor_pairs else "no A/A pairs"
         parts.append(f"A/A noise not known ({of})")

@@ -30,6 +30,16 @@ def seconds_per_trial(tests: Sequence[Series]) -> float | None:
     return spans / steps if spans > 0.0 else None
 
 
+def time_span_s(tests: Sequence[Series]) -> float | None:
+    """From the first start of a kept trial of these tests to the last end, summed over sittings; None where unknown."""
+    found = [_kept_spans(series) for series in tests if series.spans is not None]
+    if not found or not sum(part.shape[1] for part in found):
+        return None
+    sittings, starts, ends = np.concatenate(found, axis=1)
+    every = [sittings == sitting for sitting in np.unique(sittings)]
+    return sum(float(ends[there].max() - starts[there].min()) for there in every) / NS_PER_S
+
+
 def mean_trial_s(series: Series) -> float:
     """How long a kept trial takes, all its launches; 0 where it is not known."""
     values = series.sample("elapsed")
@@ -42,4 +52,13 @@ def _starts(series: Series) -> Whole:
     starts = series.spans[:, 0]
     sittings = np.zeros_like(starts) if series.sittings is None else series.sittings
     found: Whole = np.stack((sittings, starts))[:, starts >= 0]
+    return found
+
+
+def _kept_spans(series: Series) -> Whole:
+    """Shape (3, kept trials): sitting, start and end of each, ns. Where they are known."""
+    assert series.spans is not None
+    sittings = np.zeros_like(series.trials) if series.sittings is None else series.sittings
+    there = series.kept & (series.spans[:, 0] >= 0)
+    found: Whole = np.stack((sittings, *series.spans.T))[:, there]
     return found

@@ -251,6 +251,21 @@ def apart(found: Results, seconds: float) -> Results:
     return replace(found, measurements=moved)
 
 
+def test_a_comparison_knows_over_how_much_time_its_trials_are_spread(tmp_path: Path) -> None:
+    times = {"a": around(0.010, *STEPS), "b": around(0.012, *STEPS)}
+    made = results(tmp_path, times, trials=10, again_every=0)
+    (c,) = verdict(apart(made, 3.0)).comparisons
+    assert c.span_s == pytest.approx(19 * 3.0, abs=0.1)
+    assert "57 s" in basis_line(c)
+    (unknown,) = verdict(replace(made, measurements=unplaced(made))).comparisons
+    assert unknown.span_s is None
+
+
+def unplaced(found: Results) -> dict[str, Any]:
+    """Its measurements, without when they were made."""
+    return {name: tuple(m._replace(start_ns=None) for m in each) for name, each in found.measurements.items()}
+
+
 @pytest.mark.parametrize("names", ["a", "ab"])
 def test_what_more_trials_take_is_time_by_the_clock(tmp_path: Path, names: str) -> None:
     """Also the trials of other tests of a block, and the reference against itself, are repeated with it."""
