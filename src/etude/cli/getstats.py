@@ -39,9 +39,11 @@ def _run(options: GetstatsOptions) -> int:
         raise UsageError(
             "no file; name results files (.res), results directories or tables: see getstats --help"
         )
-    if options.predicate is not None:
-        return _judge(options, options.predicate)
     sources = _sources(options)
+    if options.predicate is not None or options.dump or options.csv or not options.standard:
+        _complain_of_emptied(sources, options)  # a table says it itself
+    if options.predicate is not None:
+        return _judge(sources, options, options.predicate)
     for line in _printed(sources, options):
         print(line)
     print(_dump(sources, options) if options.dump or not options.standard else _tables(sources, options))
@@ -72,7 +74,15 @@ def _printed(sources: Sequence[Source], options: GetstatsOptions) -> list[str]:
     return printed(sources) + (warned(sources) if not options.standard and not options.csv else [])
 
 
-def _judge(options: GetstatsOptions, text: str) -> int:
+def _complain_of_emptied(sources: Sequence[Source], options: GetstatsOptions) -> None:
+    if options.relational:
+        from etude.report.getstats.relations import emptied
+
+        for line in emptied(sources):
+            complain("getstats", line, 0)
+
+
+def _judge(sources: Sequence[Source], options: GetstatsOptions, text: str) -> int:
     """0 if the predicate holds for every judged column of every file, else 1."""
     from etude.stats.expression import ExpressionError
     from etude.stats.predicate import Predicate
@@ -80,7 +90,7 @@ def _judge(options: GetstatsOptions, text: str) -> int:
     holds = True
     try:
         predicate = Predicate(text, options.confidence)
-        for source in _sources(options):
+        for source in sources:
             judgement = predicate.judge(source.judged(options.columns))
             holds = holds and judgement.holds
             if options.verbose:

@@ -41,6 +41,7 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "throttled": (_COUNT, _NONE),
     "offset_ns": (_COUNT,),
     "offset_error_ns": (_COUNT,),
+    "command_text": (_TEXT, _NONE),
 }
 _MOST = 2**63 - 1
 _NUMBERS = (float, int)
@@ -64,6 +65,8 @@ def check_measurement(line: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} cannot be {_short(line[name])}")
     if line["inner"] < 1 or not all(type(word) is str for word in line["command"]):
         raise ValueError("inner must be at least 1, and command a list of strings")
+    if "\n" in (line.get("command_text") or ""):
+        raise ValueError(f"command_text cannot be {_short(line['command_text'])}: it has two lines")
     if line.get("rows", 1) < 1:
         raise ValueError(f"rows cannot be {_short(line['rows'])}")
     if line.get("kernel") is not None:

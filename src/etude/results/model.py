@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from etude.results.joining import NONE, asked_in, join, ways_of
 from etude.results.units import kind_of
+from etude.results.words import join_words
 
 MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`; then how it is joined, where its METRIC says so."""
@@ -128,6 +129,12 @@ class Measurement(NamedTuple):
     throttled: int | None = None
     offset_ns: int | None = None
     offset_error_ns: int | None = None
+    command_text: str | None = None
+
+    @property
+    def command_line(self) -> str:
+        """The command on one line: as a `.res` or $APLOG has it, else as a shell would take it."""
+        return self.command_text or join_words(self.command)
 
     @property
     def failed(self) -> bool:
@@ -177,6 +184,7 @@ _OPTIONAL = (
     "throttled",
     "offset_ns",
     "offset_error_ns",
+    "command_text",
 )
 
 

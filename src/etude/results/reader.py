@@ -100,6 +100,7 @@ _NO_COLUMNS = (
     "rows",
     "kernel",
     "throttled",
+    "command_text",
 )
 _PLAIN = tuple(name for name in Measurement._fields if name not in _NO_COLUMNS)
 

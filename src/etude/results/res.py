@@ -124,7 +124,7 @@ def row_of_block(block: Block) -> dict[str, Any] | str:
     return {
         "worker": 0 if thread is None else thread - 1,
         "trial": epoch,
-        "command": _words(found.get("command", "")),
+        **_command(found.get("command", "").strip()),
         "start": _text(found, "start"),
         "start_ns": _whole(found.get("start_ns")),
         "inner": _whole(found.get("inner")) or 1,
@@ -177,9 +177,11 @@ def _text(found: Mapping[str, str], name: str) -> str | None:
     return from_one_line(found[name]) if name in found else None
 
 
-def _words(command: str) -> list[str]:
-    words = split_words(command)
-    return [command] if words is None else words
+def _command(text: str) -> dict[str, Any]:
+    """Its words; and the text, where these would be written otherwise: a select by the text must find it."""
+    words = split_words(text)
+    words = [text] if words is None else words
+    return {"command": words, "command_text": text if text and join_words(words) != text else None}
 
 
 def _metrics(found: Mapping[str, str]) -> dict[str, MetricValue]:
@@ -201,7 +203,7 @@ def _fields_of(m: Measurement) -> Iterator[tuple[str, object]]:
     """In the order of the paper, then what it does not have."""
     yield "thread", m.worker + 1
     yield "epoch", m.trial
-    yield "command", join_words(m.command)
+    yield "command", m.command_line
     for name in _TIMES:
         if name in m.metrics:
             yield "sys" if name == "system" else name, _metric_text(name, m.metrics[name])

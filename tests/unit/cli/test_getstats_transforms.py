@@ -140,6 +140,31 @@ def test_without_the_standard_transforms_the_rows_are_printed(shows: Shows) -> N
     assert threads[2].split() == ["tar", "5"]
 
 
+QUOTED = 'sh -c "make -j2" > log'
+
+
+def test_a_select_by_the_text_of_a_command_finds_it(shows: Shows) -> None:
+    text = Path("a.res").read_text().replace("command = make", f"command = {QUOTED}")
+    Path("q.res").write_text(text)
+    words = ["--shift", "--select", f"$command eq '{QUOTED}'", "--columns", "elapsed"]
+    assert shows(*words, "q.res")[-1].split()[:3] == ["Elapsed", "5", "5.000"]
+    assert any(QUOTED in line for line in shows("--dump", "q.res"))
+    assert any(QUOTED in line for line in shows("--shift", "--dump", "q.res"))
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--shift", "--group", "thread"], ["--dump"], ["--csv"], ["--nostdtransforms"]]
+)
+def test_a_select_that_leaves_nothing_says_so(words: list[str], capsys: Captured) -> None:
+    assert main(["--shift", "--select", '$command eq "cc"', *words, "a.res", "b.res"]) == 0
+    out, err = capsys.readouterr()
+    said = [line for line in (out + err).splitlines() if "--select" in line]
+    assert [line.partition(".res: ")[0][-1] for line in said] == ["a", "b"]
+    assert all("'tar', 'make'" in line for line in said), "what there is"
+    assert main(["--shift", "--select", '$command eq "cc"', "--predicate", "1", "a.res"]) == 1
+    assert "--select" in capsys.readouterr().err
+
+
 def test_groups_have_a_table_each(shows: Shows) -> None:
     lines = shows("--shift", "--group", "command", "--columns", "elapsed", "--set", "warn=0", "a.res")
     assert [line for line in lines if "=" in line] == ["a.res (command=tar)", "a.res (command=make)"]

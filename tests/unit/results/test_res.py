@@ -105,6 +105,7 @@ def test_a_row_has_the_members_of_a_measurement() -> None:
         "worker": 1,
         "trial": 3,
         "command": ["true"],
+        "command_text": None,
         "start": None,
         "start_ns": None,
         "inner": 1,
@@ -158,6 +159,16 @@ def test_where_it_stands_may_be_left_open() -> None:
 
 def test_a_command_that_is_no_line_of_a_shell_is_one_word() -> None:
     assert row(command="it's broken")["command"] == ["it's broken"]
+
+
+@pytest.mark.parametrize("text", ['sh -c "make -j2"', "it's broken", "a  b", "tar xf x.tar > log; make"])
+def test_a_command_keeps_its_text(text: str) -> None:
+    found = row(command=text)
+    assert found["command_text"] == text
+    read = from_line(dict.fromkeys(Measurement._fields) | found | {"kept": True})
+    assert read.command_line == text
+    assert f"command = {text}\n" in format_measurement(read)
+    assert row(command="sh -c 'make -j2'")["command_text"] is None, "as it would be written"
 
 
 def test_when_it_began_is_kept() -> None:

@@ -75,6 +75,12 @@ def warned(sources: Sequence[Source]) -> list[str]:
     return [f"{relation.label}: {line}" for relation in relations for line in relation.warnings]
 
 
+def emptied(sources: Sequence[Source]) -> list[str]:
+    """Of which files a transform left no row: for outputs that have no warnings."""
+    relations = [source.relation for source in sources if isinstance(source, RelationSource)]
+    return [f"{relation.label}: {relation.emptied}" for relation in relations if relation.emptied]
+
+
 @dataclass(frozen=True)
 class RelationSource:
     """A relation past the readpass, as what Getstats shows."""
@@ -105,7 +111,7 @@ class RelationSource:
                 epochs[display_name(name)] = places
         warnings = list(self.relation.warnings)
         if not samples:
-            warnings.append("No row with a number is left.")
+            warnings.append(self.relation.emptied or "No row with a number is left.")
         free = [name for name in metrics(self.relation.frame) if name in FREE and name not in samples]
         watched = {name: self._values(name)[0] for name in free}
         return File(self.label, samples, epochs, warnings, watched=watched)

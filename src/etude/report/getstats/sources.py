@@ -17,7 +17,6 @@ from etude.results.reader import Results, load_results
 from etude.results.res import parse_blocks
 from etude.results.resfile import read_res
 from etude.results.samples import Trial, trials_of
-from etude.results.words import join_words
 from etude.stats.columns import DISPLAY, display_name, metric_name
 
 Raw = list[tuple[str, ...]]
@@ -139,7 +138,7 @@ def _raw_row(m: Measurement, names: Sequence[str]) -> tuple[str, ...]:
     return (
         str(m.trial),
         str(m.worker + 1),
-        join_words(m.command),
+        m.command_line,
         *map(text, ("user", "system", "elapsed")),
         "" if status is None else str(status),
         *map(text, names),

@@ -14,7 +14,7 @@ from etude.report.pipeline.transforms import Transform, aggregate_in, column_in,
 from etude.results.model import metric_kind
 from etude.results.table import Table
 from etude.stats import transforms as basic
-from etude.stats.expression import ExpressionError
+from etude.stats.expression import ExpressionError, compile_expression
 from etude.stats.predicate import figures
 from etude.stats.transforms.names import PLACES, column, find, metrics
 
@@ -43,6 +43,8 @@ class Relation:
     settings: Settings = field(default_factory=Settings)
     joins: Mapping[str, str] = field(default_factory=dict)
     """How workers are joined, of metrics whose rows say it."""
+    emptied: str = ""
+    """Which transform left no row, and of what; empty while there are rows."""
 
     @property
     def others(self) -> dict[str, float | str]:
@@ -157,7 +159,7 @@ def _as_table(table: Table, relation: Relation) -> Table:
         values.alias(name) for name, values in missing.items() if name not in frame.columns
     )
     if not count:
-        raise UsageError(f"{table.label}: no row is left after the transforms")
+        raise UsageError(f"{table.label}: {relation.emptied or 'no row is left after the transforms'}")
     names = metrics(frame, but=relation.keys)
     units = {name: relation.units.get(name, "1") for name in names}
     return replace(
@@ -178,7 +180,24 @@ def _cells(frame: polars.DataFrame, name: str) -> list[tuple[str, ...]]:
 
 
 def _select(relation: Relation, expression: str) -> Relation:
-    return relation.with_frame(basic.select(relation.frame, expression, relation.others))
+    kept = relation.with_frame(basic.select(relation.frame, expression, relation.others))
+    if kept.frame.height or not relation.frame.height:
+        return kept
+    return replace(kept, emptied=_nothing_selected(relation.frame, expression))
+
+
+def _nothing_selected(frame: polars.DataFrame, expression: str) -> str:
+    """That no row was selected, and what the columns of text hold that the expression asks for."""
+    own = dict.fromkeys(find(frame, name) for name in compile_expression(expression).names)
+    texts = {name: _cells(frame, name) for name in own if name and frame.schema[name] == polars.String}
+    held = [f"; {name} is {_some(text for (text,) in cells)}" for name, cells in texts.items()]
+    return f"No row of {frame.height} is left by --select {expression}{''.join(held)}."
+
+
+def _some(values: Iterable[str], most: int = 3) -> str:
+    """The first few different values."""
+    found = list(dict.fromkeys(values))
+    return ", ".join([*map(repr, found[:most]), *(["…"] if len(found) > most else [])])
 
 
 def _project(relation: Relation, text: str) -> Relation:
@@ -206,6 +225,8 @@ def _update(relation: Relation, text: str) -> Relation:
 
 def _group(relation: Relation, name: str) -> list[Relation]:
     own = column(relation.frame, name)
+    if not relation.frame.height:
+        return [relation]
     count = len(relation.frame[own].unique())
     if count > MOST_GROUPS:
         raise ValueError(f"{own} has {count} different values; no more than {MOST_GROUPS} can be told apart")

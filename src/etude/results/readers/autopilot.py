@@ -11,7 +11,6 @@ from etude.results.readers.source import number
 from etude.results.resfile import read_res
 from etude.results.table import Table
 from etude.results.units import Unit
-from etude.results.words import join_words
 
 NAME = "autopilot"
 
@@ -50,7 +49,7 @@ def add_measurement(rows: Rows, m: Measurement) -> None:
         metrics,
         trial=m.trial,
         worker=m.worker,
-        command=join_words(m.command),
+        command=m.command_line,
         kept=m.kept,
         status=status if status is None or abs(status) < 2**31 else None,
     )
