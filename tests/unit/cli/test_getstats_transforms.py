@@ -186,6 +186,41 @@ def test_inputs_are_made_one_relation(shows: Shows) -> None:
     assert lines[-1].split()[:3] == ["Elapsed", "5", "20.000"]
 
 
+@pytest.mark.parametrize("words", [["--concat"], ["--concat", "--shift", "--group", "file"]])
+def test_a_warning_of_joined_files_names_the_one(words: list[str], shows: Shows) -> None:
+    Path("good.res").write_text(Path("a.res").read_text().replace("status = 1", "status = 0"))
+    res("high.res", (9.0, 9.1, 8.9, 9.05, 30.0))
+    lines = shows(*words, "--set", "zscore-thresh=1.5", "good.res", "high.res")
+    failed = [line for line in lines if "ended with" in line]
+    assert [line.rpartition(": ")[2].split()[-4:] for line in failed] == [
+        ["epoch", "3", "of", "high.res."]
+    ] * 2
+    high = [line for line in lines if "z-score" in line]
+    assert {tuple(line.split()[-4:]) for line in high} == {("epoch", "5", "of", "high.res.")}
+
+
+def test_a_warning_stays_with_what_it_was_raised_of(shows: Shows) -> None:
+    for words in (["--group", "epoch"], ["--update", "late=$epoch > 3", "--group", "late"]):
+        failed = [line for line in shows(*words, "a.res") if "ended with" in line]
+        assert [line.partition(": ")[0] for line in failed] == ["a.res"] * 2, "no group: it came before"
+    Path("broken.res").write_text(Path("a.res").read_text() + "[measurement]\nepoch = x\nstatus = 0\n")
+    (left_out,) = [line for line in shows("--concat", "a.res", "broken.res") if "left out" in line]
+    assert left_out.startswith("broken.res: ")
+
+
+def test_a_row_whose_epoch_is_not_known_is_no_epoch(shows: Shows) -> None:
+    res("high.res", (9.0, 9.1, 8.9, 9.05, 30.0))
+    words = ["--set", "zscore-thresh=1.1", "--select", "$epoch > 2", "--project"]
+    assert any("z-score" in line and line.endswith("row 3.") for line in shows(*words, "elapsed", "high.res"))
+    lines = shows(*words, "epoch,elapsed", "high.res")
+    assert any("z-score" in line and line.endswith("epoch 5.") for line in lines)
+
+
+def test_threads_count_from_one_in_the_names_of_groups(shows: Shows) -> None:
+    lines = shows("--shift", "--group", "thread", "--columns", "elapsed", "a.res")
+    assert [line for line in lines if line.endswith(")")] == ["a.res (thread=1)", "a.res (thread=2)"]
+
+
 def test_one_file_twice_is_two_runs_of_each_epoch(shows: Shows) -> None:
     lines = shows("--concat", "--columns", "elapsed", "--set", "warn=0", "a.res", "a.res")
     assert lines[-1].split()[:3] == ["Elapsed", "10", "10.000"]

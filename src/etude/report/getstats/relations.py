@@ -15,7 +15,7 @@ from etude.report.getstats.sources import Raw, Source, is_ours, is_plain_table
 from etude.report.getstats.summaries import of_table
 from etude.report.getstats.tables import File
 from etude.report.getstats.warnings import FREE
-from etude.report.pipeline.steps import Relation, read_pass, stepped
+from etude.report.pipeline.steps import Relation, places, read_pass, stepped
 from etude.results import delimited
 from etude.results.readers import read_table
 from etude.results.table import Table
@@ -72,7 +72,7 @@ def printed(sources: Sequence[Source]) -> list[str]:
 def warned(sources: Sequence[Source]) -> list[str]:
     """What transforms have warned of, where there is no table to say it."""
     relations = [source.relation for source in sources if isinstance(source, RelationSource)]
-    return [f"{relation.label}: {line}" for relation in relations for line in relation.warnings]
+    return [line for relation in relations for line in relation.lines]
 
 
 def emptied(sources: Sequence[Source]) -> list[str]:
@@ -103,18 +103,19 @@ class RelationSource:
         return {metric_name(name): self._values(self._own(name))[0] for name in wanted}
 
     def shown(self, columns: Sequence[str] | None) -> File:
-        samples, epochs = dict[str, list[float]](), dict[str, list[int]]()
+        samples, epochs = dict[str, list[float]](), dict[str, list[int | str]]()
         for name in self._usual() if columns is None else map(self._own, columns):
-            values, places = self._values(name)
+            values, where = self._values(name)
             if values:
                 samples[display_name(name)] = values
-                epochs[display_name(name)] = places
+                epochs[display_name(name)] = where
         warnings = list(self.relation.warnings)
         if not samples:
             warnings.append(self.relation.emptied or "No row with a number is left.")
         free = [name for name in metrics(self.relation.frame) if name in FREE and name not in samples]
         watched = {name: self._values(name)[0] for name in free}
-        return File(self.label, samples, epochs, warnings, watched=watched)
+        earlier = self.relation.earlier
+        return File(self.label, samples, epochs, warnings, watched=watched, earlier=earlier)
 
     def raw(self) -> Raw:
         return output.cells(self.relation.shown)
@@ -141,13 +142,11 @@ class RelationSource:
         made = [name for name in numbers if name not in times and name not in self.began]
         return [*times, *(made if self.began else [])]
 
-    def _values(self, name: str) -> tuple[list[float], list[int]]:
-        frame = self.relation.frame.with_row_index("row of it", 1)
-        trial = find(frame, "trial")
-        usable = trial is not None and frame.schema[trial].is_numeric() and not frame[trial].null_count()
+    def _values(self, name: str) -> tuple[list[float], list[int | str]]:
+        frame = self.relation.frame
         there = frame.filter(polars.col(name).is_finite())
-        epochs = there[trial if usable and trial is not None else "row of it"]
-        return there[name].cast(polars.Float64).to_list(), epochs.cast(polars.Int64).to_list()
+        had_epochs = not self.began.isdisjoint(("trial", "epoch"))
+        return there[name].cast(polars.Float64).to_list(), places(frame, name, "row " if had_epochs else "")
 
 
 def _read(path: str) -> list[Relation]:
@@ -214,10 +213,10 @@ def _concatenated(relations: Sequence[Relation]) -> Relation:
         relation.frame.select(first.frame.columns).with_columns(file=polars.lit(name))
         for relation, name in zip(relations, names, strict=True)
     ]
-    warnings = tuple(line for relation in relations for line in relation.warnings)
+    earlier = tuple(line for relation in relations for line in relation.lines)
     label = " + ".join(labels)
     frame = polars.concat(frames, how="vertical_relaxed")
-    return replace(first, label=label, frame=frame, warnings=warnings)
+    return replace(first, label=label, frame=frame, warnings=(), earlier=earlier)
 
 
 def _sentence(line: str) -> str:

@@ -34,13 +34,15 @@ class File(NamedTuple):
 
     label: str
     samples: Mapping[str, Sequence[float]]
-    epochs: Mapping[str, Sequence[int]] = {}
-    """The epoch of each value; counted from 1 where a column has none."""
+    epochs: Mapping[str, Sequence[int | str]] = {}
+    """The epoch of each value, or where else it is from in words; counted from 1 where a column has none."""
     warnings: Sequence[str] = ()
     summaries: Mapping[str, Figures] = {}
     """Columns of which no value is known, only these figures; NaN where one of them is not."""
     watched: Mapping[str, Sequence[float]] = {}
     """Columns that are not shown, but whose slope is looked at."""
+    earlier: Sequence[str] = ()
+    """Lines of warnings that name the relation they were raised of, before it was joined or split."""
 
 
 def value_of(trial: Trial, column: str) -> float | None:
@@ -117,7 +119,7 @@ def warnings_and_tables(
     """The lines of warnings; and of each file its label and the cells of its table."""
     warnings, tables = list[str](), list[tuple[str, list[list[str]]]]()
     for label, found, rows in _described(files, confidence, settings):
-        warnings += [f"{label}: {line}" for line in found]
+        warnings += found
         cells = [[name, *(_cell(value, settings.precision) for value in values)] for name, *values in rows]
         heading = list(HEADINGS if not tables else (*HEADINGS, OVERHEAD))
         tables.append((label, [heading, *cells]))
@@ -181,7 +183,9 @@ def _described(
             )
             for name, f in found.items()
         ]
-        yield file.label, [*file.warnings, *_warnpass(file, found, settings)] if settings.warn else [], rows
+        lines = [*file.warnings, *_warnpass(file, found, settings)]
+        lines = [*file.earlier, *(f"{file.label}: {line}" for line in lines)]
+        yield file.label, lines if settings.warn else [], rows
         baseline = found if baseline is None else baseline
 
 

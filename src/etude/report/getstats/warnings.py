@@ -21,18 +21,21 @@ def raw_name(column: str) -> str:
 
 
 def high_scores(
-    column: str, values: Iterable[float], epochs: Iterable[int], found: Figures, threshold: float
+    column: str, values: Iterable[float], places: Iterable[int | str], found: Figures, threshold: float
 ) -> Iterator[str]:
     """A sentence for each value more than `threshold` deviations from the mean; the sign is dropped.
+
+    places: the epoch of each value, or another place in words.
 
     Source: the deviation is that with n-1, as the score that figure 2 prints tells.
     """
     if found.count < 2 or not found.stddev > 0.0:
         return
-    for value, epoch in zip(values, epochs, strict=True):
+    for value, place in zip(values, places, strict=True):
         score = abs(value - found.mean) / found.stddev
         if score > threshold:
-            yield f"High z-score of {score:.15g} for {raw_name(column)} in epoch {epoch}."
+            where = place if isinstance(place, str) else f"epoch {place}"
+            yield f"High z-score of {score:.15g} for {raw_name(column)} in {where}."
 
 
 def slopes(column: str, found: Figures, threshold: float) -> Iterator[str]:
@@ -48,9 +51,9 @@ def slopes(column: str, found: Figures, threshold: float) -> Iterator[str]:
 
 
 def warnings_of(
-    column: str, values: Iterable[float], epochs: Iterable[int], found: Figures, settings: Settings
+    column: str, values: Iterable[float], places: Iterable[int | str], found: Figures, settings: Settings
 ) -> Iterator[str]:
     """The warnpass for one column."""
-    yield from high_scores(column, values, epochs, found, settings.high_z)
+    yield from high_scores(column, values, places, found, settings.high_z)
     if settings.slope is not None:
         yield from slopes(column, found, settings.slope)

@@ -28,6 +28,8 @@ class Relation:
     units: Mapping[str, str]
     """Of its metrics, as far as they are known."""
     warnings: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
+    """Lines of warnings raised before it was joined or split, each with the label of then."""
     printed: tuple[str, ...] = ()
     """What transforms print."""
     keys: tuple[str, ...] = ()
@@ -55,9 +57,14 @@ class Relation:
             "filecount": 1.0,
             "confidencelevel": round(100.0 * self.settings.confidence, 10),
             "precision": float(self.settings.precision),
-            "wraised": float(len(self.warnings)),
+            "wraised": float(len(self.lines)),
             **self.known,
         }
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All its warnings, each with the label of what it was raised of."""
+        return (*self.earlier, *(f"{self.label}: {line}" for line in self.warnings))
 
     @property
     def shown(self) -> polars.DataFrame:
@@ -232,13 +239,11 @@ def _group(relation: Relation, name: str) -> list[Relation]:
         raise ValueError(f"{own} has {count} different values; no more than {MOST_GROUPS} can be told apart")
     made = []
     for value, frame in basic.group(relation.frame, own):
-        ((text,),) = _cells(frame.head(1), own)
+        named = _in_getstats_words(frame.head(1))  # threads count from 1
+        ((text,),) = _cells(named, name) if name in named.columns else _cells(frame.head(1), own)
         label = f"{relation.label} ({name}={'-' if value is None else text})"
-        made.append(replace(relation, label=label, frame=frame))
-    return [
-        replace(each, warnings=() if place else each.warnings, printed=() if place else each.printed)
-        for place, each in enumerate(made)
-    ]
+        made.append(replace(relation, label=label, frame=frame, warnings=(), earlier=(), printed=()))
+    return [replace(made[0], earlier=relation.lines, printed=relation.printed), *made[1:]]
 
 
 MOST_GROUPS = 1000
@@ -333,24 +338,43 @@ def _exit_fail(relation: Relation) -> Relation:
     if find(relation.frame, "status") is None or not relation.frame.schema["status"].is_numeric():
         return relation
     who = "Thread $thread" if find(relation.frame, "worker") else "A command"
-    when = " in epoch $epoch" if find(relation.frame, "trial") else ""
-    return _warn_row(relation, "$status != 0", f"{who} ended with status $status{when}.")
+    return _warn_row(relation, "$status != 0", f"{who} ended with status $status{_when(relation)}.")
 
 
 def _negative_wait(relation: Relation) -> Relation:
     column(relation.frame, "wait")
+    return _warn_row(relation, "$wait < 0", f"Waiting time is below zero, $wait s{_when(relation)}.")
+
+
+def _when(relation: Relation) -> str:
+    """Of which epoch a row is, and of which file where it may be of several."""
     when = " in epoch $epoch" if find(relation.frame, "trial") else ""
-    return _warn_row(relation, "$wait < 0", f"Waiting time is below zero, $wait s{when}.")
+    return when + (" of $file" if "file" in relation.frame.columns else "")
 
 
-def _columns(relation: Relation) -> Iterable[tuple[str, list[float], list[int]]]:
-    """Each metric's values and their epochs."""
-    trial = find(relation.frame, "trial")
+def _columns(relation: Relation) -> Iterable[tuple[str, list[float], list[int | str]]]:
+    """Each metric's values and their places."""
     for name in metrics(relation.frame):
-        there = relation.frame.with_row_index("row of it", 1).filter(polars.col(name).is_finite())
-        epochs = there[trial if trial is not None else "row of it"].cast(polars.Int64).to_list()
-        if epochs:
-            yield name, there[name].cast(polars.Float64).to_list(), epochs
+        there = relation.frame.filter(polars.col(name).is_finite())[name]
+        if len(there):
+            yield name, there.cast(polars.Float64).to_list(), places(relation.frame, name)
+
+
+def places(frame: polars.DataFrame, name: str, row: str = "row ") -> list[int | str]:
+    """Where each finite value of a column is from: its epoch, with the file where there are several.
+
+    row: what stands before the number of a row whose epoch is not known.
+    """
+    numbered = frame.with_row_index("row of it", 1)
+    trial = find(frame, "trial")
+    there = numbered.filter(polars.col(name).is_finite())
+    if trial is None or not frame.schema[trial].is_numeric() or frame[trial].null_count():
+        numbers = there["row of it"].to_list()
+        return [f"{row}{number}" for number in numbers] if row else numbers
+    epochs = there[trial].cast(polars.Int64).to_list()
+    if "file" not in frame.columns:
+        return epochs
+    return [f"epoch {epoch} of {file}" for epoch, file in zip(epochs, there["file"], strict=True)]
 
 
 def _high_scores(relation: Relation) -> Relation:
