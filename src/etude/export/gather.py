@@ -100,7 +100,7 @@ def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterat
             values = _values(series, metric, here)
             figures = (
                 _of_one(judged, series, metric, values, confidence)
-                if len(set(hosts)) > 1
+                if len(set(hosts)) > 1 and not metric.within_shell
                 else of_summary(metric.summary)
                 if metric.summary
                 else None
@@ -148,8 +148,10 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _values(series: Series, metric: MetricSummary, here: np.ndarray[Any, Any]) -> tuple[float | None, ...]:
-    """Of the kept trials; less what the verdict subtracts."""
+    """Of the kept trials; less what the verdict subtracts. Nothing where that is all of it."""
     column = series.columns[metric.metric]
+    if metric.within_shell:
+        return ()
     values = column.values[series.kept & here] - metric.corrected_s
     return tuple(float(value) if np.isfinite(value) else None for value in values)
 

@@ -12,6 +12,8 @@ from etude.figures.words import label
 from etude.quantities import quantity
 
 _PART = re.compile(r"\d+(?:\.\d+)?(?:[kKMGT](?:i?B)?(?![A-Za-z]))?")
+_OPTION = re.compile(r"(?<!\S)-[^\s=]*")
+"""A word that begins with a dash, up to its value: `-5` of `gzip -5` chooses a way, not an amount."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +98,10 @@ def _rest(sample: Sample, parameter: str, others: Sequence[str]) -> str:
 def by_names(samples: Sequence[Sample], names: Sequence[str]) -> Places:
     """x is the last number in the names that varies among names which are alike but for their numbers.
 
-    `ext4:1`, `ext4:2` and `xfs:1` are two curves over 1 and 2. Without such a number the names themselves stand
-    along the axis, of one curve.
+    `ext4:1`, `ext4:2` and `xfs:1` are two curves over 1 and 2; digits of an option are no number.
+    Without such a number the names themselves stand along the axis, of one curve.
     """
-    parts = [list(_PART.finditer(name)) for name in names]
+    parts = [_numbers(name) for name in names]
     common = min((len(found) for found in parts), default=0)
     for back in range(1, common + 1):
         rests = [
@@ -114,6 +116,12 @@ def by_names(samples: Sequence[Sample], names: Sequence[str]) -> Places:
             return _places(samples, curves, [found[-back][0] for found in parts], "")
     places = tuple(Placed("", float(n), sample) for n, sample in enumerate(samples))
     return Places(places, "", tuple((float(n), label(name, 24)) for n, name in enumerate(names)))
+
+
+def _numbers(name: str) -> list[re.Match[str]]:
+    options = [match.span() for match in _OPTION.finditer(name)]
+    found = _PART.finditer(name)
+    return [part for part in found if not any(start <= part.start() < end for start, end in options)]
 
 
 def _places(samples: Sequence[Sample], curves: Sequence[str], texts: Sequence[str], x_label: str) -> Places:

@@ -85,7 +85,7 @@ def percentile_lines(
     series: Series, m: MetricSummary, shares: Sequence[float], judging: Judging
 ) -> Iterator[str]:
     """Percentiles with intervals, or why there are none."""
-    tail = tail_of(series, m.metric, shares, judging.confidence)
+    tail = tail_of(series, m.metric, shares, judging.confidence, subtract=m.corrected_s)
     for percentile in tail.percentiles:
         name = f"p{100 * percentile.share:.6g} of {tail.count:,} {tail.of}"
         if percentile.value is None:

@@ -41,9 +41,8 @@ def status_of(
 
 
 def _is_refused(test: TestVerdict, metric: str) -> bool:
-    """Whether its time, less the start of the shell, would not be above 0."""
     found = test.metric(metric)
-    return found is not None and found.summary is None and found.corrected_s > 0.0
+    return found is not None and found.within_shell
 
 
 def status_line(verdict: Verdict, across: Sequence[Across] = (), without: Sequence[str] = ()) -> str:

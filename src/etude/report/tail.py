@@ -46,12 +46,19 @@ class Tail:
     """Kept trials that have no response or no value."""
 
 
-def tail_of(series: Series, metric: str, shares: Sequence[float] = USUAL, confidence: float = 0.95) -> Tail:
+def tail_of(
+    series: Series,
+    metric: str,
+    shares: Sequence[float] = USUAL,
+    confidence: float = 0.95,
+    *,
+    subtract: float = 0.0,
+) -> Tail:
     """Percentiles of the kept trials, at `shares` (0.99 for p99), with intervals, and reasons for what is missing.
 
     Of the responses of all trials merged where `metric` is a time (latency, elapsed) and trials have windows with
     latencies: the intervals come from drawing whole trials anew, at least ten. Else of the trials' values, between
-    order statistics.
+    order statistics; `subtract` is taken off each (a shell's start).
     Raises InputError for a latency that is no histogram.
     """
     found = responses(series) if metric in OF_RESPONSES else None
@@ -60,7 +67,7 @@ def tail_of(series: Series, metric: str, shares: Sequence[float] = USUAL, confid
         merged = tuple(_merged(found, share, confidence) for share in shares)
         trials, count = found.counts.shape[0], round(float(found.counts.sum()))
         return Tail(merged, "responses", "s", trials, count, kept - trials)
-    values, column = series.sample(metric), series.column(metric)
+    values, column = series.sample(metric) - subtract, series.column(metric)
     size = int(values.size)
     unit = column.unit if column else "1"
     return Tail(percentiles(values, shares, confidence=confidence), "trials", unit, size, size, kept - size)

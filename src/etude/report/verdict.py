@@ -49,6 +49,11 @@ class MetricSummary:
     """How the workers of a trial, or the commands of one, were joined (`results.joining`); empty for one value."""
     workers: int = 1
 
+    @property
+    def within_shell(self) -> bool:
+        """Whether the time, less the start of the shell, would not be above 0: then there is no figure of it."""
+        return self.summary is None and self.corrected_s > 0.0
+
 
 @dataclass(frozen=True)
 class TestVerdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.cli import parser
+from support.places import DOCS
 
 KINDS: list[Callable[[str], object]] = [
     parser.share,
@@ -60,6 +62,15 @@ def test_what_is_meant(kind: Callable[[str], object], text: str, value: object) 
 def test_a_metric_is_name_unit_and_pattern(text: str, parts: tuple[str, str, str]) -> None:
     found = parser.metric(text)
     assert (found.name, found.regex, found.unit) == parts
+
+
+def test_the_guides_pattern_finds_the_rate_of_dd() -> None:
+    (text,) = re.findall(r"--metric '([^']*)'.*dd if=", (DOCS / "guide.md").read_text())
+    found = parser.metric(text)
+    copied = "640000 bytes (640 kB, 625 KiB) copied, 0.00300842 s, 213 MB/s"
+    match = re.search(found.regex, f"10000+0 records in\n10000+0 records out\n{copied}\n")
+    assert match is not None
+    assert (match[1], found.unit) == ("213", "MB/s")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

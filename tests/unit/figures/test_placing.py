@@ -50,6 +50,24 @@ def test_without_a_number_that_varies_the_names_stand_along_the_axis() -> None:
     assert places.ticks == ((0.0, "ext2"), (1.0, "ext4"), (2.0, "xfs"))
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("gzip -1 f", "gzip -5 f"),
+        ("-1", "-2"),
+        ("make -j4", "make -j8"),
+        ("cc -std=c99 -O1", "cc -std=c99 -O2"),
+    ],
+)
+def test_a_digit_in_an_option_is_no_number(names: tuple[str, ...]) -> None:
+    assert named(*names).ticks is not None
+
+
+def test_the_value_of_an_option_is_one() -> None:
+    assert curves(named("dd --bs=4K", "dd --bs=8K")) == {"dd --bs": [4096, 8192]}
+    assert curves(named("gzip -5 1", "gzip -5 2")) == {"gzip -5": [1, 2]}
+
+
 def test_a_parameter_is_x_and_the_others_name_the_curves() -> None:
     found = [
         Sample(f"{b}/{s}", "f", {"binary": b, "size": s, "host": "here"})

@@ -19,7 +19,9 @@ import pytest
 from etude.api import make_plan, run
 from etude.errors import MachineRefuses, UsageError
 from etude.experiment.test import Test, make_test
+from etude.export.gather import gather
 from etude.report.export import to_csv, to_json, to_markdown, write
+from etude.report.further import percentile_lines
 from etude.report.judging import Judging
 from etude.report.status import status_line, status_of
 from etude.report.text import basis_line, comparison_lines, precision_line
@@ -306,6 +308,20 @@ def test_a_time_that_is_not_above_the_shells_own_start_is_refused(tmp_path: Path
     assert "--shell" in (elapsed.reason or "")
     assert "refused" in status_of(found)
     assert "shell" in {each.kind for each in found.every}
+    points = gather([str(tmp_path)]).points
+    (point,) = (point for point in points if point.metric == "elapsed")
+    assert (point.values, point.figures) == ((), None), "no time below zero"
+    assert "--shell" in point.reason
+
+
+def test_percentiles_are_of_times_less_the_shells_start(tmp_path: Path) -> None:
+    times = {"/bin/sh": lambda launch: 0.01 if launch.workers[0].argv[-1] == ":" else 0.03}
+    found = verdict(results(tmp_path, times, make_test("x", shell="/bin/sh"), shell="/bin/sh", trials=8))
+    (test,) = found.tests
+    elapsed = test.metric("elapsed")
+    assert elapsed is not None
+    (line,) = percentile_lines(found.subject.tests[0], elapsed, (0.5,), Judging())
+    assert "20.00 ms" in line
 
 
 def test_tests_in_turn_are_not_compared(tmp_path: Path) -> None:
