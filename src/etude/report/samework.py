@@ -36,7 +36,7 @@ def _first_output(trials: Sequence[Trial]) -> Measurement | None:
 
 def _between(base: str, a: Measurement, other: str, b: Measurement) -> list[str]:
     found = []
-    if (a.exit_status, a.signal) != (b.exit_status, b.signal):
+    if (a.exit_status, a.signal, a.accepted) != (b.exit_status, b.signal, b.accepted):
         found.append(f"{other} ended with {b.ending()}, {base} with {a.ending()}: is it the same work?")
     assert a.stdout is not None
     assert b.stdout is not None
@@ -56,7 +56,7 @@ def _within(name: str, trials: Sequence[Trial], each: bool) -> list[str]:
     """Whether a test's own trials differ among themselves; in what they print only where that was asked for."""
     finished = [m for t in trials for m in t.measurements if not m.unfinished]
     found = []
-    endings = {m.ending() for m in {(m.exit_status, m.signal): m for m in finished}.values()}
+    endings = {m.ending() for m in {(m.exit_status, m.signal, m.accepted): m for m in finished}.values()}
     if len(endings) > 1:
         found.append(f"{name} did not always end alike: {', '.join(sorted(endings))}")
     if each and len({m.stdout["sha256"] for m in finished if m.stdout is not None}) > 1:

@@ -42,6 +42,7 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "offset_ns": (_COUNT,),
     "offset_error_ns": (_COUNT,),
     "command_text": (_TEXT, _NONE),
+    "accepted": (_COUNT, _NONE),
 }
 _MOST = 2**63 - 1
 _NUMBERS = (float, int)

@@ -130,6 +130,7 @@ class Measurement(NamedTuple):
     offset_ns: int | None = None
     offset_error_ns: int | None = None
     command_text: str | None = None
+    accepted: int | None = None
 
     @property
     def command_line(self) -> str:
@@ -161,6 +162,8 @@ class Measurement(NamedTuple):
             return "ended with the experiment"
         if self.signal is not None:
             return f"killed by signal {self.signal} ({signal_name(self.signal)})"
+        if self.accepted is not None:
+            return f"exit status {self.accepted}, which ACCEPT names"
         return f"exit status {self.exit_status}"
 
 
@@ -185,6 +188,7 @@ _OPTIONAL = (
     "offset_ns",
     "offset_error_ns",
     "command_text",
+    "accepted",
 )
 
 

@@ -101,6 +101,7 @@ _NO_COLUMNS = (
     "kernel",
     "throttled",
     "command_text",
+    "accepted",
 )
 _PLAIN = tuple(name for name in Measurement._fields if name not in _NO_COLUMNS)
 

@@ -42,7 +42,7 @@ _THEIRS = {"sys": "system"}
 _TIMES = ("user", "system", "elapsed")
 _COUNTS = ("thread", "epoch", "status", "signal")
 _ENDINGS = ("timed_out", "cancelled", "error", "set_aside")
-_OTHERS = (*_COUNTS, "command", "start", "start_ns", "inner", *_ENDINGS)
+_OTHERS = (*_COUNTS, "accepted", "command", "start", "start_ns", "inner", *_ENDINGS)
 """Fields that are no metrics."""
 
 
@@ -130,6 +130,7 @@ def row_of_block(block: Block) -> dict[str, Any] | str:
         "inner": _whole(found.get("inner")) or 1,
         "exit_status": None if by_signal else status,
         "signal": signal,
+        "accepted": _whole(found.get("accepted")),
         "timed_out": found.get("timed_out") == "yes",
         "cancelled": found.get("cancelled") == "yes",
         "error": _text(found, "error"),
@@ -226,6 +227,8 @@ def _rest_of(m: Measurement) -> Iterator[tuple[str, object]]:
         yield "start_ns", m.start_ns
     if m.inner != 1:
         yield "inner", m.inner
+    if m.accepted is not None:
+        yield "accepted", m.accepted
     if m.timed_out:
         yield "timed_out", "yes"
     if m.cancelled:

@@ -269,6 +269,8 @@ class Placed:
 
     hosts: tuple[str, ...]
     line: str
+    accepted: tuple[int, ...] = ()
+    """Exit statuses that are no failure, beside 0."""
 
 
 @lru_cache(maxsize=256)
@@ -289,6 +291,27 @@ def parse_placed(text: str) -> Placed:
     if not line.strip():
         raise ArgumentError(f"expected a command behind {first}", len(text) + 1)
     return Placed(hosts, line.strip())
+
+
+@lru_cache(maxsize=256)
+def parse_exec(text: str) -> Placed:
+    """`[@HOST[,HOST…]] [ACCEPT STATUS[,STATUS…]] COMMAND`.
+
+    Raises:
+        ArgumentError: as `parse_placed`; a status is none from 1 to 255, or no command follows.
+    """
+    placed = parse_placed(text)
+    first, *rest = placed.line.split(None, 2)
+    if first != "ACCEPT":
+        return placed
+    column = len(text.rstrip()) - len(placed.line) + 1
+    listed = rest[0] if rest else ""
+    word = Word(listed, column + placed.line.find(listed, len(first)) if listed else len(text.rstrip()) + 1)
+    what = "exit statuses from 1 to 255 with commas in between, such as ACCEPT 1"
+    statuses = tuple(_whole(word._replace(text=each), what, 1, 255) for each in listed.split(","))
+    if len(rest) < 2:
+        raise ArgumentError(f"expected a command behind ACCEPT {listed}", len(text.rstrip()) + 1)
+    return Placed(placed.hosts, rest[1], statuses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from etude.results.model import Measurement, from_line
 from etude.results.windows import Taken
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
-from etude.script.arguments import Copied, parse_placed
+from etude.script.arguments import Copied, parse_exec
 from etude.script.crew import Crew, Shared
 from etude.script.failures import failure_of
 from etude.script.library import search_path
@@ -35,7 +35,7 @@ from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
-from etude.script.rows import printed_metrics, read_log, rows_of, why_failed
+from etude.script.rows import accept, printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import OF_OUTPUT, Running, Scope, State
 from etude.script.under_test import file_system_under_test
 from etude.script.words import command_words
@@ -252,7 +252,7 @@ class ScriptBench:
 
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
         self._scopes[test.name] = scope
-        placed = parse_placed(line)
+        placed = parse_exec(line)
         crew = Crew(placed.hosts or (LOCAL,), test.threads, self._directory(test))
         crew.open()
         words = command_words(placed.line)
@@ -282,6 +282,7 @@ class ScriptBench:
         self._desk.kernel.begin()
         rows, blocks, notes = self._measuring.launch(here, probes, test.name, test.trial, run)
         said = self._desk.kernel.end()
+        accept(rows, placed.accepted)
         notes += crew.take(rows, self._remote)
         kept = keep_outputs(crew.outputs, test.trial)
         printed = [printed_metrics(test.metrics, output) for output in kept]
@@ -290,6 +291,7 @@ class ScriptBench:
         self._warn_of_windows(test, taken)
         logs = list(map(read_log, crew.logs))
         lines, others = rows_of(rows, logs, printed, taken, list(words), notes)
+        accept(lines, placed.accepted)
         if trial.places:
             lines = [row | trial.places[row["worker"]] for row in lines]
             lines[0]["metrics"] |= {"start_spread": start_spread(lines, len(crew.numbers))}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from etude.errors import CommandFailed, EtudeError
 from etude.script import stop
-from etude.script.arguments import Copied, parse_placed
+from etude.script.arguments import Copied, parse_exec, parse_placed
 from etude.script.machine import Machine
 from etude.script.measuring import probe_names
 from etude.script.program import Op, Program
@@ -182,7 +182,7 @@ class _Thought:
         probes = scope.variables.get("PROBES", "")
         if probes:
             _check_probes(probes)
-        self._known(parse_placed(line).hosts)
+        self._known(parse_exec(line).hosts)
         self._planned[test.name].lines.append(("EXEC", line))
         return None
 

@@ -13,6 +13,7 @@ from etude.script.arguments import (
     parse_cache,
     parse_condition,
     parse_copy,
+    parse_exec,
     parse_foreach,
     parse_metric,
     parse_metric_name,
@@ -357,5 +358,6 @@ _CHECKS: dict[Op, Callable[[str], object]] = {
     Op.FOR: parse_for,
     Op.COPY: parse_copy,
     Op.TIMEOUT: parse_timeout,
-    **dict.fromkeys((Op.SYSTEM, Op.PRESETUP, Op.SETUP, Op.EXEC, Op.CLEANUP, Op.POSTCLEANUP), parse_placed),
+    Op.EXEC: parse_exec,
+    **dict.fromkeys((Op.SYSTEM, Op.PRESETUP, Op.SETUP, Op.CLEANUP, Op.POSTCLEANUP), parse_placed),
 }

@@ -123,6 +123,26 @@ def test_metrics_come_from_the_output_of_each_worker(tmp_path: Path) -> None:
     assert [row["metrics"]["speed"] for row in lines(tmp_path / "r", "t")] == [[1.5, "B/s"], [2.5, "B/s"]] * 2
 
 
+def test_an_accepted_status_is_no_failure_of_its_exec_only(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("text\n")
+    grep = f"ACCEPT 1 grep -q absent {tmp_path}/f"
+    text = (
+        f"TEST good 2\nEXEC {grep}\nEXEC true\nDONE\nTEST bad 2\nEXEC {grep}\nEXEC sh -c 'exit 1'\nDONE\n"
+    )
+    run(tmp_path, text, check=4)
+    rows = lines(tmp_path / "r", "good")
+    assert [(row["exit_status"], row.get("accepted"), row["kept"]) for row in rows] == [
+        (0, 1, True),
+        (0, None, True),
+    ] * 2
+    rows = lines(tmp_path / "r", "bad")
+    assert {(row["exit_status"], row.get("accepted"), row["why"]) for row in rows} == {
+        (0, 1, "failed"),
+        (1, None, "failed"),
+    }
+    assert "\naccepted = 1\n" in (tmp_path / "r" / "good.res").read_text()
+
+
 def test_a_metric_is_searched_in_the_output_of_its_own_exec(tmp_path: Path) -> None:
     text = """\
 THREADS=2

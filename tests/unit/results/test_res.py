@@ -106,6 +106,7 @@ def test_a_row_has_the_members_of_a_measurement() -> None:
         "trial": 3,
         "command": ["true"],
         "command_text": None,
+        "accepted": None,
         "start": None,
         "start_ns": None,
         "inner": 1,
@@ -159,6 +160,13 @@ def test_where_it_stands_may_be_left_open() -> None:
 
 def test_a_command_that_is_no_line_of_a_shell_is_one_word() -> None:
     assert row(command="it's broken")["command"] == ["it's broken"]
+
+
+def test_an_accepted_status_is_no_metric_and_read_back() -> None:
+    found = row(status="0", accepted="1")
+    assert (found["exit_status"], found["accepted"]) == (0, 1)
+    assert "accepted" not in found["metrics"]
+    assert "accepted = 1\n" in format_measurement(measurement(accepted=1))
 
 
 @pytest.mark.parametrize("text", ['sh -c "make -j2"', "it's broken", "a  b", "tar xf x.tar > log; make"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.script.arguments import Copied, Placed, parse_copy, parse_placed, parse_timeout
+from etude.script.arguments import Copied, Placed, parse_copy, parse_exec, parse_placed, parse_timeout
 from etude.script.parse import parse_text
 from etude.script.program import ScriptError
 from etude.script.state import Scope, State
@@ -28,6 +28,37 @@ def test_hosts_and_command_are_parted(hosts: list[str], line: str) -> None:
     else:
         with pytest.raises(ArgumentError, match="expected a command"):
             parse_placed(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "placed"),
+    [
+        ("ACCEPT 1 grep x f", Placed((), "grep x f", (1,))),
+        ("@a,b  ACCEPT 1,255  grep  x", Placed(("a", "b"), "grep  x", (1, 255))),
+        ("grep ACCEPT 1", Placed((), "grep ACCEPT 1")),
+        ("ACCEPTED 1", Placed((), "ACCEPTED 1")),
+        ("@a x", parse_placed("@a x")),
+    ],
+)
+def test_exit_statuses_stand_before_the_command(text: str, placed: Placed) -> None:
+    assert parse_exec(text) == placed
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("ACCEPT", 7),
+        ("ACCEPT x y", 8),
+        ("ACCEPT 0 y", 8),
+        ("@a ACCEPT 256 y", 11),
+        ("ACCEPT 1, y", 8),
+        ("ACCEPT 1", 9),
+    ],
+)
+def test_statuses_that_are_none_are_refused_where_they_stand(text: str, column: int) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        parse_exec(text)
+    assert caught.value.column == column
 
 
 @pytest.mark.parametrize("text", ["@ a", "@a, b", "@a,,b c", "@-o c", "@a:b c", "@a,a c", "@a"])
