@@ -28,6 +28,10 @@ MOST_FILES = 10_000
 MOST_NESTED = 64
 
 _COMMENT = re.compile(r"(?<!\\)#.*", re.DOTALL)
+_TOGETHER = re.compile(r"""\\.|(?<!\w)'[^']*'|"(?:[^"\\]|\\.)*"|\$\{[^}]*\}""", re.DOTALL)
+"""What a shell takes together: a # in it would be a character there."""
+_PROSE = ("ECHO", "PURPOSE", "EXPECT")
+"""Whose text is for readers, with apostrophes in it."""
 _VARIABLE = re.compile(r"%|\$[A-Za-z_][A-Za-z0-9_]*\$")
 
 
@@ -55,7 +59,8 @@ class Source:
 def read_lines(path: str | Path, search: Sequence[str | Path] = ()) -> Source:
     """The lines of a script and of all that it includes.
 
-    A file is looked for beside the one that includes it, then where INCLUDEPATH says, then in `search`.
+    A file is looked for beside the one that includes it, then where INCLUDEPATH says, then in `search`, then beside
+    the script itself.
 
     Raises:
         InputError: the script cannot be read.
@@ -66,6 +71,7 @@ def read_lines(path: str | Path, search: Sequence[str | Path] = ()) -> Source:
         content, identity = _content(str(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a script") from None
+    reader.main = [os.path.dirname(path)]
     reader.splice(content, str(path), os.path.dirname(path), identity)
     return reader.source()
 
@@ -135,6 +141,8 @@ class _Reader:
     def __init__(self, search: Sequence[str | Path]) -> None:
         self.search = [str(directory) for directory in search]
         self.directories: list[str] = []
+        self.main: list[str] = []
+        """The directory of the script itself."""
         self.reserved = ""
         self.stored: Mapping[str, Sequence[str]] | None = None
         self.lines: list[LogicalLine] = []
@@ -151,7 +159,7 @@ class _Reader:
         physical = self.files[file] = _split(content, file)
         self.hash.update(b"%d\n" % len(content) + content)
         self.open.append((file, identity))
-        for line in _logical(physical, file):
+        for line in _logical(physical, file, self.stored is None):
             if line.text.startswith(INCLUDES) and (words := line.text.split(None, 1))[0] in INCLUDES:
                 self._include(line, words, directory)
             else:
@@ -179,7 +187,8 @@ class _Reader:
     def _places(self, name: str, directory: str) -> list[str]:
         if os.path.isabs(name):
             return [os.path.dirname(name)]
-        return list(dict.fromkeys([directory, *self.directories, *self.search, *self._stored_places(name)]))
+        places = [directory, *self.directories, *self.search, *self.main, *self._stored_places(name)]
+        return list(dict.fromkeys(places))
 
     def _stored_places(self, name: str) -> list[str]:
         """Where files of that name lay that were once read: of the directories of a search path only these matter."""
@@ -269,16 +278,20 @@ def _split(content: bytes, file: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _logical(physical: Sequence[str], file: str) -> Iterator[LogicalLine]:
+def _logical(physical: Sequence[str], file: str, strict: bool) -> Iterator[LogicalLine]:
+    """strict: refuse comments that begin within quotes; what was run once is read as it was then."""
     numbered = enumerate(physical, 1)
     for number, raw in numbered:
         text = raw.strip()
         if not text or text[0] == "#":
             continue
+        careful = strict and not text.startswith(_PROSE)
         if "#" in text:
+            if careful:
+                _check_comment(raw, file, number)
             text = _uncommented(text)
         if text.endswith("\\"):
-            joined = _joined(text, numbered)
+            joined = _joined(text, numbered, file if careful else None)
             if joined is None:
                 last = physical[-1]
                 message = "the file ends after a backslash, which joins the next line"
@@ -292,14 +305,32 @@ def _uncommented(text: str) -> str:
     return _COMMENT.sub("", text, count=1).replace("\\#", "#").strip()
 
 
-def _joined(text: str, rest: Iterator[tuple[int, str]]) -> str | None:
-    """The line and those after it that it is joined with, one blank between; None if there is none."""
+def _check_comment(raw: str, file: str, line: int) -> None:
+    """Refuse a comment that would cut quotes or `${…}` in two.
+
+    Raises:
+        ScriptError: it does.
+    """
+    comment = _COMMENT.search(raw)
+    at = comment.start() if comment else 0
+    if comment and any(each.start() < at < each.end() for each in _TOGETHER.finditer(raw)):
+        message = "a # within quotes or ${…} begins a comment, too; write \\# where it is a character"
+        raise ScriptError(message, file, line, raw, at + 1)
+
+
+def _joined(text: str, rest: Iterator[tuple[int, str]], file: str | None) -> str | None:
+    """The line and those after it that it is joined with, one blank between; None if there is none.
+
+    file: where comments are looked at (`_check_comment`), its name.
+    """
     parts = []
     while text.endswith("\\"):
         parts.append(text[:-1].rstrip())
         following = next(rest, None)
         if following is None:
             return None
+        if file is not None:
+            _check_comment(following[1], file, following[0])
         text = _uncommented(following[1])
     parts.append(text)
     return " ".join(part for part in parts if part)

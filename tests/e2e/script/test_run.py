@@ -126,9 +126,7 @@ def test_metrics_come_from_the_output_of_each_worker(tmp_path: Path) -> None:
 def test_an_accepted_status_is_no_failure_of_its_exec_only(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("text\n")
     grep = f"ACCEPT 1 grep -q absent {tmp_path}/f"
-    text = (
-        f"TEST good 2\nEXEC {grep}\nEXEC true\nDONE\nTEST bad 2\nEXEC {grep}\nEXEC sh -c 'exit 1'\nDONE\n"
-    )
+    text = f"TEST good 2\nEXEC {grep}\nEXEC true\nDONE\nTEST bad 2\nEXEC {grep}\nEXEC sh -c 'exit 1'\nDONE\n"
     run(tmp_path, text, check=4)
     rows = lines(tmp_path / "r", "good")
     assert [(row["exit_status"], row.get("accepted"), row["kept"]) for row in rows] == [

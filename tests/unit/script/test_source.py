@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from etude.errors import InputError
 from etude.script import source
 from etude.script.program import ScriptError
-from etude.script.source import error_at, read_lines, read_text
+from etude.script.source import error_at, read_lines, read_stored, read_text
 
 
 def texts(script: str) -> list[str]:
@@ -63,6 +63,49 @@ def places(path: Path, *search: Path) -> list[tuple[str, str, int]]:
 )
 def test_comments_are_cut_and_lines_are_joined(script: str, lines: list[str]) -> None:
     assert texts(script) == lines
+
+
+@pytest.mark.parametrize(
+    ("script", "line", "column"),
+    [
+        ("EXEC awk '/^#/' f", 1, 13),
+        ('METRIC a "x#([0-9]+)"', 1, 12),
+        ("VAR A=1\nEXEC echo ${x#y}", 2, 14),
+        ("EXEC echo a \\\n  'b # c'", 2, 6),
+    ],
+)
+def test_a_comment_that_would_cut_quotes_is_an_error(script: str, line: int, column: int) -> None:
+    with pytest.raises(ScriptError) as caught:
+        read_text(script, "script")
+    assert str(caught.value).startswith(f"script:{line}: ")
+    *_, caret = caught.value.detail.split("\n")
+    assert caret.index("^") - len("       | ") == column - 1
+    assert read_stored({"script": script.split("\n")}).lines, "what was run once is read as it was then"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "EXEC a # it's b's",
+        "EXEC echo don't # can't",
+        "EXEC echo 'a' # 'b'",
+        r"EXEC awk '/^\#/' f",
+        "ECHO 'a # b'",
+    ],
+)
+def test_any_other_comment_is_cut(line: str) -> None:
+    assert len(texts(line)) == 1
+
+
+def test_a_file_beside_the_script_is_found_by_what_it_includes(tmp_path: Path) -> None:
+    main = write(tmp_path / "mine", main="INCLUDE common.inc", **{"local.inc": "ECHO mine"})
+    write(
+        tmp_path / "lib",
+        **{"common.inc": "OPTINCLUDE local.inc\nOPTINCLUDE other.inc", "other.inc": "ECHO lib"},
+    )
+    assert [text for text, _, _ in places(main, tmp_path / "lib")] == ["ECHO mine", "ECHO lib"]
+    write(tmp_path / "lib", **{"local.inc": "ECHO theirs"})
+    assert places(main, tmp_path / "lib")[0][0] == "ECHO theirs", "as ever: beside its includer first"
 
 
 def test_a_line_is_numbered_by_its_first_physical_line() -> None:
