@@ -20,6 +20,7 @@ use crate::report::Report;
 use crate::roll::Roll;
 use crate::shared::Shared;
 use crate::show::time;
+use crate::unplayed::Unplayed;
 use crate::windows::{self, Windows};
 
 const COMPILE: &str = "\
@@ -51,6 +52,8 @@ usage: etude replay [options] ROLL DIRECTORY
       --judge          exit with 1 unless the replay was faithful
       --late S         the most that 99 % of calls may be late in a faithful replay, s (default 0.001)
       --mismatches P   the most calls with another result in a faithful replay, % (default 0.1)
+      --unplayed P     the most of the program's bytes, and of its time in reads and writes, that a faithful replay may
+                       leave out, % (default 1)
       --json           all that was measured, as one JSON object on standard output
       --windows FILE   response times over time, a line of JSON a window, are appended to FILE (default: $ETUDE_WINDOWS, if set)
       --window S       how long a window is, s (default 1, at least 0.1)
@@ -129,6 +132,7 @@ struct Options {
     judge: bool,
     late_s: f64,
     mismatches: f64,
+    unplayed: f64,
     json: bool,
     windows: Option<PathBuf>,
     window_s: f64,
@@ -192,10 +196,29 @@ fn unfaithful(report: &Report, options: &Options) -> Option<String> {
         ));
     }
     let part = report.mismatches as f64 / report.calls.max(1) as f64;
-    (part > options.mismatches).then(|| {
-        let bound = (1e8 * options.mismatches).round() / 1e6;
-        format!("{:.2} % of calls had another result, and {bound} % is the bound", 100.0 * part)
-    })
+    if part > options.mismatches {
+        let bound = percent(options.mismatches);
+        return Some(format!(
+            "{:.2} % of calls had another result, and {bound} % is the bound",
+            100.0 * part
+        ));
+    }
+    left_out(&report.unplayed, options.unplayed)
+}
+
+/// Why too much of the program's I/O is not played for a faithful replay.
+fn left_out(unplayed: &Unplayed, bound: f64) -> Option<String> {
+    let of = [
+        (unplayed.bytes_share, "of the program's bytes"),
+        (unplayed.requests_share, "of its transfers, whose bytes are not recorded,"),
+        (unplayed.time_share, "of its time in reads and writes"),
+    ];
+    let (share, what) = of.into_iter().find(|(share, _)| *share > bound)?;
+    Some(format!("{:.2} % {what} are not played, and {} % is the bound", 100.0 * share, percent(bound)))
+}
+
+fn percent(share: f64) -> f64 {
+    (1e8 * share).round() / 1e6
 }
 
 fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options, PathBuf, PathBuf)>, Wrong> {
@@ -205,6 +228,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
         judge: false,
         late_s: 0.001,
         mismatches: 0.001,
+        unplayed: 0.01,
         json: false,
         windows: windows::asked_for(),
         window_s: 1.0,
@@ -226,6 +250,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
             Long("judge") => found.judge = true,
             Long("late") => found.late_s = seconds("late", 1e-9, &mut parser)?,
             Long("mismatches") => found.mismatches = share_in_percent("mismatches", &mut parser)?,
+            Long("unplayed") => found.unplayed = share_in_percent("unplayed", &mut parser)?,
             Long("json") => found.json = true,
             Long("windows") => found.windows = Some(PathBuf::from(parser.value().map_err(wrong)?)),
             Long("window") => found.window_s = seconds("window", 0.1, &mut parser)?,

@@ -70,6 +70,7 @@ pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
             .collect(),
         calls: lanes.iter().map(|lane| lane.events.len() as u64).sum(),
         original: original(script),
+        dropped: script.dropped.clone(),
         largest: lanes.iter().map(|lane| lane.largest).max().unwrap_or(0),
         ..Head::default()
     };

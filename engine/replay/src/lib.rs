@@ -11,6 +11,7 @@ mod compile;
 mod extents;
 mod maps;
 mod order;
+mod other_results;
 mod pages;
 mod pass;
 mod perform;
@@ -24,6 +25,7 @@ mod show;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unplayed;
 mod windows;
 
 pub use command::{compile_main, needed_by, replay_main};

@@ -132,6 +132,8 @@ pub struct Player {
     recorded: u64,
     /// When its last call ended, or it had waited for another thread: it could have made the next one since.
     free: i64,
+    /// Calls that it has come by.
+    step: u64,
     /// Threads and processes that it has started.
     children: Vec<Child>,
 }
@@ -174,7 +176,17 @@ impl Player {
     pub fn new(play: Arc<Play>, thread: usize, performer: Performer, clock: i64) -> Player {
         let feed = play.feeds[thread].lock().expect("no thread panics").take();
         let feed = feed.unwrap_or_else(|| Feed::new(thread));
-        Player { feed, play, thread, performer, clock, recorded: 0, free: clock, children: Vec::new() }
+        Player {
+            feed,
+            play,
+            thread,
+            performer,
+            clock,
+            recorded: 0,
+            free: clock,
+            step: 0,
+            children: Vec::new(),
+        }
     }
 
     /// Sets the clock to now, or to a later instant.
@@ -320,16 +332,24 @@ impl Player {
                         owe(owed, event, result, late as u64, (ended - due).max(0) as u64, same);
                     }
                     note(lane, event, result, (ended - begun) as u64, same);
+                    if !same {
+                        play.shared.keep_other(self.thread, self.step, result);
+                    }
                     self.free = ended;
                 }
                 Made::Skipped => {
                     add(&lane.skipped, 1);
+                    if event.call.row().moves != Moves::Nothing {
+                        add(&lane.skipped_bytes, event.result.max(0) as u64);
+                        add(&lane.skipped_ns, event.duration_ns);
+                    }
                     if let Some(owed) = owed {
                         add(&owed.unplayed, 1);
                     }
                     self.pass(event.duration_ns);
                 }
             }
+            self.step += 1;
         }
         match play.shared.all().broken.load(Ordering::Relaxed) {
             0 => Ok(()),

@@ -53,8 +53,7 @@ pub fn replay(
         ));
     }
     let machine = |error: io::Error| Refused(error.to_string(), 5);
-    let (head, bytes) = (roll.head.clone(), roll.bytes());
-    let shared = Shared::new(head.threads.len()).map_err(machine)?;
+    let shared = Shared::new(roll.head.threads.len()).map_err(machine)?;
     let play = Arc::new(Play::new(roll, shared, manner).map_err(|what| Refused(what, 3))?);
     let (mut from, to) = pipe().map_err(machine)?;
     let parent = std::process::id() as libc::pid_t;
@@ -80,7 +79,7 @@ pub fn replay(
             if broken != 0 {
                 return Err(Refused(why(broken).to_owned(), if broken == KNOT { 3 } else { 5 }));
             }
-            Ok(report(&head, bytes, &play.shared, manner))
+            Ok(report(&play.roll, &play.shared, manner))
         }
     }
 }

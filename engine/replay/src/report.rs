@@ -6,9 +6,11 @@ use std::sync::atomic::Ordering;
 use etude_calls::{Call, Moves};
 use serde::Serialize;
 
+use crate::other_results::{OtherResult, other_results};
 use crate::player::{Manner, Timing};
-use crate::roll::{Head, Original};
+use crate::roll::{Original, Roll};
 use crate::shared::{Shared, Sums};
+use crate::unplayed::{Unplayed, unplayed};
 
 /// All of it; times in seconds. Ratios are replay / original; None where the original took no time or is not known.
 #[derive(Debug, Serialize)]
@@ -20,6 +22,8 @@ pub struct Report {
     /// Calls that cannot be made again, or were not asked for.
     pub skipped: u64,
     pub mismatches: u64,
+    /// Those calls, by thread; at most 262,144 of them.
+    pub other_results: Vec<OtherResult>,
     pub run_s: f64,
     pub read_s: f64,
     pub write_s: f64,
@@ -27,6 +31,8 @@ pub struct Report {
     pub read_bytes: u64,
     pub written_bytes: u64,
     pub original: Original,
+    /// What the program did and the replay did not.
+    pub unplayed: Unplayed,
     pub ratios: Ratios,
     /// How late calls began; None where there is no schedule.
     pub lateness_s: Option<Lateness>,
@@ -69,7 +75,8 @@ pub struct OfCall {
 }
 
 /// Gathers it from all threads.
-pub fn report(head: &Head, roll_bytes: usize, shared: &Shared, manner: Manner) -> Report {
+pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
+    let head = &roll.head;
     let by_call: BTreeMap<_, _> =
         Call::all().filter_map(|call| Some((call.name(), of_call(shared, call)?))).collect();
     let moving = |reads: bool| {
@@ -87,6 +94,12 @@ pub fn report(head: &Head, roll_bytes: usize, shared: &Shared, manner: Manner) -
     let (run_s, calls_s) = (took as f64 * 1e-9, by_call.values().map(|of| of.time_s).sum());
     let sum = |of: fn(&crate::shared::Lane) -> u64| shared.lanes().map(of).sum();
     let original = head.original;
+    let skipped = (
+        sum(|lane| lane.skipped_bytes.load(Ordering::Relaxed)),
+        sum(|lane| lane.skipped_ns.load(Ordering::Relaxed)),
+    );
+    let moves = |name: &str| Call::named(name).is_some_and(|call| call.row().moves != Moves::Nothing);
+    let transfers = by_call.iter().filter(|(name, _)| moves(name)).map(|(_, of)| of.count).sum();
     Report {
         timing: name(manner.timing),
         speed: manner.speed,
@@ -94,6 +107,7 @@ pub fn report(head: &Head, roll_bytes: usize, shared: &Shared, manner: Manner) -
         calls: sum(|lane| lane.done.load(Ordering::Relaxed)),
         skipped: sum(|lane| lane.skipped.load(Ordering::Relaxed)),
         mismatches: by_call.values().map(|of| of.mismatches).sum(),
+        other_results: other_results(roll, shared),
         ratios: Ratios {
             run: ratio(run_s, original.run_s),
             read: ratio(read_s, original.read_s),
@@ -107,12 +121,13 @@ pub fn report(head: &Head, roll_bytes: usize, shared: &Shared, manner: Manner) -
         read_bytes,
         written_bytes,
         original,
+        unplayed: unplayed(head, skipped, transfers),
         lateness_s: lateness(shared),
         realtime: all.realtime.load(Ordering::Relaxed) != 0,
         late_chunks: sum(|lane| lane.late_chunks.load(Ordering::Relaxed)),
         undirect: all.undirect.load(Ordering::Relaxed),
         cached: cached(read_s, original.read_s),
-        roll_bytes,
+        roll_bytes: roll.bytes(),
         by_call,
     }
 }

@@ -13,7 +13,7 @@ use std::ffi::CString;
 use std::io;
 use std::ops::Range;
 
-use etude_script::{Needed, What};
+use etude_script::{Dropped, Needed, What};
 use etude_trace::Event;
 use etude_trace::parts::{Decoder, Head as ChunkHead, Kind, checked};
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,8 @@ pub struct Head {
     pub original: Original,
     /// The most bytes that a call moves.
     pub largest: u64,
+    /// What the recording has and the script has not.
+    pub dropped: Vec<Dropped>,
 }
 
 /// One thread of the original.

@@ -116,6 +116,9 @@ pub struct Lane {
     pub stuck: AtomicU32,
     pub done: AtomicU64,
     pub skipped: AtomicU64,
+    /// Bytes that these moved in the original, and the time within them, of those that move data.
+    pub skipped_bytes: AtomicU64,
+    pub skipped_ns: AtomicU64,
     /// Chunks that were decoded when they were needed already.
     pub late_chunks: AtomicU64,
     pub most_late_ns: AtomicU64,
@@ -153,6 +156,18 @@ pub struct Owed {
     pub calls: [Answered; CALLS],
 }
 
+/// A call with another result than the original's.
+#[repr(C)]
+pub struct Other {
+    pub thread: AtomicU32,
+    /// Calls of the thread before it.
+    pub step: AtomicU64,
+    pub result: AtomicI64,
+}
+
+/// The most of them that are kept.
+const MOST_OTHERS: usize = 1 << 18;
+
 /// Of the replay as a whole.
 #[repr(C, align(64))]
 pub struct All {
@@ -166,12 +181,15 @@ pub struct All {
     pub broken: AtomicU32,
     pub realtime: AtomicU32,
     pub undirect: AtomicU64,
+    /// Calls with another result.
+    pub others: AtomicU64,
 }
 
 /// Memory that is shared by all processes of a replay.
 pub struct Shared {
     at: *mut u8,
     lanes: usize,
+    owed: usize,
     length: usize,
 }
 
@@ -192,7 +210,8 @@ impl Shared {
     }
 
     fn mapped(lanes: usize, owed: usize) -> io::Result<Shared> {
-        let length = owed_at(lanes) + owed * size_of::<Owed>();
+        let others = if owed == 0 { MOST_OTHERS } else { 0 };
+        let length = owed_at(lanes) + owed * size_of::<Owed>() + others * size_of::<Other>();
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh mapping of zeros, which all of this begins with.
         let at = unsafe {
@@ -201,7 +220,7 @@ impl Shared {
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let shared = Shared { at: at.cast(), lanes, length };
+        let shared = Shared { at: at.cast(), lanes, owed, length };
         shared.all().until_ns.store(i64::MAX, Ordering::Relaxed);
         Ok(shared)
     }
@@ -221,7 +240,30 @@ impl Shared {
     pub fn owed(&self, index: usize) -> Option<&Owed> {
         let at = owed_at(self.lanes) + index * size_of::<Owed>();
         // SAFETY: within the mapping.
-        (at + size_of::<Owed>() <= self.length).then(|| unsafe { &*self.at.add(at).cast::<Owed>() })
+        (index < self.owed).then(|| unsafe { &*self.at.add(at).cast::<Owed>() })
+    }
+
+    /// Keeps a call with another result; of a load, and beyond `MOST_OTHERS`, it is only counted.
+    pub fn keep_other(&self, thread: usize, step: u64, result: i64) {
+        let place = self.all().others.fetch_add(1, Ordering::Relaxed);
+        if let Some(other) = self.other(place as usize) {
+            other.thread.store(thread as u32, Ordering::Relaxed);
+            other.step.store(step, Ordering::Relaxed);
+            other.result.store(result, Ordering::Relaxed);
+        }
+    }
+
+    /// Those that were kept, as they came.
+    pub fn others(&self) -> impl Iterator<Item = &Other> {
+        let many = self.all().others.load(Ordering::Relaxed) as usize;
+        (0..many).map_while(|index| self.other(index))
+    }
+
+    fn other(&self, index: usize) -> Option<&Other> {
+        let at = owed_at(self.lanes) + index.checked_mul(size_of::<Other>())?;
+        // SAFETY: within the mapping; without a load nothing else stands there.
+        (self.owed == 0 && at + size_of::<Other>() <= self.length)
+            .then(|| unsafe { &*self.at.add(at).cast::<Other>() })
     }
 
     pub fn all_owed(&self) -> impl Iterator<Item = &Owed> {

@@ -2,9 +2,12 @@
 
 use std::fmt::{self, Write};
 
+use etude_calls::Call;
 use etude_quantity::counted;
+use etude_trace::words;
 
 use crate::report::Report;
+use crate::unplayed::{Kind, Unplayed};
 
 /// Its lines.
 pub fn shown(report: &Report, unfaithful: Option<&str>) -> String {
@@ -56,6 +59,7 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
         )?;
     }
     mismatches(out, report)?;
+    unplayed(out, &report.unplayed)?;
     match unfaithful {
         None => writeln!(out, "Faithful."),
         Some(why) => writeln!(out, "Not faithful: {why}."),
@@ -68,6 +72,9 @@ fn described(report: &Report) -> String {
     format!("timing {}{speed}{priority}", report.timing)
 }
 
+/// Calls with another result that are shown.
+const MOST_OTHERS: usize = 10;
+
 fn mismatches(out: &mut String, report: &Report) -> fmt::Result {
     let found: Vec<String> = report
         .by_call
@@ -78,7 +85,49 @@ fn mismatches(out: &mut String, report: &Report) -> fmt::Result {
     if !found.is_empty() {
         writeln!(out, "Another result: {}.", found.join(", "))?;
     }
-    Ok(())
+    for other in report.other_results.iter().take(MOST_OTHERS) {
+        let mut got = String::new();
+        words::result(&mut got, Call::named(other.call).expect("it was played"), other.got);
+        writeln!(out, "  thread {}, call {}: {}: here {got}", other.thread, other.step, other.line)?;
+    }
+    match report.mismatches.saturating_sub(MOST_OTHERS as u64) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {more} more: --json has all"),
+    }
+}
+
+/// Kinds of calls that are named.
+const MOST_KINDS: usize = 4;
+
+fn unplayed(out: &mut String, unplayed: &Unplayed) -> fmt::Result {
+    let kinds = unplayed.transfers();
+    if kinds.is_empty() && unplayed.bytes == 0 {
+        return Ok(());
+    }
+    let shares = [unplayed.bytes_share, unplayed.time_share].map(|share| 100.0 * share);
+    writeln!(
+        out,
+        "{:.2} % of the program's bytes are not played, and {:.2} % of its time in reads and writes.",
+        shares[0], shares[1]
+    )?;
+    for kind in kinds.iter().take(MOST_KINDS) {
+        writeln!(out, "  {}", described_kind(kind))?;
+    }
+    match kinds.len().saturating_sub(MOST_KINDS) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {}: --json has all", counted(more as u64, "kind")),
+    }
+}
+
+fn described_kind(kind: &Kind) -> String {
+    let mut text = format!("{} ({}): {}", kind.call, kind.why, counted(kind.calls, "call"));
+    if kind.bytes > 0 {
+        text += &format!(", {}", counted(kind.bytes, "byte"));
+    }
+    if kind.requests > 0 {
+        text += &format!(", {} of unknown size", counted(kind.requests, "request"));
+    }
+    text + &format!(", {}", time(kind.time_s))
 }
 
 /// Seconds with a unit and four digits.

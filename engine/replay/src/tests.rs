@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use etude_calls::Call;
-use etude_script::{Action, Called, Needed, Script, Step, What};
+use etude_script::{Action, Called, Dropped, Needed, Script, Step, What};
 use etude_trace::Text;
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ pub(crate) fn open(path: &str, flags: u64, result: i64) -> Action {
 
 pub(crate) fn script(steps: Vec<(u32, Action)>) -> Script {
     let steps = steps.into_iter().map(|(thread, action)| Step { thread, action }).collect();
-    Script { notes: vec!["a note".into()], needed: Vec::new(), steps }
+    Script { notes: vec!["a note".into()], needed: Vec::new(), dropped: Vec::new(), steps }
 }
 
 pub(crate) fn compiled(script: &Script) -> Vec<u8> {
@@ -108,6 +108,38 @@ fn another_result_is_counted() {
     ]);
     let report = play(&other, &place.0, Timing::Gap);
     assert_eq!((report.calls, report.mismatches, report.skipped), (3, 2, 1));
+    let found: Vec<_> = report
+        .other_results
+        .iter()
+        .map(|other| (other.thread, other.step, other.line.as_str(), other.expected, other.got))
+        .collect();
+    let open = "openat(AT_FDCWD, \"there-in-the-original\", O_RDONLY) = 4";
+    assert_eq!(found, [(0, 2, "read(3, 10) = 10", 10, 0), (0, 3, open, 4, -2)]);
+}
+
+#[test]
+fn what_the_script_has_not_is_known_to_its_replay() {
+    let place = Place::new();
+    let mut with = one_file();
+    let pipe =
+        Dropped { call: "write".into(), why: "pipe".into(), calls: 2, bytes: 4955, requests: 0, ns: 4_000 };
+    with.dropped.push(pipe);
+    let report = play(&with, &place.0, Timing::Gap);
+    assert_eq!((report.unplayed.bytes, report.unplayed.bytes_share), (4955, 4955.0 / (4955.0 + 9910.0)));
+    assert_eq!(report.unplayed.dropped.len(), 1);
+}
+
+#[test]
+fn data_that_cannot_be_played_counts_as_not_played() {
+    let place = Place::new();
+    let other = script(vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, called("write", &[3, 0, 10], 10, None)),
+        (0, open("there-in-the-original", 0, 4)),
+        (0, called("read", &[4, 0, 30], 30, None)),
+    ]);
+    let report = play(&other, &place.0, Timing::Gap);
+    assert_eq!((report.unplayed.bytes, report.unplayed.bytes_share), (30, 0.75));
 }
 
 #[test]

@@ -31,7 +31,7 @@ use crate::hash::Hasher;
 use crate::model::{Action, Called, Script};
 use crate::names::Names;
 
-pub use report::{Dropped, Report};
+pub use report::Report;
 
 /// How a script is made.
 #[derive(Clone, Debug)]
@@ -193,7 +193,8 @@ impl<'a> Walk<'a> {
         }
         self.report.substitutions = names.substitutions;
         self.report.steps = steps.len() as u64;
-        (Script { notes, needed, steps }, self.report)
+        let dropped = self.report.left_out();
+        (Script { notes, needed, dropped, steps }, self.report)
     }
 
     /// Paths at which the trace makes something and nothing was before.

@@ -18,12 +18,12 @@ mod wrong;
 
 pub use check::check;
 pub use command::{events, main};
-pub use from_trace::{Dropped, Options, Report, from_trace};
+pub use from_trace::{Options, Report, from_trace};
 pub use hash::random_key;
-pub use model::{Action, Called, Needed, Script, Step, What};
+pub use model::{Action, Called, Dropped, Needed, Script, Step, What};
 pub use names::{Substitution, Why};
 pub use parse::{Parsed, parse};
 pub use prepare::{Preparation, Prepared, Refused, main as prepare_main, prepare};
 pub use snapshot::{Limits, snapshot};
-pub use text::write;
+pub use text::{step as step_text, write};
 pub use wrong::Wrong;

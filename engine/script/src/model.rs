@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use etude_calls::Call;
+use etude_calls::{Call, Moves};
 use etude_trace::Text;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// What a program did to files, in an order that can be replayed.
@@ -13,9 +14,18 @@ pub struct Script {
     pub notes: Vec<String>,
     /// What has to be there before.
     pub needed: Vec<Needed>,
+    /// What the recording has and the steps have not.
+    pub dropped: Vec<Dropped>,
     /// Of all threads, in the order in which they began. Those of one thread follow each other; how those of different
     /// threads wait for each other follows from what they share.
     pub steps: Vec<Step>,
+}
+
+impl Script {
+    /// Its notes, and what was left out of it.
+    pub(crate) fn without_steps(&self) -> Script {
+        Script { notes: self.notes.clone(), dropped: self.dropped.clone(), ..Script::default() }
+    }
 }
 
 /// One thing that one thread does.
@@ -53,6 +63,48 @@ pub struct Called {
     pub result: i64,
     /// ns; None where it is not known.
     pub duration_ns: Option<u64>,
+}
+
+/// Calls of one name that are in the recording and not among the steps, for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Dropped {
+    pub call: String,
+    pub why: String,
+    pub calls: u64,
+    /// Bytes that they moved; of mappings, bytes through which the program could store.
+    pub bytes: u64,
+    /// Transfers whose bytes are not recorded.
+    pub requests: u64,
+    pub ns: u64,
+}
+
+impl Dropped {
+    /// Whether they moved data, or may have.
+    pub fn moves(&self) -> bool {
+        let moves = Call::named(&self.call).is_some_and(|call| call.row().moves != Moves::Nothing);
+        moves || self.bytes > 0 || self.requests > 0 || self.waits_for_requests()
+    }
+
+    fn waits_for_requests(&self) -> bool {
+        matches!(self.call.as_str(), "io_getevents" | "io_pgetevents" | "io_submit" | "io_uring_enter")
+    }
+
+    /// As many of them as `times` recordings have.
+    #[must_use]
+    pub fn times(&self, times: u64) -> Dropped {
+        let [calls, bytes, requests, ns] =
+            [self.calls, self.bytes, self.requests, self.ns].map(|each| each.saturating_mul(times));
+        Dropped { calls, bytes, requests, ns, ..self.clone() }
+    }
+
+    /// Those of another recording on top.
+    pub fn add(&mut self, other: &Dropped) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.requests = self.requests.saturating_add(other.requests);
+        self.ns = self.ns.saturating_add(other.ns);
+    }
 }
 
 /// Something that the first call already finds.

@@ -10,9 +10,12 @@ mod tests;
 use std::sync::Arc;
 
 use cursor::{Cursor, Fault};
+use etude_trace::words;
+
+use etude_calls::Call;
 
 use crate::check::Threads;
-use crate::model::{Needed, Script, What};
+use crate::model::{Dropped, Needed, Script, What};
 use crate::text::{HEAD, one_line};
 use crate::wrong::Wrong;
 
@@ -79,6 +82,11 @@ impl Reading {
             self.parsed.script.needed.push(needed);
             return Ok(());
         }
+        if let Some(dropped) = dropped(&mut cursor)? {
+            cursor.end()?;
+            self.parsed.script.dropped.push(dropped);
+            return Ok(());
+        }
         let step = step::step(&mut cursor)?;
         cursor.end()?;
         self.threads.step(&step).map_err(|what| Fault { at: begin, what })?;
@@ -127,6 +135,37 @@ fn need(cursor: &mut Cursor) -> Result<Option<Needed>, Fault> {
         }
     };
     Ok(Some(Needed { path, what }))
+}
+
+/// A line of what the recording has and the steps have not; None where it is none.
+fn dropped(cursor: &mut Cursor) -> Result<Option<Dropped>, Fault> {
+    let begin = cursor.at();
+    if cursor.word() != b"dropped" || cursor.peek() == Some(b'(') {
+        cursor.back_to(begin);
+        return Ok(None);
+    }
+    cursor.blanks();
+    let at = cursor.at();
+    let call = String::from_utf8_lossy(cursor.word()).into_owned();
+    if call != "any" && Call::named(&call).is_none() {
+        return Err(Fault { at, what: "expected the name of a call, or any".into() });
+    }
+    cursor.blanks();
+    if cursor.peek() != Some(b'"') {
+        return Err(cursor.fault("expected the reason in quotes"));
+    }
+    let why = one_line(&String::from_utf8_lossy(&cursor.string()?));
+    let mut count = |unit: &str| {
+        let expected = format!("expected a number of {unit}, such as 12 {unit}");
+        let many = cursor.bytes(&expected)?;
+        cursor.keyword(unit, &expected).map(|()| many)
+    };
+    let (calls, bytes, requests) = (count("calls")?, count("bytes")?, count("requests")?);
+    cursor.blanks();
+    let at = cursor.at();
+    let expected = "expected seconds with a point and at most nine decimals, such as 0.000004000";
+    let ns = words::seconds_of(cursor.until(b" #")).ok_or(Fault { at, what: expected.into() })?;
+    Ok(Some(Dropped { call, why, calls, bytes, requests, ns }))
 }
 
 fn file(cursor: &mut Cursor) -> Result<What, Fault> {

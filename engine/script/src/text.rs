@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use etude_trace::words;
 
 use crate::form::next_shown;
-use crate::model::{Action, Called, Needed, Script, Step, What};
+use crate::model::{Action, Called, Dropped, Needed, Script, Step, What};
 
 /// The first line of each script.
 pub const HEAD: &str = "etude script 1";
@@ -27,6 +27,9 @@ pub fn write(script: &Script, out: &mut impl Write) -> io::Result<()> {
     for needed in &script.needed {
         need(&mut text, needed);
         pass_on(&mut text, out)?;
+    }
+    for dropped in &script.dropped {
+        drop_line(&mut text, dropped);
     }
     let many = script.steps.iter().any(|step| step.thread != 0);
     for one in &script.steps {
@@ -81,6 +84,22 @@ fn need(out: &mut String, needed: &Needed) {
             words::quoted(out, of);
         }
     }
+    out.push('\n');
+}
+
+fn drop_line(out: &mut String, dropped: &Dropped) {
+    let Dropped { call, why, calls, bytes, requests, ns } = dropped;
+    out.push_str("dropped ");
+    out.push_str(call);
+    out.push(' ');
+    words::quoted(out, why.as_bytes());
+    for (many, unit) in [(calls, " calls"), (bytes, " bytes"), (requests, " requests")] {
+        out.push(' ');
+        out.push_str(&many.to_string());
+        out.push_str(unit);
+    }
+    out.push(' ');
+    words::seconds(out, *ns);
     out.push('\n');
 }
 

@@ -154,6 +154,33 @@ def test_another_result_is_told_and_judged(by_hand: Path) -> None:
     assert "Not faithful: 33.33 % " in told
 
 
+def test_a_replay_that_lacks_most_of_the_programs_bytes_is_not_faithful(by_hand: Path) -> None:
+    script = by_hand / "b.script"
+    head, rest = (by_hand / "a.script").read_text().split("\n", 1)
+    dropped = [
+        'write "pipe" 2 calls 600 bytes 0 requests 0.000001',
+        'ioctl "so" 1 calls 0 bytes 0 requests 0.5',
+    ]
+    script.write_text("\n".join([head, *(f"dropped {line}" for line in dropped), rest]))
+    run("compile", "-q", "b.script", at=by_hand)
+    prepared(by_hand)
+    report = replayed(by_hand, "--judge", "--late", "10", roll="b.roll", status=1)
+    assert report["mismatches"] == 0
+    assert (report["unplayed"]["bytes"], report["unplayed"]["bytes_share"]) == (600, 0.75)
+    assert [kind["call"] for kind in report["unplayed"]["dropped"]] == ["write", "ioctl"]
+    prepared(by_hand)
+    replayed(by_hand, "--judge", "--late", "10", "--unplayed", "80%", roll="b.roll")
+
+
+def test_each_call_with_another_result_is_known(by_hand: Path) -> None:
+    prepared(by_hand)
+    (by_hand / "stage" / "out").mkdir()
+    found = replayed(by_hand)["other_results"]
+    line = 'openat(AT_FDCWD, "out", O_RDWR|O_CREAT, 0644) = 4'
+    opened = {"thread": 0, "step": 3, "line": line, "call": "openat", "expected": 4, "got": -errno.EISDIR}
+    assert found == [opened]
+
+
 @pytest.mark.parametrize(
     ("change", "line", "status"),
     [

@@ -26,7 +26,7 @@ const PATHS: [&str; 14] = [
 /// A script that [`etude_script::check`] finds sound.
 pub fn script(random: &mut Random) -> Script {
     let needed = (0..random.below(4)).map(|_| needed(random)).collect();
-    let mut script = Script { notes: vec!["drawn".into()], needed, steps: Vec::new() };
+    let mut script = Script { notes: vec!["drawn".into()], needed, ..Script::default() };
     // Threads with their processes, and processes that can be waited for.
     let (mut threads, mut children) = (vec![(0, 0)], Vec::new());
     for _ in 0..random.below(40) {

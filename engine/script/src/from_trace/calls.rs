@@ -91,6 +91,9 @@ impl Walk<'_> {
         self.check_descriptors(process, event, &names)?;
         let opened = self.effects(process, event, &names)?;
         self.data(process, event);
+        if is_stored_through(event) {
+            self.report.maps(event);
+        }
         self.tables.apply(process, event, opened);
         if matches!(name, "chdir") && event.result >= 0 {
             self.tables.change_directory(process, names[0].meant.clone());
@@ -310,6 +313,18 @@ pub(crate) fn called(event: &Event, names: &[Named]) -> Called {
     texts.sort_by_key(|text| text.argument);
     let (call, result, duration_ns) = (event.call, event.result, Some(event.duration_ns));
     Called { call, arguments, texts, result, duration_ns }
+}
+
+/// Whether it maps a file so that stores change it.
+fn is_stored_through(event: &Event) -> bool {
+    const PROT_WRITE: u64 = 2;
+    const MAP_SHARED: u64 = 1;
+    let [_, _, protection, flags, ..] = event.arguments;
+    event.call.name() == "mmap"
+        && event.result >= 0
+        && flags & ANONYMOUS == 0
+        && flags & MAP_SHARED != 0
+        && protection & PROT_WRITE != 0
 }
 
 fn is_pair(event: &Event) -> bool {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use etude_calls::{Moves, Outcome};
 use etude_trace::Event;
 
 use crate::from_trace::stream::Survey;
+use crate::model::Dropped;
 use crate::names::{Substitution, Why};
 
 /// What a script has not, or has otherwise than the trace.
@@ -17,23 +19,39 @@ pub struct Report {
     pub substitutions: Vec<Substitution>,
     /// Calls that are not in the script, by name and reason; their time is in `compute`.
     pub dropped: BTreeMap<(&'static str, &'static str), Dropped>,
+    /// What the trace itself does not have: stores through mappings, and calls that were lost.
+    pub missing: Vec<Dropped>,
     /// Calls that stand for others, by what was done.
     pub replaced: BTreeMap<&'static str, u64>,
     /// What could not be known, a line each.
     pub unknown: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    pub calls: u64,
-    pub ns: u64,
-}
-
 impl Report {
     pub(crate) fn drops(&mut self, event: &Event, why: &'static str) {
-        let dropped = self.dropped.entry((event.call.name(), why)).or_default();
-        dropped.calls += 1;
-        dropped.ns = dropped.ns.saturating_add(event.duration_ns);
+        let (bytes, requests) = transfers(event);
+        let name = event.call.name();
+        let new = || Dropped { call: name.into(), why: why.into(), ..Dropped::default() };
+        let more = Dropped { calls: 1, bytes, requests, ns: event.duration_ns, ..Dropped::default() };
+        self.dropped.entry((name, why)).or_insert_with(new).add(&more);
+    }
+
+    /// A mapping through which the program can change a file: the call is replayed, its stores are not.
+    pub(crate) fn maps(&mut self, event: &Event) {
+        let stores = Dropped { calls: 1, bytes: event.arguments[1], ..Dropped::default() };
+        self.misses("mmap", "stores through a shared mapping", &stores);
+    }
+
+    fn misses(&mut self, call: &str, why: &str, more: &Dropped) {
+        if let Some(found) = self.missing.iter_mut().find(|missing| missing.call == call) {
+            return found.add(more);
+        }
+        self.missing.push(Dropped { call: call.into(), why: why.into(), ..more.clone() });
+    }
+
+    /// All that the script has not.
+    pub(crate) fn left_out(&self) -> Vec<Dropped> {
+        self.dropped.values().chain(&self.missing).cloned().collect()
     }
 
     pub(crate) fn replaces(&mut self, what: &'static str) {
@@ -43,6 +61,8 @@ impl Report {
     pub(crate) fn add_survey(&mut self, survey: &Survey) {
         if survey.dropped > 0 {
             self.unknown.push(format!("{} calls are missing in the trace", survey.dropped));
+            let lost = Dropped { calls: survey.dropped, requests: survey.dropped, ..Dropped::default() };
+            self.misses("any", "missing in the trace", &lost);
         }
         self.unknown.extend(survey.unrecorded.iter().map(|why| format!("not recorded: {why}")));
     }
@@ -50,13 +70,19 @@ impl Report {
     /// A line each.
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.warning.iter().cloned().collect();
-        for ((name, why), dropped) in &self.dropped {
-            lines.push(format!(
-                "dropped: {name}: {why}: {} calls, {:.6} s, now compute",
-                dropped.calls,
-                dropped.ns as f64 / 1e9
-            ));
-        }
+        lines.extend(self.dropped.iter().map(|((name, why), dropped)| {
+            let [bytes, requests] = [(dropped.bytes, "bytes"), (dropped.requests, "requests")]
+                .map(|(many, unit)| if many > 0 { format!(", {many} {unit}") } else { String::new() });
+            let seconds = dropped.ns as f64 / 1e9;
+            format!(
+                "dropped: {name}: {why}: {} calls{bytes}{requests}, {seconds:.6} s, now compute",
+                dropped.calls
+            )
+        }));
+        let stores = self.missing.iter().filter(|missing| missing.call == "mmap");
+        lines.extend(stores.map(|Dropped { why, calls, bytes, .. }| {
+            format!("not recorded: {why}: {calls} mappings of {bytes} bytes")
+        }));
         lines.extend(self.replaced.iter().map(|(what, many)| format!("replaced: {what}: {many} calls")));
         for Substitution { original, name, why } in &self.substitutions {
             let why = match why {
@@ -71,5 +97,21 @@ impl Report {
         }
         lines.extend(self.unknown.iter().map(|what| format!("not known: {what}")));
         lines
+    }
+}
+
+/// Bytes that a call moved, and transfers that it began whose bytes are not recorded.
+fn transfers(event: &Event) -> (u64, u64) {
+    const SQ_WAKEUP: u64 = 2;
+    let result = u64::try_from(event.result).unwrap_or(0);
+    let row = event.call.row();
+    match (event.call.name(), row.outcome) {
+        ("io_submit", _) => (0, result),
+        // Where a thread of the kernel takes requests, they are not counted by the call that wakes it.
+        ("io_uring_enter", _) if event.arguments[3] & SQ_WAKEUP != 0 => (0, result.max(1)),
+        ("io_uring_enter", _) => (0, result),
+        (_, Outcome::Bytes) if row.moves != Moves::Nothing => (result, 0),
+        _ if row.moves != Moves::Nothing => (0, result),
+        _ => (0, 0),
     }
 }

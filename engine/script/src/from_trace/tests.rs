@@ -82,7 +82,7 @@ fn lines(script: &Script) -> Vec<String> {
     let mut text = Vec::new();
     crate::write(script, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    let steps = text.lines().skip(1).filter(|line| !line.starts_with('#'));
+    let steps = text.lines().skip(1).filter(|line| !line.starts_with('#') && !line.starts_with("dropped "));
     steps.map(|line| line.split(" <").next().unwrap().to_owned()).collect()
 }
 
@@ -220,6 +220,42 @@ fn another_threads_close_that_began_first_does_not_close_what_is_opened_meanwhil
             "1: read(3, 10) = 10"
         ]
     );
+}
+
+#[test]
+fn what_is_dropped_stands_in_the_script_with_its_bytes_and_requests() {
+    let shared = [0, 8192, 3, 1, 5, 0];
+    let trace = [
+        event("open", (10, 11), &[0, 2], 5, &[(0, b"in")]),
+        event("socket", (20, 21), &[1, 1, 0], 3, &[]),
+        event("write", (40, 43), &[3, 0, 10], 10, &[]),
+        event("write", (44, 45), &[3, 0, 30], 30, &[]),
+        event("write", (46, 47), &[3, 0, 30], -11, &[]),
+        event("io_uring_enter", (50, 51), &[4, 8, 1], 8, &[]),
+        event("io_uring_enter", (52, 54), &[4, 0, 1, 1], 0, &[]),
+        event("io_submit", (55, 56), &[1, 3, 1], 3, &[]),
+        event("mmap", (60, 61), &shared, 0x7f00_0000_0000, &[]),
+        event("mmap", (62, 63), &[0, 4096, 1, 1, 5, 0], 0x7f00_0001_0000, &[]),
+        event("mmap", (64, 65), &[0, 4096, 3, 2, 5, 0], 0x7f00_0002_0000, &[]),
+    ]
+    .map(|event| (0, event));
+    let (script, report) = made(&one(), &trace, &Options::default());
+    let found: Vec<_> = script
+        .dropped
+        .iter()
+        .map(|each| (each.call.as_str(), each.calls, each.bytes, each.requests, each.ns, each.moves()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("io_submit", 1, 0, 3, 1, true),
+            ("io_uring_enter", 2, 0, 8, 3, true),
+            ("socket", 1, 0, 0, 1, false),
+            ("write", 3, 40, 0, 5, true),
+            ("mmap", 1, 8192, 0, 0, true),
+        ]
+    );
+    assert_eq!(script.dropped, report.left_out());
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub fn cut(script: &Script, from_ns: u64, to_ns: u64) -> Made {
     before.iter().zip(running).for_each(|(step, span)| cutting.rest(step, *span));
     inside.iter().zip(after).for_each(|(step, span)| cutting.step(step, *span));
     let mut made =
-        Script { notes: script.notes.clone(), needed: cutting.needed, steps: cutting.rhythm.finish() };
+        Script { needed: cutting.needed, steps: cutting.rhythm.finish(), ..script.without_steps() };
     prune(&mut made);
     Ok(made)
 }

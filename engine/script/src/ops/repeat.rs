@@ -35,7 +35,8 @@ pub fn repeat(script: &Script, times: u32, rounds: Rounds) -> Made {
     if rounds == Rounds::Same && times > 1 {
         clean(script, &world, &mut tidy)?;
     }
-    let mut made = Script { notes: script.notes.clone(), ..Script::default() };
+    let mut made = script.without_steps();
+    made.dropped = made.dropped.iter().map(|dropped| dropped.times(times.into())).collect();
     let mut base = 1_u32;
     for round in 1..=times {
         let directory = round.to_string().into_bytes();

@@ -71,6 +71,9 @@ pub fn scale_sizes(script: &Script, sizes: Sizes) -> Made {
             *allocated = allocated.map(|allocated| sizes.of(allocated).min(*bytes));
         }
     }
+    for dropped in &mut made.dropped {
+        dropped.bytes = (dropped.bytes as f64 * sizes.factor).round() as u64;
+    }
     for Step { action, .. } in &mut made.steps {
         if let Action::Call(called) = action {
             scale(called, sizes);

@@ -142,8 +142,7 @@ fn select(script: &Script, effects: &[Effect], mut keep: Vec<bool>) -> Script {
             action => rhythm.push(step.thread, action.clone()),
         }
     }
-    let mut made =
-        Script { notes: script.notes.clone(), needed: script.needed.clone(), steps: rhythm.finish() };
+    let mut made = Script { needed: script.needed.clone(), steps: rhythm.finish(), ..script.without_steps() };
     prune(&mut made);
     made
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::moved::Moved;
 use super::{Made, Refused};
-use crate::model::{Action, Needed, Script, Step, What};
+use crate::model::{Action, Dropped, Needed, Script, Step, What};
 use crate::times::{times, turns};
 
 /// The most processes that are made of one script.
@@ -57,7 +57,7 @@ fn order(script: &Script) -> Rc<[u64]> {
 }
 
 fn side(parts: &[Part], notes: Vec<String>) -> Made {
-    let mut made = Script { notes, ..Script::default() };
+    let mut made = Script { notes, dropped: together(parts), ..Script::default() };
     let (mut first, mut bases) = (1_u32, Vec::new());
     for part in parts {
         bases.push(first);
@@ -92,6 +92,16 @@ fn side(parts: &[Part], notes: Vec<String>) -> Made {
     }
     made.steps.extend(bases.iter().map(|base| Step { thread: 0, action: Action::Wait(*base) }));
     Ok(made)
+}
+
+/// What was left out of all of them.
+fn together(parts: &[Part]) -> Vec<Dropped> {
+    let mut found = BTreeMap::<(&str, &str), Dropped>::new();
+    for dropped in parts.iter().flat_map(|part| &part.script.dropped) {
+        let none = || dropped.times(0);
+        found.entry((&dropped.call, &dropped.why)).or_insert_with(none).add(dropped);
+    }
+    found.into_values().collect()
 }
 
 type Turn = Reverse<(u64, usize, usize)>;

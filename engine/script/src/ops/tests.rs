@@ -45,7 +45,7 @@ fn drawn(orderly: bool) -> impl Strategy<Value = Drawn> {
             what: What::File { bytes, allocated: None, seen: true },
         };
         let needed = vec![file(b"a", 4096), file(b"b", 0), file(b"d/c", 100_000), file(b"d/e/f", 7)];
-        let script = Script { notes: vec!["made up".into()], needed, steps: Vec::new() };
+        let script = Script { notes: vec!["made up".into()], needed, ..Script::default() };
         let world = World::new(&script);
         let clocks = BTreeMap::from([(0, 0)]);
         let mut making =
@@ -494,6 +494,22 @@ unlink(\"t\") = 0 <0.000001000>\nwrite(3, 90) = 90 <0.000001000>\nread(4, 99) = 
 openat(AT_FDCWD, \"/etude_cut1\", O_RDONLY) = 4\nunlinkat(AT_FDCWD, \"/etude_cut1\", 0) = 0
 write(3, 90) = 90 <0.000001000>\nread(4, 99) = 90 <0.000001000>\n"
     );
+}
+
+#[test]
+fn what_was_dropped_goes_into_what_is_made_of_a_script() {
+    let script = read(
+        "etude script 1\ndropped write \"pipe\" 2 calls 100 bytes 3 requests 0.000000010\nopen(\"a\", O_RDONLY) = 3 <0.000001000>\n",
+    );
+    let of = |made: &Script| -> Vec<(u64, u64, u64, u64)> {
+        made.dropped.iter().map(|each| (each.calls, each.bytes, each.requests, each.ns)).collect()
+    };
+    assert_eq!(of(&cut(&script, 0, 500).unwrap()), [(2, 100, 3, 10)]);
+    assert_eq!(of(&filter(&script, &[Call::named("open").unwrap()], &[]).unwrap()), [(2, 100, 3, 10)]);
+    assert_eq!(of(&repeat(&script, 3, Rounds::Same).unwrap()), [(6, 300, 9, 30)]);
+    assert_eq!(of(&clone(&script, 2).unwrap()), [(4, 200, 6, 20)]);
+    assert_eq!(of(&merge(&[script.clone(), script.clone()], false).unwrap()), [(4, 200, 6, 20)]);
+    assert_eq!(of(&scale_sizes(&script, Sizes { factor: 0.5, align: 1 }).unwrap()), [(2, 50, 3, 10)]);
 }
 
 #[test]

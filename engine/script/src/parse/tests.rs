@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::form::shown;
-use crate::model::{Action, Called, Step};
+use crate::model::{Action, Called, Dropped, Step};
 use crate::{check, write};
 
 fn text(script: &Script) -> Vec<u8> {
@@ -70,6 +70,13 @@ fn needed() -> impl Strategy<Value = Needed> {
     (path(), what).prop_map(|(path, what)| Needed { path, what })
 }
 
+fn dropped() -> impl Strategy<Value = Dropped> {
+    let call = prop_oneof![Just("any"), Just("read"), Just("io_submit")].prop_map(String::from);
+    (call, "[^\\p{Cc}]{0,20}", any::<[u64; 4]>()).prop_map(|(call, why, [calls, bytes, requests, ns])| {
+        Dropped { call, why, calls, bytes, requests, ns }
+    })
+}
+
 /// Steps of up to a few threads, each of which is started by one that is there.
 fn script() -> impl Strategy<Value = Script> {
     let action = prop_oneof![
@@ -81,7 +88,9 @@ fn script() -> impl Strategy<Value = Script> {
     ];
     let notes = proptest::collection::vec("[^\\p{Cc}]{0,20}", 0..3);
     let steps = proptest::collection::vec((0_usize..100, action, 1_u32..1000), 0..20);
-    (notes, proptest::collection::vec(needed(), 0..4), steps).prop_map(|(notes, needed, drawn)| {
+    let dropped = proptest::collection::vec(dropped(), 0..3);
+    let needed = proptest::collection::vec(needed(), 0..4);
+    (notes, needed, dropped, steps).prop_map(|(notes, needed, dropped, drawn)| {
         let (mut steps, mut threads) = (Vec::new(), vec![0_u32]);
         for (which, mut action, number) in drawn {
             let thread = if steps.is_empty() { 0 } else { threads[which % threads.len()] };
@@ -96,7 +105,7 @@ fn script() -> impl Strategy<Value = Script> {
                 steps.push(Step { thread, action: Action::Wait(new) });
             }
         }
-        Script { notes, needed, steps }
+        Script { notes, needed, dropped, steps }
     })
 }
 
