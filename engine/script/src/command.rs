@@ -34,6 +34,7 @@ of a trace: --keep-names        what the program made keeps its names
             --hash-names        every name is replaced by a hash with a key that nobody knows
             --keep pipes        pipes and pairs of sockets are replayed, too
             --waits infer|none  a process that does nothing while one that it started ends waited for that (default)
+            --partial           a trace that is cut short is no error: the script has what is there
             --report FILE       all that was renamed, left out or is not known, a line each
         -q, --quiet             say nothing but what is wrong
 
@@ -54,7 +55,7 @@ scale:   --sizes F            transfers, places in files and files are F times a
 Times of calls that are left out become gaps. More, with examples: docs/scripts.md.
 
 exit status: 0 done; 1 check: a call uses a descriptor that is not open; 2 usage; 3 an input is wrong; 5 the output cannot
-be written
+be written; 9 the trace is cut short, and the script has what is there
 ";
 
 /// What ends the verb: one or more lines, and the exit status.

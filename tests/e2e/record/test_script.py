@@ -8,6 +8,7 @@ import pytest
 
 from support.places import DOCS
 from support.real import ETUDE
+from support.recordings import record
 
 pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
@@ -67,6 +68,17 @@ def test_the_commands_of_the_page_run_as_they_are_printed(here: Path) -> None:
 def test_a_cut_is_that_of_the_page() -> None:
     (wanted,) = (example for example in EXAMPLES if "lseek" in example)
     assert made("cut", "--from", "0.000008", "--to", "0.000011", "cp.script") == wanted
+
+
+def test_a_cut_short_trace_has_an_exit_status_of_its_own_and_a_script(tmp_path: Path) -> None:
+    assert record("true", at=tmp_path / "it.trace").status == 0
+    whole = (tmp_path / "it.trace").read_bytes()
+    cut = tmp_path / "cut.trace"
+    cut.write_bytes(whole[:-5])
+    done = script(str(cut), "-q", "-o", str(tmp_path / "cut.script"))
+    assert (done.returncode, done.stderr.count("\n")) == (9, 1)
+    assert script(str(cut), "-q", "--partial").returncode == 0
+    assert script("check", str(tmp_path / "cut.script")).returncode == 0
 
 
 def test_what_is_wrong_is_said_with_its_line_and_a_mark(here: Path) -> None:

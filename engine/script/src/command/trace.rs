@@ -13,11 +13,16 @@ use crate::hash::random_key;
 /// Lines that are said of what a script has not, or otherwise; `--report` has all.
 const MOST_LINES: usize = 12;
 
+/// The exit status for a trace that is cut short.
+const CUT_SHORT: u8 = 9;
+
 struct Asked {
     trace: PathBuf,
     output: Option<OsString>,
     report: Option<PathBuf>,
     quiet: bool,
+    /// A trace that is cut short is no error.
+    partial: bool,
     options: Options,
 }
 
@@ -29,10 +34,19 @@ pub fn script(words: Vec<OsString>) -> Result<(), Failed> {
         let verbs = "check, cut, filter, repeat, merge, clone or scale";
         return Err((format!("{shown}: no such file; expected a trace, or {verbs} and a script"), 3));
     }
-    let (script, report) =
+    let (script, mut report) =
         from_trace(&asked.trace, &asked.options).map_err(|error| (error.to_string(), 3))?;
     files::write(&script, asked.output.as_ref())?;
-    tell(&asked, &report)
+    let cut_short = report.warning.take_if(|_| !asked.partial);
+    tell(&asked, &report)?;
+    match cut_short {
+        None => Ok(()),
+        Some(what) => {
+            let what =
+                format!("{shown}: {what}; the script has what is there, and --partial makes this no error");
+            Err((what, CUT_SHORT))
+        }
+    }
 }
 
 fn asked(words: Vec<OsString>) -> Result<Asked, lexopt::Error> {
@@ -41,6 +55,7 @@ fn asked(words: Vec<OsString>) -> Result<Asked, lexopt::Error> {
         output: None,
         report: None,
         quiet: false,
+        partial: false,
         options: Options::default(),
     };
     let mut parser = lexopt::Parser::from_args(words);
@@ -49,6 +64,7 @@ fn asked(words: Vec<OsString>) -> Result<Asked, lexopt::Error> {
             Short('o') | Long("output") => found.output = Some(parser.value()?),
             Long("report") => found.report = Some(parser.value()?.into()),
             Short('q') | Long("quiet") => found.quiet = true,
+            Long("partial") => found.partial = true,
             Long("keep-names") => found.options.keep_names = true,
             Long("hash-names") => {
                 found.options.hash_names = Some(random_key().map_err(|error| error.to_string())?);
