@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
+from etude.iotrace.dropped import Dropped, dropped_by
 from etude.iotrace.profile import FileProfile, Profile
 from etude.iotrace.read import text_bytes
 from etude.iotrace.roots import inner_path, is_replay, root_of
@@ -126,7 +127,8 @@ def ratio(a: float, b: float) -> float | None:
 
 
 def beside(a: Profile, b: Profile, *, script: Path | None = None, roll: Path | None = None) -> Beside:
-    """Put both together; with the sizes of the script and the roll that were made of A.
+    """Put both together; with the sizes of the script and the roll that were made of A. Times of A are then without
+    calls that the script has not.
 
     Raises:
         InputError: there is no such script or roll.
@@ -142,7 +144,7 @@ def beside(a: Profile, b: Profile, *, script: Path | None = None, roll: Path | N
         b=b,
         same_program=first == second,
         replay=is_replay(second),
-        times=list(_times(a, b)),
+        times=list(_times(a, b, Dropped() if script is None else dropped_by(script))),
         calls=sorted(_calls(a, b), key=lambda each: -max(each.times_s)),
         files=_paired(_by_name(a), _by_name(b)),
         trace_bytes=(_bytes(a.trace.path), _bytes(b.trace.path)),
@@ -163,15 +165,15 @@ def _each(these: tuple[int, int], those: tuple[int, int]) -> Pair:
     return a, b
 
 
-def _times(a: Profile, b: Profile) -> Iterator[Quantity]:
-    for name, of in (
-        ("read", lambda each: each.reads.time_s),
-        ("write", lambda each: each.writes.time_s),
-        ("all I/O", all_s),
-        ("computing", lambda each: each.outside_s),
-        ("run time", lambda each: each.run_s),
-    ):
-        yield Quantity(name, "s", of(a), of(b))
+def _times(a: Profile, b: Profile, dropped: Dropped) -> Iterator[Quantity]:
+    """To a replay, calls that its script has not are computing."""
+    yield Quantity("read", "s", max(a.reads.time_s - dropped.read_s, 0.0), b.reads.time_s)
+    yield Quantity("write", "s", max(a.writes.time_s - dropped.write_s, 0.0), b.writes.time_s)
+    yield Quantity("all I/O", "s", max(all_s(a) - dropped.all_s, 0.0), all_s(b))
+    if dropped.all_s:
+        yield Quantity("not in the script", "s", dropped.all_s, 0.0)
+    yield Quantity("computing", "s", a.outside_s + dropped.all_s, b.outside_s)
+    yield Quantity("run time", "s", a.run_s, b.run_s)
 
 
 def all_s(profile: Profile) -> float:

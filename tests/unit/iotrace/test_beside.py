@@ -65,6 +65,22 @@ def test_a_ratio_is_that_of_the_second_to_the_first(found: Beside) -> None:
     assert times["all I/O"].a == pytest.approx(0.00405)
 
 
+def test_calls_that_the_script_has_not_are_left_out_of_its_recording(found: Beside, tmp_path: Path) -> None:
+    script = tmp_path / "a.script"
+    script.write_text(
+        'etude script 1\nfile "in" 4196\ndropped read "pipe" 1 calls 100 bytes 0 requests 0.001000000\n'
+        'dropped ioctl "so" 1 calls 0 bytes 0 requests 0.000010000\nopen("in", O_RDONLY) = 3\n'
+        'dropped write "pipe" 1 calls 1 bytes 0 requests 9.0\n'
+    )
+    before = {each.name: each for each in found.times}
+    times = {each.name: each for each in beside(found.a, found.b, script=script).times}
+    assert times["read"].ratio == pytest.approx(1.0)
+    assert times["write"] == before["write"]
+    assert times["all I/O"].a == pytest.approx(before["all I/O"].a - 0.00101)
+    assert times["computing"].a == pytest.approx(before["computing"].a + 0.00101)
+    assert (times["not in the script"].a, times["not in the script"].b) == pytest.approx((0.00101, 0.0))
+
+
 def test_calls_that_one_has_more_of_are_marked(found: Beside) -> None:
     calls = {each.name: each for each in found.calls}
     assert [name for name, each in calls.items() if each.differs] == ["read"]
