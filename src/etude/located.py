@@ -121,6 +121,11 @@ def document(path: Path) -> Section:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"{path}: cannot be read: {reason}") from None
+    return parsed(path, text)
+
+
+def parsed(path: Path, text: str) -> Section:
+    """The same of its text."""
     try:
         return Section(path, text, "", tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

@@ -86,7 +86,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "peak": (
         ("etude peak --simulate mm1:700", "try it on a simulated server"),
-        ("etude peak server.toml -o found --figures figures", "a server, with figures"),
+        ("etude peak --url http://localhost:8000/ --p99 100ms", "a server of HTTP"),
+        ("etude peak server.toml -o found --figures figures", "any server, with figures"),
     ),
     "surface": (
         ("etude surface --simulate DB_TP --count 20", "try it on a simulated server"),

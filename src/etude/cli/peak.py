@@ -1,9 +1,10 @@
 """Find the highest load that a server bears: the peak rate, with a stated confidence, at the least bench time.
 
-HARNESS is a file that says how the system is started, offered load, read and stopped, and what is too much
-(docs/workbench.md); or MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command
-with the same -o goes on where it was ended. Results directories in its place are shown again, and drawn beside each
-other with --figures. The exit status is 0 where the promise is kept, 1 where it is not.
+--url names a server of HTTP, --run a load command, each with limits such as --p99 100ms. HARNESS is a file that says
+more: how the system is started, offered load, read and stopped, and what is too much (docs/workbench.md); or
+MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command with the same -o goes on
+where it was ended. Results directories in its place are shown again, and drawn beside each other with --figures. The
+exit status is 0 where the promise is kept, 1 where it is not.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
+from etude.cli.peak_harness import add_harness_options, save_harness, short_harness
 from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a simulated server in place of HARNESS: mm1, mmc, knee, ramp, tail and others (default peak 500)",
     )
     add("-o", "--output", metavar="DIR", help="results directory; one that holds this search goes on")
+    add_harness_options(parser.add_argument_group("in place of HARNESS"))
     add_pool(parser)
     _search_options(parser.add_argument_group("the search"))
     _other_ways(parser.add_argument_group("before the bench is booked"))
@@ -137,19 +140,27 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--speed is for --simulate")
     if options.simulate is not None and options.harness:
         raise UsageError("--simulate takes the place of HARNESS: leave out one of them")
+    short = short_harness(options)
+    if short:
+        save_harness(options, short)
     if options.harness and all((Path(word) / "experiment.json").exists() for word in options.harness):
         from etude.cli.peak_show import show_stored
 
         return show_stored(options)
-    if options.simulate is None and len(options.harness) != 1:
+    if options.simulate is None and not short and len(options.harness) != 1:
         raise UsageError(
-            "expected one HARNESS.toml (or --simulate CURVE, or results directories to show again)"
+            "expected --url URL, --run COMMAND or one HARNESS.toml (or --simulate CURVE, or results directories to "
+            "show again)"
         )
     one_thread()
     spec = pool_of(options)
+    if spec is not None and short and not options.harness:
+        raise UsageError(
+            "--pool takes the harness as a file, which its nodes read: write it with --save FILE"
+        )
     if spec is not None and (options.rehearse or options.calibrate):
         raise UsageError("--pool is for a search: leave it out with --rehearse and --calibrate")
-    source = _source(options)
+    source = _source(options, short)
     if options.rehearse or options.calibrate:
         from etude.cli.peak_ways import calibrate, rehearse
 
@@ -157,9 +168,9 @@ def run(options: argparse.Namespace) -> int:
     return _search(options, source)
 
 
-def _source(options: argparse.Namespace) -> Source:
-    """What is searched, with the task as the command line changes it."""
-    from etude.workbench.sources import of_harness, of_simulation
+def _source(options: argparse.Namespace, short: str) -> Source:
+    """What is searched, with the task as the command line changes it. `short`: a harness of options, else empty."""
+    from etude.workbench.sources import of_harness, of_simulation, of_text
 
     if options.simulate is not None:
         source = of_simulation(options.simulate)
@@ -167,6 +178,8 @@ def _source(options: argparse.Namespace) -> Source:
             from etude.errors import UsageError
 
             raise UsageError("--factor is for a harness: a simulated server has none")
+    elif short and not options.harness:
+        source = of_text(Path("command-line"), short)
     else:
         source = of_harness(options.harness[0])
     return replace(source, task=_task(source.task, options))

@@ -92,6 +92,14 @@ def of_harness(word: str) -> Source:
     return Source(harness.name, harness.task, harness.text, harness)
 
 
+def of_text(path: Path, text: str) -> Source:
+    """The text of a HARNESS.toml; the path is for messages, its directory is `{here}`. Raises InputError."""
+    from etude.workbench.harnesses.spec import parse_harness
+
+    harness = cast(Harness, parse_harness(path, text))
+    return Source(harness.name, harness.task, harness.text, harness)
+
+
 def of_simulation(words: str) -> Source:
     """`mm1`, or `mm1:750` with another peak. Raises UsageError for a curve that there is not."""
     name, colon, text = words.partition(":")

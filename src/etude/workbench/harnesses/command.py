@@ -110,6 +110,8 @@ class CommandBench:
         """Whether a load command has told something: then what fails later is the system's doing."""
         self._system: Command | None = None
         self._up = False
+        self._heard = _said(None)
+        """The last line of the last command but start and load."""
 
     def __enter__(self) -> CommandBench:
         # What a search that was killed left running in this directory.
@@ -271,7 +273,7 @@ class CommandBench:
             return
         system = self._system
         status = system.process.poll() if system else None
-        said = _said(system)
+        said = _said(system) if system else self._heard
         self._end_system()
         if status:
             self._fail("start", f"the system ended with {status} before it was ready: {said}")
@@ -320,6 +322,7 @@ class CommandBench:
             while command.process.poll() is None and time.monotonic() < until:
                 for _ in processes.said(command, 0.02):
                     pass
+            self._heard = _said(command)
             return command.process.poll()
         finally:
             processes.end(command, self.commands.grace_s)

@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import subprocess
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -58,7 +59,7 @@ def begin(command: str, place: Path, into: Path | None = None) -> Command:
         process = subprocess.Popen(
             ["/bin/sh", "-c", command],
             cwd=place,
-            env={**os.environ, MARK: str(place)},
+            env={**os.environ, "PATH": _search_path(), MARK: str(place)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors if into else subprocess.STDOUT,
@@ -67,6 +68,11 @@ def begin(command: str, place: Path, into: Path | None = None) -> Command:
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
     return Command(process, time.monotonic())
+
+
+def _search_path() -> str:
+    """Where commands are looked for: at last beside the `etude` that runs, which need not be on the PATH."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")))
 
 
 def said(command: Command, wait_s: float) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from etude.patterns import compile_pattern
+from etude.quantities import QuantityError, duration
 from etude.results.histograms import BadHistogram, Counted, decode
 from etude.results.units import Unit
 from etude.workbench.harnesses.reading import Reader, Run, Told, Unreadable, excerpt
@@ -23,6 +24,9 @@ TOOLS = {"pgbench": pgbench, "httperf": httperf, "fio": fio, "sysbench": sysbenc
 
 MOST_TEXT = 16 << 20
 """Bytes of output that a reader of the whole keeps."""
+
+PRINTED = "printed"
+"""In place of a unit: the number is printed with its own."""
 
 _SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
 
@@ -102,7 +106,8 @@ class Place:
 
     where: str
     """A path such as $.jobs[0].read.iops, or a regular expression with one group."""
-    unit: Unit
+    unit: Unit | None
+    """None: it is printed with its unit, as `1.83ms`."""
 
     def steps(self) -> list[str | int]:
         """Of a path: names and numbers."""
@@ -144,16 +149,23 @@ class Figures:
             value = found.get(name, 0.0)
             return round(value * duration_s if self._is_rate(name) else value)
 
-        completed, failed = number("completed"), number("failed")
-        sent = number("sent") if "sent" in self.places else None
-        begun = completed + failed if sent is None else sent
-        offered = number("offered") if "offered" in self.places else self.run.due(0.0, duration_s, begun)
+        failed = number("failed")
+        begun: int | None
+        if "completed" in self.places:
+            completed = number("completed")
+            begun = number("sent") if "sent" in self.places else completed + failed
+        else:  # of an open loop: what was due was answered, as far as anybody knows
+            completed = max(self.run.due(0.0, duration_s, 0) - failed, 0)
+            begun = number("sent") if "sent" in self.places else None
+        due = self.run.due(0.0, duration_s, begun or 0)
+        offered = number("offered") if "offered" in self.places else due
         mean_s = found.get("mean") if completed else None
         window = Window(duration_s, offered, completed, failed, mean_s, coarse(found, completed))
         return [Told(window, begun)]
 
     def _is_rate(self, name: str) -> bool:
-        return name in self.places and self.places[name].unit.base == "1/s"
+        unit = self.places[name].unit if name in self.places else None
+        return unit is not None and unit.base == "1/s"
 
 
 def coarse(found: Mapping[str, float], completed: int) -> Counted | None:
@@ -207,6 +219,13 @@ def by_expression(text: str, places: Mapping[str, Place]) -> Mapping[str, float]
 
 
 def _number(name: str, place: Place, value: Any) -> float:
+    if place.unit is None:
+        try:
+            return duration(str(value), bare=None)
+        except QuantityError:
+            raise Unreadable(
+                f"{name}: {str(value)[:40]!r} at {place.where} is no time with its unit, as 1.83ms: name the unit"
+            ) from None
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -17,15 +17,16 @@ from typing import Any
 
 from etude.errors import UsageError
 from etude.experiment.there import only_here
-from etude.located import Section, document
+from etude.located import Section, document, parsed
 from etude.patterns import PatternError, compile_pattern
-from etude.results.units import ONE, PER_SECOND, SECOND, TIME, Unit
+from etude.results.units import ONE, PER_SECOND, TIME, Unit
 from etude.workbench.bench import Bench
 from etude.workbench.generator import Generator
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.command import CommandBench, Commands
 from etude.workbench.harnesses.readers import (
     FIGURES,
+    PRINTED,
     TOOLS,
     Figures,
     Place,
@@ -115,7 +116,15 @@ class Harness:
 
 def read_harness(path: Path) -> Harness:
     """Read the file. Raises InputError: one line that says where and what."""
-    whole = document(path)
+    return _harness(document(path))
+
+
+def parse_harness(path: Path, text: str) -> Harness:
+    """The same of a text; the path is for messages, and its directory is `{here}`."""
+    return _harness(parsed(path, text))
+
+
+def _harness(whole: Section) -> Harness:
     whole.only(SECTIONS)
     factors = {name: _factor(whole.section("factors"), name) for name in whole.section("factors").values}
     commands = _commands(whole.section("commands"), factors)
@@ -123,8 +132,8 @@ def read_harness(path: Path) -> Harness:
     load = whole.section("load")
     _judged(whole, commands)
     return Harness(
-        path,
-        whole.text_at("name", path.stem),
+        whole.path,
+        whole.text_at("name", whole.path.stem),
         _task(whole, load),
         whole.text,
         load.one_of("unit", ("requests/s", "clients"), "requests/s"),
@@ -267,20 +276,16 @@ def _places(values: Section, word: str) -> dict[str, Place]:
         place.only((word, "unit"))
         where, unit = place.text_at(word), place.text_at("unit")
         timed = name in ("duration", "mean", "max") or percentile is not None
-        known: Mapping[str, Unit] = TIME if timed else _RATES
+        known: Mapping[str, Unit | None] = {**TIME, PRINTED: None} if timed else _RATES
         if unit not in known:
-            expected = '"ns", "us", "ms" or "s"' if timed else '"1/s", or none for a count'
+            expected = f'"ns", "us", "ms", "s" or "{PRINTED}"' if timed else '"1/s", or none for a count'
             place.fail("unit", f"{place.named('unit')} is {unit!r}: expected {expected}")
         if word == "find" and (groups := _groups(where)) != 1:
             said = "is no regular expression" if groups is None else f"has {groups} groups"
             place.fail(word, f"{place.named(word)} {said}: expected one, with one group around the number")
         if not where or (word == "at" and not where.startswith("$")):
             place.fail(word, f"{place.named(word)} is {where!r}: expected a path, as $.jobs[0].read.iops")
-        found[name] = Place(where, known[unit] if unit else (SECOND if timed else ONE))
-    if "completed" not in found:
-        values.fail(
-            None, f"[{values.name}] completed is missing: expected where the number of answers stands"
-        )
+        found[name] = Place(where, known[unit])
     return found
 
 
@@ -295,6 +300,15 @@ def _judged(whole: Section, given: Commands) -> None:
     """Refuses a goal that the reader cannot judge."""
     reader, goal = whole.section("reader"), whole.section("goal")
     kind, values = reader.values.get("kind"), reader.section("values").values
+    if (
+        kind in ("json", "regex")
+        and "completed" not in values
+        and whole.section("load").values.get("unit") == "clients"
+    ):
+        reader.fail(
+            "values",
+            "[reader.values] completed is missing: expected where the number of answers to clients stands",
+        )
     for key in goal.values:
         if kind in ("json", "regex") and key != "errors" and key not in values:
             goal.fail(key, f"[goal] {key} cannot be judged: expected [reader.values] {key}, where it stands")

@@ -143,6 +143,21 @@ def test_expressions_take_the_last_that_matches() -> None:
         by_expression("", places)
 
 
+def test_a_time_may_be_printed_with_its_unit() -> None:
+    places = {"p95": Place(r"95% +(\S+)", None)}
+    texts = ("95%  634.00us", "95% 1.83ms", "95%  1.20s")
+    assert [by_expression(text, places)["p95"] for text in texts] == pytest.approx([634e-6, 1.83e-3, 1.2])
+    with pytest.raises(Unreadable, match=r"^p95: '1.83' .* unit"):
+        by_expression("95%  1.83", places)
+
+
+def test_where_answers_are_not_counted_those_that_were_due_count_and_nobody_knows_what_was_sent() -> None:
+    reader = Figures(run(load=100.0), {"mean": Place(r"avg +([0-9.]+)", MILLISECOND)}, by_expression)
+    reader.feed("avg 4.5\n")
+    (told,) = reader.end()
+    assert (told.window.completed, told.window.offered, told.sent) == (300, 300, None)
+
+
 def test_pgbenchs_log_is_windows_while_it_is_written(tmp_path: Path) -> None:
     """Transactions of 20 ms due each 10 ms; the second half of them fell behind by 100 ms."""
     log = tmp_path / "log"

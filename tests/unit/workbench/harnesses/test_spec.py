@@ -98,12 +98,7 @@ WRONG = [
     ('kind = "windows"', 'kind = "window"', 26, "kind 'window'"),
     ('kind = "windows"', "", 25, "kind"),
     ('kind = "windows"', 'kind = "pgbench"', 22, "load {log}"),
-    (
-        'kind = "windows"',
-        'kind = "json"\nvalues.mean = {at = "$.m", unit = "ms"}',
-        27,
-        "completed",
-    ),
+    ('kind = "windows"', 'kind = "json"\nvalues.mean = {at = "$.m"}', 27, "printed"),
     ("disks = 4", "load = 4", 32, "'load'"),
     ("[promise]", "[promise", 14, "TOML"),
 ]
@@ -128,6 +123,15 @@ def test_a_goal_that_the_reader_cannot_judge_is_refused(tmp_path: Path) -> None:
     text = TEXT.replace('kind = "windows"\n', values)
     with pytest.raises(InputError, match=r"toy.toml:4: \[goal\] mean "):
         read_harness(written(tmp_path, text))
+
+
+def test_answers_to_clients_have_to_be_counted_and_those_of_an_open_loop_need_not(tmp_path: Path) -> None:
+    values = 'kind = "regex"\n[reader.values]\nmean = {find = "mean ([0-9.]+m?s)", unit = "printed"}\n'
+    text = TEXT.replace('kind = "windows"\n', values).replace('p95 = "0.1 s"\nerrors = "1 %"\n', "")
+    assert read_harness(written(tmp_path, text)).task.closed is False
+    clients = text.replace("lowest = 20", 'lowest = 20\nunit = "clients"')
+    with pytest.raises(InputError, match=r"toy.toml:26: .*completed"):
+        read_harness(written(tmp_path, clients))
 
 
 def test_a_factor_that_the_file_does_not_have_is_refused(tmp_path: Path) -> None:

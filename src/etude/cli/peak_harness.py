@@ -1,0 +1,144 @@
+"""Options of `etude peak` that take the place of a harness file: a URL or a load command, and limits."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from etude.cli import parser as kinds
+
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
+LIMITS = ("mean", *PERCENTILES)
+
+
+def add_harness_options(group: argparse._ArgumentGroup) -> None:
+    """Declare them."""
+    add = group.add_argument
+    one = group.add_mutually_exclusive_group()
+    one.add_argument("--url", metavar="URL", help="offer requests to a server of HTTP, by etude load")
+    one.add_argument(
+        "--run",
+        dest="load_command",
+        metavar="'CMD {load}'",
+        help="offer load by a command; it may have {runlength}, {seed} and {requests}, too",
+    )
+    add(
+        "--read",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="of --run: its group is the limited time, with its unit (1.83ms). NAME:UNIT=REGEX, such as "
+        "p95:ms=REGEX or completed:1=REGEX: a number by name; may be given several times. windows (default), "
+        "pgbench, sysbench, httperf or fio: the kind of a reader",
+    )
+    add("--mean", type=kinds.seconds, metavar="TIME", help="limit of the mean response time")
+    for name in PERCENTILES:
+        add(
+            f"--{name}",
+            dest=name,
+            type=kinds.seconds,
+            metavar="TIME",
+            help=f"limit of the {name[1:]}th percentile",
+        )
+    add(
+        "--errors", type=kinds.share, metavar="SHARE", help="limit of failed requests (default of --url: 1%%)"
+    )
+    add(
+        "--loads",
+        type=_loads,
+        metavar="LOW..HIGH",
+        help="that may be offered (default 10..100000 requests/s, or 1..1000 clients)",
+    )
+    add("--clients", action="store_true", help="{load} is a number of clients, not a rate")
+    add("--runlength", type=kinds.seconds, metavar="TIME", help="of the longest trial (default 10s)")
+    add("--warmup", type=kinds.seconds, metavar="TIME", help="load before the first window that counts")
+    add("--start", metavar="CMD", help="start the system, which is ended after the search")
+    add(
+        "--ready",
+        metavar="CMD",
+        help="succeeds when the system answers (default of --url: it takes connections)",
+    )
+    add("--save", metavar="FILE", help="write the harness there, and search with it")
+
+
+def _loads(text: str) -> tuple[float, float]:
+    match = re.fullmatch(r"([0-9.]+)\.\.([0-9.]+)", text)
+    try:
+        low, high = (float(end) for end in match.groups()) if match else (0.0, 0.0)
+    except ValueError:
+        low = high = 0.0
+    if not 0 < low < high < 1e12:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected two loads that rise, such as 10..5000")
+    return low, high
+
+
+def short_harness(options: argparse.Namespace) -> str:
+    """The harness in TOML; empty where neither --url nor --run is given.
+
+    Raises UsageError for options that have no meaning there.
+    """
+    from etude.errors import UsageError
+    from etude.workbench.harnesses.harness_text import HarnessOptions, harness_text, read_value
+
+    given: dict[str, Any] = {
+        "errors": options.errors,
+        "reads": [read_value(text) for text in options.read],
+        "loads": options.loads,
+        "clients": options.clients,
+        "runlength_s": options.runlength,
+        "warmup_s": options.warmup,
+        "start": options.start,
+        "ready": options.ready,
+    }
+    given = {name: value for name, value in given.items() if value}
+    limits = {name: limit for name in LIMITS if (limit := getattr(options, name)) is not None}
+    if options.url is None and options.load_command is None:
+        if names := [
+            *limits,
+            *(name.removesuffix("_s") for name in given),
+            *(["save"] if options.save else []),
+        ]:
+            name = names[0].replace("reads", "read")
+            raise UsageError(f"--{name} is for --url and --run: a HARNESS.toml says it itself")
+        return ""
+    if options.harness or options.simulate is not None:
+        which = "--url" if options.url is not None else "--run"
+        other = "HARNESS" if options.harness else "--simulate"
+        raise UsageError(f"{which} takes the place of {other}: leave out one of them")
+    if options.factor:
+        raise UsageError("--factor is for a HARNESS.toml: --url and --run have none")
+    return harness_text(
+        HarnessOptions(options.url, options.load_command, limits, directory=_directory(options.save), **given)
+    )
+
+
+def _directory(save: str | None) -> str:
+    """The directory in which commands are given: that of the harness, unless it is written elsewhere."""
+    here = Path.cwd()
+    return "{here}" if save is None or Path(save).resolve().parent == here else shlex.quote(str(here))
+
+
+def save_harness(options: argparse.Namespace, text: str) -> None:
+    """Write the harness as --save says, after which it is the one that is searched.
+
+    Raises:
+        UsageError: another file is there; InputError: it cannot be written, or has no meaning, and is not written.
+    """
+    from etude.errors import InputError, UsageError
+    from etude.workbench.sources import of_text
+
+    if options.save is None:
+        return
+    path = Path(options.save)
+    of_text(path, text)
+    try:
+        if not path.exists():
+            path.write_text(text, encoding="utf-8")
+        elif path.read_bytes() != text.encode():
+            raise UsageError(f"--save {path}: is there with another text; name another file, or remove it")
+    except OSError as error:
+        raise InputError(f"--save {path}: cannot be written: {error.strerror}") from None
+    options.harness = [str(path)]

@@ -1,0 +1,180 @@
+"""The text of a harness file for one server or one load command, from what the options of `etude peak` say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from etude.errors import UsageError
+from etude.workbench.harnesses.readers import FIGURES, PRINTED, TOOLS
+
+RATES = (10.0, 100_000.0)
+"""Loads that may be offered, requests/s, unless others are given."""
+CLIENTS = (1.0, 1000.0)
+RUNLENGTH_S = 10.0
+READY_S = 10.0
+"""What a server may take to answer at first, and again after a trial."""
+OUTSTANDING = 1000
+"""Requests that `etude load` has under way at most."""
+KINDS = ("windows", *TOOLS)
+
+_READ = re.compile(rf"({'|'.join(FIGURES)}|p[0-9]{{1,2}}(?:\.[0-9]+)?):([^=()]*)=(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number in what the load command prints."""
+
+    find: str
+    """A regular expression with one group."""
+    name: str = ""
+    """Of the number, as in [reader.values]; empty: what the goal limits."""
+    unit: str = PRINTED
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessOptions:
+    """A harness in short: a URL or a load command, and limits."""
+
+    url: str | None = None
+    command: str | None = None
+    limits_s: Mapping[str, float] = field(default_factory=dict)
+    """Of response times, by name: mean, p95."""
+    errors: float | None = None
+    """The limit of failed requests, a share."""
+    reads: Sequence[Value | str] = ()
+    """Values that are read, or the kind of a reader."""
+    loads: tuple[float, float] | None = None
+    clients: bool = False
+    runlength_s: float = RUNLENGTH_S
+    warmup_s: float = 0.0
+    start: str = ""
+    ready: str = ""
+    directory: str = "{here}"
+    """Where the commands are run, quoted for the shell."""
+
+
+def read_value(text: str) -> Value | str:
+    """`NAME:UNIT=REGEX`, `REGEX`, or the kind of a reader."""
+    if text in KINDS:
+        return text
+    match = _READ.fullmatch(text)
+    return Value(match[3], match[1], match[2]) if match else Value(text)
+
+
+def harness_text(options: HarnessOptions) -> str:
+    """In TOML, as docs/workbench.md describes it. Raises UsageError where the options do not make a harness."""
+    errors = 0.01 if options.errors is None and options.url is not None else options.errors
+    goal = {name: f"{1000 * limit:.12g} ms" for name, limit in options.limits_s.items()}
+    if errors is not None:
+        goal["errors"] = f"{100 * errors:.12g} %"
+    if not goal or (options.errors is None and not options.limits_s):
+        raise UsageError("what is too much is missing: expected a limit such as --mean 40ms or --p99 100ms")
+    lowest, highest = options.loads or (CLIENTS if options.clients else RATES)
+    load = {
+        "unit": "clients" if options.clients else "requests/s",
+        "lowest": lowest,
+        "highest": highest,
+        "runlength": f"{options.runlength_s:.12g} s",
+    }
+    commands = {
+        "start": _within(options, options.start),
+        "ready": _within(options, options.ready) or (_answers(options.url) if options.url else ""),
+        "load": _requests(options) if options.url else _within(options, options.command or ""),
+        "ready_timeout": f"{READY_S:g} s",
+        "warmup": f"{options.warmup_s:.12g} s" if options.warmup_s else "",
+    }
+    parts = [
+        f"name = {_toml(_name(options))}",
+        _table("goal", goal),
+        _table("load", load),
+        _table("commands", {key: value for key, value in commands.items() if value}),
+        *_reader(options),
+    ]
+    if options.url and not options.clients:
+        parts.append(_table("generator", {"outstanding": OUTSTANDING}))
+    text = "\n\n".join(parts) + "\n"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError("the options of a harness have to be UTF-8") from None
+    return text
+
+
+def _name(options: HarnessOptions) -> str:
+    if options.url:
+        whole = urlsplit(options.url).netloc
+    else:
+        words = [word for word in (options.command or "").split() if word != "exec"]
+        whole = Path(words[0]).name if words else ""
+    return re.sub(r"[^\w.-]+", "-", whole).strip("-.") or "server"
+
+
+def _within(options: HarnessOptions, command: str) -> str:
+    return f"cd {options.directory} && {command}" if command else ""
+
+
+def _requests(options: HarnessOptions) -> str:
+    how = "--clients" if options.clients else "--rate"
+    offered = f"{how} {{load}} --seconds {{runlength}} --seed {{seed}}"
+    return f"exec etude load --json --url {shlex.quote(options.url or '')} {offered}"
+
+
+def _answers(url: str) -> str:
+    """A command that succeeds when somebody listens there."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or 80
+    except ValueError:
+        host, port = None, 0
+    if not host or parts.scheme != "http":
+        raise UsageError(f"--url {url}: expected http://HOST[:PORT][/PATH]")
+    return shlex.join(("bash", "-c", f"exec 3<>/dev/tcp/{host}/{port}"))
+
+
+def _reader(options: HarnessOptions) -> list[str]:
+    kinds = [each for each in options.reads if isinstance(each, str)]
+    values = [each for each in options.reads if not isinstance(each, str)]
+    if options.url and options.reads:
+        raise UsageError("--read is for --run: what --url prints is known")
+    if len(options.reads) > 1 and kinds:
+        raise UsageError(f"--read {kinds[0]} reads all that is needed: leave out the others")
+    if not values:
+        return [_table("reader", {"kind": kinds[0] if kinds else "windows"})]
+    tables = [_table("reader", {"kind": "regex"})]
+    for value in values:
+        name = value.name or _only_limit(options)
+        unit = {"unit": value.unit} if value.unit else {}
+        tables.append(_table(f"reader.values.{_key(name)}", {"find": value.find} | unit))
+    names = [value.name or _only_limit(options) for value in values]
+    if len(set(names)) < len(names):
+        raise UsageError("--read names the same number twice")
+    return tables
+
+
+def _only_limit(options: HarnessOptions) -> str:
+    if len(options.limits_s) != 1:
+        raise UsageError(
+            "--read REGEX is for one limit: write --read NAME:UNIT=REGEX, as p95:ms=REGEX, for each"
+        )
+    return next(iter(options.limits_s))
+
+
+def _table(name: str, values: Mapping[str, str | float]) -> str:
+    return "\n".join([f"[{name}]", *(f"{_key(key)} = {_toml(value)}" for key, value in values.items())])
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
+
+
+def _toml(value: str | float) -> str:
+    """A basic string of TOML is one of JSON, but for DEL."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"{value:.12g}"

@@ -1,0 +1,67 @@
+"""`etude peak --url` and `--run`: which options go together, and the file that --save writes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from etude.workbench.harnesses.spec import read_harness
+
+Etude = Callable[..., int]
+RUN = ("--run", "./tool {load}", "--p95", "2ms", "--read", "([0-9]+ms)")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--url", "http://a/", "--mean", "1ms", "h.toml"), "HARNESS"),
+        (("--url", "http://a/", "--mean", "1ms", "--simulate", "mm1"), "--simulate"),
+        (("--url", "http://a/", "--run", "x {load}"), "--run"),
+        (("--url", "http://a/"), "--mean"),
+        (("h.toml", "--p95", "2ms"), "--p95"),
+        (("h.toml", "--read", "x"), "--read"),
+        (("h.toml", "--save", "x"), "--save"),
+        ((*RUN, "--factor", "a=1"), "--factor"),
+        ((*RUN, "--pool", "local"), "--save"),
+        ((*RUN, "--loads", "5..1"), "--loads"),
+        ((), "--url"),
+    ],
+    ids=range(11),
+)
+def test_options_that_do_not_go_together_are_refused(
+    etude: Etude, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], named: str
+) -> None:
+    assert etude("peak", *words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert named in line
+
+
+def test_a_harness_that_has_no_meaning_is_refused_with_its_line_and_not_saved(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etude("peak", *RUN[:-1], "no group", "--save", "tool.toml") == 3
+    assert "tool.toml:20: [reader.values.p95] find" in capsys.readouterr().err
+    assert not Path("tool.toml").exists()
+
+
+def test_the_harness_is_saved_and_is_the_one_that_is_searched(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command is relative to where it is given, the file is elsewhere."""
+    tool = Path("tool")
+    tool.write_text('#!/bin/sh\nexec echo "$(( ${1%.*} > 16 ? 5 : 1 ))ms"\n')
+    tool.chmod(0o755)
+    Path("sub").mkdir()
+    words = ("--policy", "bracket", "--within", "50%", "-o", "r", "--json", "-q")
+    run = (*RUN, "--loads", "10..40", "--save", "sub/tool.toml")
+    assert etude("peak", *run, *words) == 0
+    (search,) = json.loads(capsys.readouterr().out)["searches"]
+    assert search["low"] <= 16 <= search["high"]
+    assert read_harness(Path("sub/tool.toml")).commands.load == f"cd {os.getcwd()} && ./tool {{load}}"
+    # Both ways it is the same search, which is complete; another harness of that name is refused.
+    assert etude("peak", "sub/tool.toml", *words) == etude("peak", *run, *words) == 0
+    assert etude("peak", *run, "--p99", "1ms", *words) == 2

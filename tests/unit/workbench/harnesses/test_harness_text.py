@@ -1,0 +1,103 @@
+"""A harness of options is the file that one would write, and says what is missing."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.errors import UsageError
+from etude.workbench.harnesses.harness_text import HarnessOptions, Value, harness_text, read_value
+from etude.workbench.harnesses.spec import Harness, parse_harness
+
+URL = "http://localhost:8000/a?b=c&d"
+P95 = {"p95": 0.002}
+
+
+def harness(**options: Any) -> Harness:
+    return parse_harness(Path("h.toml"), harness_text(HarnessOptions(**options)))
+
+
+def test_a_url_is_offered_requests_by_our_generator_and_its_errors_are_limited() -> None:
+    found = harness(url=URL, limits_s={"mean": 0.04, "p99.9": 1.0})
+    assert [(c.of, c.percent, c.limit) for c in found.task.goal.criteria] == [
+        ("mean", None, 0.04),
+        ("percentile", 99.9, 1.0),
+        ("errors", None, 0.01),
+    ]
+    assert found.name == "localhost-8000"
+    assert (found.task.closed, found.generator.outstanding, found.commands.start) == (False, 1000, "")
+    assert found.commands.load.split()[:5] == ["exec", "etude", "load", "--json", "--url"]
+    assert f"'{URL}' --rate {{load}}" in found.commands.load
+    assert "/dev/tcp/localhost/8000" in found.commands.ready
+
+
+def test_a_command_is_run_where_it_was_given_and_its_output_read_by_expressions() -> None:
+    found = harness(
+        command="./bench -r {load}",
+        limits_s=P95,
+        reads=[read_value(r"95% +(\S+)"), read_value("completed:1=done: ([0-9]+)")],
+        directory="/tmp/x",
+        loads=(5.0, 50.0),
+        warmup_s=2.0,
+        start="./serve",
+    )
+    assert found.name == "bench"
+    assert (found.commands.load, found.commands.start) == (
+        "cd /tmp/x && ./bench -r {load}",
+        "cd /tmp/x && ./serve",
+    )
+    assert (found.task.lowest, found.task.highest, found.commands.warmup_s) == (5.0, 50.0, 2.0)
+    text = harness_text(HarnessOptions(command="x {load}", limits_s=P95, reads=[read_value("(a)")]))
+    assert tomllib.loads(text)["reader"] == {
+        "kind": "regex",
+        "values": {"p95": {"find": "(a)", "unit": "printed"}},
+    }
+
+
+def test_clients_are_whole_numbers() -> None:
+    found = harness(url=URL, limits_s=P95, clients=True)
+    assert (found.task.closed, found.task.whole, found.task.lowest) == (True, True, 1.0)
+    assert "--clients {load}" in found.commands.load
+
+
+def test_a_read_is_a_named_number_a_kind_or_what_the_goal_limits() -> None:
+    assert read_value("pgbench") == "pgbench"
+    assert read_value("p99.9:us=x (.*)=") == Value("x (.*)=", "p99.9", "us")
+    assert read_value("completed:1/s=rate: (.*)") == Value("rate: (.*)", "completed", "1/s")
+    # An expression that looks alike stays one.
+    assert read_value("p95=(.*)ms") == Value("p95=(.*)ms")
+    assert read_value("p95 (?:a=b): (.*)") == Value("p95 (?:a=b): (.*)")
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"url": URL}, "--mean"),
+        ({"url": "https://a/", "limits_s": P95}, "http://"),
+        ({"url": "http://a:x/", "limits_s": P95}, "http://"),
+        ({"url": URL, "limits_s": P95, "reads": [Value("(a)")]}, "--read"),
+        ({"command": "x {load}", "limits_s": P95, "reads": ["fio", Value("(a)")]}, "fio"),
+        ({"command": "x {load}", "limits_s": P95 | {"mean": 1.0}, "reads": [Value("(a)")]}, "p95:ms=REGEX"),
+        (
+            {"command": "x {load}", "limits_s": P95, "reads": [Value("(a)"), Value("(b)", "p95", "s")]},
+            "twice",
+        ),
+        ({"command": "x {load} \udcff", "limits_s": P95}, "UTF-8"),
+    ],
+    ids=range(8),
+)
+def test_what_makes_no_harness_is_refused(options: dict[str, Any], word: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        harness_text(HarnessOptions(**options))
+    assert word in str(caught.value)
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=60))
+def test_any_command_stands_in_the_file_as_it_was_given(command: str) -> None:
+    text = harness_text(HarnessOptions(command=f"x{command}", limits_s=P95, directory="."))
+    assert tomllib.loads(text)["commands"]["load"] == f"cd . && x{command}"
