@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.cli import parser as kinds
+from etude.cli.one_thread import one_thread
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 LIMITS = ("mean", *PERCENTILES)
@@ -81,11 +82,10 @@ def short_harness(options: argparse.Namespace) -> str:
     Raises UsageError for options that have no meaning there.
     """
     from etude.errors import UsageError
-    from etude.workbench.harnesses.harness_text import HarnessOptions, harness_text, read_value
 
     given: dict[str, Any] = {
         "errors": options.errors,
-        "reads": [read_value(text) for text in options.read],
+        "read": options.read,
         "loads": options.loads,
         "clients": options.clients,
         "runlength_s": options.runlength,
@@ -101,8 +101,7 @@ def short_harness(options: argparse.Namespace) -> str:
             *(name.removesuffix("_s") for name in given),
             *(["save"] if options.save else []),
         ]:
-            name = names[0].replace("reads", "read")
-            raise UsageError(f"--{name} is for --url and --run: a HARNESS.toml says it itself")
+            raise UsageError(f"--{names[0]} is for --url and --run: a HARNESS.toml says it itself")
         return ""
     if options.harness or options.simulate is not None:
         which = "--url" if options.url is not None else "--run"
@@ -110,8 +109,13 @@ def short_harness(options: argparse.Namespace) -> str:
         raise UsageError(f"{which} takes the place of {other}: leave out one of them")
     if options.factor:
         raise UsageError("--factor is for a HARNESS.toml: --url and --run have none")
+    one_thread()
+    from etude.workbench.harnesses.harness_text import HarnessOptions, harness_text, read_value
+
+    reads = [read_value(text) for text in given.pop("read", ())]
+    where = _directory(options.save)
     return harness_text(
-        HarnessOptions(options.url, options.load_command, limits, directory=_directory(options.save), **given)
+        HarnessOptions(options.url, options.load_command, limits, reads=reads, directory=where, **given)
     )
 
 
