@@ -93,7 +93,7 @@ def short_harness(options: argparse.Namespace) -> str:
         "start": options.start,
         "ready": options.ready,
     }
-    given = {name: value for name, value in given.items() if value}
+    given = {name: value for name, value in given.items() if value not in (None, []) and value is not False}
     limits = {name: limit for name in LIMITS if (limit := getattr(options, name)) is not None}
     if options.url is None and options.load_command is None:
         if names := [

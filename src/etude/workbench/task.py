@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from etude.workbench.goal import Goal
+from etude.workbench.machine_state import MachineState
 from etude.workbench.window import Window
 
 
@@ -80,6 +81,8 @@ class Trial:
     """Share of its cores that the load generator kept busy; None where that is unknown, or says nothing (it spins)."""
     lateness_p99_s: float | None = None
     """99 % of each window's requests were sent at most so long after they were due; None where that is unknown."""
+    machine: MachineState | None = None
+    """Of the machine that offers the load, while it did; None where nobody looked."""
 
     @property
     def ran_s(self) -> float:

@@ -14,6 +14,7 @@ from typing import Any, get_args
 import numpy as np
 
 from etude.results.histograms import BadHistogram, Counted, decode, encode
+from etude.workbench.machine_state import machine_member, machine_of
 from etude.workbench.task import Ended, Offer, Trial
 from etude.workbench.window import Window
 
@@ -38,6 +39,7 @@ def peak_member(offer: Offer, trial: Trial) -> dict[str, Any]:
         "note": trial.note,
         "why": offer.why,
         **{name: finite(value) for name in OF_GENERATOR if (value := getattr(trial, name)) is not None},
+        **({} if trial.machine is None else {"machine": machine_member(trial.machine)}),
     }
 
 
@@ -69,7 +71,8 @@ def from_line(line: Mapping[str, Any]) -> Trial:
         peak["ended"],
         peak["limited"],
         str(peak["note"]),
-        *(None if peak.get(name) is None else float(peak[name]) for name in OF_GENERATOR),
+        **{name: None if peak.get(name) is None else float(peak[name]) for name in OF_GENERATOR},
+        machine=None if peak.get("machine") is None else machine_of(peak["machine"]),
     )
 
 

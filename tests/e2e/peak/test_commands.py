@@ -71,6 +71,8 @@ def test_several_loads_share_one_start_and_a_trial_says_what_was_offered(tmp_pat
     assert re.findall(r"\b([\d.]+)/s", second.note) == ["100", "100", "100"]  # asked, sent, completed
     assert "failed 0" in second.note
     assert first.cost_s > 0
+    assert first.machine is not None
+    assert 0 <= (first.machine.steal or 0.0) <= 1
 
 
 def test_a_trial_is_ended_early_by_its_windows_with_all_that_it_started(tmp_path: Path) -> None:

@@ -48,6 +48,11 @@ def test_a_harness_that_has_no_meaning_is_refused_with_its_line_and_not_saved(
     assert not Path("tool.toml").exists()
 
 
+def test_a_run_length_of_nothing_is_refused(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    assert etude("peak", *RUN, "--runlength", "0") == 3
+    assert "[load] runlength" in capsys.readouterr().err
+
+
 def test_the_harness_is_saved_and_is_the_one_that_is_searched(
     etude: Etude, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,6 +22,7 @@ from etude.results.histograms import Counted
 from etude.results.reader import load_results
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.kept import Kept, Sought, keeping
+from etude.workbench.machine_state import MachineState
 from etude.workbench.policies.registry import policy
 from etude.workbench.readings import readings
 from etude.workbench.task import Answer, Finding, Offer, Task, Trial
@@ -67,6 +68,7 @@ trials = st.builds(
     note=st.text(st.characters(codec="utf-8"), max_size=20),
     generator_busy=st.none() | times,
     lateness_p99_s=st.none() | times,
+    machine=st.none() | st.builds(MachineState, st.none() | times, st.none() | times),
 )
 
 
@@ -91,6 +93,7 @@ def plain(trial: Trial) -> object:
         trial.limited,
         trial.note,
         generator,
+        trial.machine,
     )
 
 

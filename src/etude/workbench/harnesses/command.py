@@ -23,6 +23,7 @@ from etude.workbench.harnesses.processes import Command
 from etude.workbench.harnesses.readers import ReaderOf
 from etude.workbench.harnesses.reading import Run, Told, Unreadable
 from etude.workbench.harnesses.tools.sysbench import checkpoints
+from etude.workbench.machine_state import MachineState, between, counters
 from etude.workbench.pool.allocation import Node
 from etude.workbench.task import Ended, Offer, Task, Trial
 
@@ -76,6 +77,7 @@ class Watched:
     """Processes of the system that the OOM killer ended."""
     lasted_s: float = 0.0
     cpu_s: float = 0.0
+    machine: MachineState | None = None
 
 
 class CommandBench:
@@ -170,6 +172,7 @@ class CommandBench:
                 (each.lateness_p99_s for each in watched.told if each.lateness_p99_s is not None),
                 default=None,
             ),
+            watched.machine,
         )
 
     def _effort(self, offer: Offer, watched: Watched) -> Effort:
@@ -201,7 +204,7 @@ class CommandBench:
                 old.unlink()
         run = Run(offer.load, self.closed, float(runlength_s), self.window_s, str(log))
         reader, watched = self.reader(run), Watched([])
-        before = _used_by_children_s()
+        before, machine_before = _used_by_children_s(), counters()
         errors = self.place / "load.err"
         command = processes.begin(self._load_line(offer, run), self.place, errors)
         until = command.began_s + runlength_s + self.commands.load_timeout_s
@@ -239,6 +242,7 @@ class CommandBench:
             watched.wrong = str(error)
         finally:
             watched.lasted_s = time.monotonic() - command.began_s
+            watched.machine = between(machine_before, counters())
             processes.end(command, self.commands.grace_s)
         command.used_s = max(command.used_s, _used_by_children_s() - before)
         watched.cpu_s = command.cpu_s

@@ -1,7 +1,8 @@
 """No answer rests on one trial: the loads on either side of it have a second one, at another time.
 
 A trial may be disturbed: by another program, a slow mode, a mark of the trial before. What is off the other trials of
-its load, which agree, is left out; two that disagree get a third.
+its load, which agree, is left out; two that disagree get a third. Where the machine itself shows a disturbance (steal
+time), one trial without it is enough to leave a slower one out, and an answer rests on none that had it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,25 @@ def disagree(one: Evidence, other: Evidence) -> bool:
     return abs(one.value - other.value) >= APART * spread
 
 
+MOST_STOLEN = 3
+"""After so many trials of a load with steal time no quiet one is waited for."""
+
+
+def slower(one: Evidence, other: Evidence) -> bool:
+    """Whether the first disagrees with the other, being slower."""
+    return one.value > other.value and disagree(one, other)
+
+
 def disturbed(known: Sequence[Evidence]) -> list[Evidence]:
-    """Trials that are slower than all others of their load, of which there are two at least that agree."""
+    """Trials that are slower than all others of their load, of which there are two at least that agree, or one that
+    had no steal time while they had it."""
     found = []
     for load in sorted({each.load for each in known}):
         group = sorted((each for each in known if each.load == load), key=lambda each: each.value)
+        quiet = [each for each in group if not each.stolen]
+        off = [e for e in group if quiet and e.stolen and slower(e, quiet[-1])]
+        found += off
+        group = without(group, off)
         if len(group) < 3:
             continue
         *others, slowest = group
@@ -71,4 +86,6 @@ def unconfirmed(known: Sequence[Evidence]) -> list[tuple[float, str]]:
             found.append((load, "no answer rests on one trial"))
         elif load is not None and len(group) == 2 and disagree(*group):
             found.append((load, "two trials disagree"))
+        elif load is not None and len(group) < MOST_STOLEN and all(each.stolen for each in group):
+            found.append((load, "each trial of it had steal time"))
     return found

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from etude.workbench.goal import WORST, Goal
+from etude.workbench.machine_state import stolen
 from etude.workbench.policies.belief.curves import CAP, FLOOR
 from etude.workbench.task import Task, Trial
 from etude.workbench.window import Window
@@ -50,6 +51,8 @@ class Evidence:
     """Which of all trials it was."""
     slack: float = 0.0
     """The server may have been quicker than `value`, by so much in logs: an overload before may have slowed it."""
+    stolen: bool = False
+    """While it ran, the machine had much more steal time than in the other trials."""
 
     @property
     def overload(self) -> bool:
@@ -59,8 +62,9 @@ class Evidence:
 
 def gathered(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
     """Of all trials that tell something of the server, in the order in which they were made."""
+    flags = stolen([trial.machine for trial in trials])
     return [
-        found
+        replace(found, stolen=True) if flags[order] else found
         for order, trial in enumerate(trials)
         if trial.of_server and (found := of_trial(task.goal, trial, order)) is not None
     ]
