@@ -149,7 +149,7 @@ def run(options: argparse.Namespace) -> int:
         return show_stored(options)
     if options.simulate is None and not short and len(options.harness) != 1:
         raise UsageError(
-            "expected --url URL, --run COMMAND or one HARNESS.toml (or --simulate CURVE, or results directories to "
+            "expected one HARNESS.toml, --url URL or --run COMMAND (or --simulate CURVE, or results directories to "
             "show again)"
         )
     one_thread()
