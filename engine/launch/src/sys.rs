@@ -19,6 +19,21 @@ pub fn become_subreaper() -> io::Result<()> {
     checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)
 }
 
+/// Closes inherited directories on exec: the lock of a results directory, which is this process's to hold, would stay
+/// with whatever a program leaves running.
+pub fn close_directories_on_exec() -> io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")?.flatten() {
+        let Some(fd) = entry.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()) else {
+            continue;
+        };
+        if fd > 2 && entry.path().is_dir() {
+            // SAFETY: takes integers only; the descriptor that lists this directory is closed on exec already.
+            checked(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+        }
+    }
+    Ok(())
+}
+
 /// A pipe, both ends closed on exec: (read, write). The read end does not block.
 pub fn pipe() -> io::Result<(File, OwnedFd)> {
     let mut ends = [0; 2];

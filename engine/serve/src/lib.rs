@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 
 use etude_cgroup::{Cgroups, Wanted};
-use etude_launch::{Launcher, clock};
+use etude_launch::{Launcher, clock, sys};
 use etude_protocol::{Reply, Request};
 
 use input::Input;
@@ -27,6 +27,7 @@ use run::Engine;
 ///
 /// `engine` is the engine's version; `wanted` the control groups to use. Errors are those of the engine's own pipes.
 pub fn serve(engine: &str, wanted: Wanted) -> io::Result<()> {
+    sys::close_directories_on_exec()?;
     let mut input = Input::new()?;
     let mut output = Output::new();
     let launcher = Launcher::new()?;

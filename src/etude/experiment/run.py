@@ -184,8 +184,7 @@ def _sit(
             desk.kernel,
         )
         if desk.resumed:
-            measured = sum(len(rows) for rows in desk.ledger.measurements().values())
-            bench.tell("resumed", detail=f"{measured} measurements on disk")
+            bench.tell("resumed", detail=desk.resumed_with())
         decisions.extend(loop.run_groups(bench))
         record.forget(path)
         return [decision.why for decision in decisions]

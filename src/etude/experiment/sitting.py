@@ -20,6 +20,7 @@ from etude.experiment.cooling import settled
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
+from etude.experiment.leftovers import end_leftovers, mark_children
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.recorded import MachineRecord, planned_commands
 from etude.experiment.there import There, there_of
@@ -49,11 +50,19 @@ class Desk:
     make_engine: Callable[[], EngineLike]
     kernel: KernelLog
     machine: MachineRecord
+    ended: Sequence[str] = ()
+    """Processes of a killed run that were ended first."""
 
     @property
     def resumed(self) -> bool:
         """Whether there were sittings before."""
         return self.sitting.number > 1
+
+    def resumed_with(self) -> str:
+        """What a resumed session begins with, in words."""
+        measured = sum(len(rows) for rows in self.ledger.measurements().values())
+        ended = f"; ended what a killed run had left: {', '.join(self.ended)}" if self.ended else ""
+        return f"{measured} measurements on disk{ended}"
 
     def save(self) -> None:
         """Put experiment.json on disk as it is now.
@@ -84,11 +93,17 @@ def sit(
         for test in document["tests"]
         if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
     ]
+    ended = end_leftovers(path, document["sittings"])
     resumed = bool(document["sittings"])  # the document is first written together with a sitting
     measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
     measured |= load_results(path).measurements if resumed else {}
     writer = ResultsWriter(path, directories)
-    with SignalWatch() as watch, _engine(make_engine, watch) as engine, _kernel_log(engine) as kernel:
+    with (
+        mark_children(path),
+        SignalWatch() as watch,
+        _engine(make_engine, watch) as engine,
+        _kernel_log(engine) as kernel,
+    ):
         there = there_of(engine)
         sitting = _sitting(document, engine, torn, kernel, there)
         ledger = Ledger(measured, stretches(document["sittings"]))
@@ -103,7 +118,9 @@ def sit(
             lambda: make_engine(watch),
             kernel,
             MachineRecord(document, there.snapshot_after if there is not None else None),
+            ended,
         )
+        document["sittings"][-1]["ended"] = ended
         if there is None:
             _note_quiet(document, sitting.number)
         desk.save()
@@ -237,6 +254,7 @@ def _sitting(
             "end": None,
             "how_ended": None,
             "torn": list(torn),
+            "pid": os.getpid(),
             "machine": None if sitting.number == 1 else _snapshot_again(document, into, there),
             "kernel_log": kernel.reason if there is None else _ELSEWHERE,
             "settled": settled() if there is None else None,

@@ -25,7 +25,7 @@ MOVING = re.compile(
     r"|sysctl\.kernel\.perf_(?:event_max_sample_rate|cpu_time_max_percent)$"
     r"|environment\.size_bytes$|environment\.variables\.(?:_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|WINDOWID|DISPLAY"
     r"|SSH_\w+|XDG_SESSION_\w+|DBUS_\w+|TERM_SESSION_ID|INVOCATION_ID|JOURNAL_STREAM|MEMORY_PRESSURE_\w+"
-    r"|SYSTEMD_EXEC_PID|PYTEST_CURRENT_TEST|WINDOW|STY|TMUX|TMUX_PANE|SLURMD?_\w+|ETUDE_JOB)$"
+    r"|SYSTEMD_EXEC_PID|PYTEST_CURRENT_TEST|WINDOW|STY|TMUX|TMUX_PANE|SLURMD?_\w+|ETUDE_(?:JOB|RUN))$"
 )
 """Members that change by themselves, or with each login: load, free space, times, the clock rate right now."""
 

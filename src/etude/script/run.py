@@ -207,8 +207,7 @@ def _sit(
             desk, asked.program, observe, expected=expected, res=asked.res, counters=asked.counters
         )
         if desk.resumed:
-            measured = sum(len(rows) for rows in desk.ledger.measurements().values())
-            observe(Event("resumed", (), f"{measured} measurements on disk"), desk.ledger)
+            observe(Event("resumed", (), desk.resumed_with()), desk.ledger)
         bench.safe_point(state)
         try:
             if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.real import ETUDE, children, etude, experiment, lines
+from support.real import ETUDE, alive, children, etude, experiment, lines
 
 pytestmark = [pytest.mark.beside]
 
@@ -99,3 +99,26 @@ def test_nothing_is_lost_but_the_trial_in_flight(victim: str, kind: str, tmp_pat
         etude("bench", "--resume", str(directory), cwd=tmp_path)
         check_resumed(directory, before, tests)
     assert hits >= MOMENTS // 4, "most moments must be within the experiment"
+
+
+@pytest.mark.parametrize("daemon", ["setsid", pytest.param("env -i setsid", marks=pytest.mark.needs_root)])
+def test_a_daemon_that_survived_a_kill_is_ended_before_the_next_trial(daemon: str, tmp_path: Path) -> None:
+    directory, noted, script = tmp_path / "r", tmp_path / "pid", tmp_path / "once"
+    script.write_text(f"""test -e {noted} && exit
+{daemon} sh -c 'echo $$ > {noted}.new; mv {noted}.new {noted}; exec sleep 600' </dev/null >/dev/null 2>&1 &
+exec sleep 600
+""")
+    process = start(directory, "--trials", "2", "-n", "A", f"sh {script}")
+    while process.poll() is None and not noted.exists():
+        time.sleep(0.01)
+    kill(process, "both")
+    pid = int(noted.read_text())
+    assert alive(pid), "it has outlived both"
+    try:
+        etude("bench", "--resume", str(directory), cwd=tmp_path)
+        assert not alive(pid)
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+    [_, session] = experiment(directory)["sittings"]
+    assert session["ended"] == [f"sleep (process {pid})"]

@@ -18,7 +18,7 @@ SECRET_NAME = re.compile(
 )
 PERSONAL = re.compile(
     r"^(?:USER|LOGNAME|USERNAME|MAIL|EMAIL|HOSTNAME|HOST|NAME|SUDO_.*|SSH_.*|GIT_(?:AUTHOR|COMMITTER)_.*|DEBEMAIL"
-    r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME|SLURMD?_.*|ETUDE_(?:JOB|NODE))$"
+    r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME|SLURMD?_.*|ETUDE_(?:JOB|NODE|RUN))$"
 )
 """Whose it is, from where they came, and which job of a scheduler: it changes no number."""
 IN_A_URL = re.compile(r"(?<=://)[^/\s@]+@")

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from etude.errors import CommandFailed, MachineRefuses
 from etude.located import line_of
+from etude.testbed.leftovers import stop
 from etude.testbed.resources.oom import oom_kills
 from etude.workbench.bench import Enough
 from etude.workbench.generator import Effort, Generator, busy_share, limited, told
@@ -341,7 +342,7 @@ class CommandBench:
 
     def _sweep(self) -> None:
         """End what was started for this directory and still runs, here and on the system's node."""
-        processes.stop(lambda: processes.left_over(self.place), self.commands.grace_s)
+        stop(lambda: processes.left_over(self.place), self.commands.grace_s)
         if self.node is None:
             return
         within_s = self.commands.grace_s + _SWEEP_S

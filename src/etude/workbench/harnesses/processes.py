@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+from etude.testbed.leftovers import marked, stop
 
 MARK = "ETUDE_PEAK_PLACE"
 """In the environment of all that a harness starts: the scratch directory that it belongs to."""
@@ -109,48 +110,16 @@ def session(leader: int) -> list[int]:
 def end(command: Command, grace_s: float) -> None:
     """SIGTERM to its session, and SIGKILL to what is left after the grace; its leader is waited for."""
     command.look()
-    stop(partial(session, command.process.pid), grace_s, command)
+    stop(partial(session, command.process.pid), grace_s, command.process.poll)
     with suppress(subprocess.TimeoutExpired):  # one that the kernel does not let go
         command.process.wait(1.0)
     if command.process.stdout is not None:
         command.process.stdout.close()
 
 
-def stop(members: Callable[[], Sequence[int]], grace_s: float, command: Command | None = None) -> None:
-    """SIGTERM to all of them, and SIGKILL to what is left after the grace."""
-    for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 5.0)):
-        for pid in members():
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
-        until = time.monotonic() + patience_s
-        while True:
-            if command is not None:
-                command.process.poll()
-            if all(map(zombie, members())):
-                return
-            if time.monotonic() >= until:
-                break
-            time.sleep(0.02)
-
-
 def left_over(place: Path) -> list[int]:
     """Processes that were started for this scratch directory, by whomever, and still run."""
-    mark = f"{MARK}={place}".encode()
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != os.getpid():
-            with suppress(OSError):
-                if mark in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
-                    found.append(int(entry))
-    return found
-
-
-def zombie(pid: int) -> bool:
-    """Whether it is none any more, or ended and was not waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
-    except (OSError, IndexError):
-        return True
+    return marked(MARK, str(place))
 
 
 def _waited_s(pid: int) -> float:

@@ -1,0 +1,51 @@
+"""What a killed run left running is ended before its directory is measured in again, or named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from etude.errors import MachineRefuses
+from etude.experiment import leftovers
+from etude.testbed.boot.record import boot_id
+
+MEMBERS = "etude.testbed.leftovers"
+
+
+def test_children_of_a_session_are_ended_by_the_next_of_this_directory_alone(tmp_path: Path) -> None:
+    here, elsewhere = tmp_path / "a", tmp_path / "b"
+    with leftovers.mark_children(here):
+        process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    assert leftovers.VARIABLE not in os.environ
+    try:
+        assert leftovers.end_leftovers(elsewhere, []) == []
+        assert process.poll() is None
+        assert leftovers.end_leftovers(tmp_path / "x" / ".." / "a", []) == [f"sleep (process {process.pid})"]
+        assert process.wait() == -15
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_one_that_cannot_be_ended_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{MEMBERS}.marked", lambda *_: [os.getpid()])
+    monkeypatch.setattr(f"{MEMBERS}.stop", lambda *_: None)
+    with pytest.raises(MachineRefuses, match=f"process {os.getpid()}"):
+        leftovers.end_leftovers(tmp_path, [])
+
+
+def test_cgroups_are_those_of_dead_runs_in_this_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(f"{MEMBERS}.in_groups_of", lambda pid: asked.append(pid) or [])
+    gone = 2**22 + 1  # above any process id
+    sessions = [
+        {"pid": gone, "boot_id": boot_id()},
+        {"pid": gone + 1, "boot_id": "another"},
+        {"pid": os.getppid(), "boot_id": boot_id()},  # of an Étude that runs
+        {"boot_id": boot_id()},  # of an earlier version
+    ]
+    leftovers.end_leftovers(tmp_path, sessions)
+    assert set(asked) == {gone}
