@@ -1,7 +1,8 @@
 """Bring the caches into a state, and say how much of a data set is in memory before and after.
 
 WAY is warm (read the data set), chill (use up memory until the kernel has given up its caches), drop (the kernel's
-drop_caches), remount (of the file systems that the data set lies on), or remount+chill; none only looks. Nothing here
+drop_caches), remount (of the file systems that the data set lies on), or remount+chill; none only looks. status mounts
+again what a remount that was killed has left unmounted, as the next session of root does, and names it. Nothing here
 restarts the machine: CACHE reboot in a script and etude bench --cool reboot do (docs/reboot.md).
 """
 
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     from etude.testbed.cool.ways import Cooled
 
 
+STATUS = "status"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude cool`."""
-    ways = [way for way in CACHE_WAYS if not way.startswith("reboot")]
+    ways = [*(way for way in CACHE_WAYS if not way.startswith("reboot")), STATUS]
     parser.add_argument("way", choices=ways, metavar="WAY", help=", ".join(ways))
     parser.add_argument("data", nargs="*", metavar="PATH", help="files and directories: the data set")
     parser.add_argument(
@@ -35,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
     from etude.errors import UsageError
     from etude.testbed.cool.dataset import DataSet
 
+    if options.way == STATUS:
+        return _status(options)
     if options.way in ("warm", "none") and not options.data:
         raise UsageError(f"cool {options.way}: name the data set")
     with tempfile.TemporaryDirectory(prefix="etude-cool-") as directory:
@@ -45,6 +51,25 @@ def run(options: argparse.Namespace) -> int:
     else:
         print("\n".join(_words(done)))
     return 1 if done.wrong else 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    """Mount what was left unmounted, and name it.
+
+    Raises:
+        UsageError: there is a data set; MachineRefuses: it cannot be mounted.
+    """
+    from etude.errors import UsageError
+    from etude.testbed.cool.remounts import finish
+
+    if options.data:
+        raise UsageError("cool status: takes no data set; to look at one: etude cool none PATH")
+    found = finish()
+    if options.json:
+        print(json.dumps({"mounted_again": found}))
+    else:
+        print("\n".join(f"mounted again: {target}" for target in found) or "nothing was left unmounted")
+    return 0
 
 
 def _cooled(way: str, data: DataSet | None) -> Cooled:

@@ -30,6 +30,7 @@ from etude.results.stretches import RESTARTING, stretches
 from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, replace_json
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
+from etude.testbed.cool import remounts
 from etude.testbed.quiet.keeping import recorded
 
 _ELSEWHERE = "the kernel's messages of a node with a copied engine are not read"
@@ -93,6 +94,7 @@ def sit(
         for test in document["tests"]
         if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
     ]
+    remounts.finish()
     ended = end_leftovers(path, document["sittings"])
     resumed = bool(document["sittings"])  # the document is first written together with a sitting
     measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())

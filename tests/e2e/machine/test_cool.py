@@ -156,3 +156,27 @@ def test_a_remount_that_cannot_be_done_fails_the_trial_in_one_line(mounted: Path
     assert done.returncode == 4
     assert "target is busy" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+KILLED = """
+import os, subprocess, sys
+from etude.testbed.cool import steps
+
+def unmount_and_die(*words, **_):
+    subprocess.run(["umount", sys.argv[1]], check=True)
+    os.kill(os.getpid(), 9)
+
+steps.tool = unmount_and_die
+steps.remount([sys.argv[1]])
+"""
+"""A remount that dies together with its shell."""
+
+
+def test_what_a_killed_remount_left_unmounted_is_mounted_by_status(mounted: Path) -> None:
+    before = mount_line(mounted)
+    assert subprocess.run([sys.executable, "-c", KILLED, mounted], check=False).returncode == -9
+    assert not mounted.is_mount()
+    done = json.loads(etude("cool", "status", "--json").stdout)
+    assert done == {"mounted_again": [str(mounted)]}
+    assert mount_line(mounted).split()[1:] == before.split()[1:]  # the loop device may be another
+    assert json.loads(etude("cool", "status", "--json").stdout) == {"mounted_again": []}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
-from etude.testbed.cool import engine
-from etude.testbed.cool.lies import loops, mount_of
+from etude.testbed.cool import engine, remounts
+from etude.testbed.cool.lies import Loop, loops, mount_of
 from etude.testbed.resources.mounts import Mount, mounts
 from etude.testbed.resources.tools import tool
 
@@ -75,6 +75,7 @@ def remount(paths: Sequence[str]) -> list[str]:
     """
     if not paths:
         raise MachineRefuses("cache remount: which file system? Name the data set")
+    remounts.finish()  # else the paths lie on what is below
     write_back()
     said = []
     for mount in {mount_of(path).target: mount_of(path) for path in paths}.values():
@@ -108,25 +109,27 @@ def check_anew(mount: Mount) -> None:
 
 
 def _mount_anew(mount: Mount) -> str:
-    """By one shell in a session of its own: whatever ends us, what was unmounted is mounted again."""
+    """By one shell in a session of its own: should this process be killed, what was unmounted is mounted again; should
+    the shell be killed as well, the next start does it."""
     options = ",".join(sorted(mount.options - SHOWN_ONLY))
     source, target = shlex.quote(mount.source), shlex.quote(mount.target)
     again = f"mount -t {shlex.quote(mount.kind)} -o {shlex.quote(options)} -- {source} {target}"
-    with _kept(mount) as held:
+    below = loops(mount)
+    backing = next((loop.backing for loop in below if loop.cleared and loop.device == mount.source), "")
+    with _kept(below) as kept, remounts.noted(mount, options, backing) as ledger:
         try:
-            tool("/bin/sh", "-c", f"umount -- {target} && {again}", holding=held)
+            tool("/bin/sh", "-c", f"umount -- {target} && {again}", holding=(*kept, ledger.lock))
         except MachineRefuses as error:
             raise MachineRefuses(f"cache remount: {mount.target}: {error}{_users(mount)}") from None
         _evict([mount.source] if mount.source.startswith("/") else [])
-        _evict([loop.backing for loop in loops(mount) if not loop.direct])
+        _evict([loop.backing for loop in below if not loop.direct])
     return f"umount {mount.target}; {again}"
 
 
 @contextmanager
-def _kept(mount: Mount) -> Iterator[tuple[int, ...]]:
+def _kept(below: Sequence[Loop]) -> Iterator[tuple[int, ...]]:
     """Loop devices that are given back at their last close stay while these are open, here or in a child."""
-    cleared = [loop.device for loop in loops(mount) if loop.cleared]
-    held = tuple(os.open(device, os.O_RDONLY | os.O_CLOEXEC) for device in cleared)
+    held = tuple(os.open(loop.device, os.O_RDONLY | os.O_CLOEXEC) for loop in below if loop.cleared)
     try:
         yield held
     finally:
