@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.results.model import CACHE_WAYS
@@ -37,14 +35,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Cool, and say what came of it; 1 where the caches are not as the way says."""
     from etude.errors import UsageError
+    from etude.scratch import scratch_directory
     from etude.testbed.cool.dataset import DataSet
 
     if options.way == STATUS:
         return _status(options)
     if options.way in ("warm", "none") and not options.data:
         raise UsageError(f"cool {options.way}: name the data set")
-    with tempfile.TemporaryDirectory(prefix="etude-cool-") as directory:
-        data = DataSet(tuple(options.data), Path(directory) / "dataset") if options.data else None
+    with scratch_directory() as directory:
+        data = DataSet(tuple(options.data), directory / "dataset") if options.data else None
         done = _cooled(options.way, data)
     if options.json:
         print(json.dumps(done.members()))

@@ -13,7 +13,6 @@ import shutil
 import signal
 import sys
 import tarfile
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +26,7 @@ from etude.errors import InputError, MachineRefuses
 from etude.results.bundle_name import INDEX, suffix_of
 from etude.results.checksums import SUMS, line_of, sums_of
 from etude.results.packing import Unreadable, compressed, each_file
+from etude.scratch import scratch_directory
 
 FORMAT, VERSION = "etude-bundle", 1
 MOST_NAMED = 3
@@ -216,8 +216,7 @@ def opened(path: Path) -> Iterator[tuple[Path, ...]]:
         _insist(path, verify(path))
         yield _results(path, path)
         return
-    with _ending_by_sigterm(), tempfile.TemporaryDirectory(prefix="etude-bundle-") as directory:
-        root = Path(directory)
+    with _ending_by_sigterm(), scratch_directory() as root:
         _insist(path, verify(path, root))
         yield _results(path, root)
 

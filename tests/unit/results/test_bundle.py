@@ -223,7 +223,7 @@ def test_what_was_unpacked_is_removed_by_sigterm(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SystemExit) as ended, opened(path):
         os.kill(os.getpid(), signal.SIGTERM)
     assert ended.value.code == 143
-    assert not list(tmp_path.glob("etude-bundle-*"))
+    assert not list(tmp_path.glob("etude-scratch-*"))
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
