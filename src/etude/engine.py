@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from etude.errors import MachineRefuses
+from etude.limits import limit_reached
 from etude.program import engine_path
 
 PROTOCOL = 1
@@ -325,7 +326,8 @@ def _started(program: str) -> Transport:
     try:
         return Transport(*start([program, "serve"]), program)
     except OSError as error:
-        raise MachineRefuses(f"{program}: cannot be run: {error.strerror}; reinstall Étude") from None
+        advice = limit_reached(error.errno) or "reinstall Étude"
+        raise MachineRefuses(f"{program}: cannot be run: {error.strerror}; {advice}") from None
 
 
 def start(words: Sequence[str], errors: int = 2) -> tuple[int, int, int]:

@@ -21,6 +21,7 @@ from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.printed import Printed, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
+from etude.limits import with_limit
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
 from etude.testbed.cool.ways import REBOOTS, Cooled
@@ -302,7 +303,7 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
 def _ending(test: Test, m: Measurement) -> str:
     """How it ended; of a program that was not found also why, as far as its name tells."""
     if m.error is None or NOT_FOUND not in m.error:
-        return m.ending()
+        return with_limit(m)
     return f"not started: {m.error.partition(';')[0]}; {advice(test.command, test.directory)}"
 
 

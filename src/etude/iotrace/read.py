@@ -17,6 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from etude.errors import InputError, MachineRefuses
+from etude.limits import limit_reached
 from etude.program import engine_path
 
 VERSION = 1
@@ -108,7 +109,8 @@ def _run_engine(path: Path) -> mmap.mmap:
             )
         return mmap.mmap(out, 0, prot=mmap.PROT_READ)
     except OSError as error:
-        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; reinstall Étude") from None
+        advice = limit_reached(error.errno) or "reinstall Étude"
+        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; {advice}") from None
     finally:
         os.close(out)
 
@@ -132,7 +134,8 @@ def text_bytes(path: Path) -> int:
                 bytes_ += len(piece)
             return bytes_
     except OSError as error:
-        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; reinstall Étude") from None
+        advice = limit_reached(error.errno) or "reinstall Étude"
+        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; {advice}") from None
 
 
 def _without_repeats(said: str, name: str) -> str:

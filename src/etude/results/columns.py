@@ -18,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 from etude.errors import InputError, MachineRefuses
+from etude.limits import limit_reached
 from etude.program import engine_path
 from etude.results.check import check_measurement
 from etude.results.model import metric_kind
@@ -187,7 +188,8 @@ def _run_engine(
             raise MachineRefuses(f"{command[0]}: cannot read results: {said[0]}")
         buffer = mmap.mmap(out, 0, prot=mmap.PROT_READ)
     except OSError as error:
-        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; reinstall Étude") from None
+        advice = limit_reached(error.errno) or "reinstall Étude"
+        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; {advice}") from None
     finally:
         os.close(out)
     return _index(buffer, command[0]), buffer

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from etude.errors import MachineRefuses
+from etude.limits import limit_reached
 from etude.program import engine_path
 from etude.results.histograms import Counted, decode
 from etude.workbench.bench import Enough
@@ -265,7 +266,8 @@ def _started(verb: str, *words: str) -> subprocess.Popen[str]:
             [engine_path(), verb, *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=0
         )
     except OSError as error:
-        raise MachineRefuses(f"{engine_path()}: cannot be run: {error.strerror}; reinstall Étude") from None
+        advice = limit_reached(error.errno) or "reinstall Étude"
+        raise MachineRefuses(f"{engine_path()}: cannot be run: {error.strerror}; {advice}") from None
 
 
 def _refused(process: subprocess.Popen[str]) -> MachineRefuses:

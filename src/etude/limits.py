@@ -1,0 +1,43 @@
+"""Limits of the system that keep processes from starting: which one was reached, its value, and what to do."""
+
+from __future__ import annotations
+
+import errno
+import re
+import resource
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from etude.results.model import Measurement
+
+_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
+def limit_reached(error: str | int | None) -> str | None:
+    """The limit that an error is about, a number of errno or a message of the engine; None where it is about none."""
+    if isinstance(error, str):
+        found = _ERROR.search(error)
+        error = int(found[1]) if found else None
+    if error == errno.EAGAIN:
+        most = _shown(resource.RLIMIT_NPROC)
+        return (
+            f"the limit of processes is reached (ulimit -u is {most}; or pids.max of the control group): "
+            "raise it, or start fewer workers"
+        )
+    if error == errno.EMFILE:
+        most = _shown(resource.RLIMIT_NOFILE)
+        return f"the limit of open files is reached (ulimit -n is {most}): raise it, or start fewer workers"
+    if error == errno.ENFILE:
+        return "the machine's limit of open files is reached (sysctl fs.file-max): raise it"
+    return None
+
+
+def with_limit(measurement: Measurement) -> str:
+    """How a command on this machine ended, with the limit that kept it from starting if one did."""
+    limit = limit_reached(measurement.error)
+    return measurement.ending() + (f"; {limit}" if limit else "")
+
+
+def _shown(limit: int) -> str:
+    soft, _ = resource.getrlimit(limit)
+    return "unlimited" if soft == resource.RLIM_INFINITY else str(soft)
