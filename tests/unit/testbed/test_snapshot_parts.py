@@ -148,6 +148,11 @@ def test_a_value_that_looks_like_a_secret_is_masked_wherever_it_stands(secret: s
         assert secret not in value_shown("OPTIONS", value)
 
 
+def test_a_password_in_a_url_is_masked_up_to_the_last_at_sign() -> None:
+    shown = value_shown("OPTIONS", 'x://me:p@ss@host/a@b "y://h" z@w')
+    assert shown == f'x://{MASKED}@host/a@b "y://h" z@w'
+
+
 def test_credentials_in_a_url_are_masked_and_the_rest_stays() -> None:
     assert value_shown("http_proxy", "http://me:pw@proxy:3128/") == f"http://{MASKED}@proxy:3128/"
     assert value_shown("X", "a --password=hunter2 b") == f"a --{MASKED} b"

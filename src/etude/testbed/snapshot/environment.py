@@ -21,7 +21,8 @@ PERSONAL = re.compile(
     r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME|SLURMD?_.*|ETUDE_(?:JOB|NODE|RUN))$"
 )
 """Whose it is, from where they came, and which job of a scheduler: it changes no number."""
-IN_A_URL = re.compile(r"(?<=://)[^/\s@]+@")
+IN_A_URL = re.compile(r"(?<=://)[^/\s\"'<>]+@")
+"""Up to the last @: a password may hold others."""
 KNOWN_SECRETS = re.compile(
     r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{15,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\bxox[abeoprs]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bAIza[\w-]{30,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}"
