@@ -8,6 +8,7 @@ import json
 
 from etude.export import hyperfine
 from etude.export.document import Document, Exported
+from etude.results.delimited import text_cell
 
 ABOUT = "CSV of hyperfine: a row a test, its mean, deviation and extremes in seconds"
 COLUMNS = ("command", "mean", "stddev", "median", "user", "system", "min", "max")
@@ -23,5 +24,6 @@ def write(document: Document) -> Exported:
     rows.writerow([*COLUMNS, *(f"parameter_{name}" for name in names)])
     for each in results:
         values = each.get("parameters", {})
-        rows.writerow([*(each[column] for column in COLUMNS), *(values.get(name, "") for name in names)])
+        cells = [*(each[column] for column in COLUMNS), *(values.get(name, "") for name in names)]
+        rows.writerow([text_cell(cell) if isinstance(cell, str) else cell for cell in cells])
     return Exported(text.getvalue(), found.left_out)

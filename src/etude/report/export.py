@@ -17,6 +17,7 @@ from etude.report.comparisons import Comparison
 from etude.report.status import status_line, status_of
 from etude.report.uncompared import not_compared
 from etude.report.verdict import Verdict
+from etude.results.delimited import text_cell
 from etude.results.writer import refused
 from etude.stats.compare import Ratio
 from etude.stats.sittings import Refused
@@ -153,14 +154,13 @@ def to_csv(verdict: Verdict) -> str:
     names = sorted({name for test in verdict.tests for name in test.parameters})
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["test", *names, "metric", "unit", *_COLUMNS])
+    writer.writerow(["test", *map(text_cell, names), "metric", "unit", *_COLUMNS])
     for test in verdict.tests:
         for m in test.metrics:
             figures = _figures(m.summary) if m.summary else {}
             parameters = [test.parameters.get(name, "") for name in names]
-            writer.writerow(
-                [test.test, *parameters, m.metric, m.unit, *(figures.get(c, "") for c in _COLUMNS)]
-            )
+            words = map(text_cell, [test.test, *parameters, m.metric, m.unit])
+            writer.writerow([*words, *(figures.get(c, "") for c in _COLUMNS)])
     return out.getvalue()
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from etude.errors import InputError
 
 MOST_COLUMNS = 10_000
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Spreadsheets take cells that begin so for formulas, which can run programs."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Table:
                 return f"{row[place]!r} in row {number} is no number"
             found.append(value)
         return found
+
+
+def text_cell(text: str) -> str:
+    """A cell as a spreadsheet shall show it: one that is no number and would be run as a formula begins with '."""
+    return f"'{text}" if text.startswith(FORMULA) and _number(text) is None else text
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.results.delimited import Table, read_table
+from etude.results.delimited import Table, read_table, text_cell
 
 
 def read(directory: Path, text: str) -> Table:
@@ -92,3 +92,13 @@ def test_any_bytes_are_a_table_or_an_input_error(data: bytes) -> None:
             return
         for name in table.header:
             table.numbers(name)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-name", "@sum", "\t=1", "-inf", "=-1"])
+def test_a_cell_that_would_be_a_formula_is_text(text: str) -> None:
+    assert text_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["", "ls -l", "-1.5", "+2", "1e-3", "a=b"])
+def test_other_cells_stay_as_they_are(text: str) -> None:
+    assert text_cell(text) == text
