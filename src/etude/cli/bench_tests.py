@@ -30,6 +30,8 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
     shell = shell_of(options)
     hooks = _hooks(options, len(commands))
     sweeps = combinations(sweeps_of(options))
+    ours = {given.partition("=")[0] for given in options.parameter if isinstance(given, str)}
+    words = ours if options.shell else frozenset()
     lines = [line for each in hooks for line in each.values() if line]
     check_used(sweeps, [*commands, *options.data, *lines, options.input or ""])
     _check_quoted(options.commands)
@@ -37,7 +39,7 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
         _check_plain([substitute(c, v) for c in commands for v in sweeps], options.command_line)
     return [
         make_test(
-            substitute(command, values),
+            substitute(command, values, words),
             name=_name(name, values),
             shell=shell,
             workers=options.workers,
@@ -49,7 +51,7 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
             cool=options.cool,
             data=tuple(substitute(path, values) for path in options.data),
             stdin=_input_file(options.input, values),
-            **{point: line and substitute(line, values) for point, line in around.items()},
+            **{point: line and substitute(line, values, words) for point, line in around.items()},
         )
         for name, command, around in zip(names, commands, hooks, strict=True)
         for values in sweeps

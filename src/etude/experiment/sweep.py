@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Container, Mapping, Sequence
 from decimal import Decimal
 
 from etude.errors import UsageError
@@ -17,6 +18,8 @@ _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])({_NUMBER}))?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 MOST_VALUES = 10_000
+_TOKEN = re.compile(r"""\{(\w+)\}|\\[\\'"]|['"]""")
+"""What stands in braces, and what begins or ends quotes."""
 
 
 def parse_parameter(text: str) -> Sweep:
@@ -83,9 +86,35 @@ def combinations(parsed: Sequence[Sweep]) -> list[dict[str, str]]:
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*(v for _, v in parsed))]
 
 
-def substitute(text: str, parameters: Mapping[str, str]) -> str:
-    """`{name}` replaced by its value; other braces stay as they are."""
-    return re.sub(r"\{(\w+)\}", lambda m: parameters.get(m.group(1), m.group(0)), text)
+def substitute(text: str, parameters: Mapping[str, str], words: Container[str] = ()) -> str:
+    """`{name}` replaced by its value; other braces stay as they are. `words`: parameters whose values are one word each
+    to a POSIX shell that reads the text, within its quotes as well; an empty value is none."""
+    around = ""
+
+    def replaced(found: re.Match[str]) -> str:
+        nonlocal around
+        token, name = found[0], found[1]
+        if name is not None:
+            value = parameters.get(name)
+            return token if value is None else _as_word(value, around) if name in words else value
+        if around == "'":
+            around = "" if token.endswith("'") else around
+        elif token == around:
+            around = ""
+        elif not around and len(token) == 1:
+            around = token
+        return token
+
+    return _TOKEN.sub(replaced, text)
+
+
+def _as_word(value: str, around: str) -> str:
+    """The value as the shell takes it for itself, within these quotes."""
+    if around == "'":
+        return value.replace("'", "'\\''")
+    if around == '"':
+        return re.sub(r'([$`"\\])', r"\\\1", value)
+    return shlex.quote(value) if value else ""
 
 
 def check_used(parameters: Sequence[Mapping[str, str]], texts: Sequence[str]) -> None:

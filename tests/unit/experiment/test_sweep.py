@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 from decimal import Decimal
 
 import pytest
@@ -159,3 +160,23 @@ def test_a_parameter_that_occurs_nowhere_is_refused() -> None:
     check_used(combinations([("n", ("1", "2"))]), ["x", "y {n}"])
     with pytest.raises(UsageError, match=r"-P n: .*\{n\}"):
         check_used(combinations([("n", ("1", "2"))]), ["x", "y {m}"])
+
+
+NASTY = ("a b", "$HOME", "`id`", "it's", '"', "\\", "; false", "a\nb", "*")
+
+
+@pytest.mark.parametrize(
+    "line", ["{x}", '"{x}"', "'{x}'", "\\\"{x}\\'", '"\\"{x}"', "'\\'{x}", "a'b'{x}\"c\""]
+)
+@pytest.mark.parametrize("value", NASTY)
+def test_a_value_is_one_word_to_the_shell(line: str, value: str) -> None:
+    def printed(text: str) -> str:
+        command = ["/bin/sh", "-c", f"printf '<%s>' {text}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    plain = printed(substitute(line, {"x": "VALUE"}, {"x"}))
+    assert printed(substitute(line, {"x": value}, {"x"})) == plain.replace("VALUE", value)
+
+
+def test_an_empty_value_is_no_word_and_others_stay_as_they_are() -> None:
+    assert substitute("ls {x} {y} {z}", {"x": "", "y": "a b"}, {"x"}) == "ls  a b {z}"
