@@ -39,7 +39,12 @@ def test_one_that_cannot_be_ended_is_named(tmp_path: Path, monkeypatch: pytest.M
 
 def test_cgroups_are_those_of_dead_runs_in_this_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(f"{MEMBERS}.in_groups_of", lambda pid: asked.append(pid) or [])
+
+    def in_groups_of(pid: int) -> list[int]:
+        asked.append(pid)
+        return []
+
+    monkeypatch.setattr(f"{MEMBERS}.in_groups_of", in_groups_of)
     gone = 2**22 + 1  # above any process id
     sessions = [
         {"pid": gone, "boot_id": boot_id()},
