@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ def test_children_of_a_session_are_ended_by_the_next_of_this_directory_alone(tmp
     with leftovers.mark_children(here):
         process = subprocess.Popen(["sleep", "600"], start_new_session=True)
     assert leftovers.VARIABLE not in os.environ
+    while not Path(f"/proc/{process.pid}/environ").read_bytes():  # the kernel is still at its exec
+        time.sleep(0.001)
     try:
         assert leftovers.end_leftovers(elsewhere, []) == []
         assert process.poll() is None

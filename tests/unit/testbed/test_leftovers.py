@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,8 @@ def marked() -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         ["sleep", "600"], env={**os.environ, "ETUDE_TEST_MARK": "7"}, start_new_session=True
     )
+    while not Path(f"/proc/{process.pid}/environ").read_bytes():  # the kernel is still at its exec
+        time.sleep(0.001)
     yield process
     process.kill()
     process.wait()
