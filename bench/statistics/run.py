@@ -73,7 +73,6 @@ SECTIONS: tuple[tuple[Section, int], ...] = (
     (warnings_raised.shapes, 1),
     (levels_and_sittings.levels, 1),
     (levels_and_sittings.sittings, 1),
-    (curves.bends, 1),
     (curves.level_crossings, 1),
 )
 """What is simulated, and how many times as often as was asked for: the rules are vectorised, the others are not."""

@@ -75,9 +75,9 @@ def _away(value: float, median: float) -> str:
 
 
 def _document(studied: Studied) -> dict[str, Any]:
-    from etude.io.costs import document
+    from etude.io import comparisons, costs, shapes
 
-    swept = studied.swept
+    swept, reading = studied.swept, studied.reading
     return {
         "results": str(studied.results.directory),
         "over": swept.over,
@@ -85,9 +85,12 @@ def _document(studied: Studied) -> dict[str, Any]:
         "unit": "B/s" if swept.over == "buffer" else "s",
         "curves": [{"name": curve.name, "points": _points(curve)} for curve in swept.curves],
         "storage": None if swept.storage is None else [float(value) for value in swept.storage],
-        "costs": [document(costs) for costs in studied.reading.costs],
-        "findings": list(studied.reading.findings),
-        "caveats": list(studied.reading.caveats),
+        "costs": [costs.document(each) for each in reading.costs],
+        "shapes": [shapes.document(each) for each in reading.shapes],
+        "partings": [shapes.document(each) for each in reading.partings],
+        "comparisons": [comparisons.document(each) for each in reading.comparisons],
+        "findings": list(reading.findings),
+        "caveats": list(reading.caveats),
         "figures": {name: str(path) for name, path in studied.figures.items()},
     }
 

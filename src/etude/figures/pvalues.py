@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from etude.errors import InputError
@@ -12,11 +12,14 @@ from etude.figures.sources import Sample
 from etude.figures.wish import Wish
 from etude.figures.words import label
 from etude.results.series import Floats
+from etude.stats.ranks import mann_whitney
 from etude.stats.twosample import student, welch
 
 LEVEL = 0.05
 SMALLEST = 1e-12
 """Smaller p-values are drawn here: their size means nothing any more."""
+
+PValue = Callable[[Floats, Floats], float]
 
 
 def pvalues(samples: Sequence[Sample], wish: Wish) -> Figure:
@@ -24,26 +27,28 @@ def pvalues(samples: Sequence[Sample], wish: Wish) -> Figure:
     wish = replace(wish, bars=wish.bars or "deviation")
     top = Upper(samples, wish, "pvalues")
     method = "Student" if wish.pooled else "Welch"
+    test: PValue = _student if wish.pooled else _welch
+    tests = [(test, count, f"first {count} trials" if count else "all trials") for count in (0, *wish.first)]
+    tests += [(_ranks, 0, "all trials, Mann-Whitney")] if wish.ranks else []
     base = {p.x: p.sample for p in top.placed[top.reference]}
     layers: list[Layer] = [Line(LEVEL, f"p = {LEVEL:g}", side="left")]
     notes, found = list(top.notes), 0
     for name, placed in top.placed.items():
-        for count in (0, *wish.first) if name != top.reference else ():
+        for test, count, shown in tests if name != top.reference else ():
             pairs = [
                 (p.x, p.sample.values(top.metric), base[p.x].values(top.metric))
                 for p in placed
                 if p.x in base
             ]
-            points = [point for x, a, b in pairs if (point := _p(x / top.x_unit.divisor, a, b, count, wish))]
+            points = [point for x, a, b in pairs if (point := _p(x / top.x_unit.divisor, a, b, count, test))]
             if count and not points:
                 notes.append(
                     f"no x has {count} trials of both {name} and {top.reference}: these are not drawn"
                 )
                 continue
             found += len(points)
-            shown = [name] if len(top.placed) > 2 else []
-            shown.append(f"first {count} trials" if count else "all trials")
-            layers.append(Curve(label(" ".join(shown)), tuple(points), len(top.placed) + len(layers) - 1))
+            curve = f"{name} {shown}" if len(top.placed) > 2 else shown
+            layers.append(Curve(label(curve), tuple(points), len(top.placed) + len(layers) - 1))
     if not found:
         raise InputError(
             "nothing to plot: no x has two trials of both series, or none varies: there is no p-value"
@@ -53,16 +58,29 @@ def pvalues(samples: Sequence[Sample], wish: Wish) -> Figure:
     notes.append(
         f"p: {method}'s t test, two-sided; it supposes that values are normal, and says nothing of size"
     )
-    low = Panel(Axis(f"p ({method})", "log", high=1.5), tuple(layers), 0.8)
+    if wish.ranks:
+        notes.append("p of Mann-Whitney: two-sided, by ranks; it supposes nothing of the shape")
+    low = Panel(Axis("p" if wish.ranks else f"p ({method})", "log", high=1.5), tuple(layers), 0.8)
     return Figure(top.axis, (top.panel, low), label(wish.title, 120), wish.key, tuple(notes), "pvalues")
 
 
-def _p(x: float, first: Floats, second: Floats, count: int, wish: Wish) -> Point | None:
+def _p(x: float, first: Floats, second: Floats, count: int, test: PValue) -> Point | None:
     a, b = (values[:count] if count else values for values in (first, second))
     if min(a.size, b.size) < max(2, count):
         return None
     try:
-        found = (student if wish.pooled else welch)(a, b)
+        return Point(x, max(test(a, b), SMALLEST))
     except ValueError:
         return None
-    return Point(x, max(found.p, SMALLEST))
+
+
+def _student(a: Floats, b: Floats) -> float:
+    return student(a, b).p
+
+
+def _welch(a: Floats, b: Floats) -> float:
+    return welch(a, b).p
+
+
+def _ranks(a: Floats, b: Floats) -> float:
+    return mann_whitney(a, b).p

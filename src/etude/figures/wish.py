@@ -44,6 +44,8 @@ class Wish:
     """p-values of so many first trials only, beside those of all."""
     pooled: bool = True
     """Student's test with one pooled deviation; else Welch's."""
+    ranks: bool = False
+    """p-values of the Mann-Whitney test of all trials, too."""
     stack: bool = True
     """User stands on System."""
     bar_width: float = 1.0

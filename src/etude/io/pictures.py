@@ -92,6 +92,7 @@ def _over_totals(swept: Swept, title: str, first: tuple[int, ...] = ()) -> Wish:
         parameter="total",
         reference=swept.curves[0].name,
         first=tuple(count for count in first if count < fewest),
+        ranks=bool(first),
         title=title,
         x_label="file size",
     )

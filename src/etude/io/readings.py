@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from etude.io.points import Over, Swept, swept_of
 from etude.report.subject import Subject, subject_of
 
 if TYPE_CHECKING:
+    from etude.io.comparisons import Comparison
     from etude.io.costs import Costs
+    from etude.io.shapes import Parting, Shape
     from etude.results.reader import Results
 
 
@@ -22,6 +25,12 @@ class Reading:
     caveats: tuple[str, ...]
     costs: tuple[Costs, ...] = ()
     """Of a sweep over buffers, what each curve costs."""
+    shapes: tuple[Shape, ...] = ()
+    """Of a sweep over buffers, each curve's peak, plateau, steps and scatter."""
+    partings: tuple[Parting, ...] = ()
+    """Of a sweep over buffers, from where on touched or huge pages are quicker."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Of a sweep over totals, each program against the first."""
 
     def __str__(self) -> str:
         return "\n".join((*self.findings, "", *(f"Mind: {caveat}" for caveat in self.caveats)))
@@ -39,13 +48,34 @@ def explain(source: Results | Subject) -> Reading:
 
 def reading_of(swept: Swept) -> Reading:
     """The reading of a sweep."""
+    unknown = unknown_machine(swept.experiment)
     if swept.over == "total":
         from etude.io import totals
+        from etude.io.comparisons import comparisons_of
 
-        return Reading(swept.over, tuple(totals.findings(swept)), totals.CAVEATS)
+        compared = comparisons_of(swept)
+        sentences = tuple(totals.findings(swept.curves[0].name, compared))
+        return Reading(swept.over, sentences, (*totals.CAVEATS, *unknown), comparisons=compared)
     from etude.io import buffers
     from etude.io.costs import costs_of
+    from etude.io.shapes import partings_of, shape_of
 
     costs = tuple(found for curve in swept.curves if (found := costs_of(curve, swept)) is not None)
-    sentences = tuple(buffers.findings(swept, {each.curve: each for each in costs}))
-    return Reading(swept.over, sentences, buffers.CAVEATS, costs)
+    shapes = tuple(shape_of(curve) for curve in swept.curves if curve.sizes.size > 1)
+    partings = partings_of(swept)
+    sentences = tuple(buffers.findings(swept, {each.curve: each for each in costs}, shapes, partings))
+    return Reading(swept.over, sentences, (*buffers.CAVEATS, *unknown), costs, shapes, partings)
+
+
+def unknown_machine(experiment: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a virtual machine does not know of itself; empty on a real one, and where nothing was recorded."""
+    before = (experiment.get("machine") or {}).get("before") or {}
+    seen = before.get("virtualisation") or {}
+    if not (seen.get("hypervisor_flag") or seen.get("hypervisor")):
+        return ()
+    name = seen.get("product") or seen.get("hypervisor")
+    return (
+        f"this is a virtual machine{f' ({name})' if name else ''}: its caches and TLBs are those that the hypervisor "
+        "reports, which need not be the processor's, nor this machine's alone; each miss of a TLB walks the host's "
+        "tables, too; whether the host backs memory by huge pages is not visible from here",
+    )

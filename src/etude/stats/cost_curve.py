@@ -22,7 +22,7 @@ LEAST = math.log(1.05)
 """Logarithm of the smallest change that is a bend, however sure it is."""
 DRAWS = 999
 COST = 4.0
-"""Parameters that a bend counts as where two curves are compared, as in etude.stats.pieces."""
+"""Parameters that a bend counts as where two curves are compared (Schwarz's criterion)."""
 POINTS_AT_ENDS = 2
 """x before the first bend, and behind the last."""
 _PARTS = 4  # places that are tried from one x to the next

@@ -55,7 +55,10 @@ def test_linking_has_the_ratio_and_its_levels_and_significance_p_of_ten_and_of_a
     assert [curve.name for curve in layers(found["significance"], Curve, 1)] == [
         "all trials",
         "first 10 trials",
+        "all trials, Mann-Whitney",
     ]
+    for curve in layers(found["significance"], Curve, 1):
+        assert all(point.y < 0.05 for point in curve.points), "0.3 ms at every size"
 
 
 def test_a_plot_shows_itself_and_is_saved(laboratory: Any, tmp_path: Path) -> None:

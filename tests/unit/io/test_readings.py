@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import etude
 from etude.io.buffers import OF_PAGES_READ
+from etude.io.comparisons import p_over_sizes
 from etude.io.costs import costs_of
 from etude.io.points import Over, Points, Swept
 from etude.io.readings import reading_of
-from etude.io.totals import p_over_sizes
 from support.golden import Golden
 from support.profiles import examples
 
@@ -283,6 +283,25 @@ def points(name: str, sizes: list[float], formula: Any) -> Points:
 
 def swept(*curves: Points, over: Over = "buffer", storage: Any = None) -> Swept:
     return Swept(over, "bandwidth" if over == "buffer" else "elapsed", curves, storage, {})
+
+
+@pytest.mark.parametrize(
+    ("seen", "virtual"),
+    [
+        ({"hypervisor_flag": True, "product": "Standard PC"}, True),
+        ({"hypervisor": "xen"}, True),
+        ({"hypervisor_flag": False, "product": "Standard PC"}, False),
+        (None, False),
+    ],
+)
+@pytest.mark.parametrize("over", ["buffer", "total"])
+def test_a_virtual_machine_is_named_among_the_caveats(seen: Any, virtual: bool, over: Over) -> None:
+    curve = points("static", [1024, 2048], lambda size: [1.0, 1.1])
+    experiment = {"machine": {"before": {"virtualisation": seen}}}
+    found = reading_of(Swept(over, "elapsed", (curve,), None, experiment)).caveats
+    named = [caveat for caveat in found if "this is a virtual machine" in caveat]
+    assert len(named) == virtual
+    assert not virtual or ("Standard PC" in named[0] or "xen" in named[0])
 
 
 def etude_sweep(laboratory: Any, **options: Any) -> Any:

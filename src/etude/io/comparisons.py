@@ -1,0 +1,208 @@
+"""Programs against the first one, over total sizes, as data: ratios, what one takes more, crossings and p-values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from etude.io.points import Points, Swept
+from etude.stats import crossings
+from etude.stats.ranks import mann_whitney
+from etude.stats.twosample import student
+
+LEVELS = (1.05, 1.01)
+FIRST = 10
+ALPHA = 0.05
+
+State = Literal["crosses", "open", "below everywhere", "not below"]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Medians at one size, in seconds, and how many times the base the other takes."""
+
+    size: float
+    base: float
+    other: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What the other takes more than the base, in seconds: differences of medians over the sizes."""
+
+    median: float
+    least: float
+    most: float
+    constant: bool
+    """The same at every size, as far as the quartiles tell."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """From where on the slower of both is slower by less than a share."""
+
+    level: float
+    slower: str
+    """The slower at the smallest size."""
+    state: State
+    """`open`: by the medians it crosses, but the 95 % interval is not closed; `why` says on which side."""
+    at: float | None
+    """By the medians, bytes."""
+    low: float | None
+    high: float | None
+    why: str | None
+
+
+@dataclass(frozen=True)
+class SizeTest:
+    """Two-sided p-values at one size. Student's is None where neither sample varies."""
+
+    size: float
+    base_trials: int
+    other_trials: int
+    student: float | None
+    mann_whitney: float
+
+
+@dataclass(frozen=True)
+class Tests:
+    """All sizes, by the first `trials` trials; None: by all."""
+
+    trials: int | None
+    sizes: tuple[SizeTest, ...]
+
+    def below(self, test: str) -> list[float]:
+        """The sizes whose p of `student` or `mann_whitney` is below 0.05, rising."""
+        return [each.size for each in self.sizes if (p := getattr(each, test)) is not None and p < ALPHA]
+
+    @property
+    def too_few_for_ranks(self) -> bool:
+        """At no size do the ranks of so few trials reach 0.05, however far apart they lie."""
+        return all(
+            2 / math.comb(each.base_trials + each.other_trials, each.base_trials) >= ALPHA
+            for each in self.sizes
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One program against the base. Without a size that both have, all but the names is empty."""
+
+    base: str
+    other: str
+    ratios: tuple[Ratio, ...]
+    p: float | None
+    """Over all sizes together."""
+    difference: Difference | None
+    crossings: tuple[Level, ...]
+    """Empty where no difference is shown, and of a single size."""
+    tests: tuple[Tests, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether a difference is shown."""
+        return self.p is not None and self.p < ALPHA
+
+
+def comparisons_of(swept: Swept) -> tuple[Comparison, ...]:
+    """Every other curve against the first."""
+    base, *others = swept.curves
+    return tuple(compared(base, other) for other in others)
+
+
+def compared(base: Points, other: Points) -> Comparison:
+    """One curve against the base."""
+    common = np.intersect1d(base.sizes, other.sizes)
+    if not common.size:
+        return Comparison(base.name, other.name, (), None, None, (), ())
+    ratios = []
+    for size in common:
+        a, b = _medians(base, other, size)
+        ratios.append(Ratio(float(size), a, b, b / a))
+    p = p_over_sizes(base, other, common)
+    shown = p < ALPHA and common.size > 1
+    return Comparison(
+        base.name,
+        other.name,
+        tuple(ratios),
+        p,
+        _difference(base, other, common),
+        tuple(_level(base, other, common, level) for level in LEVELS) if shown else (),
+        tuple(_tests(base, other, common)),
+    )
+
+
+def p_over_sizes(base: Points, other: Points, common: np.ndarray) -> float:
+    """Whether one of two programs takes longer: rank sums at each size, added up over sizes (a stratified Wilcoxon
+    test, by its normal approximation), or at the clearest single size with all sizes paid for; either at half of the
+    level, so that the smaller p counts twice."""
+    off, variance, least = 0.0, 0.0, 1.0
+    for size in common:
+        a, b = base.at(size), other.at(size)
+        n, m = a.size, b.size
+        found = mann_whitney(a, b)
+        off += found.statistic - n * m / 2
+        variance += n * m * (n + m + 1) / 12
+        least = min(least, found.p)
+    both = 2.0 * float(ndtr(-abs(off) / math.sqrt(variance)))
+    return min(1.0, 2.0 * min(both, least * len(common)))
+
+
+def _medians(base: Points, other: Points, size: float) -> tuple[float, float]:
+    return float(np.median(base.at(size))), float(np.median(other.at(size)))
+
+
+def _difference(base: Points, other: Points, common: np.ndarray) -> Difference:
+    differences, low, high = [], [], []
+    for size in common:
+        a, b = base.at(size), other.at(size)
+        differences.append(float(np.median(b) - np.median(a)))
+        low.append(float(np.quantile(b, 0.25) - np.quantile(a, 0.75)))
+        high.append(float(np.quantile(b, 0.75) - np.quantile(a, 0.25)))
+    middle = float(np.median(differences))
+    return Difference(middle, min(differences), max(differences), max(low) <= middle <= min(high))
+
+
+def _level(base: Points, other: Points, common: np.ndarray, level: float) -> Level:
+    first, second = _medians(base, other, common[0])
+    quick, slow = (base, other) if second >= first else (other, base)
+    found = crossings.crossing(
+        common, [quick.at(size) for size in common], [slow.at(size) for size in common], level
+    )
+    if found.at is None:
+        least, most = _medians(quick, slow, common[-1])
+        state: State = "not below" if most >= level * least else "below everywhere"
+        return Level(level, slow.name, state, None, None, None, None)
+    if found.interval is None:
+        return Level(level, slow.name, "open", found.at, None, None, crossings.without_size(found))
+    return Level(level, slow.name, "crosses", found.at, found.interval.low, found.interval.high, None)
+
+
+def _tests(base: Points, other: Points, common: np.ndarray) -> Iterator[Tests]:
+    fewest = min(sample.size for curve in (base, other) for sample in curve.samples)
+    for count in (FIRST, None) if fewest > FIRST else (None,):
+        tested = []
+        for size in common:
+            a, b = base.at(size)[:count], other.at(size)[:count]
+            if min(a.size, b.size) >= 2:
+                tested.append(SizeTest(float(size), a.size, b.size, _student(a, b), mann_whitney(a, b).p))
+        if tested:
+            yield Tests(count, tuple(tested))
+
+
+def _student(a: np.ndarray, b: np.ndarray) -> float | None:
+    try:
+        return student(a, b).p
+    except ValueError:  # none of them varies
+        return None
+
+
+def document(found: Comparison) -> dict[str, Any]:
+    """As plain data, in bytes and seconds."""
+    return {**asdict(found), "differs": found.differs}

@@ -1,0 +1,140 @@
+"""What the curves of a sweep over buffers look like, as data: peaks, plateaus, steps, scatter, and where they part."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from etude.io.points import Points, Swept
+from etude.stats import crossings, steps
+
+NEAR_PEAK = 0.95
+PARTED = 1.05
+
+
+@dataclass(frozen=True)
+class Step:
+    """From one size to the next: how many times the rate."""
+
+    first: float
+    second: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """A size whose trials differ more than elsewhere: the distance of their quartiles over the median."""
+
+    size: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One curve. Sizes in bytes, rates in B/s."""
+
+    curve: str
+    peak_at: float
+    peak: float
+    low: float
+    """From here to `high` the medians are within 5 % of the peak."""
+    high: float
+    half_at: float | None
+    """Where half of the peak is first reached; None where the curve begins above it."""
+    steps: tuple[Step, ...]
+    scatter: tuple[Scatter, ...]
+    usual_spread: float
+    """Of the median size."""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """A curve beside that of the untouched buffer."""
+
+    curve: str
+    size: float
+    """The largest that both have."""
+    ratio: float
+    """There: how many times as fast."""
+    at: float | None
+    """From here on the curve is quicker by more than 5 %, by the medians."""
+    low: float | None
+    """The 95 % interval of that; None where it is open, which `why` explains."""
+    high: float | None
+    why: str | None
+
+
+def shape_of(curve: Points) -> Shape:
+    """Of a curve with two sizes or more."""
+    medians, sizes = curve.medians, curve.sizes
+    best = int(medians.argmax())
+    near = np.flatnonzero(medians >= NEAR_PEAK * medians[best])
+    first, last = _plateau(near, best)
+    low, high = curve.quartiles
+    spread = (high - low) / medians
+    found = steps.steps(np.log2(sizes), medians, low, high)
+    return Shape(
+        curve.name,
+        float(sizes[best]),
+        float(medians[best]),
+        float(sizes[first]),
+        float(sizes[last]),
+        _reaches(curve, float(medians[best]) / 2),
+        tuple(
+            Step(float(sizes[n]), float(sizes[n + 1]), float(medians[n + 1] / medians[n]))
+            for n in found.steep
+        ),
+        tuple(Scatter(float(sizes[n]), float(spread[n])) for n in found.variable),
+        float(np.median(spread)),
+    )
+
+
+def _plateau(near: np.ndarray, best: int) -> tuple[int, int]:
+    """The neighbouring points around the best."""
+    low = high = best
+    while low - 1 in near:
+        low -= 1
+    while high + 1 in near:
+        high += 1
+    return low, high
+
+
+def _reaches(curve: Points, rate: float) -> float | None:
+    """Where the curve first reaches a rate, between its points by logarithms; None where it begins above."""
+    medians = curve.medians
+    above = int((medians >= rate).argmax())
+    if above == 0:
+        return None
+    x, y = np.log2(curve.sizes), np.log2(medians)
+    part = (np.log2(rate) - y[above - 1]) / (y[above] - y[above - 1])
+    return float(np.exp2(x[above - 1] + part * (x[above] - x[above - 1])))
+
+
+def partings_of(swept: Swept) -> tuple[Parting, ...]:
+    """From where on a buffer whose pages are there already, or are huge, pays; empty without an untouched one."""
+    plain = swept.curve("untouched")
+    found = []
+    for other in (swept.curve("touched"), swept.curve("huge")):
+        if plain is None or other is None:
+            continue
+        common = np.intersect1d(plain.sizes, other.sizes)
+        if common.size >= 2:
+            found.append(_parting(plain, other, common))
+    return tuple(found)
+
+
+def _parting(plain: Points, other: Points, common: np.ndarray) -> Parting:
+    slower = [PARTED * plain.at(size) for size in common]
+    found = crossings.crossing(common, [other.at(size) for size in common], slower, 1.0)
+    largest = float(common[-1])
+    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    ratio = float(np.median(other.at(largest)) / np.median(plain.at(largest)))
+    why = None if found.interval else crossings.without_size(found)
+    return Parting(other.name, largest, ratio, found.at, low, high, why)
+
+
+def document(found: Shape | Parting) -> dict[str, Any]:
+    """As plain data, in bytes and B/s."""
+    return asdict(found)
