@@ -15,10 +15,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ("etude io sweep --buffers 4K,64K,1M", "reading, over buffer sizes"),
         ("etude io sweep --write --totals 1..16M --trials 5", "writing, over file sizes"),
     ),
-    "io lab": (("etude io lab", "the whole lab"), ("etude io lab -o lab --format svg", "figures as SVG")),
+    "io lab": (
+        ("etude io lab -o lab --format svg", "the whole lab, figures as SVG"),
+        ("etude io lab --resume lab", "resumed where it was interrupted"),
+    ),
     "io explain": (
         ("etude io explain lab/buffers", "what a sweep shows"),
-        ("etude io explain --figures figures lab/buffers", "its figures anew"),
+        ("etude io explain lab/linking --csv linking.csv", "its trials as rows"),
     ),
     "io": (
         ("etude io create -t 64M data", "make a file of 64 MiB"),

@@ -13,18 +13,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("results", nargs="+", metavar="DIR", help="results directory of a sweep")
     add("--figures", metavar="DIR", help="draw into this directory (default: that of the results)")
+    add("--csv", metavar="FILE", help="write each kept trial as a row, of all sweeps together")
     add_figures(parser)
     add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, draw, show."""
+    from pathlib import Path
+
     from etude.cli.io_show import show
     from etude.io.lab import study
+    from etude.io.trial_rows import csv_text
     from etude.results.reader import load_results
 
     if options.figures and len(options.results) > 1:
         raise UsageError("--figures takes one sweep: those of several would have the same names")
     found = [study(load_results(path), options.figures, options.format) for path in options.results]
+    if options.csv:
+        Path(options.csv).write_text(csv_text([each.swept for each in found]), encoding="utf-8", newline="")
     show(found, json=options.json)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Collection
 
 from etude.errors import UsageError
 
@@ -37,3 +38,19 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 def add_figures(parser: argparse.ArgumentParser) -> None:
     """In which form figures are written."""
     parser.add_argument("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
+
+
+def check_resume(
+    options: argparse.Namespace,
+    add_arguments: Callable[[argparse.ArgumentParser], None],
+    allowed: Collection[str],
+) -> None:
+    """Raises UsageError where another option than these differs from what it is when it is left out."""
+    usual = argparse.ArgumentParser()
+    add_arguments(usual)
+    for name, value in vars(usual.parse_args([])).items():
+        if name not in allowed and getattr(options, name) != value:
+            known = " and ".join(f"--{each}" for each in allowed if each != "resume")
+            raise UsageError(
+                f"--resume takes what to do from the results directory: leave out all else but {known}"
+            )

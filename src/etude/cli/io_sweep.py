@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from etude.cli.io_options import add_figures, add_place, size_list
+from etude.cli.io_options import add_figures, add_place, check_resume, size_list
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.io.sweeps import resume_sweep, sweep
 
     if options.resume is not None:
-        _check_resume(options)
+        check_resume(options, add_arguments, ("resume", "format", "json"))
     display = SweepDisplay(sys.stderr)
     try:
         if options.resume is not None:
@@ -84,15 +84,3 @@ def run(options: argparse.Namespace) -> int:
 
     show([study(results, suffix=options.format)], json=options.json)
     return 0
-
-
-def _check_resume(options: argparse.Namespace) -> None:
-    from etude.errors import UsageError
-
-    usual = argparse.ArgumentParser()
-    add_arguments(usual)
-    for name, value in vars(usual.parse_args([])).items():
-        if name not in ("resume", "format", "json") and getattr(options, name) != value:
-            raise UsageError(
-                "--resume takes what to do from the results directory: leave out all else but --format and --json"
-            )

@@ -15,9 +15,25 @@ from etude.io.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
     from etude.figures.plot import Plot
+    from etude.io.trial_rows import Row
     from etude.results.reader import Results
 
-__all__ = ["Reading", "Sweep", "explain", "figures", "sweep"]
+__all__ = ["Reading", "Sweep", "explain", "figures", "rows", "sweep"]
+
+
+def rows(results: Results) -> list[Row]:
+    """The kept trials of a sweep, a row each: `over`, `curve`, `size_bytes`, `trial`, `metric`, `value`, `unit`.
+
+    `polars.DataFrame(rows)` and `pandas.DataFrame(rows)` make a table of them.
+
+    Raises:
+        InputError: the results are not those of a sweep.
+    """
+    from etude.io.points import swept_of
+    from etude.io.trial_rows import rows_of
+    from etude.report.subject import subject_of
+
+    return list(rows_of(swept_of(subject_of(results))))
 
 
 def figures(results: Results, **style: Any) -> dict[str, Plot]:

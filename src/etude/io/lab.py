@@ -1,21 +1,34 @@
-"""The whole lab: both sweeps, their reading, and the three figures."""
+"""The whole lab: both sweeps, their reading, the three figures, and the trials as CSV; resumed where it was ended."""
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from etude.errors import MachineRefuses
+from etude.errors import InputError, Interrupted, MachineRefuses
+from etude.experiment.sitting import already, holds_results
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.io.pictures import figures_of
 from etude.io.points import Swept, swept_of
 from etude.io.readings import Reading, reading_of
+from etude.io.trial_rows import csv_text
 from etude.io.sweeps import TOTALS
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import Results
+from etude.results.writer import refused
+
+FORMAT, VERSION, RECORD = "etude-io-lab", 1, "lab.json"
+SWEEPS: Mapping[str, Mapping[str, Any]] = {"buffers": {}, "linking": {"totals": TOTALS}}
+"""By directory: options of each sweep."""
+
+Run = Callable[..., Results]
+Resume = Callable[[Path], Results]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +71,87 @@ def draw(subject: Subject, where: Path, suffix: str = "pdf", style: Style | None
     return found
 
 
-def lab(run: Callable[..., Results], directory: Path, suffix: str = "pdf") -> tuple[Studied, Studied]:
-    """Both sweeps into `buffers` and `linking` below a directory, with the figures beside them.
+def write_text(path: Path, text: str) -> None:
+    """Write a file. Raises MachineRefuses where that cannot be."""
+    try:
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise refused(path, error) from error
 
-    `run`: as `etude.io.sweep`, with what is common to both given already.
+
+@dataclass(frozen=True)
+class Lab:
+    """What both sweeps have in common; as it stands in lab.json of the lab's directory."""
+
+    where: str
+    """Absolute."""
+    trials: int | None = None
+    cpu: int | None = None
+    seed: int | None = None
+
+
+def begin(directory: Path, lab: Lab) -> None:
+    """Record what a lab is, so that it can be resumed.
+
+    Raises:
+        InputError: the directory holds a lab already; MachineRefuses: it cannot be written.
     """
-    buffers = run(directory=directory / "buffers")
-    first = study(buffers, directory, suffix)
-    linking = run(totals=TOTALS, directory=directory / "linking")
-    return first, study(linking, directory, suffix)
+    if (directory / RECORD).exists() or any(holds_results(directory / name) for name in SWEEPS):
+        raise already(directory)
+    document = {"format": FORMAT, "version": VERSION, **asdict(lab)}
+    write_text(directory / RECORD, json.dumps(document, indent=1) + "\n")
+
+
+def begun(directory: Path) -> Lab:
+    """The lab that was begun in a directory.
+
+    Raises:
+        InputError: there is none, or none that this version can resume as a whole.
+    """
+    path = directory / RECORD
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if (found.pop("format"), found.pop("version")) != (FORMAT, VERSION):
+            raise ValueError(f"expected {FORMAT}, version {VERSION}")
+        lab = Lab(**found)
+        if not isinstance(lab.where, str) or not all(
+            isinstance(number, int | None) for number in (lab.trials, lab.cpu, lab.seed)
+        ):
+            raise ValueError("expected where as text, and trials, cpu and seed as numbers or null")
+        return lab
+    except FileNotFoundError:
+        alone = " and ".join(str(directory / name) for name in SWEEPS if holds_results(directory / name))
+        hint = f"; resume a sweep of it by etude io sweep --resume: {alone}" if alone else ""
+        raise InputError(f"{directory}: holds no {RECORD}, so no lab that can be resumed{hint}") from None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"{path}: is no record of a lab: {error}; begin the lab anew") from None
+
+
+def run_lab(
+    lab: Lab, directory: Path, run: Run, resume: Resume, suffix: str = "pdf"
+) -> tuple[Studied, Studied]:
+    """Both sweeps into `buffers` and `linking` below a directory, with the figures and their trials as CSV beside.
+
+    A sweep that was begun there goes on; one that is complete is only read. `run`: as `etude.io.sweep`; `resume`: as
+    `etude.io.sweeps.resume_sweep`.
+    """
+    found = []
+    for name, options in SWEEPS.items():
+        path = directory / name
+        try:
+            if holds_results(path):
+                results = resume(path)
+            else:
+                results = run(
+                    lab.where, trials=lab.trials, cpu=lab.cpu, seed=lab.seed, directory=path, **options
+                )
+        except Interrupted as error:
+            error.args = (
+                f"{error}; or with the whole lab: etude io lab --resume {shlex.quote(str(directory))}",
+            )
+            raise
+        studied = study(results, directory, suffix)
+        write_text(directory / f"{name}.csv", csv_text([studied.swept]))
+        found.append(studied)
+    first, second = found
+    return first, second

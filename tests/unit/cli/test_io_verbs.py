@@ -48,6 +48,22 @@ def test_the_lab_says_what_its_second_sweep_lacks_before_the_first(
     assert [path.name for path in Path().iterdir()] == ["short"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["--resume", "nosuch"], 3, "nosuch: holds no lab.json"),
+        (["--resume", "r", "--trials", "5"], 2, "leave out all else but --format"),
+        (["elsewhere", "--resume", "r"], 2, "leave out all else but --format"),
+    ],
+)
+def test_a_lab_that_cannot_be_resumed_is_one_line(
+    etude: Etude, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, text: str
+) -> None:
+    assert etude("io", "lab", *arguments) == code
+    assert text in one_line(capsys)
+    assert list(Path().iterdir()) == []
+
+
 def test_figures_of_several_sweeps_are_not_written_over_each_other(
     etude: Etude, capsys: pytest.CaptureFixture[str]
 ) -> None:
