@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
+from matplotlib.transforms import Transform
 from numpy.typing import NDArray
 
 from etude.figures import data, style
@@ -202,8 +204,13 @@ AROUND: tuple[dict[str, Any], ...] = tuple(
     {"ha": ha, "va": va, "position": (dx, dy if dx == 0 else dy * 0.7)}
     for va, dy in (("bottom", 6), ("top", -6), ("bottom", 12))
     for ha, dx in (("center", 0), ("left", 5), ("right", -5))
+) + tuple(
+    {"ha": "left" if side > 0 else "right", "va": "center", "position": (side * dx, dy)}
+    for dx in (14, 24, 36, 48)
+    for dy in (0, 10, -10, 20, -20)
+    for side in (1, -1)
 )
-"""Where the word of a mark could stand, the usual place first."""
+"""Where the word of a mark could stand, the usual place first, those farther away last."""
 
 
 def _put(name: Annotation, place: dict[str, Any]) -> None:
@@ -213,19 +220,34 @@ def _put(name: Annotation, place: dict[str, Any]) -> None:
 
 
 def _drawn(axes: Axes) -> NDArray[np.float64]:
-    """Points of all lines that are drawn, some pixels from each to the next, shape (points, 2)."""
+    """Points of all lines that are drawn, some pixels from each to the next, and of the edges of their marks, shape
+    (points, 2)."""
     found = [np.empty((0, 2))]
     for line in axes.lines:
-        with np.errstate(all="ignore"):
-            corners = line.get_transform().transform(np.asarray(line.get_xydata(), dtype=np.float64))
-        corners = corners[np.isfinite(corners).all(axis=1)]
+        corners = _on_screen(line.get_transform(), line.get_xydata())
         found.append(corners)
-        if line.get_linestyle() in ("None", "none", "", " "):
-            continue
-        for a, b in pairwise(corners):
-            steps = min(1000, int(np.hypot(*(b - a)) / 3) + 1)
-            found.append(a + (b - a) * np.linspace(0, 1, steps, endpoint=False)[:, None])
+        if line.get_marker() not in ("None", "none", "", " ", None):
+            reach = line.get_markersize() / 2 * axes.figure.dpi / 72.0
+            found += [corners + reach * np.array(side) for side in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+        if line.get_linestyle() not in ("None", "none", "", " "):
+            found += _along(corners)
+    for bars in axes.collections:
+        if isinstance(bars, LineCollection):
+            for segment in bars.get_segments():
+                found += _along(_on_screen(bars.get_transform(), segment))
     return np.concatenate(found)
+
+
+def _on_screen(transform: Transform, corners: object) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):
+        places = transform.transform(np.asarray(corners, dtype=np.float64))
+    return np.asarray(places[np.isfinite(places).all(axis=1)], dtype=np.float64)
+
+
+def _along(corners: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    for a, b in pairwise(corners):
+        steps = min(1000, int(np.hypot(*(b - a)) / 3) + 1)
+        yield a + (b - a) * np.linspace(0, 1, steps, endpoint=False)[:, None]
 
 
 def plain(text: str) -> str:

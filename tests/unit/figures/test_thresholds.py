@@ -51,9 +51,9 @@ def _words(text: object) -> Bbox:
     return text.get_window_extent()
 
 
-def on_the_curve(canvas: Canvas, box: Bbox) -> bool:
+def on_the_curve(canvas: Canvas, box: Bbox, curve: Curve | None = None) -> bool:
     (axes,) = canvas.axes
-    corners = axes.transData.transform([(p.x, p.y) for p in rises_and_falls().points])
+    corners = axes.transData.transform([(p.x, p.y) for p in (curve or rises_and_falls()).points])
     along = np.linspace(0.0, 1.0, 50)[:, None]
     points = np.concatenate([a + along * (b - a) for a, b in pairwise(corners)])
     return bool(box.count_contains(points))
@@ -112,6 +112,21 @@ def test_the_word_of_a_mark_stands_beside_the_curve() -> None:
     top = rises_and_falls().points[12]
     canvas = draw(with_lines(Mark(top.x, top.y, "8 KiB", top.x / 2, top.x * 2)), Style())
     assert not on_the_curve(canvas, names(canvas)["8 KiB"])
+
+
+def test_the_word_of_a_mark_between_a_falling_curve_and_level_lines_stands_farther_off() -> None:
+    y = [1.7] * 14 + [1.65, 1.7, 1.57, 1.56, 1.48, 1.34, 1.19, 1.18, 1.19, 1.18, 1.11, 1.06, 1.02]
+    curve = Curve("dynamic", tuple(Point(2.0**n, value) for n, value in enumerate(y)), look="both")
+    lines = [Line(level, "") for level in (1.0, 1.01, 1.05)]
+    panel = Panel(Axis("ratio"), (curve, *lines, Mark(2.0**25.2, 1.05, "37.1 MiB")))
+    canvas = draw(Figure(Axis("size", "log"), (panel,)), Style(width=6.5, height=3.0, font=10.0))
+    box = names(canvas)["37.1 MiB"]
+    assert not on_the_curve(canvas, box, curve)
+    (axes,) = canvas.axes
+    for point in axes.transData.transform([(p.x, p.y) for p in curve.points]):
+        assert not box.overlaps(Bbox.from_extents(*(point - 1), *(point + 1)))
+    assert axes.bbox.x0 <= box.x0
+    assert box.x1 <= axes.bbox.x1 + 3
 
 
 @given(
