@@ -9,10 +9,17 @@ buffers.csv and linking.csv, too.
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from etude.cli.io_options import add_figures, add_place
 from etude.io.sweeps import TOTALS
+
+if TYPE_CHECKING:
+    from etude.io.lab import Studied
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="DIR", help="where it all goes (default etude-results/io-lab-UTCTIME)"
     )
     parser.add_argument(
-        "--resume", metavar="DIR", help="resume an interrupted lab in this directory; takes only --format"
+        "--resume",
+        metavar="DIR",
+        help="resume an interrupted lab in this directory; takes only --format and --exercise",
+    )
+    parser.add_argument(
+        "--exercise",
+        action="store_true",
+        help="ask, and do not explain: questions into answers.toml of the lab's directory, figures without a reading",
+    )
+    parser.add_argument(
+        "--check",
+        metavar="FILE",
+        help="grade a file of answers against the intervals of its own lab; exit code 1 if one is wrong or missing",
     )
     add_figures(parser)
 
@@ -31,17 +50,19 @@ def run(options: argparse.Namespace) -> int:
     """Measure both, then show."""
     import os
     from functools import partial
-    from pathlib import Path
 
-    from etude.cli.io_options import check_resume
+    from etude.cli.io_options import check_alone
     from etude.cli.io_show import show
     from etude.cli.sweep_display import SweepDisplay
     from etude.experiment.sitting import new_directory
     from etude.io.lab import Lab, begin, begun, run_lab
     from etude.io.sweeps import make_plan, make_sweep, resume_sweep, sweep
 
+    if options.check is not None:
+        check_alone(options, add_arguments, "check", ())
+        return _check(options.check)
     if options.resume is not None:
-        check_resume(options, add_arguments, ("resume", "format"))
+        check_alone(options, add_arguments, "resume", ("format", "exercise"))
         directory = Path(options.resume)
         lab = begun(directory)
     else:
@@ -58,5 +79,49 @@ def run(options: argparse.Namespace) -> int:
         )
     finally:
         display.close()
-    show(studied)
+    if options.exercise:
+        _ask(studied, directory)
+    else:
+        show(studied)
     return 0
+
+
+def _ask(studied: Sequence[Studied], directory: Path) -> None:
+    """Figures and questions, and no explanation."""
+    from etude.cli.terminal import Terminal
+    from etude.io.exercise import NAME, questions, template
+    from etude.io.lab import write_text
+
+    screen, path = Terminal(), directory / NAME
+    for each in studied:
+        for name, figure in each.figures.items():
+            screen.say_path(f"Figure {name}", str(figure), "dim")
+    asked = questions(studied)
+    for question in asked:
+        screen.say(f"{question.key}: {question.text}")
+    if not path.exists():
+        write_text(path, template(asked))
+    screen.say_path("Answers", str(path))
+    screen.say_path("Then", f"etude io lab --check {shlex.quote(str(path))}")
+
+
+def _check(path: str) -> int:
+    """Print how each answer was, and the interval of those that are wrong; 1 unless all are right."""
+    from etude.cli.terminal import Terminal
+    from etude.io.exercise import graded, lab_of, questions
+    from etude.io.lab import SWEEPS, read_only
+    from etude.results.reader import load_results
+
+    answers, directory = lab_of(path)
+    grades = graded(answers, questions([read_only(load_results(directory / name)) for name in SWEEPS]))
+    screen = Terminal()
+    for grade in grades:
+        if grade.right is None:
+            screen.say(f"{grade.question.key}: no answer")
+        elif grade.right:
+            screen.say(f"{grade.question.key}: right ({grade.answer})")
+        else:
+            screen.say(f"{grade.question.key}: wrong ({grade.answer}); expected {grade.question.expected}")
+    right = sum(grade.right is True for grade in grades)
+    screen.say(f"{right} of {len(grades)} are right.")
+    return int(right < len(grades))

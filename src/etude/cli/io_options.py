@@ -40,17 +40,17 @@ def add_figures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
 
 
-def check_resume(
+def check_alone(
     options: argparse.Namespace,
     add_arguments: Callable[[argparse.ArgumentParser], None],
+    option: str,
     allowed: Collection[str],
 ) -> None:
-    """Raises UsageError where another option than these differs from what it is when it is left out."""
+    """Raises UsageError where another option than this and those allowed differs from what it is when left out."""
     usual = argparse.ArgumentParser()
     add_arguments(usual)
     for name, value in vars(usual.parse_args([])).items():
-        if name not in allowed and getattr(options, name) != value:
-            known = " and ".join(f"--{each}" for each in allowed if each != "resume")
-            raise UsageError(
-                f"--resume takes what to do from the results directory: leave out all else but {known}"
-            )
+        if name != option and name not in allowed and getattr(options, name) != value:
+            but = f" but {' and '.join(f'--{each}' for each in allowed)}" if allowed else ""
+            source = "the results directory" if option == "resume" else "its file"
+            raise UsageError(f"--{option} takes what to do from {source}: leave out all else{but}")

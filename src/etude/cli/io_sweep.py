@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from etude.cli.io_options import add_figures, add_place, check_resume, size_list
+from etude.cli.io_options import add_figures, add_place, check_alone, size_list
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.io.sweeps import resume_sweep, sweep
 
     if options.resume is not None:
-        check_resume(options, add_arguments, ("resume", "format", "json"))
+        check_alone(options, add_arguments, "resume", ("format", "json"))
     display = SweepDisplay(sys.stderr)
     try:
         if options.resume is not None:

@@ -17,8 +17,8 @@ from etude.figures.style import Style
 from etude.io.pictures import figures_of
 from etude.io.points import Swept, swept_of
 from etude.io.readings import Reading, reading_of
-from etude.io.trial_rows import csv_text
 from etude.io.sweeps import TOTALS
+from etude.io.trial_rows import csv_text
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import Results
 from etude.results.writer import refused
@@ -56,6 +56,12 @@ def study(results: Results, where: str | os.PathLike[str] | None = None, suffix:
         return Studied(results, swept, reading, draw(subject, Path(where or results.directory), suffix))
     except MachineRefuses as error:
         return Studied(results, swept, reading, {}, error)
+
+
+def read_only(results: Results) -> Studied:
+    """Read a sweep, without figures. Raises InputError: it is none."""
+    swept = swept_of(subject_of(results))
+    return Studied(results, swept, reading_of(swept), {})
 
 
 def draw(subject: Subject, where: Path, suffix: str = "pdf", style: Style | None = None) -> dict[str, Path]:

@@ -33,5 +33,5 @@ def test_rows_of_results_are_the_kept_trials(laboratory: Any) -> None:
     assert [(row["size_bytes"], row["trial"]) for row in rows] == [
         (n, t) for n in (4096, 8192) for t in (1, 2, 3)
     ]
-    kept = [m.metrics["bandwidth"].value for m in results.measurements["buffer=4KiB touched"] if m.kept]
+    kept = [m.metrics["bandwidth"][0] for m in results.measurements["buffer=4KiB touched"] if m.kept]
     assert [row["value"] for row in rows[:3]] == kept
