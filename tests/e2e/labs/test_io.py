@@ -421,3 +421,16 @@ def test_a_name_that_is_not_utf_8_is_a_file_like_any_other(tmp_path: Path) -> No
         done = subprocess.run([PROGRAMS["io-static"][0], *arguments], capture_output=True, timeout=60)
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["benchmark_configuration"]["path"].endswith("/f\ufffd")
+
+
+def test_the_dynamic_program_loads_the_c_library_alone() -> None:
+    """What linking costs is compared with C, whose programs load no unwinder."""
+    loaded = subprocess.run(
+        [BIN / "io-dynamic"],
+        env={"LD_TRACE_LOADED_OBJECTS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    names = {line.split()[0].rpartition("/")[2].partition(".")[0] for line in loaded.splitlines()}
+    assert {name for name in names if name.startswith("lib")} == {"libc"}
