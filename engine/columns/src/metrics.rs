@@ -208,7 +208,7 @@ impl Metrics {
     }
 }
 
-/// What stands behind a metric's value: its unit, the reason where the value is null, how it is joined where the line
+/// The parts of a metric after its value: its unit, the reason where the value is null, how it is joined where the line
 /// says so, and whatever else.
 fn rest<'a>(scan: &mut Scan<'a>, null: bool) -> Result<Rest<'a>, Wrong> {
     let text = |scan: &mut Scan<'a>| {

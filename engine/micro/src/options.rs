@@ -1,4 +1,4 @@
-//! What options mean: numbers, words. All errors are usage errors of one line.
+//! Values of options: numbers and words. All errors are usage errors of one line.
 
 use std::ffi::OsString;
 use std::fmt::Display;

@@ -30,7 +30,7 @@ const SIZES: [(u64, &str); 4] = [
     (1_000_000_000, "gigabyte gigabytes Gigabytes"),
 ];
 
-/// What is counted in a rate.
+/// Words for what a rate counts.
 const COUNTED: &str = "1 op ops operation operations iter iters iteration iterations call calls req reqs request requests \
      event events item items transaction transactions query querys queries run runs alloc allocs allocation allocations";
 
@@ -128,7 +128,7 @@ impl Number {
         self.0.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// Of so many; None: too large. A float has 53 bits, which is too few for bytes.
+    /// The number times a unit; None where that is too large. A float has 53 bits, which is too few for bytes.
     fn times(&self, unit: u64, nearest: bool) -> Option<u64> {
         let (mantissa, exponent) = self.0.split_once(['e', 'E']).unwrap_or((&self.0, "0"));
         let (whole, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));

@@ -303,7 +303,7 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
     from etude.cli import pooled
     from etude.cli.display import Display
     from etude.errors import UsageError
-    from etude.experiment.further import Further
+    from etude.experiment.new_limits import NewLimits
     from etude.experiment.run import resume
     from etude.results.reader import load_results, read_experiment
 
@@ -312,9 +312,9 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
         plan = read_experiment(Path(options.resume))["plan"]
         own = [metric["name"] for test in plan["tests"] for metric in test["metrics"]]
         check_bounds(bounds, plan["primary"], len(plan["tests"]), own, stored=baseline is not None)
-    further = Further(options.trials, options.max_trials, options.time, options.precision)
+    limits = NewLimits(options.trials, options.max_trials, options.time, options.precision)
     if pooled.is_over_pool(Path(options.resume)):
-        if further:
+        if limits:
             raise UsageError(
                 f"{options.resume}: an experiment over a pool cannot be extended; begin a new one"
             )
@@ -322,7 +322,7 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
         return load_results(options.resume)
     display = Display(sys.stderr)
     try:
-        return resume(options.resume, further, observe=display.observe).results
+        return resume(options.resume, limits, observe=display.observe).results
     finally:
         display.close()
 

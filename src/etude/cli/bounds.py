@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 UNDECIDED = 8
 """Exit code of a bound that the interval holds, with --undecided fail."""
 _TIMES = frozenset(("mean", "time", "median", "ratio", "real", "wall", "wallclock", "duration", "runtime"))
-"""What others call `elapsed`, or how it is given here."""
+"""Names that other tools give to `elapsed`."""
 
 
 def add_undecided(parser: argparse._ActionsContainer) -> None:

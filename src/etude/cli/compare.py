@@ -101,7 +101,7 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
 
 
 def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[str]) -> str:
-    """What all of it says, in one line."""
+    """The result of all comparisons, in one line."""
     from etude.report.text import counted, takes
     from etude.stats.sittings import Refused
 

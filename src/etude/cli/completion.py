@@ -68,7 +68,7 @@ def _verb(verb: str) -> Verb:
 
 
 def _options_of_engine(verb: str) -> tuple[Option, ...]:
-    """Of a program with options of its own, from what its help lists."""
+    """The options of a verb that the engine parses, read from its help."""
     from etude.program import engine_path
 
     said = subprocess.run([engine_path(), verb, "--help"], capture_output=True, text=True, check=True).stdout

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 STYLES = {"noisy": "yellow", "unknown": "dim", "good": None}
-"""Of each verdict, the worst first."""
+"""The style of each verdict, the worst first."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,5 +45,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _told(finding: Finding) -> str:
-    """What it does to numbers, and what to do about it."""
+    """How the finding changes measurements, and the advice."""
     return finding.meaning if finding.verdict == "good" else f"{finding.meaning} To do: {finding.advice}."

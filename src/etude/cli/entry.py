@@ -1,4 +1,4 @@
-"""What `etude`, `getstats` and `graphit` share as programs: streams, exit codes, and one line for what is wrong."""
+"""The entry point that `etude`, `getstats` and `graphit` share: streams, exit codes, and the one line of an error."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ class OneLineParser(argparse.ArgumentParser):
     def __init__(self, **options: object) -> None:
         super().__init__(**options, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)  # type: ignore[arg-type]
         self.instead: Mapping[str, str] = {}
-        """What to type for options that this verb does not have."""
+        """The equivalent of each option that other tools have and this verb lacks."""
         self.otherwise = ""
-        """What to do about an unknown option that resembles none."""
+        """Advice for an unknown option that resembles none of the verb's."""
         self.examples = ""
-        """With which the help begins."""
+        """Examples at the top of the help."""
 
     def format_help(self) -> str:
         return self.examples + super().format_help()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from etude.errors import InputError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
-from etude.experiment.further import Further, extended
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
+from etude.experiment.new_limits import NewLimits, extended
 from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
 from etude.experiment.sitting import (
     Desk,
@@ -78,13 +78,13 @@ def run(
 
 def resume(
     directory: str | os.PathLike[str],
-    further: Further | None = None,
+    limits: NewLimits | None = None,
     *,
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
     """Resume an experiment that was interrupted, in a new session; one that is complete stays as it is, unless
-    `further` sets new limits.
+    `limits` sets new ones.
 
     Raises:
         EtudeError: as `run`; InputError where there is nothing that can be resumed; UsageError for limits that do not
@@ -97,16 +97,16 @@ def resume(
         if document.get("pool"):
             raise InputError(f"{path}: was begun over a pool; resume with: etude bench --resume {path}")
         plan = plan_to_resume(document, str(path / "experiment.json"))
-        if further:
-            plan = _extended(plan, document, further)
+        if limits:
+            plan = _extended(plan, document, limits)
         elif document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
             return Outcome(load_results(path), ())
         return _sit(plan, path, document, observe, make_engine)
 
 
-def _extended(plan: Plan, document: dict[str, Any], further: Further) -> Plan:
+def _extended(plan: Plan, document: dict[str, Any], limits: NewLimits) -> Plan:
     """The plan with new limits, which its document holds from now on, beside those that it had."""
-    plan = replace(plan, rule=extended(plan.rule, further))
+    plan = replace(plan, rule=extended(plan.rule, limits))
     before = {"sitting": len(document["sittings"]), "rule": document["plan"]["rule"]}
     document.setdefault("earlier_rules", []).append(before)
     document["plan"], document["digest"] = to_document(plan), digest(plan)

@@ -13,7 +13,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
-from etude.experiment.further import Further
+from etude.experiment.new_limits import NewLimits
 from etude.experiment.plan import Plan
 from etude.experiment.run import resume
 from etude.experiment.test import Test
@@ -164,7 +164,7 @@ def test_a_complete_experiment_is_extended_by_trials(tmp_path: Path, name: str) 
     plan = PLANS[name]()
     run(plan, directory=tmp_path, make_engine=world().make_engine)
     before = lines(load_results(tmp_path))
-    results = resume(tmp_path, Further(trials=9), make_engine=world().make_engine).results
+    results = resume(tmp_path, NewLimits(trials=9), make_engine=world().make_engine).results
     check_extended(results, before, 9)
     assert resume(tmp_path, make_engine=world().make_engine).results.measurements == results.measurements
 
@@ -184,34 +184,34 @@ def test_an_experiment_with_a_precision_is_extended_by_each_of_its_limits(tmp_pa
     plan = make_plan([A, B], seed=1, max_trials=10, precision=1e-9, budget_s=1e6)
     run(plan, directory=tmp_path, make_engine=world().make_engine)
     before = lines(load_results(tmp_path))
-    results = resume(tmp_path, Further(max_trials=13), make_engine=world().make_engine).results
+    results = resume(tmp_path, NewLimits(max_trials=13), make_engine=world().make_engine).results
     check_extended(results, before, 13)
-    done = resume(tmp_path, Further(precision=0.5, budget_s=2e6), make_engine=world().make_engine)
+    done = resume(tmp_path, NewLimits(precision=0.5, budget_s=2e6), make_engine=world().make_engine)
     assert {sum(m.kept for m in done.results.measurements[name]) for name in "ab"} == {13}
     rule = load_results(tmp_path).experiment["plan"]["rule"]["parameters"]
     assert (rule["precision"], rule["maximum"], rule["budget_s"]) == (0.5, 13, 2e6)
 
 
 @pytest.mark.parametrize(
-    ("name", "further", "option"),
+    ("name", "limits", "option"),
     [
-        ("compared", Further(trials=4), "--trials 4"),
-        ("compared", Further(max_trials=40), "--trials N"),
-        ("precise", Further(trials=40), "--max-trials"),
-        ("precise", Further(max_trials=4), "--max-trials 4"),
-        ("precise", Further(budget_s=0.0), "--time 0"),
-        ("precise", Further(precision=2.0), "--precision 2"),
+        ("compared", NewLimits(trials=4), "--trials 4"),
+        ("compared", NewLimits(max_trials=40), "--trials N"),
+        ("precise", NewLimits(trials=40), "--max-trials"),
+        ("precise", NewLimits(max_trials=4), "--max-trials 4"),
+        ("precise", NewLimits(budget_s=0.0), "--time 0"),
+        ("precise", NewLimits(precision=2.0), "--precision 2"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_limits_that_do_not_fit_are_refused_and_change_nothing(
-    tmp_path: Path, name: str, further: Further, option: str
+    tmp_path: Path, name: str, limits: NewLimits, option: str
 ) -> None:
     plan = make_plan([A, B], seed=1) if name == "precise" else PLANS[name]()
     run(plan, directory=tmp_path, make_engine=world().make_engine)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(UsageError) as caught:
-        resume(tmp_path, further, make_engine=world().make_engine)
+        resume(tmp_path, limits, make_engine=world().make_engine)
     assert option in str(caught.value)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -240,7 +240,7 @@ def test_a_single_test_is_measured_anew_since_more_sessions_do_not_narrow_its_me
     assert extension is not None
     assert (extension.anew, extension.precision) == (("a", "--cpu", "1"), 0.002)
     assert (extension.max_trials or 0) >= 10 + found.tests[0].more
-    more = resume(tmp_path, Further(max_trials=20, budget_s=5.0), make_engine=noisy.make_engine)
+    more = resume(tmp_path, NewLimits(max_trials=20, budget_s=5.0), make_engine=noisy.make_engine)
     (test,) = verdict(more.results).tests
     levels = test.metrics[0].levels
     assert levels is not None

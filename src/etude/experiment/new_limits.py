@@ -1,4 +1,4 @@
-"""More of an experiment than was planned: new limits for its stop rule, so that it can go on after its end."""
+"""New limits for the stop rule of an experiment, so that it can be resumed after its end."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from etude.experiment.plan import RuleSpec
 
 
 @dataclass(frozen=True)
-class Further:
-    """New limits; None: as it was."""
+class NewLimits:
+    """Limits of a stop rule that replace those of the plan; None leaves one as it was."""
 
     trials: int | None = None
-    """Of a fixed number of trials."""
+    """The number of trials, where that is fixed."""
     max_trials: int | None = None
     budget_s: float | None = None
     precision: float | None = None
 
     def __bool__(self) -> bool:
-        return self != Further()
+        return self != NewLimits()
 
 
-def extended(rule: RuleSpec, further: Further) -> RuleSpec:
+def extended(rule: RuleSpec, limits: NewLimits) -> RuleSpec:
     """The rule with the new limits.
 
     Raises:
         UsageError: they do not fit the rule.
     """
     if rule.kind == "fixed-count":
-        return _more_trials(rule, further)
+        return _more_trials(rule, limits)
     if rule.kind not in ("mean-precision", "ratio-precision"):
         raise UsageError(f"an experiment with the stop rule {rule.kind} cannot be extended; begin a new one")
-    if further.trials is not None:
+    if limits.trials is not None:
         raise UsageError(
             "--trials: this experiment has a precision to reach; give --max-trials, --time or --precision"
         )
-    changed = {"maximum": further.max_trials, "budget_s": further.budget_s, "precision": further.precision}
+    changed = {"maximum": limits.max_trials, "budget_s": limits.budget_s, "precision": limits.precision}
     parameters = {**rule.parameters, **{name: value for name, value in changed.items() if value is not None}}
     if parameters["maximum"] < parameters["minimum"]:
         raise UsageError(
@@ -51,11 +51,11 @@ def extended(rule: RuleSpec, further: Further) -> RuleSpec:
     return RuleSpec(rule.kind, parameters)
 
 
-def _more_trials(rule: RuleSpec, further: Further) -> RuleSpec:
-    """Of a fixed number, which only can grow."""
+def _more_trials(rule: RuleSpec, limits: NewLimits) -> RuleSpec:
+    """The rule with a larger fixed number of trials; fewer are refused."""
     count = rule.parameters["count"]
-    if further != Further(trials=further.trials):
+    if limits != NewLimits(trials=limits.trials):
         raise UsageError(f"this experiment has a fixed number of trials ({count}); extend it with --trials N")
-    if further.trials is None or further.trials < count:
-        raise UsageError(f"--trials {further.trials}: this experiment has {count}; give more")
-    return RuleSpec(rule.kind, {**rule.parameters, "count": further.trials})
+    if limits.trials is None or limits.trials < count:
+        raise UsageError(f"--trials {limits.trials}: this experiment has {count}; give more")
+    return RuleSpec(rule.kind, {**rule.parameters, "count": limits.trials})
