@@ -34,11 +34,6 @@ pub struct Kind {
 }
 
 impl Unplayed {
-    /// The largest of its shares.
-    pub fn share(&self) -> f64 {
-        self.bytes_share.max(self.time_share).max(self.requests_share)
-    }
-
     /// What moved data and is not in the script, the largest first.
     pub fn transfers(&self) -> Vec<&Kind> {
         let mut found: Vec<&Kind> = self.dropped.iter().filter(|kind| kind.moves && kind.calls > 0).collect();
@@ -49,7 +44,8 @@ impl Unplayed {
     }
 }
 
-/// Of a roll, of whose calls those were `skipped` (bytes, and time in ns), and `transfers` moved data.
+/// What a replay of the roll leaves out, where it `skipped` so much (bytes, and time in ns) and played `transfers` calls
+/// that move data.
 pub fn unplayed(head: &Head, skipped: (u64, u64), transfers: u64) -> Unplayed {
     let moving = || head.dropped.iter().filter(|dropped| dropped.moves());
     let sum = |of: fn(&Dropped) -> u64| moving().map(of).fold(0, u64::saturating_add);
@@ -94,7 +90,6 @@ mod tests {
         let found = unplayed(&head(900, 0.003, vec![dropped("write", 100, 0, 1_000_000)]), (0, 0), 9);
         assert_eq!((found.bytes, found.bytes_share, found.requests_share), (100, 0.1, 0.0));
         assert_eq!((found.time_s, found.time_share), (0.001, 0.25));
-        assert_eq!(found.share(), 0.25);
     }
 
     #[test]
@@ -112,7 +107,7 @@ mod tests {
     #[test]
     fn calls_that_move_nothing_are_named_and_do_not_count() {
         let found = unplayed(&head(10, 0.001, vec![dropped("ioctl", 0, 0, 9_000_000)]), (0, 0), 1);
-        assert_eq!((found.share(), found.dropped.len(), found.transfers().len()), (0.0, 1, 0));
+        assert_eq!((found.time_share, found.dropped.len(), found.transfers().len()), (0.0, 1, 0));
         assert_eq!(unplayed(&head(0, 0.0, vec![]), (0, 0), 0), Unplayed::default());
     }
 }
