@@ -45,6 +45,7 @@ _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "accepted": (_COUNT, _NONE),
 }
 _MOST = 2**63 - 1
+_BOUNDS = {"throttled": _MOST, "accepted": 255}
 _NUMBERS = (float, int)
 _STREAM = [int, str, str]
 
@@ -60,8 +61,9 @@ def check_measurement(line: Mapping[str, Any]) -> None:
         if kind not in allowed or (kind is int and not 0 <= line[name] <= _MOST):
             raise ValueError(f"{name} cannot be {_short(line[name])}")
     for name, allowed in _OPTIONAL.items():
+        value = line.get(name)
         if name in line and (
-            type(line[name]) not in allowed or (name == "throttled" and (line[name] or 0) < 0)
+            type(value) not in allowed or (name in _BOUNDS and not 0 <= (value or 0) <= _BOUNDS[name])
         ):
             raise ValueError(f"{name} cannot be {_short(line[name])}")
     if line["inner"] < 1 or not all(type(word) is str for word in line["command"]):

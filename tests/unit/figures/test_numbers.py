@@ -211,7 +211,7 @@ def table(directory: Path, text: str) -> str:
 
 
 def test_missing_values_are_left_out_and_said(tmp_path: Path, golden: Golden) -> None:
-    path = table(tmp_path, "test,elapsed\na,1.0\na,nan\na,1.2\nb,nan\nb,nan\nc,3\n")
+    path = table(tmp_path, "test,elapsed\na,1.19\na,nan\na,1.2\nb,nan\nb,nan\nc,3\n")
     figure = drawn("bars", path)
     (layer,) = figure.panels[0].layers
     assert isinstance(layer, Bars)

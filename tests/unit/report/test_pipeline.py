@@ -148,7 +148,7 @@ def test_warnings_are_added_and_prints_handed_out() -> None:
     [
         (["select", "$nosuch"], "--select, column 1: .*variable"),
         (["project", "nosuch"], r"t\.json: --project: .*'nosuch'"),
-        (["select", "0"], r"t\.json: no row"),
+        (["select", "0"], r"t\.json: No row"),
         (["group", "nosuch"], "column 'nosuch'"),
     ],
 )

@@ -117,6 +117,7 @@ WRONG_MEMBERS: list[tuple[str, Any]] = [
     ("kernel", [{"ns": 1, "level": "4", "text": "x"}]),
     ("kernel", ["x"]),
     ("throttled", -1),
+    ("accepted", 256),
     ("cache", {}),
     ("cache", "warm"),
     ("cache", {"declared": "hot", "performed": None}),

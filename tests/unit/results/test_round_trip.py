@@ -59,6 +59,8 @@ measurements = st.builds(
     throttled=st.none() | st.integers(1, 2**31),
     offset_ns=st.none() | st.integers(-(2**62), 2**62),
     offset_error_ns=st.none() | count,
+    command_text=st.none() | text.filter(lambda each: "\n" not in each),
+    accepted=st.none() | st.integers(1, 255),
 )
 
 
