@@ -1,0 +1,339 @@
+"""Kills Étude at random instants and resumes it, again and again: what differs from an uninterrupted run, what is left.
+
+python bench/kill.py [--kills N] [--seed N] [--verbs bench,run,io,record,store,peak] [--only VERB:NUMBER] [--keep DIR]
+
+Each run is begun, killed by SIGKILL one to three times (Étude, its engine, both, the measured program, the whole
+group), and resumed until it ends; some kills hit while a program hangs that would outlive them. Then its rows are
+compared with those of an uninterrupted run of the same seed. The measured program notes its conditions: its directory,
+environment, limits, CPUs, and whether another one runs at the same time. The exit status is 1 if a trial is lost,
+doubled, added or measured under other conditions, or if mounts, groups, processes or files are left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kill_cases import CASES, Case, Place
+from rows import measured_where, progress
+
+TARGETS = ("etude", "engine", "both", "program", "group")
+MOST_KILLS = 3
+"""Of one run."""
+HANGING = 0.4
+"""Share of kills that hit while a program hangs."""
+PATIENCE_S = 600.0
+"""A program that takes longer hangs."""
+COUNTS = (
+    "lost",
+    "doubled",
+    "added",
+    "other conditions",
+    "mounts",
+    "groups",
+    "processes",
+    "files",
+    "failures",
+)
+
+
+@dataclass
+class Found:
+    """What was found of one verb."""
+
+    runs: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+    said: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What must be as it was."""
+
+    mounts: frozenset[str]
+    groups: frozenset[str]
+    notes: frozenset[str]
+
+    @classmethod
+    def now(cls) -> Machine:
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        groups = [place for place, _, _ in os.walk("/sys/fs/cgroup") if "/etude-" in place]
+        notes = [str(path) for path in Path("/run/etude").glob("**/*") if path.is_file()]
+        return cls(frozenset(mounts), frozenset(groups), frozenset(notes))
+
+
+def stat_of(pid: int) -> tuple[str, int]:
+    """The state and the parent of a process; as of one that has ended where it is not there."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+        return words[0], int(words[1])
+    except (OSError, IndexError):
+        return "X", 0
+
+
+def read(pid: int, name: str) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    return b""
+
+
+def processes() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def below(root: int) -> list[int]:
+    """The descendants of a process, parents first."""
+    parents = {pid: stat_of(pid)[1] for pid in processes()}
+    found = [root]
+    for each in found:
+        found += [pid for pid, parent in parents.items() if parent == each]
+    return found[1:]
+
+
+def victims(target: str, etude: int) -> list[int]:
+    """The processes that a kill of this target is for; none where it is not running."""
+    members = below(etude)
+    engines = [
+        pid for pid in members if stat_of(pid)[1] == etude and read(pid, "comm").startswith(b"etude-engine")
+    ]
+    if target == "program":
+        return [pid for pid in members if pid not in engines]
+    return {"etude": [etude], "engine": engines, "both": [etude, *engines], "group": [etude, *members]}[
+        target
+    ]
+
+
+def left_running(mark: str) -> list[int]:
+    """Processes that have the mark of this run in their environment."""
+    name = mark.encode()
+    return [pid for pid in processes() if name in read(pid, "environ") and stat_of(pid)[0] not in "ZX"]
+
+
+class Run:
+    """One run of a case: begun, killed, resumed, ended."""
+
+    def __init__(self, case: Case, place: Place, mark: str) -> None:
+        self.case, self.place, self.mark = case, place, mark
+        self.environment = {
+            **os.environ,
+            "ETUDE_KILL_BENCH": mark,
+            "TMPDIR": str(place.temporary),
+            "XDG_CACHE_HOME": str(place.root / "cache"),
+        }
+
+    def start(self, begun: bool) -> subprocess.Popen[bytes]:
+        words = self.case.resume(self.place) if begun else self.case.begin(self.place)
+        with open(self.place.root / "said", "ab") as said:
+            return subprocess.Popen(
+                words,
+                cwd=self.place.root,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+
+    def finish(self, begun: bool) -> int | None:
+        """Run to the end; its exit status, or None of one that hangs."""
+        process = self.start(begun)
+        try:
+            return process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            kill([process.pid, *below(process.pid)])
+            process.wait()
+            return None
+
+    def kill(self, begun: bool, target: str, lines: int, at_s: float, hanging: bool) -> str:
+        """Start, wait for so many lines of results and a time, kill: what became of it, "" where it ended before."""
+        hang, hangs = self.place.root / "hang", self.place.root / "hanging"
+        hangs.unlink(missing_ok=True)
+        process = self.start(begun)
+        while process.poll() is None and self.case.length(self.place) < lines:
+            time.sleep(0.002)
+        until = time.monotonic() + at_s
+        while process.poll() is None and (time.monotonic() < until or not self.case.reached(self.place)):
+            time.sleep(0.002)
+        if hanging and self.case.measures:
+            hang.touch()
+            while process.poll() is None and not hangs.exists():
+                time.sleep(0.002)
+        found: list[int] = []
+        while process.poll() is None and not (found := victims(target, process.pid)):
+            time.sleep(0.002)
+        if target == "group":
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        kill(found)
+        hang.unlink(missing_ok=True)
+        if not found:
+            return ""
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            kill([process.pid, *below(process.pid)])
+            process.wait()
+            return "hangs"
+        return "killed"
+
+
+def kill(pids: Sequence[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Once:
+    """A run that nobody kills."""
+
+    rows: Mapping[object, object]
+    files: set[str]
+    lines: int
+    takes_s: float
+
+    def instant(self, lines: int, generator: random.Random) -> tuple[int, float]:
+        """When to kill a run that has so many lines: at which line, and how long after it, s. Counted in lines, since a
+        busy machine is slower."""
+        at = generator.randint(lines, max(lines, self.lines - 1))
+        return at, generator.uniform(0, self.takes_s / max(self.lines, 1))
+
+
+def uninterrupted(case: Case, place: Place) -> Once:
+    """Run it once; it must end well."""
+    place.make(case)
+    began = time.monotonic()
+    code = Run(case, place, f"once-{os.getpid()}").finish(False)
+    if code not in case.good:
+        sys.exit(f"bench: {case.name}: ended with {code}:\n{(place.root / 'said').read_text()[-2000:]}")
+    takes_s = time.monotonic() - began
+    return Once(case.rows(place), case.files(place), case.length(place), takes_s)
+
+
+def attack(number: int, case: Case, place: Place, seed: int, once: Once, found: Found) -> None:
+    """One run: killed, resumed, compared."""
+    generator = random.Random(f"{seed} {case.name} {number}")
+    before, mark = Machine.now(), f"{os.getpid()}-{number}"
+    place.make(case)
+    run, said = Run(case, place, mark), f"{case.name}:{number}"
+    held: Counter[str] = Counter()
+    for _ in range(generator.randint(1, MOST_KILLS)):
+        target = generator.choice([each for each in TARGETS if each in case.targets])
+        hanging, begun = generator.random() < HANGING, case.begun(place)
+        lines, at_s = once.instant(case.length(place), generator)
+        became = run.kill(begun, target, lines, at_s, hanging)
+        if not became:
+            break
+        found.kills[target] += 1
+        said += f" {target}@{lines}+{at_s:.3f}s{'h' if hanging else ''}"
+        if became == "hangs":
+            wrong(found, said, "failures", "it hangs")
+        for row, count in (held - case.on_disk(place)).items():
+            wrong(found, said, "lost", f"{count} × {row}")
+        held = case.on_disk(place)
+    for _ in range(2):
+        code = run.finish(case.begun(place))
+        if code in case.good:
+            break
+    else:
+        wrong(found, said, "failures", f"resumed, it ends with {code}")
+    found.runs += 1
+    compare(case, place, once.rows, held, found, said)
+    for pid in left_running(mark):
+        wrong(found, said, "processes", f"{read(pid, 'cmdline')!r}")
+        kill([pid])
+    for path in sorted((case.files(place) - once.files) | place.temporaries()):
+        wrong(found, said, "files", path)
+    after = Machine.now()
+    for what in ("mounts", "groups"):
+        for each in getattr(after, what) - getattr(before, what):
+            wrong(found, said, what, each)
+    for each in after.notes - before.notes:
+        wrong(found, said, "files", each)
+
+
+def compare(
+    case: Case, place: Place, rows: Mapping[object, object], held: Counter[str], found: Found, said: str
+) -> None:
+    """Rows beside those of the uninterrupted run."""
+    now = case.rows(place)
+    counts = Counter(case.keys(place))
+    for key, count in counts.items():
+        if count > 1:
+            wrong(found, said, "doubled", f"{key} × {count}")
+    for key in rows.keys() - now.keys():
+        wrong(found, said, "lost", key)
+    for key in now.keys() - rows.keys():
+        wrong(found, said, "added", key)
+    for key in rows.keys() & now.keys():
+        if rows[key] != now[key]:
+            wrong(found, said, "other conditions", f"{key}: {now[key]}, not {rows[key]}")
+    for row, count in (held - case.on_disk(place)).items():
+        wrong(found, said, "lost", f"{count} × {row}")
+
+
+def wrong(found: Found, said: str, what: str, detail: str) -> None:
+    found.wrong[what] += 1
+    found.said.append(f"{said}: {what}: {detail}")
+    print(found.said[-1], file=sys.stderr)
+
+
+def table(found: Mapping[str, Found], kills: int, seed: int, seconds: float) -> list[str]:
+    """The figures, in Markdown."""
+    heads = ["verb", "runs", *(f"{target} killed" for target in TARGETS), *COUNTS]
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
+    for name, each in found.items():
+        cells = [name, each.runs, *(each.kills[t] for t in TARGETS), *(each.wrong[w] for w in COUNTS)]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return [*measured_where(f"{kills} kills in {seconds:.0f} s", (f"seed {seed}",)), "", *lines]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbs", default=",".join(dict.fromkeys(case.verb for case in CASES)))
+    parser.add_argument("--only", metavar="CASE:NUMBER", help="one run again, and keep it")
+    parser.add_argument("--keep", metavar="DIR", help="work there, and leave the last run")
+    options = parser.parse_args()
+    cases = [case for case in CASES if case.verb in options.verbs.split(",")]
+    numbers: Iterator[int] = iter(range(sys.maxsize))
+    if options.only:
+        name, number = options.only.rsplit(":", 1)
+        cases, numbers = [case for case in CASES if case.name == name], iter([int(number)])
+    root = Path(options.keep or tempfile.mkdtemp(prefix="etude-kill-")).resolve()
+    place, found = Place(root / "place"), {case.verb: Found() for case in cases}
+    began = time.monotonic()
+    try:
+        once = {case.name: uninterrupted(case, place) for case in cases}
+        for number in numbers:
+            case = cases[number % len(cases)]
+            attack(number, case, place, options.seed, once[case.name], found[case.verb])
+            done = sum(sum(each.kills.values()) for each in found.values())
+            progress(f"{done}/{options.kills} kills")
+            if done >= options.kills:
+                break
+    finally:
+        progress("")
+        if not options.keep:
+            shutil.rmtree(root, ignore_errors=True)
+    done = sum(sum(each.kills.values()) for each in found.values())
+    print("\n".join(table(found, done, options.seed, time.monotonic() - began)))
+    return int(any(each.wrong for each in found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,336 @@
+"""What bench/kill.py kills: how each run is begun and resumed, and which rows it must have in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from made import results
+
+ETUDE = (sys.executable, "-c", "from etude.cli.main import entry; entry()")
+WORK = """\
+# NAME: notes its conditions; hangs where the harness has asked for it, and then outlives its run
+exec 9> lock
+if flock -n 9; then beside=0; else beside=1; fi
+if [ -e hang ]; then touch hanging; sleep 300; fi
+sleep 0.02
+sum=$({ pwd; umask; ulimit -a; nice; grep -E '^(Cpus|Mems)_allowed_list' /proc/$$/status; env | sort |
+  grep -vE '^(_|PWD|OLDPWD|SHLVL|APTRIAL|APIT|ETUDE_KILL_BENCH|ETUDE_WINDOWS)='; } | cksum | cut -d' ' -f1)
+echo "$1: beside=$beside conditions=$sum"
+echo "$1" >> ran
+"""
+LOAD = (
+    WORK
+    + """awk -v load="$2" 'BEGIN { printf "response %.3fms\\n", load < 430 ? 1000 / (430 - load) : 9000 }'\n"""
+)
+SCRIPT = """\
+INTERLEAVE
+  FOREACH NAME a b
+    TEST %NAME% 5
+      PRESETUP touch presetup-%NAME%
+      SETUP touch data
+      METRIC beside beside=(\\d+)
+      METRIC conditions conditions=(\\d+)
+      EXEC sh work %NAME%
+      CLEANUP rm data
+    DONE
+  DONE
+DONE
+THREADS=2
+TEST c 4
+  METRIC beside beside=(\\d+)
+  EXEC echo beside=0
+DONE
+"""
+OWN = ("beside", "conditions", "bandwidth_unit")
+"""Metrics that must be those of the uninterrupted run."""
+ALL = ("etude", "engine", "both", "program", "group")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run goes on. Its path is the same for all runs, since the path is one of a program's conditions."""
+
+    root: Path
+
+    @property
+    def temporary(self) -> Path:
+        return self.root / "tmp"
+
+    @property
+    def results(self) -> Path:
+        return self.root / "r"
+
+    def make(self, case: Case) -> None:
+        """Empty, but for what the case needs."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        self.temporary.mkdir(parents=True)
+        case.prepare(self)
+
+    def temporaries(self) -> set[str]:
+        return {f"TMPDIR/{path.name}" for path in self.temporary.iterdir()}
+
+
+class Case:
+    """A verb that writes a results directory."""
+
+    verb = name = ""
+    targets: Sequence[str] = ALL
+    good: Sequence[int] = (0,)
+    """Exit statuses of a run that has come to its end."""
+    measures = True
+    """Whether it runs `work`, which can hang."""
+    words: Sequence[str] = ()
+    resumed_by: Sequence[str] = ()
+    """Words in place of all others, before the directory."""
+
+    def prepare(self, place: Place) -> None:
+        (place.root / "work").write_text(WORK)
+
+    def begin(self, place: Place) -> list[str]:
+        return [*ETUDE, *self.words, "-o", str(place.results)]
+
+    def resume(self, place: Place) -> list[str]:
+        return [*ETUDE, *self.resumed_by, str(place.results)] if self.resumed_by else self.begin(place)
+
+    def begun(self, place: Place) -> bool:
+        """Whether there is something that can be resumed."""
+        return (place.results / "experiment.json").exists()
+
+    def reached(self, place: Place) -> bool:
+        """Whether it is far enough to be killed. Most of the time of a short run is the start of Python."""
+        return place.results.exists()
+
+    def length(self, place: Place) -> int:
+        """Lines of results so far."""
+        return sum(path.read_bytes().count(b"\n") for path in place.results.glob("**/results.jsonl"))
+
+    def lines(self, place: Place) -> Iterator[tuple[str, str]]:
+        """Whole lines of all rows, with their test's directory."""
+        for path in sorted(place.results.glob("**/results.jsonl")):
+            text = path.read_text()
+            for line in text[: text.rfind("\n") + 1].splitlines():
+                yield str(path.parent.relative_to(place.results)), line
+
+    def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Of each trial that counts: what it is, and its conditions."""
+        for where, line in self.lines(place):
+            row = json.loads(line)
+            if row["kept"]:
+                yield (where, row["block"], row["order"], row["worker"]), conditions(row)
+
+    def keys(self, place: Place) -> list[Any]:
+        return [key for key, _ in self.kept(place)]
+
+    def rows(self, place: Place) -> Mapping[Any, Any]:
+        return dict(self.kept(place))
+
+    def on_disk(self, place: Place) -> Counter[str]:
+        """What must never be lost again: whole trials."""
+        return Counter(line for _, line in self.lines(place) if json.loads(line)["worker"] == 0)
+
+    def files(self, place: Place) -> set[str]:
+        """The names of all files but `work`'s own, and logs: each session has those of its warm-up runs."""
+        own = {"hang", "hanging", "lock", "ran", "said", "work"}
+        found = (path.relative_to(place.root) for path in place.root.rglob("*") if not path.is_dir())
+        return {
+            str(path)
+            for path in found
+            if str(path) not in own and not {*path.parts[:-1]} & {"cache", "tmp", "logs"}
+        }
+
+
+def conditions(row: Mapping[str, Any]) -> Any:
+    metrics = row["metrics"]
+    return tuple(row["command"]), row["inner"], *(metrics[name][0] for name in OWN if name in metrics)
+
+
+class Bench(Case):
+    """Two commands by blocks; a variant each for other ways of the trial loop."""
+
+    verb = "bench"
+    resumed_by = ("bench", "--resume")
+
+    def __init__(self, name: str, *words: str, tests: int) -> None:
+        self.name = name
+        named = [word for test in "abc"[:tests] for word in ("-n", test, f"sh work {test}")]
+        own = ("--metric", "beside=beside=(\\d+)", "--metric", "conditions=conditions=(\\d+)")
+        self.words = ("bench", "--seed", "7", "--monitor", "off", *words, *own, *named)
+
+
+class Script(Case):
+    """A script with an INTERLEAVE, hooks, and several workers."""
+
+    verb = name = "run"
+    words = ("run", "--seed", "7", "--monitor", "off", "script.ap")
+    resumed_by = ("run", "--resume")
+
+    def prepare(self, place: Place) -> None:
+        super().prepare(place)
+        (place.root / "script.ap").write_text(SCRIPT)
+
+
+class Peak(Case):
+    """A search whose load command answers at once, and always the same for a load."""
+
+    verb = name = "peak"
+    good = (0, 1)
+    words = (
+        "peak", "--run", "sh work peak {load}", "--read", "response (\\S+)", "--mean", "20ms", "--loads", "50..800",
+        "--runlength", "1s", "--policy", "binsearch", "--seed", "3", "--quiet",
+    )  # fmt: skip
+
+    def prepare(self, place: Place) -> None:
+        (place.root / "work").write_text(LOAD)
+
+    def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        for where, line in self.lines(place):
+            row = json.loads(line)
+            peak = row["peak"]
+            yield (where, row["trial"]), (peak["load"], peak["runlength_s"], peak["why"])
+
+
+class Lab(Case):
+    """The whole I/O lab, in its fewest trials."""
+
+    verb = name = "io"
+    measures = False
+    words = ("io", "lab", "data", "--trials", "3", "--seed", "7", "--format", "svg")
+    resumed_by = ("io", "lab", "--format", "svg", "--resume")
+
+    def prepare(self, place: Place) -> None:
+        (place.root / "data").mkdir()
+
+    def begun(self, place: Place) -> bool:
+        return (place.results / "lab.json").exists()
+
+    def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        for key, (command, *more) in super().kept(place):
+            # Data files are named for the process that made the plan.
+            yield key, ([word for word in command if "/data/" not in word], *more)
+
+
+class Store(Case):
+    """Three results into SQLite."""
+
+    verb = name = "store"
+    targets = ("etude", "group")
+    measures = False
+
+    def prepare(self, place: Place) -> None:
+        for number in range(3):
+            results(place.root / f"made-{number}", 40, 30)
+
+    def begin(self, place: Place) -> list[str]:
+        made = (f"made-{number}" for number in range(3))
+        return [*ETUDE, "store", "add", *made, "--store", str(place.root / "s.sqlite"), "--commit", "abcdef"]
+
+    def begun(self, place: Place) -> bool:
+        return False
+
+    def reached(self, place: Place) -> bool:
+        return (place.root / "s.sqlite").exists()
+
+    def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        path = place.root / "s.sqlite"
+        if not path.exists():
+            return
+        with closing(sqlite3.connect(path)) as database:
+            if not database.execute("select 1 from sqlite_master where name = 'entry'").fetchone():
+                return
+            asked = (
+                "select r.source, t.name, m.name, e.trials from entry e join result r on r.id = e.result_id "
+            )
+            asked += "join test t on t.id = e.test_id join metric m on m.id = e.metric_id"
+            for source, test, metric, trials in database.execute(asked):
+                yield (os.path.basename(source), test, metric), trials
+            (state,) = database.execute("pragma integrity_check").fetchone()
+            if state != "ok":
+                yield ("integrity", state), state
+
+    def on_disk(self, place: Place) -> Counter[str]:
+        return Counter(map(repr, self.keys(place)))
+
+    def files(self, place: Place) -> set[str]:
+        return {path for path in super().files(place) if not path.startswith("made-")}
+
+
+class Record(Case):
+    """A recording of a shell's children: what a killed one left is read as far as it goes, and it is made anew."""
+
+    verb = name = "record"
+    measures = False
+    targets = ("etude", "program", "group")
+    program = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); cat work > /dev/null; done; sh work r"
+
+    def begin(self, place: Place) -> list[str]:
+        number = len(list(place.root.glob("*.trace")))
+        return [*ETUDE, "record", "-q", "-o", f"{number}.trace", "--", "sh", "-c", self.program]
+
+    def begun(self, place: Place) -> bool:
+        return False
+
+    def reached(self, place: Place) -> bool:
+        return any(place.root.glob("*.trace"))
+
+    def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        traces = sorted(place.root.glob("*.trace"), key=lambda path: int(path.stem))
+        for path in traces[:-1]:  # killed ones: read up to their end, or refused in one line
+            said = profile(path, "--partial")
+            lines = said.stderr.strip().splitlines()
+            if (
+                said.returncode not in (0, 3)
+                or "Traceback" in said.stderr
+                or (said.returncode and len(lines) != 1)
+            ):
+                yield ("unreadable", path.name), said.stderr
+        found = json.loads(profile(traces[-1]).stdout)
+        for name, each in found["calls"].items():
+            if name in ("read", "openat", "execve"):
+                yield (name,), each["count"]
+
+    def on_disk(self, place: Place) -> Counter[str]:
+        return Counter(path.name for path in place.root.glob("*.trace"))
+
+    def files(self, place: Place) -> set[str]:
+        return {path for path in super().files(place) if not path.endswith(".trace")}
+
+
+def profile(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What `etude profile --json` prints of a trace."""
+    command = [*ETUDE, "profile", "--json", *words, shlex.quote(str(path))]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+CASES: Sequence[Case] = (
+    Bench("bench", "--trials", "6", tests=2),
+    Bench("bench-repeat", "--trials", "9", tests=1),
+    Bench("bench-workers", "--trials", "4", "--workers", "2", "--no-cgroup", tests=2),
+    Bench(
+        "bench-hooks",
+        "--trials",
+        "4",
+        "--setup",
+        "touch data-$ETUDE_TEST",
+        "--cleanup",
+        "rm data-$ETUDE_TEST",
+        "--shell",
+        tests=2,
+    ),
+    Script(),
+    Peak(),
+    Store(),
+    Record(),
+    Lab(),
+)
