@@ -48,6 +48,16 @@ class Pattern:
         group = min(self.groups, 1)
         return (match[group] for match in self._compiled.finditer(_encodable(text)))
 
+    def replaced(self, text: str, by: str) -> str:
+        """The text with the first group of each match, or all of it where there is no group, replaced."""
+        parts, behind, group = list[str](), 0, min(self.groups, 1)
+        for match in self._compiled.finditer(_encodable(text)):  # which keeps the places of all characters
+            start, end = match.span(group)
+            if end > start >= behind:
+                parts += [text[behind:start], by]
+                behind = end
+        return "".join([*parts, text[behind:]])
+
 
 @functools.lru_cache(maxsize=128)
 def compile_pattern(text: str, *, ignore_case: bool = False, multiline: bool = False) -> Pattern:

@@ -219,6 +219,7 @@ def _how(group: argparse._ArgumentGroup) -> None:
         "--seed", type=int, metavar="N", help="of the random order (default: random, recorded)"
     )
     kinds.add_monitor(group.add_argument)
+    kinds.add_mask(group.add_argument)
 
 
 def _after(group: argparse._ArgumentGroup) -> None:
@@ -419,9 +420,10 @@ def _across(
 def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late
     from etude.experiment.ask import BUDGET_S, LEAST_S, make_plan
 
+    tests = tests_of(options)
     return make_plan(
-        tests_of(options),
-        name=options.name[0] if len(options.name) == 1 and len(options.commands) == 1 else None,
+        tests,
+        name=tests[0].name if len(options.name) == 1 and len(options.commands) == 1 else None,
         trials=options.trials,
         min_trials=options.min_trials,
         max_trials=options.max_trials,
@@ -437,15 +439,17 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
         cgroup=not options.no_cgroup,
         counters=options.counters,
         primary=options.primary,
+        masks=tuple(options.mask),
     )
 
 
 def _check_resume(options: argparse.Namespace) -> None:
     from etude.errors import UsageError
 
-    if options.commands or options.output or options.pool or options.min_trials is not None:
+    if options.commands or options.output or options.pool or options.mask or options.min_trials is not None:
         raise UsageError(
-            "--resume takes what to do from the results directory: leave out commands, -o, --pool and --min-trials"
+            "--resume takes what to do from the results directory: leave out commands, -o, --pool, --mask and "
+            "--min-trials"
         )
     if kinds.monitor_was_given(options):
         raise UsageError("--resume keeps the monitor as it was: leave out --monitor and --monitor-top")

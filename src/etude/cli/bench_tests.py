@@ -15,6 +15,7 @@ from etude.errors import UsageError
 from etude.experiment.shell_syntax import shell_syntax
 from etude.experiment.sweep import check_used, combinations, substitute
 from etude.experiment.test import Test, make_test
+from etude.masking import Mask
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?[smhd]?")
 HOOKS = ("setup", "prepare", "conclude", "cleanup")
@@ -60,14 +61,15 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
 
 def _named(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Names and commands, the reference first."""
-    names, commands = options.name or options.commands, options.commands
+    mask = Mask(options.mask)
+    names, commands = list(map(mask.text, options.name or options.commands)), options.commands
     if not commands:
         raise UsageError("nothing to run: give at least one command, quoted as one argument")
     if len(names) != len(commands):
         raise UsageError(f"{len(names)} names (-n) for {len(commands)} commands; give one each or none")
     if options.reference is None:
         return names, commands
-    return [options.reference_name or options.reference, *names], [options.reference, *commands]
+    return [mask.text(options.reference_name or options.reference), *names], [options.reference, *commands]
 
 
 def _hooks(options: argparse.Namespace, commands: int) -> list[dict[str, str | None]]:

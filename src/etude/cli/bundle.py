@@ -10,6 +10,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from etude.cli import parser as kinds
+
 if TYPE_CHECKING:
     from etude.cli.terminal import Terminal
     from etude.report.bundle import Contents
@@ -35,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="replace host names by host-1 … and home directories by /home/user, everywhere alike",
     )
+    kinds.add_mask(add)
     add(
         "--verify",
         metavar="FILE",
@@ -50,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
     screen = Terminal()
     if options.verify is not None:
-        if options.directories or options.output or options.no_logs or options.anonymous:
+        if options.directories or options.output or options.no_logs or options.anonymous or options.mask:
             raise UsageError("--verify packs nothing: leave out all else")
         return _verify(Path(options.verify), screen)
     if not options.directories:
@@ -82,7 +85,9 @@ def _pack(options: argparse.Namespace, screen: Terminal) -> None:
     with ExitStack() as stack:
         for directory in dict.fromkeys(directories):
             stack.enter_context(unwritten(directory))
-        contents = gather(directories, logs=not options.no_logs, anonymous=options.anonymous)
+        contents = gather(
+            directories, logs=not options.no_logs, anonymous=options.anonymous, masks=options.mask
+        )
         target = _target(options.output, contents.root)
         write_bundle(target, contents.root, contents.members, contents.time_s)
     _tell(contents, options, screen)

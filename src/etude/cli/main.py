@@ -166,6 +166,7 @@ def _run(verb: str, arguments: list[str]) -> int:
     import gc
 
     from etude.errors import EtudeError, Restarting
+    from etude.masking import Mask
 
     taken = getattr(_module(verb), "take_over", lambda words: None)(arguments)
     if taken is not None:
@@ -177,6 +178,7 @@ def _run(verb: str, arguments: list[str]) -> int:
         words = getattr(_module(verb), "translated", list)(arguments)
         options = parser.parse_intermixed_args(words)
         options.command_line = [f"etude {verb}", *arguments]
+        Mask(getattr(options, "mask", ())).title()
         code: int = _module(verb).run(options)
     except Restarting as error:
         from etude.cli.restarting import restart_now

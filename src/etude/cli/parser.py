@@ -136,6 +136,29 @@ def monitor_was_given(options: argparse.Namespace) -> bool:
     return monitor(options) != USUAL
 
 
+def add_mask(add: Callable[..., object]) -> None:
+    """Declare `--mask`."""
+    add(
+        "--mask",
+        type=_mask,
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="a regular expression for secrets in commands and names, besides password=…, user:pw@host and the like "
+        "(docs/security.md); repeat for more",
+    )
+
+
+def _mask(text: str) -> str:
+    from etude.patterns import PatternError, compile_pattern
+
+    try:
+        compile_pattern(text)
+    except PatternError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+    return text
+
+
 def cpus(text: str) -> tuple[int, ...]:
     """`0,2-3`."""
     found: list[int] = []

@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_pool(parser)
     kinds.add_monitor(add)
+    kinds.add_mask(add)
     add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
     add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
 
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
-        others = (options.script, options.output, options.assignments, options.pool)
+        others = (options.script, options.output, options.assignments, options.pool, options.mask)
         if any(others) or kinds.monitor_was_given(options):
             raise UsageError("--resume takes what to do from the results directory: leave out all else")
         return _go_on(Path(options.resume), options)
@@ -95,7 +96,13 @@ def run(options: argparse.Namespace) -> int:
     from etude.script.checkpoint import is_state
 
     if is_state(Path(options.script)):
-        if options.output or options.assignments or options.pool or kinds.monitor_was_given(options):
+        if (
+            options.output
+            or options.assignments
+            or options.pool
+            or options.mask
+            or kinds.monitor_was_given(options)
+        ):
             raise UsageError(
                 "a state file says itself where its results are and what is set: leave out all else"
             )
@@ -113,6 +120,7 @@ def _begin(options: argparse.Namespace) -> int:
         directories=options.include,
         res=not options.no_res,
         counters=options.counters,
+        masks=tuple(options.mask),
     )
     if options.list or options.check:
         found = asked.outline()

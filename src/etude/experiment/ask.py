@@ -11,6 +11,7 @@ from etude.errors import UsageError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
 from etude.experiment.test import Test, make_test
+from etude.masking import Mask
 
 MEAN_PRECISION, RATIO_PRECISION = 0.05, 0.02
 MINIMUM, MAXIMUM, BUDGET_S = 10, 50, 30.0
@@ -42,7 +43,10 @@ def make_plan(
     Raises:
         UsageError: values that cannot be meant.
     """
-    tests = tuple(c if isinstance(c, Test) else make_test(c, shell=shell) for c in commands)
+    mask = Mask(options.get("masks", ()))
+    tests = tuple(
+        c if isinstance(c, Test) else make_test(c, name=mask.text(c), shell=shell) for c in commands
+    )
     schedule = schedule or BLOCKS
     if schedule not in (IN_TURN, BLOCKS, DUET):
         raise UsageError(f"schedule {schedule!r}; expected {IN_TURN}, {BLOCKS} or {DUET}")

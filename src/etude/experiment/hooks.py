@@ -28,6 +28,7 @@ def run_hook(bench: Bench, test: Test, point: str) -> None:
     undoes = point in ("conclude", "cleanup")
     bench.tell("hook", test, detail=point)
     environment = dict(test.environment) | {"ETUDE_TEST": test.name, "ETUDE_POINT": point}
+    shown = bench.plan.mask.text(line)
     ended = run_line(
         _keeper(bench, test),
         line,
@@ -37,9 +38,9 @@ def run_hook(bench: Bench, test: Test, point: str) -> None:
         undoes=undoes,
     )
     if ended.cancelled and undoes:
-        raise CommandFailed(f"{point} of test {test.name!r} was cut short by a second signal: {line}")
+        raise CommandFailed(f"{point} of test {test.name!r} was cut short by a second signal: {shown}")
     if ended.why is not None and not ended.cancelled:
-        raise CommandFailed(f"{point} of test {test.name!r} failed ({ended.why}): {line}{ended.said}")
+        raise CommandFailed(f"{point} of test {test.name!r} failed ({ended.why}): {shown}{ended.said}")
 
 
 @dataclass(frozen=True)

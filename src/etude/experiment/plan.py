@@ -7,11 +7,13 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from etude.errors import InputError, UsageError
 from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
 from etude.experiment.test import Test, from_plan, to_plan
+from etude.masking import MASKED, Mask
 from etude.stats.factors import next_look
 from etude.trust import check_for_root
 
@@ -74,6 +76,7 @@ class Plan:
     `again_every`: every so many blocks the reference also runs against itself, the first five times twice as often;
     0: never.
     `warmup`: runs of each test before its first trial, recorded and excluded.
+    `masks`: patterns of secrets in commands, besides the usual ones.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Plan:
     again_every: int = 4
     primary: str = "elapsed"
     warmup: int = 1
+    masks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [test.name for test in self.tests]
@@ -117,6 +121,11 @@ class Plan:
         if self.schedule == DUET and any(test.inner != 1 for test in self.tests):
             raise UsageError("a duet runs each command once a trial: leave out inner repetitions")
 
+    @cached_property
+    def mask(self) -> Mask:
+        """Takes secrets out of what is stored beside the plan."""
+        return Mask(self.masks)
+
     @property
     def compares(self) -> bool:
         """Whether tests are compared: they share blocks."""
@@ -129,6 +138,8 @@ def to_document(plan: Plan) -> dict[str, Any]:
     document["tests"] = [to_plan(test) for test in plan.tests]
     if plan.warmup == 1:
         del document["warmup"]  # as older versions wrote it
+    if masks := document.pop("masks"):
+        document["masks"] = list(masks)
     return document
 
 
@@ -142,6 +153,8 @@ def from_document(document: Mapping[str, Any], source: str) -> Plan:
         known = dict(document)
         known["tests"] = tuple(from_plan(test) for test in known["tests"])
         known["rule"] = RuleSpec(**known["rule"])
+        known["masks"] = tuple(known.get("masks", ()))
+        Mask(known["masks"])
         return Plan(**known)
     except (TypeError, KeyError, ValueError, AttributeError, UsageError) as error:
         raise InputError(f"{source}: its plan cannot be read ({error}); it cannot be resumed") from None
@@ -156,8 +169,18 @@ def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
     check_for_root(source)
     plan = from_document(document["plan"], source)
     if document.get("digest") != _digest(document["plan"]):
+        refuse_masked(document["plan"], source)
         raise InputError(f"{source}: its plan does not fit its digest; was it edited? Begin a new experiment")
     return plan
+
+
+def refuse_masked(plan: Mapping[str, Any], source: str) -> None:
+    """Raise InputError for a plan whose secrets were masked, in a bundle."""
+    if MASKED in json.dumps(plan):
+        raise InputError(
+            f"{source}: a secret in its commands was masked when it was packed, so they cannot be run; repeat it from "
+            "the results directory itself"
+        )
 
 
 def digest(plan: Plan) -> str:

@@ -24,10 +24,11 @@ from etude.experiment.leftovers import end_leftovers, mark_children
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.recorded import MachineRecord, planned_commands
 from etude.experiment.there import There, there_of
+from etude.masking import Mask
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
 from etude.results.stretches import RESTARTING, stretches
-from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, replace_json
+from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, write_experiment
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
 from etude.testbed.cool import remounts
@@ -71,7 +72,7 @@ class Desk:
         Raises:
             MachineRefuses: it cannot be written.
         """
-        replace_json(self.path / "experiment.json", self.document)
+        write_experiment(self.path, self.document)
 
 
 def sit(
@@ -190,7 +191,7 @@ def new_document(
         "version": VERSION,
         "name": name,
         "verb": verb,
-        "command_line": list(command_line),
+        "command_line": Mask(plan.get("masks", ())).words(command_line),
         "digest": digest,
         "plan": dict(plan),
         "tests": [dict(test) for test in tests],

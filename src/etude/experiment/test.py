@@ -9,6 +9,7 @@ from typing import Any
 
 from etude.errors import UsageError
 from etude.experiment.shell_syntax import shell_syntax
+from etude.masking import Mask
 from etude.results.model import CACHE_WAYS, METRICS
 
 
@@ -103,11 +104,14 @@ class Test:
 def make_test(command: str, *, name: str | None = None, shell: str | None = None, **options: Any) -> Test:
     """A test from a command line: split as a shell splits words, or handed to `shell`, a command line itself.
 
+    It is named for the command, without what looks like a secret.
+
     Raises:
         UsageError: quotes do not close, the command is empty, or needs a shell and has none.
     """
+    name = name or Mask().text(command)
     if shell is not None:
-        return Test(name or command, (*shell_words(shell), "-c", command), **options)
+        return Test(name, (*shell_words(shell), "-c", command), **options)
     if found := shell_syntax(command):
         raise UsageError(
             f"command {command!r}: {found} is shell syntax; run it by a shell (--shell, in Python "
@@ -117,7 +121,7 @@ def make_test(command: str, *, name: str | None = None, shell: str | None = None
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise UsageError(f"command {command!r}: {error}; quote it as a shell would need it") from None
-    return Test(name or command, words, **options)
+    return Test(name, words, **options)
 
 
 def shell_words(shell: str) -> tuple[str, ...]:

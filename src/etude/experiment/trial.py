@@ -228,7 +228,7 @@ def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
         "host": sitting.host,
         "sitting": sitting.number,
         "boot_id": sitting.boot_id,
-        "command": list(test.command),
+        "command": bench.plan.mask.words(test.command),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from etude import __version__
 from etude.errors import EtudeError, InputError
+from etude.masking import Mask, mask_of
 from etude.report.bundle_text import Packed, readme
 from etude.report.subject import Subject
 from etude.results.anonymous import Anonymous, Identity, identity_of
@@ -34,7 +35,7 @@ KNOWN = (
 LOGS = "*/logs/*"
 PARTS = ".pool"
 """The parts of an experiment over a pool."""
-_PART = 1 << 20
+Change = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)
@@ -50,27 +51,32 @@ class Contents:
     identity: Identity
 
 
-def gather(directories: Sequence[Path], *, logs: bool = True, anonymous: bool = False) -> Contents:
-    """The members of a bundle of these results directories.
+def gather(
+    directories: Sequence[Path], *, logs: bool = True, anonymous: bool = False, masks: Sequence[str] = ()
+) -> Contents:
+    """The members of a bundle of these results directories, without secrets (`masks`: patterns of further ones).
 
     Raises:
         InputError: one holds no results of Étude.
     """
     documents = [read_experiment(directory) for directory in directories]
     identity = identity_of(documents, os.path.expanduser("~"))
-    mask = Anonymous(identity) if anonymous else None
-    names = _names(directories, mask)
+    names_of = Anonymous(identity).of if anonymous else _same
+    own_mask = mask_of({}, "--mask", masks)
+    names = _names(directories, lambda text: names_of(own_mask.content(text)))
     members: list[Member] = []
     left_out: list[str] = []
     packed = []
     for directory, name, document in zip(directories, names, documents, strict=True):
+        secrets = mask_of(document["plan"], str(directory / "experiment.json"), masks)
+        change = _both(secrets, names_of)
         files, others = _files(directory, logs)
-        members += [_copy(directory / file, f"results/{name}/{file}", mask) for file in files]
+        members += [_copy(directory / file, f"results/{name}/{file}", change) for file in files]
         left_out += [str(directory / other) for other in others]
         scripts = _scripts(document, name)
         machine = _machine(document, name)
         verdict, sentences = _verdict(directory, name)
-        members += [_masked(member, mask) for member in (*scripts, *machine, *verdict)]
+        members += [_masked(member, change) for member in (*scripts, *machine, *verdict)]
         packed.append(Packed(name, document, tuple(m.name for m in scripts), tuple(sentences), len(files)))
     time_s = max(map(_ended_s, documents))
     own = [
@@ -78,15 +84,28 @@ def gather(directories: Sequence[Path], *, logs: bool = True, anonymous: bool = 
         member_of(INDEX, _json(_index(names, documents, logs, anonymous, time_s))),
         member_of("README.txt", readme(packed, names[0], time_s, logs=logs, anonymous=anonymous)),
     ]
-    members += [_masked(member, mask) for member in own]
+    change = _both(own_mask, names_of)
+    members += [_masked(member, change) for member in own]
     return Contents(f"{names[0]}-bundle", tuple(members), time_s, tuple(left_out), identity)
 
 
-def _names(directories: Sequence[Path], mask: Anonymous | None) -> list[str]:
+def _same(text: bytes) -> bytes:
+    return text
+
+
+def _both(secrets: Mask, names_of: Change) -> Change:
+    return lambda text: names_of(secrets.content(text))
+
+
+def _text(change: Change, text: str) -> str:
+    return change(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
+
+def _names(directories: Sequence[Path], change: Change) -> list[str]:
     names: list[str] = []
     for directory in directories:
         name = directory.resolve().name
-        names.append(directory_name(mask.text(name) if mask else name, names))
+        names.append(directory_name(_text(change, name), names))
     return names
 
 
@@ -117,21 +136,17 @@ def _is_plain(path: Path, directory: Path) -> bool:
     return path.is_file() and not any(step.is_symlink() for step in steps)
 
 
-def _copy(path: Path, name: str, mask: Anonymous | None) -> Member:
-    if mask is None:
-        return Member(name, lambda: _parts(path))
-    return Member(mask.text(name), mask.reader(lambda: _lines(path)))
+def _copy(path: Path, name: str, change: Change) -> Member:
+    return Member(_text(change, name), lambda: map(change, _parts(path)))
 
 
 def _parts(path: Path) -> Iterator[bytes]:
+    """Its lines; of one JSON document all."""
     with _opened(path) as file:
-        while part := file.read(_PART):
-            yield part
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with _opened(path) as file:
-        yield from file
+        if path.suffix == ".json":
+            yield file.read()
+        else:
+            yield from file
 
 
 def _opened(path: Path) -> Any:
@@ -141,12 +156,12 @@ def _opened(path: Path) -> Any:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _masked(member: Member, mask: Anonymous | None) -> Member:
-    if mask is None:
-        return member
-    return Member(
-        mask.text(member.name), mask.reader(lambda: b"".join(member.read()).splitlines(keepends=True))
-    )
+def _masked(member: Member, change: Change) -> Member:
+    def parts() -> Iterator[bytes]:
+        whole = b"".join(member.read())
+        return map(change, [whole] if member.name.endswith(".json") else whole.splitlines(keepends=True))
+
+    return Member(_text(change, member.name), parts)
 
 
 def _scripts(document: Mapping[str, Any], name: str) -> list[Member]:

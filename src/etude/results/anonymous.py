@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,10 +123,6 @@ class Anonymous:
     def text(self, text: str) -> str:
         """The same without names."""
         return self.of(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
-
-    def reader(self, lines: Callable[[], Iterable[bytes]]) -> Callable[[], Iterable[bytes]]:
-        """A reader of lines without names."""
-        return lambda: map(self.of, lines())
 
 
 def _bytes(name: str) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses, UsageError
+from etude.masking import Mask
 from etude.results.blocks import Block, TrialBlock
 from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
@@ -66,6 +67,21 @@ def replace_json(path: Path, document: Mapping[str, Any], *, mode: int = 0o666, 
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise refused(path, error) from error
+
+
+def write_experiment(directory: Path, document: Mapping[str, Any]) -> None:
+    """Replace experiment.json. Its plan has the commands as they are run: where they hold a secret, only its owner may
+    read the file.
+
+    Raises:
+        MachineRefuses: it cannot be written.
+    """
+    replace_json(directory / "experiment.json", document, mode=mode_of(document["plan"]))
+
+
+def mode_of(plan: Mapping[str, Any]) -> int:
+    """The mode of a file that has this plan: its owner's alone where there is a secret in it."""
+    return 0o600 if Mask(plan.get("masks", ())).data(plan) != plan else 0o666
 
 
 @contextmanager

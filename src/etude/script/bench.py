@@ -19,6 +19,7 @@ from etude.experiment.ledger import Ledger
 from etude.experiment.printed import Printed, printed_metric
 from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
+from etude.masking import Mask
 from etude.results.blocks import Block
 from etude.results.disk import DISK_BLOCKS, members_of
 from etude.results.model import Measurement, from_line
@@ -65,6 +66,7 @@ class ScriptBench:
         expected: int = 0,
         res: bool = True,
         counters: str = "auto",
+        masks: Sequence[str] = (),
     ) -> None:
         """`expected`: number of tests in the script, 0 if it is not known; `res`: also write Auto-pilot's format."""
         self.environment: Mapping[str, str] = os.environ
@@ -83,6 +85,7 @@ class ScriptBench:
         """What the last EXEC of the trial in flight saw, by test."""
         self._remote = Remote(desk)
         self._lines = Lines(desk, self._remote)
+        self._mask = Mask(masks)
         self._saved_at = -float("inf")
         self._survives = record.waits_for(self._root)
         """It goes on at the next boot, however this one ends."""
@@ -291,6 +294,7 @@ class ScriptBench:
         self._warn_of_windows(test, taken)
         logs = list(map(read_log, crew.logs))
         lines, others = rows_of(rows, logs, printed, taken, list(words), notes)
+        lines = [row | {"command": self._mask.words(row["command"])} for row in lines]
         accept(lines, placed.accepted)
         if trial.places:
             lines = [row | trial.places[row["worker"]] for row in lines]

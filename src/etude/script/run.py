@@ -57,6 +57,8 @@ class Asked:
     seed: int
     res: bool = True
     counters: str = "auto"
+    masks: tuple[str, ...] = ()
+    """Patterns of secrets in commands, besides the usual ones."""
     only: frozenset[str] | None = None
     """Of its tests only these are run; None: all."""
 
@@ -162,7 +164,8 @@ def resume_script(
         plan = document["plan"]
         if plan.get("kind") != "script":
             raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
-        asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"])
+        masks = tuple(plan.get("masks", ()))
+        asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
         planned = asked.outline()
         if saved.boot_id != boot_id():
             after_boot(saved.state)
@@ -183,6 +186,7 @@ def plan_of(asked: Asked) -> dict[str, Any]:
         "counters": asked.counters,
         "primary": "elapsed",
         "check_output": "first",
+        **({"masks": list(asked.masks)} if asked.masks else {}),
     }
 
 
@@ -204,7 +208,13 @@ def _sit(
 
     def work(desk: Desk) -> list[str]:
         bench = ScriptBench(
-            desk, asked.program, observe, expected=expected, res=asked.res, counters=asked.counters
+            desk,
+            asked.program,
+            observe,
+            expected=expected,
+            res=asked.res,
+            counters=asked.counters,
+            masks=asked.masks,
         )
         if desk.resumed:
             observe(Event("resumed", (), desk.resumed_with()), desk.ledger)

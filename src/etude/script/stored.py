@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from etude.errors import InputError
+from etude.experiment.plan import refuse_masked
 from etude.script.parse import parse_stored
 from etude.script.run import Asked
 from etude.script.source import same_text
@@ -25,11 +26,17 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Asked:
     text, path, assignments = plan.get("text"), plan.get("script"), plan.get("assignments")
     if not (_are_files(text) and isinstance(path, str) and _are_words(assignments)):
         raise InputError(f"{source}: the script's text is not in it; run the script itself")
+    refuse_masked({"text": text, "assignments": assignments}, source)
     program = parse_stored(text)
     digest = document.get("digest")
     program = replace(program, path=path, digest=digest if isinstance(digest, str) else program.digest)
     return Asked(
-        program, assignments, seed, plan.get("res", True) is not False, str(plan.get("counters", "auto"))
+        program,
+        assignments,
+        seed,
+        plan.get("res", True) is not False,
+        str(plan.get("counters", "auto")),
+        tuple(plan.get("masks", ())),
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.results.reader import drop_torn_trial, read_experiment
-from etude.results.writer import check_writable_name, directory_name, refused, replace_json, sole_writer
+from etude.results.writer import check_writable_name, directory_name, refused, sole_writer, write_experiment
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
 from etude.workbench.trial_lines import finite
@@ -92,7 +92,7 @@ class Record:
 
     def save(self) -> None:
         """Put experiment.json on disk as it is now. Raises MachineRefuses where it cannot be written."""
-        replace_json(self.directory / "experiment.json", self.document)
+        write_experiment(self.directory, self.document)
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def alone(directory: str | os.PathLike[str]) -> Iterator[Path]:
 
 def begin(directory: Path, document: Document) -> None:
     """A new experiment.json."""
-    replace_json(directory / "experiment.json", document)
+    write_experiment(directory, document)
 
 
 def mend(directory: Path) -> None:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from etude.masking import MASKED, Mask
+
 Part = dict[str, Any]
 
-MASKED = "(masked)"
+_USUAL = Mask()
 LONGEST = 500
 """Characters of a value that are kept."""
 SECRET_NAME = re.compile(
@@ -21,14 +23,6 @@ PERSONAL = re.compile(
     r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME|SLURMD?_.*|ETUDE_(?:JOB|NODE|RUN))$"
 )
 """Whose it is, from where they came, and which job of a scheduler: it changes no number."""
-IN_A_URL = re.compile(r"(?<=://)[^/\s\"'<>]+@")
-"""Up to the last @: a password may hold others."""
-KNOWN_SECRETS = re.compile(
-    r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{15,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\bxox[abeoprs]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bAIza[\w-]{30,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*"
-    r"|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}|(?i:\b[\w-]*(?:password|passwd|token|secret|api_?key)=)[^\s;&,]+"
-)
 RANDOM = re.compile(
     r"(?<![\w./+-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+=-]*[A-Z])[A-Za-z0-9+=_-]{24,}(?![\w./])"
 )
@@ -46,9 +40,7 @@ def value_shown(name: str, value: str) -> str:
     """The value, or as much of it as may be published."""
     if value and (SECRET_NAME.search(name) or PERSONAL.match(name)):
         return MASKED
-    for pattern, by in ((KNOWN_SECRETS, MASKED), (IN_A_URL, f"{MASKED}@"), (RANDOM, MASKED)):
-        value = pattern.sub(by, value)
-    return _plain(value)[:LONGEST]
+    return _plain(RANDOM.sub(MASKED, _USUAL.text(value)))[:LONGEST]
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.experiment import monitoring
 from etude.experiment.monitoring import Monitoring
+from etude.masking import Mask
 from etude.results.reader import read_experiment
 from etude.trust import check_for_root
 from etude.workbench.pool.wanted import PoolSpec
@@ -28,7 +29,7 @@ def document_of(
     return {
         "name": name,
         "verb": verb,
-        "command_line": list(command_line),
+        "command_line": Mask(plan.get("masks", ())).words(command_line),
         "digest": digest,
         "plan": dict(plan),
         "monitor": monitoring.to_document(monitor),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses, UsageError
-from etude.results.writer import refused, replace_json
+from etude.results.writer import mode_of, refused, replace_json
 from etude.workbench.pool.job import Job
 
 PARTS, TASK, RESULTS, ERROR = ".pool", "part.json", "results", "error.json"
@@ -76,7 +76,7 @@ def new_part(directory: Path, task: Mapping[str, Any]) -> Part:
         place.mkdir()
     except OSError as error:
         raise refused(parts, error) from error
-    replace_json(place / TASK, task)
+    replace_json(place / TASK, task, mode=mode_of(task.get("plan") or task))
     return Part(place, task)
 
 

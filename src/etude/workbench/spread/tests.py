@@ -98,6 +98,7 @@ class Tests:
             "seed": asked.seed,
             "res": asked.res,
             "counters": asked.counters,
+            "masks": list(asked.masks),
             "only": list(group),
             "attempt": attempt,
             "monitor": monitoring.to_document(self._monitor),
@@ -148,6 +149,7 @@ def measure(part: Part) -> None:
         directories=task["directories"],
         res=task["res"],
         counters=task["counters"],
+        masks=tuple(task.get("masks", ())),
         only=frozenset(task["only"]),
     )
     if asked.program.digest != task["digest"]:

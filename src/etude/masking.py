@@ -1,0 +1,105 @@
+"""Secrets in commands and names: replaced by `(masked)` wherever they would be stored, packed or shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from etude.errors import InputError
+from etude.patterns import compile_pattern
+
+MASKED = "(masked)"
+IN_A_URL = re.compile(r"(?<=://)[^/\s\"'<>]+@")
+"""Up to the last @: a password may hold others."""
+LOGIN = re.compile(r"(?<![\w./:@-])[\w.+-]+:[^\s\"'@/\\]+@(?!sha\d)(?=[\w\[])")
+"""`user:password@host` without a scheme. `image:tag@sha256:…` is none."""
+KNOWN_SECRETS = re.compile(
+    r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{15,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\bxox[abeoprs]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bAIza[\w-]{30,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
+)
+_NAMES = r"[\w-]*(?:password|passwd|token|secret|api[_-]?key)"
+ASSIGNED = re.compile(rf"(?i:(\b{_NAMES}=|(?<!\S)--?{_NAMES}\s+))(?!\(masked\)|-)[^\s;&,]+")
+"""`password=…` anywhere, and the word behind an option of such a name."""
+_HINT = re.compile(_NAMES, re.IGNORECASE)
+_OPTION = re.compile(rf"--?{_NAMES}", re.IGNORECASE)
+
+
+def mask_of(plan: Mapping[str, Any], source: str, patterns: Sequence[str] = ()) -> Mask:
+    """The mask of a stored plan, with further patterns. Raises InputError where its own cannot be read."""
+    try:
+        return Mask([*plan.get("masks", ()), *patterns])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{source}: its masks cannot be read: {error}; was it edited?") from None
+
+
+class Mask:
+    """Replaces what looks like a secret, and what matches one of the user's patterns: its first group, or all of it.
+
+    Raises PatternError for a pattern that is invalid.
+    """
+
+    def __init__(self, patterns: Sequence[str] = ()) -> None:
+        self.patterns = tuple(patterns)
+        self._own = [compile_pattern(pattern) for pattern in patterns]
+
+    def text(self, text: str) -> str:
+        """The same without secrets."""
+        for pattern in self._own:
+            text = pattern.replaced(text, MASKED)
+        text = LOGIN.sub(f"{MASKED}@", IN_A_URL.sub(f"{MASKED}@", text))
+        return ASSIGNED.sub(rf"\1{MASKED}", KNOWN_SECRETS.sub(MASKED, text))
+
+    def words(self, words: Iterable[str]) -> list[str]:
+        """Each word of a command without secrets; one behind an option such as `--password` is all secret."""
+        found: list[str] = []
+        before = ""
+        for word in words:
+            secret = _OPTION.fullmatch(before) and word and not word.startswith("-")
+            found.append(MASKED if secret else self.text(word))
+            before = word
+        return found
+
+    def data(self, value: Any) -> Any:
+        """JSON data, its texts without secrets; a list of texts counts as a command."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(name): self.data(member) for name, member in value.items()}
+        if isinstance(value, list | tuple):
+            texts = all(isinstance(each, str) for each in value)
+            return type(value)(self.words(value) if texts else map(self.data, value))
+        return value
+
+    def content(self, text: bytes) -> bytes:
+        """Text, a line of it, or JSON, which stays JSON."""
+        before = text.decode("utf-8", "surrogateescape")
+        if "\\" not in before and not _HINT.search(before) and self.text(before) == before:
+            return text
+        try:
+            found = json.loads(before)
+        except ValueError:
+            return self.text(before).encode("utf-8", "surrogateescape")
+        if (masked := self.data(found)) == found:
+            return text
+        indented = "\n " in before
+        layout: dict[str, Any] = {"indent": 1} if indented else {"separators": (",", ":")}
+        after = json.dumps(masked, ensure_ascii=False, **layout) + "\n" * before.endswith("\n")
+        return after.encode("utf-8", "surrogateescape")
+
+    def title(self) -> None:
+        """Mask this process's command line, as `ps` shows it; its length stays."""
+        with suppress(OSError, ValueError, IndexError), open("/proc/self/cmdline", "rb") as file:
+            before = file.read()
+            words = before.decode("utf-8", "surrogateescape").split("\0")
+            after = "\0".join(self.words(words)).encode("utf-8", "surrogateescape")
+            if after == before:
+                return
+            with open("/proc/self/stat", encoding="utf-8", errors="replace") as stat:
+                start, end = map(int, stat.read().rsplit(")", 1)[1].split()[45:47])
+            with open("/proc/self/mem", "r+b", buffering=0) as memory:
+                memory.seek(start)
+                memory.write(after[: end - start - 1].ljust(end - start, b"\0"))

@@ -1,0 +1,128 @@
+"""Secrets are taken out of commands, names, rows and bundles; the plan keeps them, for its owner alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from etude.api import make_plan, run
+from etude.errors import CommandFailed, InputError, MachineRefuses
+from etude.experiment.plan import digest, plan_to_resume, to_document
+from etude.experiment.run import resume
+from etude.experiment.test import Test
+from etude.masking import MASKED, Mask
+from etude.report.bundle import gather
+from etude.workbench.pool.wanted import PoolSpec
+from etude.workbench.spread.asked import document_of
+from etude.workbench.spread.part import new_part
+from support.fakes import World, around
+
+SECRETS = ("hunter2", "k-4711")
+COMMAND = "a --password hunter2 db://me:hunter2@host me:hunter2@host key k-4711"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("mysql --password=x -u me", f"mysql --password={MASKED} -u me"),
+        ("curl --api-key x y", f"curl --api-key {MASKED} y"),
+        ("curl http://me:x@h/", f"curl http://{MASKED}@h/"),
+        ("psql me:x@h/db", f"psql {MASKED}@h/db"),
+        ("rsync a git@host:b", "rsync a git@host:b"),
+        ("docker run nginx:1.2@sha256:0a", "docker run nginx:1.2@sha256:0a"),
+        ("tool --token --fast", "tool --token --fast"),
+    ],
+)
+def test_what_is_masked_without_a_pattern(text: str, masked: str) -> None:
+    assert Mask().text(text) == " ".join(Mask().words(text.split())) == masked
+    assert Mask().text(masked) == masked
+
+
+def test_a_pattern_masks_its_group_or_all_of_its_match() -> None:
+    assert Mask(["key-(\\w+)"]).text("run key-ab \udcff key-cd") == f"run key-{MASKED} \udcff key-{MASKED}"
+    assert Mask(["k.y"]).text("key-ab") == f"{MASKED}-ab"
+
+
+def test_json_stays_json() -> None:
+    line = json.dumps({"command": ["a", "--password", 'x"y'], "value": 0.1}, separators=(",", ":")).encode()
+    assert json.loads(Mask().content(line)) == {"command": ["a", "--password", MASKED], "value": 0.1}
+    assert Mask().content(b'{"a": 1e3}\n') == b'{"a": 1e3}\n'
+
+
+def test_the_command_line_that_others_see() -> None:
+    words = [
+        sys.executable,
+        "-c",
+        "from etude.masking import Mask; Mask().title(); print(open('/proc/self/cmdline').read())",
+    ]
+    said = subprocess.run([*words, "--password=hunter2", "end"], capture_output=True, text=True, check=True)
+    assert "hunter2" not in said.stdout
+    assert said.stdout.startswith("\0".join(words))
+
+
+def files(directory: Path, *left_out: str) -> str:
+    return "".join(
+        f"{path}: {path.read_text()}\n"
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in left_out
+    )
+
+
+def test_only_the_plan_of_an_experiment_has_them(tmp_path: Path) -> None:
+    def die(now: int, world: World) -> None:
+        if now == 2:
+            raise MachineRefuses("the engine died")
+
+    plan = make_plan([COMMAND], trials=3, seed=1, masks=("k-\\d+",))
+    world = World({"a": around(0.01)}, before=die)
+    directory = tmp_path / "r"
+    with pytest.raises(MachineRefuses):
+        run(plan, directory=directory, make_engine=world.make_engine, command_line=["etude bench", COMMAND])
+    assert (directory / "experiment.json").stat().st_mode & 0o077 == 0
+    results = resume(directory, make_engine=World({"a": around(0.01)}).make_engine).results
+    (name,) = results.names()
+    assert sum(m.kept for m in results.measurements[name]) == 3, "the plan has the commands as they are run"
+    document = json.loads((directory / "experiment.json").read_text())
+    assert "hunter2" in json.dumps(document.pop("plan"))
+    assert not [
+        each for each in SECRETS if each in json.dumps(document) + files(directory, "experiment.json")
+    ]
+    assert (directory / "experiment.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_bundle_has_none_and_cannot_be_run_again(tmp_path: Path) -> None:
+    plan, directory = make_plan([COMMAND], trials=2, seed=1), tmp_path / "r"
+    run(plan, directory=directory, make_engine=World({"a": around(0.01)}).make_engine)
+    found = {each.name: b"".join(each.read()) for each in gather([directory], masks=["k-\\d+"]).members}
+    assert not [each for each in SECRETS if each in repr(found)]
+    document = json.loads(found["results/r/experiment.json"])
+    packed = tmp_path / "experiment.json"
+    packed.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="masked"):
+        plan_to_resume(document, str(packed))
+
+
+def test_over_a_pool_as_well(tmp_path: Path) -> None:
+    plan = make_plan([COMMAND], trials=2, seed=1, masks=("k-\\d+",))
+    document = document_of(
+        "bench", plan.name, to_document(plan), digest(plan), PoolSpec("local"), [COMMAND], None
+    )
+    assert not [each for each in SECRETS if each in repr(document["command_line"])]
+    part = new_part(tmp_path, {"kind": "blocks", "plan": document["plan"]})
+    (task,) = part.place.iterdir()
+    assert task.stat().st_mode & 0o077 == 0
+
+
+def test_a_hook_that_fails_is_named_without_them(tmp_path: Path) -> None:
+    setup = "login --password hunter2"
+    world = World({"a": around(0.01), setup: {"exit_status": 1}})
+    plan = make_plan([Test("a", ("a",), setup=setup)], trials=2, seed=1)
+    with pytest.raises(CommandFailed) as error:
+        run(plan, directory=tmp_path / "r", make_engine=world.make_engine)
+    document = json.loads((tmp_path / "r" / "experiment.json").read_text())
+    assert "hunter2" not in str(error.value) + json.dumps(document["sittings"])
+    assert MASKED in str(error.value)
