@@ -6,6 +6,7 @@ import os
 import sys
 
 from etude.errors import MachineRefuses
+from etude.trust import tool_environment
 
 
 def engine_path() -> str:
@@ -17,7 +18,8 @@ def engine_path() -> str:
     named = os.environ.get("ETUDE_ENGINE")
     if named:
         return named
-    for directory in (os.path.join(sys.prefix, "bin"), os.path.dirname(sys.argv[0]), *os.get_exec_path()):
+    on_path = os.get_exec_path(tool_environment())
+    for directory in (os.path.join(sys.prefix, "bin"), os.path.dirname(sys.argv[0]), *on_path):
         path = os.path.join(directory, "etude-engine")
         if os.access(path, os.X_OK):
             return path

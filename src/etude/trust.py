@@ -6,8 +6,9 @@ import errno
 import grp
 import os
 import pwd
+import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,6 +84,21 @@ def tool_environment() -> dict[str, str]:
         return dict(os.environ)
     named = [entry for entry in os.environ.get("PATH", "").split(":") if entry.startswith("/")]
     return os.environ | {"PATH": ":".join(dict.fromkeys([*filter(_is_roots, named), *STANDARD_PATH]))}
+
+
+def tool_words(words: Sequence[str]) -> list[str]:
+    """A command of Étude's own whose program is looked for as `tool_environment` says, and whose environment, which
+    goes on to what a user runs by it, stays the user's.
+
+    Raises:
+        FileNotFoundError: its program is nowhere there.
+    """
+    if os.geteuid() != 0:
+        return list(words)
+    program = shutil.which(words[0], path=tool_environment()["PATH"])
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), words[0])
+    return [program, *words[1:]]
 
 
 def _is_roots(directory: str) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,17 @@ from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
 from etude.located import document
 from etude.probes.executables import find_executables
+from etude.program import engine_path
 from etude.script.parse import parse_script
+from etude.store.repository import commit_of
 from etude.testbed.boot import unit
+from etude.testbed.remote.hosts import Entry
+from etude.testbed.remote.link import Link
+from etude.testbed.remote.slurm import slurm
 from etude.testbed.resources import ledger
 from etude.trust import open_for_root, tool_environment
+from etude.workbench.pool.fetch import carried
+from etude.workbench.pool.slurm.commands import Slurm
 from etude.workbench.spread.asked import stored
 
 pytestmark = pytest.mark.needs_root
@@ -167,3 +176,30 @@ def test_tools_are_not_looked_for_where_others_may_put_them(
         (tmp_path / name).chmod(mode)
     monkeypatch.setenv("PATH", f"{tmp_path}/open:.:{tmp_path}/own:/usr/bin")
     assert tool_environment()["PATH"].split(":")[:2] == [f"{tmp_path}/own", "/usr/bin"]
+
+
+@pytest.mark.parametrize(
+    ("program", "use"),
+    [
+        ("git", lambda place: commit_of(str(place))),
+        ("squeue", lambda place: Slurm().queue()),
+        ("srun", lambda place: carried(["srun", "true"], b"")),
+        ("scontrol", lambda place: slurm(["scontrol", "ping"])),
+        ("ssh", lambda place: Link(Entry("h", "host", options=("ProxyCommand=false",)))),
+        ("etude-engine", lambda place: os.spawnl(os.P_WAIT, engine_path(), "etude-engine", "--version")),
+    ],
+)
+def test_programs_of_others_are_not_run(
+    program: str, use: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open").mkdir()
+    theirs = tmp_path / "open" / program
+    theirs.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    theirs.chmod(0o755)
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("PATH", f"{tmp_path}/open:/usr/bin:/bin")
+    monkeypatch.delenv("ETUDE_ENGINE", raising=False)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    with suppress(EtudeError):
+        use(tmp_path)
+    assert not (tmp_path / "ran").exists()

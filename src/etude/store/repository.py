@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses
+from etude.trust import tool_words
 
 DIRTY = "dirty"
 """The tag of a result that is of a commit and of changes on top of it."""
@@ -56,7 +57,7 @@ def _git(repository: str, *words: str) -> str:
     environment = os.environ | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            ["git", "-C", repository, *words],
+            tool_words(["git", "-C", repository, *words]),
             check=False,
             capture_output=True,
             stdin=subprocess.DEVNULL,

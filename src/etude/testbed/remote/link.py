@@ -18,6 +18,7 @@ from etude.engine import Transport, start
 from etude.errors import MachineRefuses
 from etude.testbed.remote.hosts import Entry
 from etude.testbed.remote.keeper import Facts, command, understood
+from etude.trust import tool_words
 
 SLACK_S = 10.0
 """What the other machine may take for its part, beyond the time in which the connection must stand."""
@@ -49,7 +50,7 @@ class Link:
         )
         words = self._main(command(entry.directory))
         try:
-            self._pid, self._requests, self._answers = start(words, self._errors)
+            self._pid, self._requests, self._answers = start(tool_words(words), self._errors)
         except OSError as error:
             self._tidy()
             raise MachineRefuses(
@@ -70,7 +71,7 @@ class Link:
         """Start an engine there, in our directory."""
         there = shlex.quote(self.facts.directory)
         words = self._session(f"cd {there} && exec {shlex.quote(program)} serve")
-        pid, requests, answers = start(words, self._errors)
+        pid, requests, answers = start(tool_words(words), self._errors)
         self._sessions.append(pid)
         return Transport(pid, requests, answers, self.entry.shown, self.why)
 
@@ -160,7 +161,7 @@ class Link:
     def _done(self, words: Sequence[str], data: object, within_s: float) -> bytes:
         try:
             done = subprocess.run(
-                words,
+                tool_words(words),
                 stdin=data,  # type: ignore[call-overload]
                 capture_output=True,
                 timeout=within_s,

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 
 from etude.errors import MachineRefuses
+from etude.trust import tool_words
 
 WITHIN_S = 30.0
 """Longest time that Slurm may take to answer what it knows."""
@@ -30,7 +31,9 @@ def slurm(words: Sequence[str]) -> str:
         MachineRefuses: it fails, or does not answer in time.
     """
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=WITHIN_S, check=False)
+        done = subprocess.run(
+            tool_words(words), capture_output=True, text=True, timeout=WITHIN_S, check=False
+        )
     except OSError as error:
         raise MachineRefuses(f"{words[0]}: cannot be run: {error.strerror}; install slurm-client") from None
     except subprocess.TimeoutExpired:

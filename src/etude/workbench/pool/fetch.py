@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from etude.errors import MachineRefuses
 from etude.results.writer import refused
 from etude.testbed.remote.slurm import slurm, srun
+from etude.trust import tool_words
 from etude.workbench.pool.ends import BEGUN, END, RECORD, SCRIPT, last_line
 from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.pool import Pool
@@ -223,7 +224,9 @@ def unpack(data: bytes, job: Job) -> None:
 def carried(words: Sequence[str], data: bytes) -> bytes:
     """Of a command of Slurm. Raises MachineRefuses: it fails, or takes too long."""
     try:
-        done = subprocess.run(words, input=data, capture_output=True, timeout=WITHIN_S, check=False)
+        done = subprocess.run(
+            tool_words(words), input=data, capture_output=True, timeout=WITHIN_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MachineRefuses(f"{words[0]}: {error}") from None
     if done.returncode:

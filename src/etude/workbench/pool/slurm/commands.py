@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from etude.errors import MachineRefuses
+from etude.trust import tool_words
 from etude.workbench.pool.slurm.answers import ACCOUNTING_FORMAT, NODE_FORMAT, QUEUE_FORMAT, Node, Seen
 from etude.workbench.pool.slurm.answers import accounted as read_accounted
 from etude.workbench.pool.slurm.answers import job as read_job
@@ -145,7 +146,7 @@ def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
     theirs = ("SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
     return subprocess.run(
-        words,
+        tool_words(words),
         env=kept | {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s"} if words[0] != "sbatch" else kept,
         capture_output=True,
         text=True,
