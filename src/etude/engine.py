@@ -132,8 +132,7 @@ class Engine:
             MachineRefuses: the engine died, or could not make sense of the request.
         """
         self._send_launch(launch)
-        rows: list[dict[str, Any]] = self._answer(patience)["rows"]
-        return rows
+        return within_limit(self._answer(patience)["rows"], launch)
 
     # --- a launch that others take part in, step by step ---------------------------------------------
 
@@ -292,6 +291,17 @@ class Engine:
         except ChildProcessError:
             how = "ended"
         return EngineLost(f"{self._program} (process {self.pid}) {how} in the middle of its work")
+
+
+def within_limit(rows: list[dict[str, Any]], launch: Launch) -> list[dict[str, Any]]:
+    """The rows; a worker that took longer than the launch allows timed out, also where the engine was stopped meanwhile
+    and did not see it."""
+    if launch.timeout_s is None:
+        return rows
+    for row in rows:
+        elapsed_s: float = row["metrics"].get("elapsed", (None,))[0] or 0.0
+        row["timed_out"] = row["timed_out"] or elapsed_s > launch.timeout_s
+    return rows
 
 
 def _plain(launch: Launch) -> dict[str, Any]:

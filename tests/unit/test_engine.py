@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,17 @@ def test_a_launch_is_one_request_with_all_members_and_its_rows_come_back(
     assert set(request) == documented | {"do", "id", "leftovers", "accept", "barrier", "release", "repeat"}
     (worker,) = request["workers"]  # type: ignore[misc]
     assert set(worker) == {"argv", "env", "cwd", "stdin", "stdout", "stderr", "cpus"}
+
+
+def test_a_worker_beyond_the_time_out_has_failed_though_the_engine_did_not_see_it(engine: Engines) -> None:
+    rows = ", ".join(
+        f'{{"worker": {worker}, "timed_out": false, "metrics": {{"elapsed": {elapsed}}}}}'
+        for worker, elapsed in enumerate(('[40.2, "s"]', '[39.9, "s"]', '[null, "s", "not started"]'))
+    )
+    with engine(answer(f'{{"id": 1, "rows": [{rows}]}}') * 2) as running:
+        limited = replace(TRUE, timeout_s=40.0)
+        assert [row["timed_out"] for row in running.launch(limited)] == [True, False, False]
+        assert not any(row["timed_out"] for row in running.launch(TRUE))
 
 
 def test_the_defaults_are_those_of_the_boundary() -> None:

@@ -16,6 +16,7 @@ from etude.testbed.remote.clock import Offset, measure_offset
 from etude.testbed.remote.hosts import Entry
 from etude.testbed.remote.keeper import Facts
 from etude.testbed.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link
+from etude.testbed.remote.reaching import reach
 from etude.testbed.remote.usage import Process, processes_of
 
 LEAST_KERNEL = (5, 4)
@@ -84,7 +85,7 @@ class Host:
             return
         again = self._link is not None
         self.close()
-        link = self._way(self.entry)
+        link = reach(self._way, self.entry)
         try:
             _check(link.facts, self.entry)
             _copy_engine(link)

@@ -16,9 +16,19 @@ LOCAL = "local"
 """The machine that Étude runs on, among the names of hosts."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """As `etude.script.arguments` reads it behind an @."""
-CONNECT_S, SILENCE_S = 10.0, 15.0
+CONNECT_S, PATIENCE_S, SILENCE_S = 10.0, 10.0, 15.0
 _KEYS = (
-    *("address", "user", "port", "identity", "known_hosts", "options", "connect_timeout", "silence"),
+    *(
+        "address",
+        "user",
+        "port",
+        "identity",
+        "known_hosts",
+        "options",
+        "connect_timeout",
+        "patience",
+        "silence",
+    ),
     *("directory", "measure", "environment"),
 )
 _PROCESS = re.compile(r"[^/\x00-\x1f]+")
@@ -37,6 +47,8 @@ class Entry:
     options: tuple[str, ...] = ()
     """Of ssh, as in its configuration: NAME=VALUE."""
     connect_timeout_s: float = CONNECT_S
+    patience_s: float = PATIENCE_S
+    """While it may only be starting, to connect is tried again for so long."""
     silence_s: float = SILENCE_S
     """One that is silent for so long counts as gone."""
     directory: str = "/tmp"
@@ -87,6 +99,7 @@ def _entry(name: str, hosts: Section) -> Entry:
         known_hosts=_path(table, "known_hosts"),
         options=_options(table),
         connect_timeout_s=_seconds(table, "connect_timeout", CONNECT_S),
+        patience_s=_seconds(table, "patience", PATIENCE_S, least=0.0),
         silence_s=_seconds(table, "silence", SILENCE_S),
         directory=_directory(table),
         measure=_processes(table),
@@ -119,10 +132,10 @@ def _path(table: Section, key: str) -> Path | None:
     return path
 
 
-def _seconds(table: Section, key: str, default: float) -> float:
+def _seconds(table: Section, key: str, default: float, least: float = 1.0) -> float:
     seconds = table.seconds(key, default) or 0.0
-    if not 1.0 <= seconds <= 3600.0:
-        table.fail(key, f"{table.named(key)} is {seconds:g} s: expected from 1 s to 1 h")
+    if not least <= seconds <= 3600.0:
+        table.fail(key, f"{table.named(key)} is {seconds:g} s: expected from {least:g} s to 1 h")
     return seconds
 
 

@@ -18,6 +18,7 @@ from etude.engine import Transport, start
 from etude.errors import MachineRefuses
 from etude.testbed.remote.hosts import Entry
 from etude.testbed.remote.keeper import Facts, command, understood
+from etude.testbed.remote.reaching import Unreached
 from etude.trust import tool_words
 
 SLACK_S = 10.0
@@ -60,7 +61,7 @@ class Link:
             self.facts: Facts = understood(self._greeting())
         except ValueError as error:
             self.close()
-            raise MachineRefuses(f"{entry.shown}: {error}") from None
+            raise Unreached(entry, str(error), "program") from None
         except BaseException:
             self.close()
             raise
@@ -148,14 +149,14 @@ class Link:
         until, said = time.monotonic() + within_s, b""
         while not said.endswith(b"ready\n"):
             if not _readable(self._answers, until - time.monotonic()):
-                raise MachineRefuses(f"{self.entry.shown}: no answer within {within_s:g} s; does it hang?")
+                raise Unreached(self.entry, f"no answer within {within_s:g} s; does it hang?", "program")
             more = os.read(self._answers, 1 << 16)
             said += more
             if not more:
                 if said:
                     return said.decode("utf-8", "replace").splitlines()
                 _wait(self._pid, time.monotonic() + END_S)
-                raise MachineRefuses(f"{self.entry.shown}: cannot be reached: {self.why()}")
+                raise Unreached(self.entry, self.why())
         return said.decode("utf-8", "replace").splitlines()
 
     def _done(self, words: Sequence[str], data: object, within_s: float) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from etude.engine import Engine, EngineLost, Interrupts, Launch
+from etude.engine import Engine, EngineLost, Interrupts, Launch, within_limit
 from etude.testbed.remote.clock import Offset
 
 READY_S = 60.0
@@ -117,7 +117,7 @@ class _Trial:
         if "ready" in answer:
             part.ready = True
         elif "rows" in answer:
-            part.rows = answer["rows"]
+            part.rows = within_limit(answer["rows"], part.launch)
 
     def _meet(self) -> None:
         """Once all stand ready, tell all when to start; where some cannot come any more, send the others away."""

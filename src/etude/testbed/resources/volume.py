@@ -73,6 +73,8 @@ class Volume:
         why = why or file_system_lacking(kind, self.root)
         why = why or (md_lacking(self.root) if self.join == "md" else None)
         why = why or next(filter(None, map(used, (*self.devices, *self.files))), None)
+        for place in filter(None, (self.directory, self.mount and self.mount.absolute().parent)):
+            why = why or (None if place.is_dir() else f"{place}: no such directory; make it, or name another")
         return why or self._tried()
 
     def _tried(self) -> str | None:

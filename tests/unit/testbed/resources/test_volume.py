@@ -131,3 +131,15 @@ def test_a_lacking_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatc
 def write(root: Path, path: str, text: str) -> None:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text)
+
+
+def test_a_directory_that_is_not_there_is_found_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("etude.testbed.resources.volume.lacking_any", lambda programs: None)
+    monkeypatch.setattr("etude.testbed.resources.volume.file_system_lacking", lambda kind, root: None)
+    monkeypatch.setattr(Volume, "_tried", lambda self: None)
+    none = tmp_path / "none"
+    assert str(none) in (Volume(directory=none).check() or "")
+    assert str(none) in (Volume(mount=none / "here").check() or "")
+    assert Volume(directory=tmp_path, mount=tmp_path / "here").check() is None
