@@ -18,9 +18,14 @@ import orjson
 
 from etude.errors import InputError
 from etude.results import monitor
+from etude.results.model import Measurement
 from etude.results.reader import FORMAT, VERSION, load_results, read_experiment
-from etude.results.writer import directory_name, refused, replace_json
+from etude.results.writer import directory_name, refused, write_experiment
 
+UNPAIRED = "unpaired"
+"""Why a trial is excluded whose block was cut short."""
+IN_TURN = "in-turn"
+"""The schedule whose tests share no blocks."""
 _TRIAL_FIRST = re.compile(r"(\d+)(-.*)")
 
 
@@ -45,7 +50,8 @@ def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | 
     `parts`: each by a name, which its sittings have as `part`. `document` has the members of experiment.json that say
     what was asked for (name, verb, command_line, digest, plan, and others); without it those of the first part.
     Sittings are numbered anew, and so are the trials of a test that several parts have; each line stays as it is, bit
-    for bit, but for these two numbers. Of a part without a sitting nothing is taken.
+    for bit, but for these two numbers. Of a part without a sitting nothing is taken; of one that was lost within a
+    block the trials of that block are excluded, since they have no pair.
 
     Raises:
         InputError: a part cannot be read, or lacks what a sitting has; MachineRefuses: `into` cannot be written.
@@ -65,7 +71,7 @@ def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | 
                 known.unlink()
     except OSError as error:
         raise refused(into, error) from error
-    replace_json(into / "experiment.json", found)
+    write_experiment(into, found)
 
 
 def _beside(whole: _Whole, into: Path) -> list[Path]:
@@ -94,9 +100,19 @@ def _take(whole: _Whole, name: str, part: Path) -> None:
         if (part / monitor.file_name(number)).exists():
             whole.copied[monitor.file_name(new)] = part / monitor.file_name(number)
     measured = load_results(part).measurements
+    torn = _torn_block(document, measured)
     for entry in document["tests"]:
-        trials = [m.trial for m in measured[entry["name"]]]
-        _take_test(whole, name, part, entry, trials, sittings)
+        _take_test(whole, name, part, entry, measured[entry["name"]], torn, sittings)
+
+
+def _torn_block(document: Mapping[str, Any], measured: Mapping[str, Sequence[Measurement]]) -> int | None:
+    """The last block of a part that did not come to its end, where tests that share blocks are not all in it."""
+    plan = document.get("plan") or {}
+    if document["sittings"][-1].get("how_ended") == "complete" or plan.get("schedule", IN_TURN) == IN_TURN:
+        return None
+    blocks = [{m.block for m in measured.get(test["name"], ()) if m.kept} for test in plan["tests"]]
+    last = max(set[int]().union(*blocks), default=None)
+    return None if all(last in each for each in blocks) else last
 
 
 def _sittings(known: list[dict[str, Any]], document: Mapping[str, Any], part: str) -> dict[int, int]:
@@ -117,10 +133,12 @@ def _take_test(
     name: str,
     part: Path,
     entry: Mapping[str, Any],
-    trials: Sequence[int],
+    measured: Sequence[Measurement],
+    torn: int | None,
     sittings: Mapping[int, int],
 ) -> None:
-    """Add the trials of one test of a part, and what lies beside them; `trials` has a number for each whole line."""
+    """Add the trials of one test of a part, and what lies beside them; `measured` has a row for each whole line."""
+    trials = [m.trial for m in measured]
     test, source = entry["name"], part / entry["directory"]
     own = whole.entries.get(test)
     if own is None:
@@ -134,6 +152,10 @@ def _take_test(
         known += [renumbered(line, source / file, **numbers) for line in lines] if numbers else lines
 
     add("results.jsonl", len(trials), trial=lambda n: n + offset, sitting=lambda n: sittings[n])
+    lines = whole.lines[f"{own['directory']}/results.jsonl"]
+    for at, m in enumerate(measured, len(lines) - len(measured)):
+        if m.kept and torn is not None and m.block == torn:
+            lines[at] = _unpaired(lines[at])
     for file in ("blocks.jsonl", "hooks.log"):
         if (source / file).exists():
             add(file, None, **({"trial": lambda n: n + offset} if file == "blocks.jsonl" else {}))
@@ -143,6 +165,11 @@ def _take_test(
         whole.copied[f"{own['directory']}/logs/{named}"] = log
     if entry.get("res") and (part / entry["res"]).exists():
         whole.copied.setdefault(own["res"], part / entry["res"])
+
+
+def _unpaired(line: bytes) -> bytes:
+    members = json.loads(line) | {"kept": False, "why": UNPAIRED}
+    return json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def _entry(whole: _Whole, entry: Mapping[str, Any]) -> dict[str, Any]:

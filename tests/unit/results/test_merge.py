@@ -262,6 +262,23 @@ def test_files_of_two_tests_that_would_have_one_name_stay_two(tmp_path: Path) ->
     )
 
 
+BLOCKS = {"schedule": "blocks", "tests": [{"name": "a"}, {"name": "b"}]}
+
+
+@pytest.mark.parametrize(("ended", "kept"), [(None, [1, 2]), ("complete", [1, 2, 3])])
+def test_of_a_part_that_was_lost_within_a_block_that_block_does_not_count(
+    tmp_path: Path, ended: str | None, kept: list[int]
+) -> None:
+    rows = {"a": [measurement("a", n) for n in (1, 2, 3)], "b": [measurement("b", n) for n in (1, 2)]}
+    sittings = [{"sitting": 1, "boot_id": "boot", "host": "here", "start": "", "how_ended": ended}]
+    part = results_directory(tmp_path / "p", rows, plan=BLOCKS, sittings=sittings)
+    merged({"p": part}, tmp_path / "whole")
+    found = load_results(tmp_path / "whole").measurements
+    assert [m.block for m in found["a"] if m.kept] == kept
+    assert [m.block for m in found["b"] if m.kept] == [1, 2]
+    assert [m.why for m in found["a"] if not m.kept] == ["unpaired"] * (3 - len(kept))
+
+
 def test_a_line_without_its_number_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^f: .*merged"):
         renumbered(b'{"block": 1}\n', Path("f"), trial=lambda n: n + 1)

@@ -26,7 +26,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 _PASSES = re.compile(
     "contact slurm controller|communication connection|timed out|zero bytes|try again|try a different|standby"
     "|temporarily|connection refused|connection reset|failed to connect|failed to send entire|zero length message"
-    "|network is unreachable|no route to host|munge.*(socket|failed)|authentication agent",
+    "|network is unreachable|no route to host|munge.*(socket|failed)|authentication (agent|error|credential)",
     re.IGNORECASE,
 )
 

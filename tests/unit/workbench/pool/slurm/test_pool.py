@@ -31,6 +31,7 @@ class FakeSlurm:
     shown: str = ""
     now_s: float = 1000.0
     asked: list[Sequence[str]] = field(default_factory=list)
+    silence: str = SILENT
     silent: dict[str, int] = field(default_factory=dict)
     """How often each command is not answered; below 0: ever. `lost` of sbatch: the job is made, and the answer lost."""
 
@@ -39,7 +40,7 @@ class FakeSlurm:
         left = self.silent.get(words[0], 0)
         if left:
             self.silent[words[0]] = left - 1
-            return CompletedProcess(words, 1, "", SILENT)
+            return CompletedProcess(words, 1, "", self.silence)
         answer = getattr(self, words[0])(words)
         if answer is None:
             return CompletedProcess(words, 1, "", "error: no")
@@ -246,7 +247,17 @@ def test_a_place_is_one_job_also_for_the_next_controller(fake: FakeSlurm, tmp_pa
     assert fake.count("sbatch") == 1
 
 
-def test_slurm_may_be_silent_for_a_while(fake: FakeSlurm, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "silence",
+    [
+        SILENT,
+        "squeue: error: Munge encode failed: Failed to access socket: No such file or directory",
+        "slurm_load_jobs error: Protocol authentication error",
+        "slurm_load_jobs error: Invalid authentication credential",
+    ],
+)
+def test_slurm_or_munge_may_be_silent_for_a_while(fake: FakeSlurm, tmp_path: Path, silence: str) -> None:
+    fake.silence = silence
     pool, job = a_pool(fake), a_job(tmp_path)
     pool.submit(job)
     fake.silent["squeue"] = 20
