@@ -10,6 +10,7 @@ pub struct Pages {
 
 // SAFETY: raw memory; its users do not care who else writes to it.
 unsafe impl Send for Pages {}
+// SAFETY: as above.
 unsafe impl Sync for Pages {}
 
 impl Pages {

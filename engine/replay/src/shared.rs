@@ -195,6 +195,7 @@ pub struct Shared {
 
 // SAFETY: everything in it is atomic.
 unsafe impl Send for Shared {}
+// SAFETY: as above.
 unsafe impl Sync for Shared {}
 
 const LANES_AT: usize = size_of::<All>();

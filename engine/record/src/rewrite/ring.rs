@@ -31,6 +31,7 @@ pub struct Segment {
 
 // SAFETY: the launcher's threads share it through atomics alone.
 unsafe impl Send for Segment {}
+// SAFETY: as above.
 unsafe impl Sync for Segment {}
 
 impl Segment {

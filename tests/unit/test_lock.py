@@ -1,0 +1,26 @@
+"""What is built is what was pinned: every crate by its checksum, every package by its version."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_crate_of_others_is_a_release_with_a_checksum() -> None:
+    packages = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    foreign = [package for package in packages if not package["name"].startswith("etude")]
+    assert foreign
+    wrong = [
+        package["name"]
+        for package in foreign
+        if not package.get("source", "").startswith("registry+")
+        or not re.fullmatch("[0-9a-f]{64}", package["checksum"])
+    ]
+    assert wrong == []
+
+
+def test_every_package_has_one_version() -> None:
+    pins = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[0-9][\w.!+]*", pin)] == []
+    assert len({pin.partition("==")[0] for pin in pins}) == len(pins)
