@@ -31,7 +31,7 @@ main() {
     export CHAIN_ROLL=$results/sqlite.roll
     for system in "${SYSTEMS[@]}"; do
         say "The peak rate of $system."
-        # 1: the promise is not kept, which the report says as well.
+        # 1: the target is not met, which the report says as well.
         etude peak "$harness" --factor "fs=$system" "${options[@]}" -o "$results/$system" || status=$?
         ((status <= 1)) || exit "$status"
         status=0

@@ -31,7 +31,7 @@ main() {
     exit "$status"
 }
 
-# A search that does not keep its promise (1) is a result, too; anything else ends it.
+# A search that does not meet its target (1) is a result, too; anything else ends it.
 full() {
     local preset results=()
     for preset in $presets; do

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from etude.cli.peak_words import answer_lines, goal_text, load_digits, promise_text, ran_text, reading_texts
+from etude.cli.peak_words import answer_lines, goal_text, load_digits, missed_line, ran_text, reading_texts
 from etude.figures.data import Figure, Mark
 from etude.figures.peak import Varying, readings_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
@@ -31,7 +31,7 @@ def peak_part(task: Task, trials: Sequence[Trial], answer: Answer, key: str, hea
         pictures = (Picture(f"{caption}{left_out}.", readings_figure(task, trials, answer)),)
     lines = tuple(answer_lines(task, answer, trials))
     paragraphs = (Paragraphs("Answer", lines),)
-    missed = () if answer.kept else (f"The promise ({promise_text(task)}) is not kept: {answer.why}.",)
+    missed = () if answer.kept else (missed_line(task, answer),)
     return Part(key, heading, paragraphs, pictures, (trials_table(task, trials, key),), (lines[0], *missed))
 
 

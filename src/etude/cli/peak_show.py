@@ -11,9 +11,11 @@ from typing import Any
 from etude.cli.peak_loads import load_columns, load_members
 from etude.cli.peak_words import answer_lines
 from etude.cli.terminal import Terminal
+from etude.cli.workbench_status import of_search
 from etude.errors import UsageError
 from etude.figures.data import Figure
 from etude.figures.peak import Course, load_factors, time_at_loads
+from etude.report.status_words import as_line
 from etude.report.text import percent
 from etude.workbench.kept import Kept
 from etude.workbench.readings import reading
@@ -94,9 +96,8 @@ def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, s
     if several:
         screen.say(f"{kept.sought.name}, {kept.sought.policy}:", "bold")
     first, *others = answer_lines(kept.task, answer, kept.trials())
-    if kept.sought.harness.split()[:1] == ["simulate"]:
-        first = f"Simulated. {first}"
-    screen.say(first, None if several else "bold")
+    status = as_line(of_search(kept, answer))
+    screen.say(" ".join(filter(None, (status, first))), None if several else "bold")
     for line in others:
         screen.say(line)
     if columns := load_columns(kept.task, answer, kept.trials()):
@@ -161,6 +162,7 @@ def _document(kept: Kept, answer: Answer, truth: float | None) -> dict[str, Any]
     task, trials = kept.task, kept.trials()
     return {
         "results": str(kept.directory),
+        "status": list(of_search(kept, answer)),
         "harness": kept.sought.name,
         "policy": kept.sought.policy,
         "factors": dict(kept.sought.factors),

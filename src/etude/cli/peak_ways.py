@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from etude.cli.fitting import Column
 from etude.cli.peak_show import FORMAT, VERSION, save_figures
-from etude.cli.peak_words import goal_text, load_text, promise_text
+from etude.cli.peak_words import goal_text, load_text, target_text
 from etude.cli.terminal import Terminal
 from etude.report.text import duration, percent
 
@@ -74,7 +74,7 @@ def _say_rehearsal(found: Rehearsal, options: argparse.Namespace) -> None:
     )
     right = _right(found)
     screen.say(
-        f"Promised: {promise_text(found.task)}; of {right.of} searches "
+        f"Target: {target_text(found.task)}; of {right.of} searches "
         f"{percent(right.value)} were right (95 %: {percent(right.low)} to {percent(right.high)})."
     )
     screen.say(
@@ -82,7 +82,7 @@ def _say_rehearsal(found: Rehearsal, options: argparse.Namespace) -> None:
         f"costs {duration(options.fixed_cost)} besides its run."
     )
     screen.say(
-        "Mind: simulated servers have the shapes and the noise that were put into them (docs/workbench.md).",
+        "Note: simulated servers have the shapes and the noise that were put into them (docs/workbench.md).",
         "dim",
     )
 

@@ -74,8 +74,13 @@ def goal_text(task: Task) -> str:
     return " and ".join(map(str, task.goal.criteria))
 
 
-def promise_text(task: Task) -> str:
-    """What is promised, as a clause."""
+def missed_line(task: Task, answer: Answer) -> str:
+    """That the target was not met, and what stood in the way."""
+    return f"The target ({target_text(task)}) is not met: {answer.why}."
+
+
+def target_text(task: Task) -> str:
+    """What the answer is to hold, as a clause."""
     level = confidence_text(task.confidence)
     if task.promise == "rate":
         return f"within {percent(task.within)} of the true peak at {level} confidence"
@@ -86,7 +91,7 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
     """The end of a search in sentences: the rate, the response time there, the interval, what stands in the way."""
     lines = [_first(task, answer), *_around(task, answer, trials)]
     if not answer.kept:
-        lines.append(f"The promise ({promise_text(task)}) is not kept: {answer.why}.")
+        lines.append(missed_line(task, answer))
     told = (f"{finding.kind}: {finding.what}" for finding in answer.findings)
     lines += [line for line in told if answer.kept or line != answer.why]
     early = sum(trial.ended == "early" for trial in trials)
@@ -138,16 +143,16 @@ def confidence_text(confidence: float) -> str:
 
 
 def _kept(task: Task, answer: Answer) -> str:
-    """What the promise has come to."""
+    """How the target was met."""
     more = answer.confidence > task.confidence
     sure = f" with {confidence_text(answer.confidence)} confidence" if more else ""
     if task.promise == "region":
-        return f"there the reading is within {percent(task.width)} of the limit{sure}, as promised"
+        return f"there the reading is within {percent(task.width)} of the limit{sure}"
     rate = answer.rate or 0.0
     wide = max(rate - answer.low, answer.high - rate) > task.within * rate * (1 + 1e-9)
     if wide and not more:
         return f"within {percent(task.within)} by the policy's own rule, which this interval does not show"
-    return f"within {percent(task.within)}{sure}, as promised"
+    return f"within {percent(task.within)}{sure}"
 
 
 def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Reading]:

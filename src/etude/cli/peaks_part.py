@@ -145,7 +145,7 @@ def _span(found: Ratio) -> str:
 
 def _against(search: Search) -> tuple[str, ...]:
     answer = search.answer
-    kept = () if answer.kept else (f"{search.name}: the promise is not kept: {answer.why}.",)
+    kept = () if answer.kept else (f"{search.name}: the target is not met: {answer.why}.",)
     found = tuple(f"{search.name}: {finding.kind}: {finding.what}" for finding in answer.findings)
     limited = sum(trial.limited == "generator" for trial in search.trials)
     own = (
@@ -170,7 +170,7 @@ def _table(searches: Sequence[Search], ratios: Sequence[Ratio]) -> Table:
                 words("–" if each is searches[0] else _span(found)),
                 number(str(len(each.trials)), len(each.trials)),
                 number(duration(cost), cost),
-                words("kept" if answer.kept else "not kept"),
+                words("met" if answer.kept else "not met"),
                 words(", ".join(finding.kind for finding in answer.findings) or "–"),
             )
         )
@@ -183,7 +183,7 @@ def _table(searches: Sequence[Search], ratios: Sequence[Ratio]) -> Table:
         f"{level} of it",
         "trials",
         "bench time",
-        "promise",
+        "target",
         "findings",
     )
     return Table("peaks-table", "Searches", headings, tuple(rows), 1)

@@ -37,14 +37,17 @@ def _kind(path: Path) -> str | None:
 def _peak(path: str, number: int, several: bool) -> Part:
     from etude.cli.peak_part import peak_part
     from etude.cli.peak_show import stored_answer
+    from etude.cli.workbench_status import of_search
+    from etude.report.status_words import as_line
     from etude.workbench.kept import Kept
 
     kept = Kept(path)
+    answer = stored_answer(kept)
     heading = f"Peak rate of {path}" if several else "Peak rate"
-    part = peak_part(kept.task, kept.trials(), stored_answer(kept), f"peak-{number}", heading)
-    simulated = "Simulated. " if kept.sought.harness.split()[:1] == ["simulate"] else ""
-    where = f"{path}: " if several else ""
-    return replace(part, answer=(f"{where}{simulated}{part.answer[0]}", *part.answer[1:]))
+    part = peak_part(kept.task, kept.trials(), answer, f"peak-{number}", heading)
+    where = f"{path}:" if several else ""
+    first = " ".join(filter(None, (where, as_line(of_search(kept, answer)), part.answer[0])))
+    return replace(part, answer=(first, *part.answer[1:]))
 
 
 def _peaks(paths: Sequence[str]) -> tuple[Part, ...]:
@@ -57,12 +60,18 @@ def _peaks(paths: Sequence[str]) -> tuple[Part, ...]:
 
 
 def _surface(path: str, number: int, several: bool) -> Part:
+    from etude.cli.workbench_status import of_map
+    from etude.report.status_words import as_line
     from etude.workbench.surfaces.kept import KeptSurface
     from etude.workbench.surfaces.part import surface_part
     from etude.workbench.surfaces.stored import mapped_of
 
+    kept = KeptSurface(path)
+    mapped = mapped_of(kept)
     heading = f"Surface of {path}" if several else "Surface"
-    return surface_part(mapped_of(KeptSurface(path)), f"surface-{number}", heading)
+    part = surface_part(mapped, f"surface-{number}", heading)
+    status = as_line(of_map(kept, mapped))
+    return replace(part, answer=(*filter(None, [status]), *part.answer))
 
 
 MAKERS: Mapping[str, Callable[[str, int, bool], Part]] = {"peak": _peak, "surface": _surface}

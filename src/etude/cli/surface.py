@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -221,6 +221,7 @@ def _shown(kept: KeptSurface, options: argparse.Namespace) -> int:
     from etude.cli.peak_show import save_figures
     from etude.cli.surface_show import document, show
     from etude.cli.terminal import Terminal
+    from etude.cli.workbench_status import of_map
     from etude.workbench.surfaces.pictures import figures_of
     from etude.workbench.surfaces.stored import mapped_of
 
@@ -238,13 +239,15 @@ def _shown(kept: KeptSurface, options: argparse.Namespace) -> int:
             "name": kept.charted.name,
             "results": str(kept.directory),
         }
-        told = {"ended": end and end["why"], "simulated": kept.charted.simulated} | document(
-            mapped, target=options.target
-        )
+        told = {
+            "ended": end and end["why"],
+            "simulated": kept.charted.simulated,
+            "status": list(of_map(kept, mapped)),
+        } | document(mapped, target=options.target)
         print(dumps(head | told, indent=1, ensure_ascii=False))
     else:
         screen = Terminal()
-        if status := _status(kept, end):
+        if status := _status(kept, of_map(kept, mapped)):
             screen.say(status, "yellow")
         if end is not None:
             screen.say(f"Ended: {end['why']}.", "dim")
@@ -257,12 +260,13 @@ def _shown(kept: KeptSurface, options: argparse.Namespace) -> int:
     return 0 if good and mapped.last and end is not None else 1
 
 
-def _status(kept: KeptSurface, end: Mapping[str, Any] | None) -> str:
-    """What limits all that follows: `Simulated. Interrupted: …`; empty where nothing does."""
+def _status(kept: KeptSurface, words: Sequence[str]) -> str:
+    """What limits all that follows: `Simulated; unfinished. Interrupted after …`; empty where nothing does."""
+    from etude.report.status_words import UNFINISHED, as_line
     from etude.report.text import counted
 
-    parts = ["Simulated."] if kept.charted.simulated else []
-    if end is None:
+    parts = list(filter(None, [as_line(words)]))
+    if UNFINISHED in words:
         measured = len({sample.cell for sample in kept.samples()})
         parts.append(
             f"Interrupted after {measured} of {counted(kept.charted.space.size, 'cell')}: "

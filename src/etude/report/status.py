@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.report.across import Across
+from etude.report.status_words import NOT_CONVERGED, REFUSED, RESUMED, UNFINISHED, as_line, was_resumed
 from etude.report.verdict import TestVerdict, Verdict
-from etude.results.stretches import stretches
 from etude.stats.sittings import Refused
 
-NOT_CONVERGED = "not converged"
-REFUSED = "refused"
-RESUMED = "resumed"
-UNFINISHED = "unfinished"
 OF_KINDS = {
     "different-work": "outputs differ",
     "mixed-failures": "failed trials",
@@ -47,8 +43,7 @@ def _is_refused(test: TestVerdict, metric: str) -> bool:
 
 def status_line(verdict: Verdict, across: Sequence[Across] = (), without: Sequence[str] = ()) -> str:
     """The same as a line; empty where all is as it should be."""
-    words = "; ".join(status_of(verdict, across, without))
-    return words and f"{words.capitalize()}."
+    return as_line(status_of(verdict, across, without))
 
 
 def _of_sessions(verdict: Verdict) -> list[str]:
@@ -57,6 +52,6 @@ def _of_sessions(verdict: Verdict) -> list[str]:
     words = []
     if sessions and sessions[-1].get("how_ended", "complete") != "complete":
         words.append(UNFINISHED)
-    if not experiment.get("pool") and len(set(stretches(sessions).values())) > 1:
+    if was_resumed(experiment):
         words.append(RESUMED)
     return words

@@ -69,15 +69,15 @@ def test_what_speaks_against_an_answer_stands_beside_it(golden: Golden) -> None:
         TWO, answer=doubtful, trials=(*TWO.trials, replace(made(600, 0.1), limited="generator"))
     )
     part = peaks_part([ONE, limited])
-    promise, finding, limit = part.paragraphs[1].lines
-    assert "not kept" in promise
-    assert doubtful.why in promise
+    target, finding, limit = part.paragraphs[1].lines
+    assert "not met" in target
+    assert doubtful.why in target
     assert finding == "fs=xfs: stalling: one of 40"
     assert "1 of 3 trials" in limit
     assert "generator" in limit
     golden("\n".join(part.paragraphs[1].lines))
     ((_, row),) = (table.rows for table in part.tables)
-    assert [cell.text for cell in row][-2:] == ["not kept", "stalling"]
+    assert [cell.text for cell in row][-2:] == ["not met", "stalling"]
 
 
 def test_searches_with_other_goals_are_shown_and_not_compared() -> None:

@@ -122,7 +122,7 @@ def test_a_map_says_first_that_it_is_simulated_or_was_interrupted(
     etude: Etude, spec: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     simulated(etude, "-q")
-    assert capsys.readouterr().out.startswith("Simulated.")
+    assert capsys.readouterr().out.lower().startswith("simulated")
     assert etude("surface", str(spec), "-o", "m", "-q") == 0
     file = Path("m/experiment.json")
     document = json.loads(file.read_text())
@@ -132,7 +132,20 @@ def test_a_map_says_first_that_it_is_simulated_or_was_interrupted(
     assert "-o m " in capsys.readouterr().out.splitlines()[0]
     assert etude("surface", "--json", "m") == 1
     found = json.loads(capsys.readouterr().out)
-    assert (found["ended"], found["simulated"]) == (None, False)
+    assert (found["ended"], found["simulated"], found["status"]) == (None, False, ["unfinished"])
+
+
+def test_the_first_line_of_a_map_has_the_words_of_its_cells_and_sessions(
+    etude: Etude, spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated(etude, "-q", "--budget", "1s")
+    capsys.readouterr()
+    simulated(etude, "-q")
+    first = capsys.readouterr().out.splitlines()[0]
+    assert etude("surface", "--json", "r") == 1
+    status = json.loads(capsys.readouterr().out)["status"]
+    assert status == ["simulated", "not converged", "resumed"]
+    assert "; ".join(status) in first.lower()
 
 
 def test_quietly_it_says_only_the_surface(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:

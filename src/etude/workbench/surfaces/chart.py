@@ -99,7 +99,7 @@ def findings(samples: list[Sample]) -> list[str]:
     doubtful = sum(each.state == "measured" and not each.kept for each in samples)
     said = []
     if doubtful:
-        said.append(f"{doubtful} of {len(samples)} cells do not keep what was promised of them")
+        said.append(f"{doubtful} of {len(samples)} cells did not meet their target")
     values = {each.value for each in samples if each.value is not None}
     if len(values) == 1 and len(samples) > 1:
         said.append("the response is the same in all cells: no factor changes it")

@@ -1,0 +1,46 @@
+"""The words of the first line of a search and of a map (`report.status_words`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from etude.report.status_words import (
+    FAILED_CELLS,
+    NOT_CONVERGED,
+    RESUMED,
+    SIMULATED,
+    UNFINISHED,
+    was_resumed,
+)
+from etude.workbench.pool.journal import FILE
+
+if TYPE_CHECKING:
+    from etude.workbench.kept import Kept
+    from etude.workbench.surfaces.kept import KeptSurface
+    from etude.workbench.surfaces.mapped import Mapped
+    from etude.workbench.task import Answer
+
+
+def of_search(kept: Kept, answer: Answer) -> tuple[str, ...]:
+    """The words for a search, the most important first; none where all is as it should be."""
+    words = {
+        SIMULATED: kept.sought.harness.split()[:1] == ["simulate"],
+        NOT_CONVERGED: not answer.kept,
+        UNFINISHED: kept.answer is None,
+        RESUMED: was_resumed(kept.document),
+    }
+    return tuple(word for word, holds in words.items() if holds)
+
+
+def of_map(kept: KeptSurface, mapped: Mapped) -> tuple[str, ...]:
+    """The words for a map, the most important first; none where all is as it should be."""
+    samples = mapped.last.values()
+    over_a_pool = (kept.directory / FILE).exists()
+    words = {
+        SIMULATED: kept.charted.simulated,
+        FAILED_CELLS: any(sample.state == "failed" for sample in samples),
+        NOT_CONVERGED: any(sample.state != "failed" and not sample.kept for sample in samples),
+        UNFINISHED: kept.document.get("surface") is None,
+        RESUMED: not over_a_pool and was_resumed(kept.document),
+    }
+    return tuple(word for word, holds in words.items() if holds)

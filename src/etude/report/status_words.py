@@ -1,0 +1,27 @@
+"""The words of a first line: what a reader must know of a result before any number, of whatever verb it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from etude.results.stretches import stretches
+
+SIMULATED = "simulated"
+NOT_CONVERGED = "not converged"
+FAILED_CELLS = "failed cells"
+REFUSED = "refused"
+UNFINISHED = "unfinished"
+RESUMED = "resumed"
+
+
+def as_line(words: Iterable[str]) -> str:
+    """`Not converged; resumed.`; empty where there are none."""
+    joined = "; ".join(words)
+    return joined and f"{joined.capitalize()}."
+
+
+def was_resumed(experiment: Mapping[str, Any]) -> bool:
+    """Whether experiment.json has several sessions. Those between which it restarted the machine are one; those of the
+    nodes of a pool run beside each other."""
+    return not experiment.get("pool") and len(set(stretches(experiment.get("sittings") or ()).values())) > 1
