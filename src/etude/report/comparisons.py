@@ -13,6 +13,7 @@ import numpy as np
 from etude.report.judging import Judging
 from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.report.quieter import CANDIDATES, TIMES_NARROWER, Quieter, with_cpu_time
+from etude.report.reach import within_reach
 from etude.report.subject import Subject, column_of
 from etude.report.trialcost import mean_trial_s, seconds_per_trial, time_span_s
 from etude.results.series import Floats, Series
@@ -118,6 +119,11 @@ class Comparison:
     def missed(self) -> bool:
         """Whether the precision that was asked for was not reached."""
         return self.asked is not None and self.ratio.half_width >= self.asked
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether `more` further pairs are worth advising."""
+        return within_reach(self.more, self.ratio.count, self.more_s)
 
     @property
     def adjusted_p(self) -> float | None:

@@ -47,9 +47,12 @@ class Extension:
 
 
 def reaching(verdict: Verdict) -> Extension | None:
-    """What reaches every target that was missed; None where none was, or where that takes another program."""
-    more = [c.more for c in verdict.comparisons if c.missed] + [test.more for test in verdict.tests]
-    return _extension(verdict, max(more, default=0))
+    """What reaches every target that was missed; None where none was, where that takes another program, and where more
+    trials would take too long."""
+    missed = [c for c in verdict.comparisons if c.missed] + [test for test in verdict.tests if test.more]
+    if not all(each.within_reach for each in missed):
+        return None
+    return _extension(verdict, max((each.more for each in missed), default=0))
 
 
 def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:

@@ -9,6 +9,7 @@ from typing import Any
 from etude.report import text
 from etude.report.again_text import finite
 from etude.report.planned import Planned, Row
+from etude.report.reach import INSTEAD, within_reach
 
 _WITH_VALUE = frozenset(
     f"--{name}"
@@ -18,6 +19,9 @@ _WITH_VALUE = frozenset(
     )
 ) | {"-r", "-m", "-M", "-o"}
 _ALONE = frozenset(("--json",))
+_HOOKS = (("--prepare", "-p"), ("--conclude", "-C"))
+"""Those of which each command may have one of its own."""
+_NAMES = ("-n", "--name", "--command-name")
 HEADINGS = ("trials of each", "likely (80 %)", "time")
 
 
@@ -53,8 +57,13 @@ def lines(plan: Planned, document: Mapping[str, Any] | None) -> Iterator[str]:
             "These tests did not take turns, so drift of the machine is in their difference. Interleaved in one run "
             "they usually need fewer trials: plan from a pilot of that kind."
         )
-    if plan.row.trials is not None:
-        yield f"To do it: {_to_do(plan, plan.row.trials, document)}"
+    trials, seconds = plan.row.trials, plan.row.seconds
+    if trials is None:
+        return
+    if within_reach(trials, plan.pilot, seconds or 0.0):
+        yield f"To do it: {_to_do(plan, trials, document)}"
+    else:
+        yield f"That would take too long: {INSTEAD}."
 
 
 def pilot_line(plan: Planned) -> str:
@@ -92,7 +101,7 @@ def _asked(plan: Planned) -> Iterator[str]:
     row = plan.row
     share = share_text(row.share)
     if row.trials is None:
-        yield f"{share} is out of reach: it needs more than ten million trials. Make a trial longer, or quieter."
+        yield f"{share} is out of reach: it needs more than ten million trials. In place of more trials: {INSTEAD}."
         return
     time = f", {text.duration(row.seconds)} in all" if row.seconds is not None else ""
     if plan.noise is None:
@@ -158,14 +167,56 @@ def _between(plan: Planned) -> str:
 
 
 def _to_do(plan: Planned, trials: int, document: Mapping[str, Any] | None) -> str:
-    if document is None or document.get("verb") not in ("bench", "run"):
-        names = " ".join(f"'COMMAND of {name}'" for name in plan.tests)
-        return f"etude bench --trials {trials} {names}"
-    if document["verb"] == "run":
-        return f"etude run, with {trials} trials and no stop program in the TEST lines of the script"
-    return shlex.join(
-        ["etude", "bench", "--trials", str(trials), *without_rule(document["command_line"][1:])]
+    tests = (*plan.tests, *plan.others)
+    by_hand = " ".join(
+        ["etude bench --trials", str(trials), *(shlex.quote(f"COMMAND of {t}") for t in tests)]
     )
+    if document is None or document.get("verb") not in ("bench", "run"):
+        return by_hand
+    left_out = [test for test in _tests_of(document) if test["name"] not in tests]
+    if document["verb"] == "run":
+        of = f" of {' and '.join(tests)}" if left_out else ""
+        return f"etude run, with {trials} trials and no stop program in the TEST lines{of} of the script"
+    words = without_tests(without_rule(document["command_line"][1:]), left_out)
+    return by_hand if words is None else shlex.join(["etude", "bench", "--trials", str(trials), *words])
+
+
+def _tests_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The tests of experiment.json's plan; not the empty shell, nor the first one against itself."""
+    tests = (document.get("plan") or {}).get("tests") or ()
+    return [test for test in tests if test.get("role", "test") == "test"]
+
+
+def without_tests(words: Sequence[str], left_out: Sequence[Mapping[str, Any]]) -> list[str] | None:
+    """The arguments of `etude bench` without the commands, and the names, of these tests.
+
+    None where they cannot be told from the others: a test is no word of its own (`-P`), or each has its own hook.
+    """
+    kept = list(words)
+    if left_out and any(sum(word.partition("=")[0] in hook for word in kept) > 1 for hook in _HOOKS):
+        return None
+    for test in left_out:
+        places = [n for n, word in enumerate(kept) if _is_command(word, test["command"])]
+        if len(places) != 1:
+            return None
+        command, name = kept.pop(places[0]), test["name"]
+        named = next((n for n in range(len(kept) - 1) if kept[n] in _NAMES and kept[n + 1] == name), None)
+        joined = next((n for n, word in enumerate(kept) if word in (f"-n{name}", f"--name={name}")), None)
+        if named is not None:
+            del kept[named : named + 2]
+        elif joined is not None:
+            del kept[joined]
+        elif name != command:
+            return None
+    return kept
+
+
+def _is_command(word: str, command: Sequence[str]) -> bool:
+    """Whether a word is this command: split into words, or handed to a shell whole."""
+    try:
+        return shlex.split(word) == list(command) or word == command[-1]
+    except ValueError:
+        return False
 
 
 def without_rule(words: Sequence[str]) -> list[str]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from etude.report.reach import DAY_S, HOUR_S, INSTEAD
+
 if TYPE_CHECKING:
     from etude.report.asked import Asked
     from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
@@ -17,6 +19,8 @@ GOES_ON = "To go on"
 """What stands before the command that extends an experiment."""
 UNPAIRED = "unpaired, drift not controlled"
 """The mark of a comparison of trials that did not run side by side."""
+
+YEAR_S = 365.25 * DAY_S
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
@@ -132,14 +136,18 @@ def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | No
 
 
 def duration(seconds: float) -> str:
-    """`20 ms`, `14 s`, `3 min`, `2 h`: for what is still to come."""
+    """`20 ms`, `14 s`, `3 min`, `2.0 h`, `5 days`, `3 years`: for what is still to come."""
     if seconds < 1:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 2 * DAY_S:
+        return f"{seconds / HOUR_S:.1f} h"
+    return f"{seconds / DAY_S:,.0f} days" if seconds < 2 * YEAR_S else f"{seconds / YEAR_S:,.0f} years"
 
 
 def counted(count: int, what: str) -> str:
@@ -186,7 +194,7 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
         which = f" of {c.other} to {c.base}" if several else ""
         lines.append(
             f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
-            f"± {percent(c.finer)}{_reached_by(c.more, 'more trial', ' of each', c.more_s)}."
+            f"± {percent(c.finer)}{_reached_by(c, ' of each')}."
         )
     return lines
 
@@ -231,13 +239,18 @@ WORTH_TELLING = 0.5
 
 def narrower_line(c: Comparison) -> str | None:
     """How much more it takes to know the ratio better, where the target was reached or there was none."""
-    if c.missed or not c.more or not c.finer < WORTH_TELLING:
+    if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach:
         return None
     return f"{counted(c.more, 'more trial')} of each ({duration(c.more_s)}) would narrow it to ± {percent(c.finer)}."
 
 
-def _reached_by(more: int, what: str, of: str, seconds: float) -> str:
-    return f"; {counted(more, what)}{of} ({duration(seconds)}) would reach it" if more else ""
+def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
+    """What reaches the target: so many more trials, or something else where they would take too long."""
+    if not known.more:
+        return ""
+    if not known.within_reach:
+        return f"; more trials would take too long: {INSTEAD}"
+    return f"; {counted(known.more, 'more trial')}{of} ({duration(known.more_s)}) would reach it"
 
 
 def _typical(c: Comparison) -> str:
@@ -372,7 +385,7 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     width = interval.half_width / abs(summary.mean) if interval else math.inf
     levels = measured.levels if measured else None
     if levels is None or levels.over == "trial":
-        reached = _reached_by(test.more, "more trial", "", test.more_s)
+        reached = _reached_by(test, "")
     else:
         over = counted(levels.groups, _LEVELS.get(levels.over, levels.over))
         reached = f"; the interval goes over {over}, and more trials of one do not narrow it"

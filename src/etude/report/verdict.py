@@ -16,6 +16,7 @@ from etude.report.asked import Asked
 from etude.report.comparisons import Comparison, compare_tests, shell_cost
 from etude.report.judging import Judging
 from etude.report.outliers_explained import explained
+from etude.report.reach import within_reach
 from etude.report.subject import Subject, column_of, subject_of
 from etude.report.timespent import TimeSpent, time_spent
 from etude.report.trialcost import mean_trial_s, seconds_per_trial
@@ -75,6 +76,11 @@ class TestVerdict:
     """… which take about this long, seconds by the clock: what runs between trials included."""
     spent: TimeSpent | None = None
     """Where the time went; None where elapsed, user or system is not known."""
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether `more` further trials are worth advising."""
+        return within_reach(self.more, self.kept, self.more_s)
 
     def metric(self, name: str) -> MetricSummary | None:
         """The summary of one metric."""

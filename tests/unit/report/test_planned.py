@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from etude.api import make_plan, run
 from etude.errors import InputError, UsageError
 from etude.report import plan_text
 from etude.report.planned import Planned, Wanted, plan_from
+from etude.report.reach import within_reach
 from etude.report.subject import subject_of, subject_of_table
 from etude.report.text import duration
 from etude.report.trialcost import seconds_per_trial
@@ -275,6 +277,42 @@ def test_the_command_line_is_that_of_the_pilot_with_another_number_of_trials(tmp
     assert "etude run" in script
     assert f"{plan.row.trials} trials" in script
     assert "TEST" in script
+
+
+def test_a_plan_of_some_tests_is_a_command_of_these(tmp_path: Path) -> None:
+    times = {name: iter([9.0, *x]) for name, x in (("a", A), ("b", B), ("c", C))}
+    found = results(tmp_path, times, trials=12)
+    (plan,) = plans(found, tests=("a", "c"))
+    assert found.experiment["plan"]["tests"][1]["command"] == ["b"]
+
+    def command(*words: str, tests: tuple[str, ...] = ("a", "b", "c")) -> list[str]:
+        document = {
+            "verb": "bench",
+            "command_line": ["etude bench", *words],
+            "plan": {
+                "tests": [
+                    {**test, "name": name}
+                    for test, name in zip(found.experiment["plan"]["tests"], tests, strict=False)
+                ]
+            },
+        }
+        line = list(plan_text.lines(plan, document))[-1]
+        return shlex.split(line.partition(": ")[2])[4:]
+
+    assert command("a", "b", "c") == ["a", "c"]
+    assert command("-n", "x", "b", "-i", "a", "c", tests=("a", "x", "c")) == ["-i", "a", "c"]
+    by_hand = ["COMMAND of a", "COMMAND of c"]
+    assert command("{p}", "-P", "p=a,b,c") == by_hand
+    assert command("-p", "1", "-p", "2", "-p", "3", "a", "b", "c") == by_hand
+
+
+def test_a_plan_that_takes_too_long_is_no_command(tmp_path: Path) -> None:
+    wild = np.exp(0.5 * RNG.normal(size=12))
+    (plan,) = plans(columns(tmp_path, gap_s=5.0, a=wild, b=wild[::-1]), effect=0.005)
+    assert plan.row.trials is not None
+    assert not within_reach(plan.row.trials, plan.pilot, plan.row.seconds or 0.0)
+    document = {"verb": "bench", "command_line": ["etude bench", "a", "b"]}
+    assert "etude bench" not in " ".join(plan_text.lines(plan, document))
 
 
 @given(

@@ -158,6 +158,14 @@ def test_a_precision_that_was_not_reached_is_said_not_to_be(golden: Golden) -> N
     golden(f"{line}\n{named}")
 
 
+def test_trials_that_would_take_too_long_are_no_advice(golden: Golden) -> None:
+    far = {"asked": 0.001, "finer": 0.001, "more": 10**9, "more_s": 7e7}
+    (line,) = said(**far)[1:]
+    assert not re.search(r"1,000,000,000| h\)", line)
+    assert narrower(more=10**9, more_s=7e7) == ""
+    golden(line)
+
+
 def test_a_duet_is_a_ratio_under_contention(golden: Golden) -> None:
     line = said(contention=True)[0]
     assert line != said()[0]

@@ -21,6 +21,7 @@ from etude.errors import MachineRefuses, UsageError
 from etude.experiment.test import Test, make_test
 from etude.export.gather import gather
 from etude.report.export import to_csv, to_json, to_markdown, write
+from etude.report.extension import reaching
 from etude.report.further import percentile_lines
 from etude.report.judging import Judging
 from etude.report.status import status_line, status_of
@@ -295,6 +296,18 @@ def test_a_ratio_that_did_not_converge_says_so(tmp_path: Path) -> None:
     for part in ("2.0 %", f"{c.more:,} more trials of each"):
         assert part in last
     assert last in str(found).splitlines()
+
+
+def test_no_command_is_printed_for_a_target_that_is_out_of_reach(tmp_path: Path) -> None:
+    times = {"a": around(0.01, -0.9, 3.0, 1.0, -0.6, 5.0, 0.2, 2.0), "b": around(0.01, *STEPS)}
+    found = apart(results(tmp_path, times), 3.0)
+    judged = verdict(found)
+    (c,) = judged.comparisons
+    assert c.missed
+    assert not c.within_reach
+    assert reaching(judged) is None
+    near = replace(judged, comparisons=(replace(c, more=5, more_s=1.0),))
+    assert reaching(near) is not None
 
 
 def test_a_time_that_is_not_above_the_shells_own_start_is_refused(tmp_path: Path) -> None:

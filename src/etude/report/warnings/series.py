@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from etude.report.pairs import machines_of
+from etude.report.reach import INSTEAD, within_reach
 from etude.report.text import counted, percent
 from etude.report.warnings.about import About, tamed
 from etude.report.warnings.course import MEMORY, Course, course, leaks
@@ -177,16 +178,20 @@ def _not_converged(
             f"the target is ± {percent(precision)}"
         )
         more = more_trials(about.values, target=precision, factor=factor) if math.isfinite(width) else 0
-        return [about.warn("not-converged", text, _further(more), width=width, target=precision, more=more)]
+        advice = _further(about, more)
+        return [about.warn("not-converged", text, advice, width=width, target=precision, more=more)]
     if not stopped_short:
         return []
     text = f"the stop rule had not enough when it reached its maximum of trials ({about.count} with {about.metric})"
     return [about.warn("not-converged", text, "allow more trials, or be content with less precision")]
 
 
-def _further(more: int) -> str:
+def _further(about: About, more: int) -> str:
     if more == 0:
         return "allow more trials"
+    trial_s = about.plain(float(about.values.mean())) if about.metric == "elapsed" else 0.0
+    if not within_reach(more, about.count, more * trial_s):
+        return INSTEAD
     return f"{counted(more, 'more trial')} would reach it if nothing changes"
 
 
