@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from etude.errors import CommandFailed, InputError, Restarting
+from etude.results.model import FIRST_RUN
 from etude.script.arguments import Copied
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program
 from etude.script.state import Running, Scope, State, from_data, to_data
-from etude.script.world import FIRST_RUN, TrialOnDisk
+from etude.script.world import TrialOnDisk
 
 Fails = Callable[[str, str, Running | None], str | None]
 

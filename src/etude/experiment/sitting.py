@@ -27,7 +27,7 @@ from etude.experiment.there import There, there_of
 from etude.masking import Mask
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
-from etude.results.stretches import RESTARTING, stretches
+from etude.results.stretches import restarted_into, stretches
 from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, write_experiment
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
@@ -134,9 +134,11 @@ def sit(
             _finish(desk, "complete", decisions)
         except EtudeError as raised:
             error = _as_interrupt(raised, watch)
-            _finish(desk, str(error), [])
             if isinstance(error, Restarting):
+                desk.document["sittings"][-1]["restarts_into"] = error.entry
+                _finish(desk, str(error), [])
                 raise
+            _finish(desk, str(error), [])
             names = [test["name"] for test in document["tests"]]
             raise _told_where(error, path, any(map(ledger.kept, names)), go_on) from raised.__cause__
         except BaseException as error:
@@ -284,10 +286,7 @@ def _snapshot_again(document: Mapping[str, Any], into: str | None, there: There 
 def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
     """The boot loader's entry that the sitting before restarted the machine into, if it did; empty for its default."""
     before = sittings[-1] if sittings else {}
-    how = str(before.get("how_ended") or "")
-    if not how.startswith(RESTARTING) or before.get("boot_id") == boot_id():
-        return None
-    return how.removeprefix(RESTARTING).removeprefix(" into ")
+    return None if before.get("boot_id") == boot_id() else restarted_into(before)
 
 
 def _finish(desk: Desk, how: str, decisions: Sequence[str]) -> None:

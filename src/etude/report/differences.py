@@ -37,6 +37,8 @@ class Difference:
     now: str | None
     typed: str = ""
     """What stands for it on the command line, where something does."""
+    once: bool = False
+    """Whether it is in one of both only, as what a hook mounts is."""
 
     def __str__(self) -> str:
         then, now = (value if value is not None else NOT_RECORDED for value in (self.then, self.now))
@@ -103,10 +105,13 @@ def compare_states(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differenc
         is_file = collection in ("programs.", "toolchain.")
         old_text, new_text = (str(one), str(other)) if is_file else both_shown(one, other)
         difference = Difference(
-            what, absent if one is None else old_text, absent if other is None else new_text
+            what,
+            absent if one is None else old_text,
+            absent if other is None else new_text,
+            once=told and (one is None or other is None),
         )
         if moves(what):
-            moved += [difference] if absent not in (difference.then, difference.now) or absent is None else []
+            moved += [] if difference.once else [difference]
         elif difference.then is None or difference.now is None:
             unknown.append(difference)
         else:
@@ -163,7 +168,7 @@ def _whole(differs: Sequence[Difference]) -> Iterator[Difference]:
     told: set[tuple[str, bool, bool]] = set()
     for d in differs:
         part = next((name for name in ("mounts.", "disks.") if d.what.startswith(name)), None)
-        if part is None or NOT_THERE not in (d.then, d.now):
+        if part is None or not d.once:
             yield d
             continue
         owner = d.what.rpartition(".")[0]
@@ -174,6 +179,7 @@ def _whole(differs: Sequence[Difference]) -> Iterator[Difference]:
                 owner,
                 NOT_THERE if d.then == NOT_THERE else "there",
                 NOT_THERE if d.now == NOT_THERE else "there",
+                once=True,
             )
 
 

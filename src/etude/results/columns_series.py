@@ -225,9 +225,16 @@ def _failures(columns: Columns, trials: _Trials) -> dict[int, tuple[Failure, ...
         rows = by_line[failed[by_line]]
     found: dict[int, list[Failure]] = {}
     for row in rows.tolist():
-        failure = Failure(int(columns.trial[row]), int(columns.worker[row]), _ending(columns, row))
+        place = int(columns.trial[row]), int(columns.worker[row])
+        failure = Failure(*place, _ending(columns, row), _of_experiment(columns, row))
         found.setdefault(int(columns.test.codes[row]), []).append(failure)
     return {test: tuple(failures) for test, failures in found.items()}
+
+
+def _of_experiment(columns: Columns, row: int) -> bool:
+    """As `etude.results.model.Measurement.cancelled_only`."""
+    ended = int(columns.flags[row]) & (CANCELLED | TIMED_OUT)
+    return ended == CANCELLED and columns.error.text(row) is None
 
 
 def _ending(columns: Columns, row: int) -> str:

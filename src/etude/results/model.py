@@ -69,6 +69,9 @@ METRICS: Mapping[str, MetricKind] = {
 }
 
 
+FIRST_RUN = "first run"
+"""The `why` of the excluded first run of each test: as planned, so that nobody has to be told of it."""
+
 OF_PROBES = (
     "disk_",
     "memory_",
@@ -147,6 +150,11 @@ class Measurement(NamedTuple):
         """Not started, or ended by us: there is no whole run to speak of, whatever the policy."""
         return self.error is not None or self.timed_out or self.cancelled
 
+    @property
+    def cancelled_only(self) -> bool:
+        """Whether it was ended because the experiment was, and for no reason of its own."""
+        return self.cancelled and self.error is None and not self.timed_out
+
     def value(self, metric: str) -> float | None:
         """The metric's value, or None where it could not be measured."""
         found = self.metrics.get(metric)
@@ -158,7 +166,7 @@ class Measurement(NamedTuple):
             return f"not started: {self.error}"
         if self.timed_out:
             return "ended after its timeout"
-        if self.cancelled:
+        if self.cancelled_only:
             return "ended with the experiment"
         if self.signal is not None:
             return f"killed by signal {self.signal} ({signal_name(self.signal)})"

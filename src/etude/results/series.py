@@ -37,6 +37,8 @@ class Failure(NamedTuple):
     worker: int
     how: str
     """Such as `exit status 1` or `killed by signal 9 (SIGKILL)`."""
+    of_experiment: bool = False
+    """Whether it was ended with the experiment: then it says nothing of the command."""
 
 
 @dataclass(frozen=True, eq=False)

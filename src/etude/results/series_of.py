@@ -100,7 +100,7 @@ def _failures(trials: Iterable[Trial]) -> Iterable[Failure]:
     for trial in trials:
         for m in trial.measurements:
             if m.failed:
-                yield Failure(m.trial, m.worker, m.ending())
+                yield Failure(m.trial, m.worker, m.ending(), m.cancelled_only)
 
 
 def series_of_table(table: Table) -> tuple[Series, ...]:

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-RESTARTING = "restarting"
-"""How a sitting ended that restarted the machine; behind it, into which entry of the boot loader."""
+_RESTARTING = "restarting"
+"""How a sitting of older results ended that restarted the machine; behind it, ` into ENTRY`."""
+
+
+def restarted_into(sitting: Mapping[str, Any]) -> str | None:
+    """The boot loader's entry that a sitting restarted the machine into at its end, empty for the default one; None
+    where it ended otherwise."""
+    if "restarts_into" in sitting:
+        entry = sitting["restarts_into"]
+        return entry if isinstance(entry, str) else None
+    how = sitting.get("how_ended")
+    if not isinstance(how, str) or not how.startswith(_RESTARTING):
+        return None
+    return how.removeprefix(_RESTARTING).removeprefix(" into ")
 
 
 def stretches(sittings: Sequence[Mapping[str, Any]]) -> dict[int, int]:
@@ -18,7 +30,7 @@ def stretches(sittings: Sequence[Mapping[str, Any]]) -> dict[int, int]:
     before: Mapping[str, Any] = {}
     for sitting in sittings:
         number = sitting["sitting"]
-        goes_on = str(before.get("how_ended") or "").startswith(RESTARTING)
+        goes_on = restarted_into(before) is not None
         found[number] = found[before["sitting"]] if goes_on else number
         before = sitting
     return found

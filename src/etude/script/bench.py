@@ -22,7 +22,7 @@ from etude.experiment.trial import group_name
 from etude.masking import Mask
 from etude.results.blocks import Block
 from etude.results.disk import DISK_BLOCKS, members_of
-from etude.results.model import Measurement, from_line
+from etude.results.model import FIRST_RUN, Measurement, from_line
 from etude.results.windows import Taken
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
@@ -40,7 +40,7 @@ from etude.script.rows import accept, printed_metrics, read_log, rows_of, why_fa
 from etude.script.state import OF_OUTPUT, Running, Scope, State
 from etude.script.under_test import file_system_under_test
 from etude.script.words import command_words
-from etude.script.world import CANCELLED, FIRST_RUN, TrialOnDisk
+from etude.script.world import CANCELLED, TrialOnDisk
 from etude.testbed.boot import record, unit
 from etude.testbed.boot.entries import booted_as
 from etude.testbed.cool.ways import REBOOTS

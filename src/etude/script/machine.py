@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from etude.errors import CommandFailed, EtudeError
+from etude.results.model import FIRST_RUN
 from etude.script import arguments
 from etude.script.disk import engine_line, parse_disk
 from etude.script.failures import GIVEN_UP
@@ -19,7 +20,7 @@ from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import OF_OUTPUT, Interleave, Party, Running, Scope, State, forget_trial, release
 from etude.script.stop import LIMITED
-from etude.script.world import CANCELLED, FIRST_RUN, World
+from etude.script.world import CANCELLED, World
 
 Answer = TypeVar("Answer")
 MOST_TRIALS = 1000

@@ -12,7 +12,7 @@ from typing import Protocol
 from etude.script.arguments import Copied
 from etude.script.state import Running, Scope, State
 
-FIRST_RUN, CANCELLED = "first run", "cancelled"
+CANCELLED = "cancelled"
 """Why a trial is excluded that does not count as one: it warmed the caches, or a signal ended it."""
 
 

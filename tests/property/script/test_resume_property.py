@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.errors import CommandFailed, Restarting
+from etude.results.model import FIRST_RUN
 from etude.script.checkpoint import fits
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program, ScriptError
 from etude.script.state import Running, State, release, to_data
-from etude.script.world import FIRST_RUN
 from support.profiles import examples
 from support.worlds import NotedWorld, reload, reloaded
 

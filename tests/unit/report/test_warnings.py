@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from etude.report.warnings import KINDS, Thresholds, Warning, series_warnings, work_warnings
 from etude.report.warnings.course import _by_chance
-from etude.report.warnings.trials import NOT_OF_THE_COMMAND
 from etude.report.warnings.warning import RANKS
 from etude.results.joining import ways_of
 from etude.results.series import Column, Failure, Series
@@ -461,7 +460,7 @@ def test_trials_set_aside_are_told_unless_it_was_planned(golden):
 
 def test_what_an_interrupt_ended_has_not_failed():
     kept = np.arange(21) < 20
-    failures = [Failure(21, 0, NOT_OF_THE_COMMAND)]
+    failures = [Failure(21, 0, "ended", of_experiment=True)]
     found = only(series(NOISE[:21], kept=kept, failures=failures, why=[None] * 20 + ["cancelled"]))
     assert (found.kind, found.trials) == ("set-aside", (21,))
     assert re.match(r"1 of 21 .*\(cancelled: ", found.text)

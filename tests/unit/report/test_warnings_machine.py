@@ -180,6 +180,19 @@ def test_an_entry_that_was_asked_for_may_bring_another_kernel_and_nothing_else()
     assert "total_bytes" in after_a_restart("restarting into b", other)[0]
 
 
+def test_a_restart_is_read_from_its_own_member_where_there_is_one():
+    new = changed(system__boot_id="two", system__kernel_release="6.2")
+    for entry, found in (("b", 0), ("", 1), (None, 2)):
+        made = experiment(new, sitting(new, boot="two"))
+        made["sittings"][0] |= {"how_ended": "in other words", "restarts_into": entry}
+        changes = "".join(w.text for w in machine_warnings(made))
+        assert ("rebooted" in changes) + ("kernel_release" in changes) == found
+
+
+def test_a_value_that_reads_like_absence_is_a_change():
+    assert machine_warnings(experiment(changed(system__kernel_release="not there"))) != []
+
+
 def test_mounts_outside_the_file_systems_under_test_are_no_reason_not_to_compare():
     def mounts(options):
         points = {

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from etude.report.getstats.options import Settings
 from etude.report.getstats.warnings import FREE, slopes, warnings_of
-from etude.results.model import signal_name
+from etude.results.model import FIRST_RUN, signal_name
 from etude.results.samples import Trial, sample
 from etude.stats.columns import DISPLAY, display_name, metric_name
 from etude.stats.intervals import t_quantile
@@ -97,7 +97,7 @@ def _failures(trials: Iterable[Trial]) -> list[str]:
             if m.failed:
                 how = f"signal {signal_name(m.signal)}" if m.signal else f"status {m.exit_status}"
                 found.append(f"Thread {m.worker + 1} ended with {how} in epoch {m.trial}.")
-        if not trial.kept and trial.first.why != "first run":
+        if not trial.kept and trial.first.why != FIRST_RUN:
             found.append(f"Epoch {trial.first.trial} was set aside: {trial.first.why or 'no reason given'}.")
     return found
 

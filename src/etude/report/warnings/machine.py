@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from etude.report.differences import NOT_THERE, compare_states
+from etude.report.differences import compare_states
 from etude.report.snapshots import shown
 from etude.report.warnings.warning import Warning, warning
-from etude.results.stretches import RESTARTING
+from etude.results.stretches import restarted_into
 
 OF_AN_ENTRY = ("system.kernel_release", "system.kernel_version", "system.command_line")
 """What an entry of the boot loader, which was asked for, decides."""
@@ -69,11 +69,11 @@ class _State:
         snapshot: object,
         host: object = None,
         boot: object = None,
-        restarted: str = "",
+        restarted: str | None = None,
         places: Collection[object] = (),
     ) -> None:
-        """`restarted`: how the sitting before ended, where it restarted the machine itself. `places`: mount points of
-        the file systems under test."""
+        """`restarted`: the entry that the sitting before restarted the machine into, if it did. `places`: mount
+        points of the file systems under test."""
         self.restarted = restarted
         self.places = {*places, _member(snapshot, "directory", "mount_point")}
         self.snapshot = snapshot if isinstance(snapshot, Mapping) else {}
@@ -83,13 +83,12 @@ class _State:
 
     def changes_to(self, new: _State) -> Iterator[str]:
         same = not (self.host and new.host and self.host != new.host)
-        if same and self.boot and new.boot and self.boot != new.boot and not new.restarted:
+        if same and self.boot and new.boot and self.boot != new.boot and new.restarted is None:
             yield "it was rebooted"
         for d in compare_states(self.snapshot, new.snapshot).differs:
-            asked_for = d.what in OF_AN_ENTRY and " into " in new.restarted
-            comes_or_goes = NOT_THERE in (d.then, d.now)  # what hooks mount, say
+            asked_for = d.what in OF_AN_ENTRY and bool(new.restarted)
             elsewhere = d.what.startswith("mounts.") and _mount_point(d.what) not in self.places
-            if not asked_for and not comes_or_goes and not elsewhere and d.what != "system.hostname":
+            if not asked_for and not d.once and not elsewhere and d.what != "system.hostname":
                 yield f"{d.what} {d.then} → {d.now}"
 
 
@@ -107,7 +106,7 @@ def _states(experiment: Mapping[str, Any]) -> list[_State]:
             machine.get("before") if place == 0 else s.get("machine"),
             s.get("host"),
             s.get("boot_id"),
-            _restarted(sittings[place - 1]) if place else "",
+            restarted_into(sittings[place - 1]) if place else None,
             places,
         )
         for place, s in enumerate(sittings)
@@ -128,11 +127,6 @@ def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]
     if not (after.host and states[-1].host and after.host != states[-1].host):
         during = "while it measured" if len(states) == 1 else f"during sitting {len(states)}"
         yield during, states[-1], after
-
-
-def _restarted(sitting: Mapping[str, Any]) -> str:
-    how = sitting.get("how_ended")
-    return how if isinstance(how, str) and how.startswith(RESTARTING) else ""
 
 
 def _mount_point(what: str) -> str:

@@ -12,13 +12,8 @@ from etude.report.warnings.about import named
 from etude.report.warnings.thresholds import Thresholds
 from etude.report.warnings.warning import Warning, warning
 from etude.results.joining import NONE
-from etude.results.model import is_printed
+from etude.results.model import FIRST_RUN, is_printed
 from etude.results.series import Series
-
-AS_PLANNED = ("first run",)
-"""Reasons for which trials are set aside that nobody has to be told of."""
-
-NOT_OF_THE_COMMAND = "ended with the experiment"
 
 DATA = (
     "storage_read",
@@ -37,7 +32,7 @@ def failed(series: Series) -> list[Warning]:
     """Trials whose commands failed; in more than one way is worse."""
     ways: dict[str, list[int]] = {}
     for failure in series.failures:
-        if failure.how != NOT_OF_THE_COMMAND:
+        if not failure.of_experiment:
             ways.setdefault(failure.how, []).append(int(failure.trial))
     trials = sorted({trial for each in ways.values() for trial in each})
     if not trials:
@@ -69,11 +64,11 @@ def failed(series: Series) -> list[Warning]:
 
 def set_aside(series: Series) -> list[Warning]:
     """Trials that were not kept for another reason than failing or being the first run."""
-    broken = {int(f.trial) for f in series.failures if f.how != NOT_OF_THE_COMMAND}
+    broken = {int(f.trial) for f in series.failures if not f.of_experiment}
     reasons: dict[str, list[int]] = {}
     for place in np.flatnonzero(~series.kept).tolist() if series.why else ():
         trial, why = int(series.trials[place]), series.why[place]
-        if trial not in broken and why not in AS_PLANNED:
+        if trial not in broken and why != FIRST_RUN:
             reasons.setdefault(why or "no reason given", []).append(trial)
     if not reasons:
         return []
