@@ -68,16 +68,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     from etude.cli.fitting import Column
+    from etude.cli.show import say_note
     from etude.cli.terminal import Terminal
     from etude.report.history_text import named
-    from etude.report.text import span
+    from etude.report.notes import MOST as MOST_NOTES
+    from etude.report.text import counted, span
     from etude.stats.sittings import Refused, overall_ratio
 
     screen = Terminal()
     names = [each.test if each.metric == "elapsed" else f"{each.test} {each.metric}" for each in found]
-    screen.say(_answer(base, other, found, names), "bold")
-    for differences in dict.fromkeys(each.differences for each in found if not each.same_machine):
-        screen.say(f"Machines differ: {named(differences)}. What follows is not of the code alone.")
+    apart = dict.fromkeys(each.differences for each in found if not each.same_machine)
+    screen.say(("Machines differ. " if apart else "") + _answer(base, other, found, names), "bold")
     columns = [
         Column(f"{other}/{base}", [_ratio(each) for each in found], 0),
         Column("95 % interval", [_interval(each) for each in found], 1),
@@ -95,9 +96,18 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
                 f"All {together.tests} tests together, {metric}: {together.ratio:.4g} × (geometric mean; "
                 f"95 %: {limits})."
             )
-    for each, name in zip(found, names, strict=True):
-        if isinstance(each.found, Refused):
-            screen.say(f"{name}: not compared: {each.found.reason}; {each.found.remedy}.")
+    notes = [
+        f"machines differ: {named(differences)}: the ratios are not of the code alone"
+        for differences in apart
+    ] + [
+        f"{name}: not compared: {each.found.reason}; {each.found.remedy}"
+        for each, name in zip(found, names, strict=True)
+        if isinstance(each.found, Refused)
+    ]
+    for line in notes[:MOST_NOTES]:
+        say_note(screen, line)
+    if more := len(notes[MOST_NOTES:]):
+        screen.say(f"{counted(more, 'more note')}: --json", "dim")
 
 
 def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[str]) -> str:

@@ -6,17 +6,19 @@ import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from etude.cli.peak_loads import load_columns, load_members
-from etude.cli.peak_words import answer_lines
+from etude.cli.peak_words import answer_lines, finding_lines
 from etude.cli.terminal import Terminal
 from etude.cli.workbench_status import of_search
 from etude.errors import UsageError
 from etude.figures.data import Figure
 from etude.figures.peak import Course, load_factors, time_at_loads
+from etude.report.notes import MOST
 from etude.report.status_words import as_line
-from etude.report.text import percent
+from etude.report.text import counted, percent
 from etude.workbench.kept import Kept
 from etude.workbench.readings import reading
 from etude.workbench.search import spent
@@ -93,13 +95,17 @@ def save_figures(figures: dict[str, Figure], paths: dict[str, Path]) -> None:
 
 
 def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, several: bool) -> None:
+    from etude.cli.show import say_note
+
     if several:
         screen.say(f"{kept.sought.name}, {kept.sought.policy}:", "bold")
     first, *others = answer_lines(kept.task, answer, kept.trials())
     status = as_line(of_search(kept, answer))
     screen.say(" ".join(filter(None, (status, first))), None if several else "bold")
+    notes = finding_lines(answer)
     for line in others:
-        screen.say(line)
+        if line not in notes:
+            screen.say(line)
     if columns := load_columns(kept.task, answer, kept.trials()):
         screen.table(columns[0], columns[1:])
     if truth is not None and answer.rate is not None:
@@ -108,6 +114,10 @@ def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, s
             f"{percent(abs(off))} {'above' if off > 0 else 'below'} it" if abs(off) >= 1e-4 else "just that"
         )
         screen.say(f"The simulated server's peak is {truth:g}/s: the answer is {where}.")
+    for line in notes[:MOST]:
+        say_note(screen, line)
+    if more := len(notes[MOST:]):
+        screen.say_command(counted(more, "more note"), f"etude peak --json {quote(str(kept.directory))}")
     screen.say_path("Results", str(kept.directory), "dim")
 
 

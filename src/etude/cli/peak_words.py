@@ -92,8 +92,7 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
     lines = [_first(task, answer), *_around(task, answer, trials)]
     if not answer.kept:
         lines.append(missed_line(task, answer))
-    told = (f"{finding.kind}: {finding.what}" for finding in answer.findings)
-    lines += [line for line in told if answer.kept or line != answer.why]
+    lines += finding_lines(answer)
     early = sum(trial.ended == "early" for trial in trials)
     offered = sum(trial.ran_s for trial in trials)
     lines.append(
@@ -102,6 +101,12 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
         f"of which load was offered for {duration(offered)}."
     )
     return lines
+
+
+def finding_lines(answer: Answer) -> list[str]:
+    """What makes the answer doubtful, without what it has been said to miss its target for."""
+    lines = (f"{finding.kind}: {finding.what}" for finding in answer.findings)
+    return [line for line in lines if answer.kept or line != answer.why]
 
 
 def _first(task: Task, answer: Answer) -> str:

@@ -64,11 +64,7 @@ def show(
             screen.say(line)
     for line in without:
         screen.say(line)
-    for line in machines:
-        say_note(screen, line)
-    for line in _of_the_table(verdict):
-        say_note(screen, line)
-    say_notes(screen, [verdict])
+    say_notes(screen, [verdict], first=[*machines, *_of_the_table(verdict)])
     screen.say_path("Results", str(verdict.directory), "dim")
 
 
@@ -82,9 +78,14 @@ def say_answers(screen: Terminal, verdict: Verdict) -> None:
             screen.say(line)
 
 
-def say_notes(screen: Terminal, verdicts: Sequence[Verdict], *, every: bool = False) -> None:
-    """The most important notes on all verdicts, a line each, and how to see the rest; or every one in full."""
-    lines: list[tuple[int, str]] = []
+def say_notes(
+    screen: Terminal, verdicts: Sequence[Verdict], *, every: bool = False, first: Sequence[str] = ()
+) -> None:
+    """The most important notes on all verdicts, a line each, and how to see the rest; or every one in full.
+
+    first: notes that stand before these, and count as they do.
+    """
+    lines: list[tuple[int, str]] = [(-1, line) for line in first]
     rest = 0
     for verdict in verdicts:
         where = f"{verdict.subject.label}: " if len(verdicts) > 1 else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from etude.cli.fitting import Column
-from etude.cli.show import say_note, say_notes
+from etude.cli.show import say_notes
 from etude.cli.sparkline import bar_lines
 from etude.cli.terminal import Terminal
 from etude.report import details, further, text
@@ -91,9 +91,7 @@ class StatsDisplay:
             self._screen.say(line)
         for line in without:
             self._screen.say(line)
-        for line in machines:
-            say_note(self._screen, line)
-        say_notes(self._screen, verdicts, every=self._options.verbose)
+        say_notes(self._screen, verdicts, every=self._options.verbose, first=machines)
 
     def _verdict(self, verdict: Verdict, status: str) -> None:
         self._screen.say(f"{verdict.subject.label}{status and f': {status}'}", "bold")

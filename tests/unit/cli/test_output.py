@@ -8,9 +8,13 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from etude.cli.show import say_notes
+from etude.cli.terminal import Terminal
 from etude.results.reader import load_results
 from support.fakes import World, around
 from support.golden import Golden
@@ -272,6 +276,14 @@ def test_what_differs_is_a_word_in_the_first_line_and_a_note_below_the_verdict(
         place for place, line in enumerate(others) if " × " in line or "ratio" in line
     )
     golden(f"{first}\n{note}")
+
+
+def test_notes_on_machines_and_launches_count_among_the_five(capsys: Captured) -> None:
+    quiet: Any = SimpleNamespace(subject=SimpleNamespace(label="r"), every=(), tests=())
+    say_notes(Terminal(), [quiet], first=[f"b{n}: 2 launches in each trial" for n in range(7)])
+    *notes, rest = capsys.readouterr().out.splitlines()
+    assert len(notes) == 5
+    assert rest.startswith("2 more notes: ")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"], []])

@@ -361,6 +361,23 @@ def test_an_answer_without_a_rate_says_its_bounds_and_findings(golden: Golden) -
     golden("\n".join(lines))
 
 
+def test_notes_of_a_search_stand_below_its_table_and_are_five_at_most(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert peak(etude, "-q") == 0
+    capsys.readouterr()
+    file = Path("r/experiment.json")
+    document = json.loads(file.read_text())
+    document["answer"]["findings"] = [{"kind": "stalling", "what": f"window {n}"} for n in range(7)]
+    file.write_text(json.dumps(document))
+    assert etude("peak", "r") == 0
+    lines = capsys.readouterr().out.splitlines()
+    notes = [n for n, line in enumerate(lines) if "window " in line]
+    assert len(notes) == 5
+    assert min(notes) > max(n for n, line in enumerate(lines) if "400.0/s  " in line)
+    assert "2 more notes" in lines[max(notes) + 1]
+
+
 def test_a_finding_that_stands_in_the_way_is_said_once() -> None:
     finding = Finding("stalling", "2 of 55 windows carry half of all response time")
     answer = Answer(500.0, 480.0, 520.0, 0.95, False, f"{finding.kind}: {finding.what}", (finding,))
