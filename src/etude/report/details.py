@@ -26,9 +26,8 @@ def detail_lines(c: Comparison) -> list[str]:
     """Below the sentences of one comparison: interval first, p second."""
     lines = [text.basis_line(c), _hypothesis(c)]
     if c.difference is not None:
-        low, high = (
-            text.quantity(v, c.unit, c.difference.high or None) for v in (c.difference.low, c.difference.high)
-        )
+        ends = c.difference.low, c.difference.high
+        low, high = (text.quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
         lines.append(f"Difference of the means: {low} … {high} ({text.level_of(c.ratio)}).")
     if c.shift is not None and c.ratio.p is not None:
         limits = (

@@ -27,7 +27,7 @@ HEADINGS = ("trials of each", "likely (80 %)", "time")
 
 def heading(plan: Planned) -> str:
     """What the table's first column is."""
-    return "difference" if plan.noise else "half width"
+    return "difference" if plan.noise else "margin of error"
 
 
 def cells(plan: Planned, row: Row) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def pilot_line(plan: Planned) -> str:
         what = f"{text.counted(plan.pilot, 'trial')} or more of {base} and {other}; {plan.metric}: a trial"
     more = f" ({len(plan.others)} more tests vary less)" if plan.others else ""
     worth = (
-        f" Neighbouring trials resemble each other: each is worth {noise.worth:.2f} independent ones."
+        f" Consecutive trials are autocorrelated: each is worth {noise.worth:.2f} independent ones."
         if noise.worth < 1
         else ""
     )
@@ -159,10 +159,10 @@ def _uncertain(plan: Planned) -> str:
 
 def _between(plan: Planned) -> str:
     if plan.sittings > 1:
-        return f"The pilot has {plan.sittings} sittings; what changes between them is in no pair, and in no plan."
+        return f"The pilot has {plan.sittings} sessions; the plan leaves out what changes between them."
     return (
-        "What changes between sittings (boots, builds, days) a pilot of one sitting does not show; more trials in one "
-        "sitting do not take it away."
+        "A pilot of one session does not show what changes between sessions (boots, builds, days); more trials in one "
+        "session do not reduce it."
     )
 
 

@@ -73,6 +73,11 @@ def test_a_p_of_a_widened_error_says_so() -> None:
     assert ("1.12" in plain, "1.12" in widened) == (False, True)
 
 
+def test_both_ends_of_a_difference_are_in_the_unit_of_the_larger() -> None:
+    c = compared(paired_ratio(BASE, OTHER), difference=Interval(-0.016448, 0.000149))
+    assert "-16.45 ms … 0.1490 ms (95 %)" in detail_lines(c)[2]
+
+
 def test_ranks_smallest_difference_and_sameness_are_told(golden: Golden) -> None:
     same = equivalent_pairs(BASE, OTHER, margin=0.1)
     c = compared(paired_ratio(BASE, OTHER), shift=wilcoxon(OTHER, BASE, ratio=True), equivalence=same)
