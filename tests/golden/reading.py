@@ -79,7 +79,7 @@ def judged(path: Path) -> Any:
     told = {
         "primary": found.asked.primary,
         "groups": found.asked.groups,
-        "work": found.work,
+        "work": [f"{each.text}: {each.advice}" if each.between else each.text for each in found.work],
         "notes": found.notes,
     }
     series = {"tests": found.tests, "again": found.twins, "shell": [found.shell] if found.shell else []}

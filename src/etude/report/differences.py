@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
@@ -37,7 +37,7 @@ class Difference:
     now: str | None
     typed: str = ""
     """What stands for it on the command line, where something does."""
-    once: bool = False
+    once: bool = field(default=False, kw_only=True)
     """Whether it is in one of both only, as what a hook mounts is."""
 
     def __str__(self) -> str:

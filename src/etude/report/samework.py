@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from etude.results.model import Measurement
 from etude.results.reader import Results
 from etude.results.samples import Trial
 
 
-def differences(results: Results, trials: Mapping[str, Sequence[Trial]]) -> list[str]:
+class WorkDifference(NamedTuple):
+    """One thing that speaks against the tests having done the same work."""
+
+    text: str
+    """With figures; no full stop."""
+    between: bool
+    """Whether two tests differ, so that it may be on purpose; else one test's own trials do."""
+
+    @property
+    def advice(self) -> str:
+        """What to do, a short clause."""
+        return "is it the same work?" if self.between else "compare what they do before any number"
+
+
+def differences(results: Results, trials: Mapping[str, Sequence[Trial]]) -> list[WorkDifference]:
     """What speaks against the same work, most important first: endings, then output of the set-aside first run.
 
     A program whose output is read for a metric prints a measurement: it is never the same, and is not compared.
     """
     names = results.names()
     each = results.experiment["plan"]["check_output"] == "each"
-    found = [line for name in names for line in _within(name, trials[name], each)]
+    found = [WorkDifference(text, False) for name in names for text in _within(name, trials[name], each)]
     measuring = {test["name"] for test in results.experiment["plan"]["tests"] if test.get("metrics")}
     firsts = {
         name: first
@@ -26,7 +41,8 @@ def differences(results: Results, trials: Mapping[str, Sequence[Trial]]) -> list
     reference = next(iter(firsts), None)
     for name in list(firsts)[1:]:
         assert reference is not None
-        found += _between(reference, firsts[reference], name, firsts[name])
+        texts = _between(reference, firsts[reference], name, firsts[name])
+        found += [WorkDifference(text, True) for text in texts]
     return found
 
 
@@ -37,11 +53,11 @@ def _first_output(trials: Sequence[Trial]) -> Measurement | None:
 def _between(base: str, a: Measurement, other: str, b: Measurement) -> list[str]:
     found = []
     if (a.exit_status, a.signal, a.accepted) != (b.exit_status, b.signal, b.accepted):
-        found.append(f"{other} ended with {b.ending()}, {base} with {a.ending()}: is it the same work?")
+        found.append(f"{other} ended with {b.ending()}, {base} with {a.ending()}")
     assert a.stdout is not None
     assert b.stdout is not None
     if a.stdout["sha256"] != b.stdout["sha256"]:
-        found.append(_printed(base, a.stdout["bytes"], other, b.stdout["bytes"]) + ": is it the same work?")
+        found.append(_printed(base, a.stdout["bytes"], other, b.stdout["bytes"]))
     return found
 
 

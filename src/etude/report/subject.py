@@ -11,7 +11,7 @@ import numpy as np
 
 from etude.errors import UsageError
 from etude.report.asked import Asked, asked_of
-from etude.report.samework import differences
+from etude.report.samework import WorkDifference, differences
 from etude.report.text import counted
 from etude.results.reader import Results
 from etude.results.samples import trials_of
@@ -37,7 +37,7 @@ class Subject:
     """The empty shell's own starts."""
     experiment: Mapping[str, Any] | None = None
     """Our experiment.json; None for what another program wrote."""
-    work: tuple[str, ...] = ()
+    work: tuple[WorkDifference, ...] = ()
     """What speaks against the tests having done the same work."""
     notes: tuple[str, ...] = ()
     """What was left out on reading, or happened while measuring."""

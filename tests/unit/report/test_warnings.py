@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from etude.report.samework import WorkDifference
 from etude.report.warnings import KINDS, Thresholds, Warning, series_warnings, work_warnings
 from etude.report.warnings.course import _by_chance
 from etude.report.warnings.warning import RANKS
@@ -505,10 +506,11 @@ def test_data_as_large_as_the_memory_are_told_of_the_nearest_metric(golden):
 
 
 def test_different_work_comes_first_of_all():
-    lines = ["b printed less than a (1 B against 2 B): is it the same work?", "a printed different things"]
-    first, second = work_warnings(lines)
-    assert str(first) == lines[0]
-    assert second.text == lines[1]
+    between = WorkDifference("b printed less than a (1 B against 2 B)", between=True)
+    within = WorkDifference("is it the same work?", between=False)
+    first, second = work_warnings([between, within])
+    assert (first.text, second.text) == (between.text, within.text)
+    assert first.advice != second.advice
     assert first.rank == min(RANKS.values())
 
 

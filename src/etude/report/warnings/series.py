@@ -10,6 +10,7 @@ import numpy as np
 
 from etude.report.pairs import machines_of
 from etude.report.reach import INSTEAD, within_reach
+from etude.report.samework import WorkDifference
 from etude.report.text import counted, percent
 from etude.report.warnings.about import About, tamed
 from etude.report.warnings.course import MEMORY, Course, course, leaks
@@ -195,11 +196,6 @@ def _further(about: About, more: int) -> str:
     return f"{counted(more, 'more trial')} would reach it if nothing changes"
 
 
-def work_warnings(lines: Sequence[str]) -> list[Warning]:
-    """What speaks against the tests having done the same work (`samework.differences`), as warnings."""
-    found = []
-    for line in lines:
-        text, question, _ = line.rpartition(": is it the same work?")
-        advice = "is it the same work?" if question else "compare what they do before any number"
-        found.append(warning("different-work", "", "", text if question else line, advice))
-    return found
+def work_warnings(differences: Sequence[WorkDifference]) -> list[Warning]:
+    """What speaks against the tests having done the same work, as warnings."""
+    return [warning("different-work", "", "", each.text, each.advice) for each in differences]
