@@ -33,7 +33,7 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
         metavar="REGEX",
         help="of --run: its group is the limited time, with its unit (1.83ms). NAME:UNIT=REGEX, such as "
         "p95:ms=REGEX or completed:1=REGEX: a number by name; may be given several times. windows (default), "
-        "pgbench, sysbench, httperf or fio: the kind of a reader",
+        "pgbench, sysbench, httperf, fio, hey, vegeta or k6: the kind of a reader",
     )
     add("--mean", type=kinds.seconds, metavar="TIME", help="limit of the mean response time")
     for name in PERCENTILES:

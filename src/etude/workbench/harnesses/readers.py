@@ -17,10 +17,18 @@ from etude.quantities import QuantityError, duration
 from etude.results.histograms import BadHistogram, Counted, decode
 from etude.results.units import Unit
 from etude.workbench.harnesses.reading import Reader, Run, Told, Unreadable, excerpt
-from etude.workbench.harnesses.tools import fio, httperf, pgbench, sysbench
+from etude.workbench.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
 from etude.workbench.window import Window
 
-TOOLS = {"pgbench": pgbench, "httperf": httperf, "fio": fio, "sysbench": sysbench}
+TOOLS = {
+    "pgbench": pgbench,
+    "httperf": httperf,
+    "fio": fio,
+    "sysbench": sysbench,
+    "hey": hey,
+    "vegeta": vegeta,
+    "k6": k6,
+}
 
 MOST_TEXT = 16 << 20
 """Bytes of output that a reader of the whole keeps."""

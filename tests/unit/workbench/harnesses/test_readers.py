@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -217,3 +219,61 @@ def test_fios_reports_since_the_start_are_windows_by_their_differences() -> None
     assert [each.window.duration_s for each in told] == pytest.approx([0.898, 1.0, 1.0], rel=0.01)
     assert told[0].window.mean_s == pytest.approx(0.848619e-3, rel=1e-4)
     assert all(int(each.window.latency.counts.sum()) == each.window.completed for each in told)
+
+
+def vegeta_line(sent_s: float, took_s: float, error: str = "") -> str:
+    code = 503 if error else 200
+    return f"{round((1.7e9 + sent_s) * 1e9)},{code},{round(took_s * 1e9)},0,5,{error},aGVsbG8=,,7,GET,http://a/,\n"
+
+
+def k6_line(sent_s: float, took_s: float, error: str = "") -> str:
+    ended = datetime.fromtimestamp(1.7e9 + sent_s + took_s, timezone(timedelta(hours=2)))
+    tags = {"expected_response": "false" if error else "true", "status": "503" if error else "200"}
+    data = {"time": ended.isoformat(), "value": took_s * 1e3, "tags": tags}
+    other = '{"type":"Point","metric":"http_reqs","data":{"time":"?","value":1,"tags":null}}'
+    return other + "\n" + json.dumps({"metric": "http_req_duration", "type": "Point", "data": data}) + "\n"
+
+
+@pytest.mark.parametrize(("kind", "line"), [("vegeta", vegeta_line), ("k6", k6_line)])
+def test_lines_of_requests_are_windows_while_they_come(kind: str, line: Callable[..., str]) -> None:
+    """One each 10 ms, of 20 ms, in pairs that end in the other order; from 2 s on they take 120 ms."""
+    sent_s = [0.01 * (n + (1 if n % 2 == 0 else -1)) for n in range(300)]
+    lines = [line(at, 0.020 if at < 2 else 0.120, "x" if n == 7 else "") for n, at in enumerate(sent_s)]
+    reader = TOOLS[kind].reader(run())
+    assert reader.feed("".join(lines[:150])) == []
+    (first,) = reader.feed("".join(lines[150:204]) + lines[204][:9])
+    rest = [*reader.feed(lines[204][9:] + "".join(lines[205:])), *reader.end()]
+    assert (first.window.offered, first.window.completed, first.window.failed) == (100, 98, 1)
+    assert first.window.mean_s == pytest.approx(0.020, rel=1e-3)
+    assert first.sent is None
+    assert [each.window.duration_s for each in rest] == pytest.approx([1.0, 1.0])
+    assert rest[-1].window.mean_s == pytest.approx(0.118, abs=0.003)
+    assert together([rest[-1].window]).percentile_s(95) == pytest.approx(0.120, rel=0.01)
+
+
+def test_heys_lines_are_windows_by_when_requests_end() -> None:
+    reader = TOOLS["hey"].reader(run(load=2.0, closed=True))
+    told = reader.feed((DATA / "hey.csv").read_text()) + reader.end()
+    # From 0.2015 s on: 11 end by 1.2015 s, and what ends then is a window that would be too short.
+    assert [(t.window.offered, t.window.completed, t.window.duration_s) for t in told] == [(10, 10, 1.0)]
+    assert told[0].window.mean_s == pytest.approx(0.0197, abs=1e-4)
+    failing = TOOLS["hey"].reader(run(closed=True))
+    failing.feed((DATA / "hey.csv").read_text().replace(",200,0.6", ",503,0.6"))
+    assert [(t.window.completed, t.window.failed) for t in failing.end()] == [(8, 2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("hey", "0.1,0,0,0,0,0,200"),
+        ("hey", "nan,0,0,0,0,0,200,1"),
+        ("vegeta", "1,200,-5,0,0,,,"),
+        ("vegeta", "1,200"),
+        ("vegeta", f"{10**400},200,1,0,0,,,"),
+        ("k6", '{"metric":"http_req_duration","type":"Point","data":null}'),
+        ("k6", '{"metric":"http_req_duration","type":"Point","data":{"time":"now","value":1,"tags":{}}}'),
+    ],
+)
+def test_a_line_that_is_no_request_is_refused(kind: str, line: str) -> None:
+    with pytest.raises(Unreadable, match=f"a line of {kind} is "):
+        TOOLS[kind].reader(run()).feed(line + "\n")
