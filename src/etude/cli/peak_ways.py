@@ -181,6 +181,11 @@ def _say_calibration(task: Task, found: Calibration) -> None:
     screen.say(
         f"Variation: standard deviation over mean of trials of {duration(found.loads[0].spreads[-1].runlength_s)}."
     )
+    if found.warm_up_s:
+        screen.say(
+            f"Responses are slower in the first {duration(found.warm_up_s)} of a trial than later: declare a warm-up, "
+            "or one that is longer by as much."
+        )
     best = found.suggested
     if best.trials is None:
         screen.say(
@@ -268,6 +273,7 @@ def _calibration_document(found: Calibration) -> dict[str, Any]:
         "fixed_cost_s": found.fixed_cost_s,
         "accuracy": found.accuracy,
         "confidence": found.confidence,
+        "warm_up_s": found.warm_up_s,
         "suggested": {
             "runlength_s": found.suggested.runlength_s,
             "trials": found.suggested.trials,

@@ -19,6 +19,7 @@ from scipy.special import chdtri, stdtrit
 from etude.errors import InputError
 from etude.workbench.readings import reading
 from etude.workbench.task import Offer, Task, Trial
+from etude.workbench.warm_up import warm_up_s
 
 Floats = NDArray[np.float64]
 
@@ -127,6 +128,8 @@ class Calibration:
     confidence: float
     loads: tuple[AtLoad, ...]
     """Rising."""
+    warm_up_s: float | None = None
+    """Besides the one that is declared (`warm_up.warm_up_s`); None where trials do not tell."""
 
     @property
     def suggested(self) -> Need:
@@ -183,7 +186,8 @@ def calibrate(task: Task, peak: float, trials: Sequence[Trial]) -> Calibration:
     ]
     if not found:
         raise InputError("a calibration needs two trials at one load at least; make all trials of its plan")
-    return Calibration(peak, fixed_cost_s, task.accuracy, task.confidence, tuple(found))
+    warm_s = warm_up_s(task, usable)
+    return Calibration(peak, fixed_cost_s, task.accuracy, task.confidence, tuple(found), warm_s)
 
 
 def trials_for(cv: float, accuracy: float, confidence: float) -> int | None:

@@ -17,6 +17,7 @@ from etude.workbench.harnesses.simulated import SimulatedServer
 from etude.workbench.readings import Reading
 from etude.workbench.task import Offer, Task, Trial
 from etude.workbench.window import Window
+from support.policy_simulator import trial
 
 TASK = Task(Goal((Criterion("mean", 0.040),)), 10, 5000)
 
@@ -239,3 +240,9 @@ def test_a_calibration_uses_any_bench():
     assert len(offers) == 10
     assert found.fixed_cost_s == 10
     assert [spread.runlength_s for at in found.loads for spread in at.spreads] == [300] * 5
+
+
+def test_a_calibration_finds_the_warm_up_that_nobody_declared():
+    warming = [trial(500.0, [0.9, 0.8, 0.7] + [0.5] * 9) for _ in range(3)]
+    assert calibrate(TASK, 1000, warming).warm_up_s == 30
+    assert calibrate(TASK, 1000, [trial(500.0, [0.5] * 12)] * 3).warm_up_s == 0
