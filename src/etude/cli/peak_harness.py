@@ -56,6 +56,12 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
     add("--clients", action="store_true", help="{load} is a number of clients, not a rate")
     add("--runlength", type=kinds.seconds, metavar="TIME", help="of the longest trial (default 10s)")
     add("--warmup", type=kinds.seconds, metavar="TIME", help="load before the first window that counts")
+    add(
+        "--pieces",
+        type=kinds.count,
+        metavar="N",
+        help="of --run: so many runs of the command are one trial, which may end after any of them (default 1)",
+    )
     add("--start", metavar="CMD", help="start the system, which is ended after the search")
     add(
         "--ready",
@@ -90,6 +96,7 @@ def short_harness(options: argparse.Namespace) -> str:
         "clients": options.clients,
         "runlength_s": options.runlength,
         "warmup_s": options.warmup,
+        "pieces": options.pieces,
         "start": options.start,
         "ready": options.ready,
     }

@@ -75,6 +75,29 @@ def test_several_loads_share_one_start_and_a_trial_says_what_was_offered(tmp_pat
     assert 0 <= (first.machine.steal or 0.0) <= 1
 
 
+def test_a_trial_in_pieces_is_several_runs_and_ends_between_them(tmp_path: Path) -> None:
+    commands = (
+        f'pieces = 4\nwarmup = "2 s"\nload = "echo {{runlength}} {{seed}} {{load}} >> {{here}}/log; {GOOD}"'
+    )
+    path = toml(tmp_path, commands)
+    whole, early = (
+        trials(path, tmp_path, enough=enough, load=load)[0]
+        for enough, load in ((never, 100.0), (lambda windows: len(windows) >= 2, 200.0))
+    )
+    ran = [tuple(map(int, line.split())) for line in (tmp_path / "log").read_text().splitlines()]
+    # The warm-up, of which no window is kept, then a quarter of a second each, which is made one.
+    assert [(length, load) for length, _, load in ran] == [
+        (2, 100),
+        *[(1, 100)] * 4,
+        (2, 200),
+        *[(1, 200)] * 2,
+    ]
+    assert len({seed for _, seed, load in ran if load == 100}) == 5
+    assert (whole.ended, len(whole.windows)) == ("whole", 4)
+    assert (early.ended, len(early.windows)) == ("early", 2)
+    assert whole.machine is not None
+
+
 def test_a_trial_is_ended_early_by_its_windows_with_all_that_it_started(tmp_path: Path) -> None:
     load = f"while :; do {GOOD}; sleep 0.02; done & sleep 1000; : {{load}}"
     (trial,) = trials(toml(tmp_path, f'load = "{load}"'), tmp_path, enough=lambda windows: len(windows) >= 3)

@@ -16,7 +16,9 @@ STEADY = [0.5] * 12
 
 def noisy(readings: Sequence[float], trials: int = 5, noise: float = 0.1) -> list[Trial]:
     rng = np.random.default_rng(7)
-    return [trial(400.0, np.array(readings) * np.exp(noise * rng.normal(size=12))) for _ in range(trials)]
+    return [
+        trial(400.0, [each * float(np.exp(noise * rng.normal())) for each in readings]) for _ in range(trials)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ _POLL_S = 0.1
 """Between asking whether the system is ready."""
 _SWEEP_S = 30.0
 """What another node may take to be asked."""
+PIECES_APART = 1_000_000
+"""Between the seeds of pieces of one trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Commands:
     """Between SIGTERM and SIGKILL."""
     warmup_s: float = 0.0
     """Load that is offered before what counts: the first windows are left out."""
+    pieces: int = 1
+    """So many runs of the load command are one trial; of several, the warm-up is a run of its own."""
     fresh: bool = False
     """Start the system anew for each trial."""
     apart: bool = False
@@ -79,6 +83,14 @@ class Watched:
     lasted_s: float = 0.0
     cpu_s: float = 0.0
     machine: MachineState | None = None
+
+
+def _runs(commands: Commands, runlength_s: float) -> list[tuple[float, float]]:
+    """How long each run of the load command of a trial is, and how much of its start is left out, s."""
+    if commands.pieces == 1:
+        return [(runlength_s + commands.warmup_s, commands.warmup_s)]
+    warm_up = [(commands.warmup_s, math.inf)] if commands.warmup_s else []
+    return [*warm_up, *[(runlength_s / commands.pieces, 0.0)] * commands.pieces]
 
 
 class CommandBench:
@@ -197,17 +209,31 @@ class CommandBench:
         )
 
     def _offer(self, offer: Offer, enough: Enough) -> Watched:
-        """Run the load command, reading what it tells, until it ends, is told to, or hangs."""
-        runlength_s = math.ceil(offer.runlength_s + self.commands.warmup_s)
+        """Run the load command once, or in pieces, until the policy has seen enough."""
+        watched, machine_before = Watched([]), counters()
+        for number, (length_s, skipped_s) in enumerate(_runs(self.commands, offer.runlength_s)):
+            if watched.told and enough([each.window for each in watched.told]):
+                watched.early = True
+                break
+            self._run_load(offer, number, length_s, skipped_s, enough, watched)
+            if watched.wrong or watched.early:
+                break
+        watched.machine = between(machine_before, counters())
+        return watched
+
+    def _run_load(
+        self, offer: Offer, number: int, length_s: float, warmup_s: float, enough: Enough, watched: Watched
+    ) -> None:
+        """Run the load command, reading what it tells, until it ends, is told to, or hangs; `number`: of the piece."""
+        runlength_s = math.ceil(length_s)
         log = self.place / f"load-{self.made}"
         for old in self.place.glob("load-*"):  # logs of trials whose windows are kept
             with suppress(OSError):
                 old.unlink()
         run = Run(offer.load, self.closed, float(runlength_s), self.window_s, str(log))
-        reader, watched = self.reader(run), Watched([])
-        before, machine_before = _used_by_children_s(), counters()
+        reader, before = self.reader(run), _used_by_children_s()
         errors = self.place / "load.err"
-        command = processes.begin(self._load_line(offer, run), self.place, errors)
+        command = processes.begin(self._load_line(offer, run, number), self.place, errors)
         until = command.began_s + runlength_s + self.commands.load_timeout_s
         skipped_s = 0.0
         try:
@@ -222,7 +248,7 @@ class CommandBench:
                     found += [] if status else reader.end()
                 for each in found:
                     # A window that is within it for the most part: they are not cut to the millisecond.
-                    if skipped_s + each.window.duration_s / 2 < self.commands.warmup_s:
+                    if skipped_s + each.window.duration_s / 2 < warmup_s:
                         skipped_s += each.window.duration_s
                     else:
                         watched.told.append(each)
@@ -242,19 +268,17 @@ class CommandBench:
         except Unreadable as error:
             watched.wrong = str(error)
         finally:
-            watched.lasted_s = time.monotonic() - command.began_s
-            watched.machine = between(machine_before, counters())
+            watched.lasted_s += time.monotonic() - command.began_s
             processes.end(command, self.commands.grace_s)
         command.used_s = max(command.used_s, _used_by_children_s() - before)
-        watched.cpu_s = command.cpu_s
-        return watched
+        watched.cpu_s += command.cpu_s
 
-    def _load_line(self, offer: Offer, run: Run) -> str:
+    def _load_line(self, offer: Offer, run: Run, piece: int) -> str:
         whole = self.task.whole or float(offer.load).is_integer()
         values = {
             "load": str(round(offer.load)) if whole else f"{offer.load:.6g}",
             "runlength": str(math.ceil(run.runlength_s)),
-            "seed": str(self.task.seed * 1000 + self.made),
+            "seed": str(self.task.seed * 1000 + self.made + piece * PIECES_APART),
             "requests": str(max(math.ceil(offer.load * run.runlength_s), 1)),
             "log": shlex.quote(run.log),
             "checkpoints": checkpoints(run),

@@ -53,6 +53,7 @@ class HarnessOptions:
     clients: bool = False
     runlength_s: float = RUNLENGTH_S
     warmup_s: float = 0.0
+    pieces: int = 1
     start: str = ""
     ready: str = ""
     directory: str = "{here}"
@@ -82,12 +83,13 @@ def harness_text(options: HarnessOptions) -> str:
         "highest": highest,
         "runlength": f"{options.runlength_s:.12g} s",
     }
-    commands = {
+    commands: dict[str, str | float] = {
         "start": _within(options, options.start),
         "ready": _within(options, options.ready) or (_answers(options.url) if options.url else ""),
         "load": _requests(options) if options.url else _within(options, options.command or ""),
         "ready_timeout": "" if options.start else f"{READY_S:g} s",
         "warmup": f"{options.warmup_s:.12g} s" if options.warmup_s else "",
+        "pieces": options.pieces if options.pieces > 1 else "",
     }
     parts = [
         f"name = {_toml(_name(options))}",

@@ -223,7 +223,7 @@ def _goal(goal: Section) -> Goal:
 
 def _commands(section: Section, factors: Collection[str]) -> Commands:
     times = ("ready_timeout", "load_timeout", "drain_timeout", "stop_timeout", "grace", "warmup")
-    section.only((*WORDS, *times, "fresh", "apart"))
+    section.only((*WORDS, *times, "fresh", "apart", "pieces"))
     if not section.text_at("load"):
         section.fail(
             None, "[commands] load is missing: expected the command that offers {load} for {runlength} s"
@@ -245,7 +245,12 @@ def _commands(section: Section, factors: Collection[str]) -> Commands:
     given: dict[str, Any] = {name: seconds for name, seconds in spans.items() if seconds is not None}
     start, ready, load, drain, stop = (section.text_at(word) for word in WORDS)
     fresh, apart = section.flag("fresh"), section.flag("apart")
-    read = Commands(start, ready, load, drain, stop, fresh=fresh, apart=apart, text=section.text)
+    pieces = section.number("pieces", 1.0) or 1.0
+    if pieces != round(pieces):
+        section.fail("pieces", f"[commands] pieces is {pieces:g}: expected a whole number, such as 6")
+    read = Commands(
+        start, ready, load, drain, stop, fresh=fresh, apart=apart, text=section.text, pieces=round(pieces)
+    )
     return replace(read, **given)
 
 

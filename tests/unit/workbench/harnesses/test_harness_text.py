@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.errors import UsageError
+from etude.errors import InputError, UsageError
+from etude.workbench.harnesses.command import Commands
 from etude.workbench.harnesses.harness_text import HarnessOptions, Value, harness_text, read_value
 from etude.workbench.harnesses.spec import Harness, parse_harness
 
@@ -101,3 +102,17 @@ def test_what_makes_no_harness_is_refused(options: dict[str, Any], word: str) ->
 def test_any_command_stands_in_the_file_as_it_was_given(command: str) -> None:
     text = harness_text(HarnessOptions(command=f"x{command}", limits_s=P95, directory="."))
     assert tomllib.loads(text)["commands"]["load"] == f"cd . && x{command}"
+
+
+def test_a_trial_may_be_in_pieces() -> None:
+    def commands(**options: Any) -> Commands:
+        return harness(command="gen {load}", limits_s=P95, **options).commands
+
+    assert (commands().pieces, commands(pieces=6).pieces) == (1, 6)
+    with pytest.raises(InputError, match=r"pieces is 1\.5: expected a whole number"):
+        parse_harness(
+            Path("h.toml"),
+            harness_text(HarnessOptions(command="gen {load}", limits_s=P95, pieces=6)).replace(
+                "= 6", "= 1.5"
+            ),
+        )
