@@ -18,6 +18,7 @@ from scipy import special
 
 from etude.workbench.surfaces import plans
 from etude.workbench.surfaces.costs import expected_cost
+from etude.workbench.surfaces.doubtful import doubtful
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.samples import Known, Sample, known
 from etude.workbench.surfaces.surrogate import Predicted
@@ -30,6 +31,8 @@ until `count` cells or the error wanted."""
 
 LEAST_SPREAD = 0.02
 """Standard deviation of the log of a response that a prediction is trusted to at most."""
+DOUBTED_SPREAD = 0.3
+"""The same, at least, of a cell that is measured again for being far off its prediction."""
 BELIEVED = 4.0
 """Predictions that count as having come as true as they said, before any was tried."""
 LEAST_WIDENING = 1.2
@@ -115,10 +118,26 @@ def decide(
 ) -> Visit | Enough | Wait:
     """The next cell, or the end; `pending` are cells under way on other machines. With a `cost`, it is the cell that
     teaches most for what it costs."""
+    again = _again(space, rules, samples, pending)
+    if again is not None:
+        return again
     decision = _decided(space, rules, samples, tuple(dict.fromkeys(pending)), cost)
     if isinstance(decision, Enough) and pending:
         return Wait(decision.why)
     return decision
+
+
+def _again(space: Space, rules: Rules, samples: Sequence[Sample], pending: Sequence[Cell]) -> Visit | None:
+    """A cell that is not believed yet; its expectation is that of the others."""
+    seen = tuple(samples[: learnt(len(samples), len(pending))])
+    fit = fitted(space, seen) if rules.plan != "in-order" else None
+    at = None if fit is None else doubtful(fit, samples, pending)
+    if fit is None or at is None:
+        return None
+    told, measured = math.exp(float(fit.left_out.log[at])), math.exp(float(fit.known.log[at]))
+    spread = max(float(fit.left_out.sd[at]), DOUBTED_SPREAD)
+    why = f"once more: {measured:.4g} is far off the {told:.4g} that the other cells predict"
+    return Visit(fit.known.cells[at], told, spread, why)
 
 
 def learnt(count: int, under_way: int = 0) -> int:

@@ -18,6 +18,7 @@ from etude.workbench.surfaces.mapping import (
     Enough,
     Rules,
     Visit,
+    Wait,
     as_predicted,
     decide,
     fitted,
@@ -175,3 +176,16 @@ def test_what_was_predicted_is_kept_and_shown_intervals_are_as_wide(tmp_path: ob
     told = predicted(SPACE, tuple(samples), shown.unmeasured)
     assert told is not None
     np.testing.assert_array_equal(shown.predicted.sd, told.sd)
+
+
+def test_a_cell_that_its_neighbours_contradict_is_measured_again_and_then_believed() -> None:
+    samples = list(measured(14, spread=None))
+    wrong = samples[9].cell
+    samples[9] = sample(wrong, peak(wrong) / 20)
+    visit = decide(SPACE, Rules(count=14), samples)
+    assert isinstance(visit, Visit)
+    assert visit.cell == wrong
+    assert visit.expected == pytest.approx(peak(wrong), rel=0.5)
+    assert isinstance(decide(SPACE, Rules(count=14), samples, [wrong]), Wait)
+    samples.append(foretold(sample(wrong, peak(wrong)), visit))
+    assert isinstance(decide(SPACE, Rules(count=14), samples), Enough)
