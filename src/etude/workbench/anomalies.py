@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from etude.workbench.policies.belief.confirmation import disturbed
 from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered
+from etude.workbench.policies.belief.modes import parted
 from etude.workbench.task import Finding, Task, Trial
 from etude.workbench.window import Window
 
@@ -230,7 +231,15 @@ def without_stalls(task: Task, trial: Trial) -> Trial:
 
 
 def bimodal(known: Sequence[Evidence]) -> Finding | None:
-    """Trials of one load fall into two groups, further apart than their windows explain."""
+    """Trials of one load fall into two groups, further apart than their windows explain; or trials of several loads
+    disagree."""
+    apart = parted(known)
+    if len(apart) > 1:
+        loads = ", ".join(f"{quicker[0].load:g}" for quicker, _ in apart)
+        quicker, slower = apart[-1]
+        text = f"trials at {loads} disagree by more than their windows allow"
+        last = f"at {quicker[0].load:g} they are at {_shares(quicker)} or at {_shares(slower)} of the limit"
+        return Finding("bimodal", f"{text}; {last}")
     for load in sorted({each.load for each in known}):
         group = sorted((e for e in known if e.load == load and FLOOR < e.value < CAP), key=lambda e: e.value)
         if len(group) < 4:

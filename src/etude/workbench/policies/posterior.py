@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,10 +28,17 @@ from etude.workbench.policies.belief.checks import (
     shedding,
 )
 from etude.workbench.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
-from etude.workbench.policies.belief.confirmation import disturbed, unconfirmed, without
+from etude.workbench.policies.belief.confirmation import (
+    DOUBTED,
+    disturbed,
+    ends,
+    unconfirmed,
+    without,
+)
 from etude.workbench.policies.belief.curves import family
 from etude.workbench.policies.belief.evidence import Evidence, gathered, of_windows
 from etude.workbench.policies.belief.grid import Belief, believed
+from etude.workbench.policies.belief.modes import quicker_ones, slow_share, slower_ones
 from etude.workbench.policies.belief.promise import Held, held, reach, unbracketed
 from etude.workbench.policies.bracket import Bracket
 from etude.workbench.task import Answer, Finding, Offer, Task, Trial
@@ -46,6 +54,8 @@ LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
 MOST_BLIND = 4
 """So many trials in a row that tell nothing of the server end the search, unless each was of a load that could not be
 offered: then lower ones follow."""
+SURPRISE = 0.1
+"""A load that is too much is surprising where the trials below it gave that this probability or less."""
 STANDS = 0.6
 """Without a trial that it does not rest on, an answer has this probability still."""
 STALE, NARROWER = 20, 0.95
@@ -140,6 +150,7 @@ class Posterior:
         belief = believed(task, known)
         if known and fits_not(belief, known) is not None:
             return self._fallback.enough(task, trials, offer, windows)
+        now = replace(now, slow_share=known[0].slow_share if known else 0.0)
         if held(task, belief, known).met:  # a look: what it is to tell is its own side
             clear = now.value >= 2 * math.sqrt(now.within) and len(windows) >= LOOK_WINDOWS
             return clear or len(windows) >= MOST_LOOK_WINDOWS
@@ -158,16 +169,31 @@ class Posterior:
 
 
 def usable(known: Sequence[Evidence]) -> list[Evidence]:
-    """Without disturbed trials, and the loads below which a higher one was quicker."""
-    return rising(without(known, disturbed(known)))
+    """Without disturbed trials, and the loads below which a higher one was quicker; where trials of a load disagree,
+    others may be of the slow mode as well."""
+    share = slow_share(known)
+    return [replace(each, slow_share=share) for each in rising(without(known, disturbed(known)))]
 
 
 def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | None:
-    """Another trial of a load that an answer rests on; None where it rests on none."""
+    """Another trial of a load that an answer rests on; None where it rests on none. What is too much is tried again
+    in any case: trials that were all slow agree with each other."""
+    left = usable(known)
+    too_much = ends(left)[1]
     for load, why in unconfirmed(known):
-        if rests_on(task, usable(known), rate, load):
+        if load == too_much or rests_on(task, left, rate, load):
             return Offer(load, task.runlength_s, why)
+    if too_much is None or sum(each.load == too_much for each in left) >= DOUBTED:
+        return None
+    if slow_share(known) or surprising(task, left, too_much):
+        return Offer(too_much, task.runlength_s, "a slow mode may have made it too much")
     return None
+
+
+def surprising(task: Task, known: Sequence[Evidence], too_much: float) -> bool:
+    """Whether the trials below make it unlikely that a load is too much: the curve is steeper than they say."""
+    lower = [each for each in known if each.load < too_much]
+    return bool(lower) and float(believed(task, lower).below(too_much)) < SURPRISE
 
 
 def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float) -> bool:
@@ -266,7 +292,7 @@ def bounded(
 def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: str) -> Answer:
     """What is believed, unless something was found that it does not allow for."""
     tail = (1 - task.confidence) / 2
-    found = anomalies.findings(task, trials)
+    found = tuple(with_rates(task, trials, each) for each in anomalies.findings(task, trials))
     against = [each for each in found if each.kind not in HARMLESS and not stands(task, trials, now, each)]
     if against and not why:
         why = f"{against[0].kind}: {against[0].what}"
@@ -280,6 +306,18 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
         finding = anomalies.not_bracketed(*ends)
         return Answer(None, fine, too_much, sure, False, why or finding.what, (finding, *found))
     return Answer(rate, low, high, now.confidence, now.met and not against, why, found)
+
+
+def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding:
+    """Of two modes: with the likeliest rate of each."""
+    if finding.kind != "bimodal":
+        return finding
+    known = gathered(task, trials)
+    quick, slow = (
+        believed(task, rising(without(known, dropped))).best_rate(task.within)[0]
+        for dropped in (slower_ones(known), quicker_ones(known))
+    )
+    return replace(finding, what=f"{finding.what}: a peak rate of about {quick:.4g}, or of about {slow:.4g}")
 
 
 def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> bool:

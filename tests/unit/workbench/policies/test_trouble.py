@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,9 @@ from etude.workbench.harnesses.request_queue import TROUBLES, RequestQueue
 from etude.workbench.machine_state import MachineState
 from etude.workbench.policies.belief.confirmation import disturbed, unconfirmed
 from etude.workbench.policies.belief.evidence import Evidence, gathered
-from etude.workbench.policies.posterior import Posterior
+from etude.workbench.policies.posterior import Posterior, once_more, surprising, usable
 from etude.workbench.search import search
-from etude.workbench.task import Answer, Task, Trial
+from etude.workbench.task import Answer, Offer, Task, Trial
 from support.policy_simulator import task, trial
 
 
@@ -76,3 +77,55 @@ def test_a_load_that_is_too_much_is_tried_again_before_an_answer_rests_on_it() -
         answer, _, made = searched("plain", 300.0, seed)
         assert answer.rate is not None
         assert len({each.load for each in made}) < len(made)
+
+
+CLIFF = [
+    trial(50.0, [0.18] * 8),
+    trial(92.0, [0.27] * 8),
+    trial(125.0, [0.47] * 8),
+    trial(135.0, [16.0] * 3),
+    trial(125.0, [0.47] * 8),
+    trial(135.0, [40.0] * 6),
+]
+"""Of a server whose peak is 159, and which was at 0.7 of its speed in both trials at 135."""
+
+
+def test_a_load_that_is_too_much_against_the_curve_below_it_takes_three_trials() -> None:
+    known = gathered(task(), CLIFF)
+    assert surprising(task(), usable(known), 135.0)
+    offer = once_more(task(), known, 126.0)
+    assert offer is not None
+    assert offer.load == 135.0
+    assert once_more(task(), gathered(task(), [*CLIFF, CLIFF[-1]]), 126.0) is None
+
+
+def test_trials_that_were_slow_in_a_row_are_not_believed_because_they_agree() -> None:
+    made = [
+        trial(50.0, [0.07] * 8),
+        trial(177.0, [0.11] * 8),
+        trial(613.0, [50.0] * 2),
+        trial(327.0, [4.7] * 3),
+        trial(237.0, [0.29] * 8),
+        trial(263.0, [0.45] * 16),
+    ]
+    offer = Posterior().decide(task(), made)
+    assert isinstance(offer, Offer)
+    assert offer.load == 327.0
+
+
+def test_trials_that_disagree_at_two_loads_are_two_modes_with_a_rate_each() -> None:
+    made = [
+        trial(50.0, [0.07] * 8),
+        trial(176.0, [0.10] * 8),
+        trial(238.0, [0.46] * 8),
+        trial(275.0, [0.18] * 12),
+        trial(238.0, [0.15] * 12),
+        trial(326.0, [30.0] * 6),
+        trial(326.0, [0.4] * 8),
+    ]
+    answer = Posterior().best(task(), made, "the budget is spent")
+    assert not answer.kept
+    (found,) = [each for each in answer.findings if each.kind == "bimodal"]
+    quick, slow = (float(each) for each in re.findall(r"about ([0-9.]+)", found.what))
+    assert quick > 326
+    assert 238 < slow < 326

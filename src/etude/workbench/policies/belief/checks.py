@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from etude.workbench.anomalies import DOUBT, SURE, by_load, conflict, overloads
 from etude.workbench.policies.belief.evidence import Evidence
@@ -118,10 +119,7 @@ def _as_before(task: Task, known: Sequence[Evidence]) -> Offer | None:
 
 
 def _holds_even_so(task: Task, known: Sequence[Evidence], rate: float, since: int) -> bool:
-    slack = [
-        Evidence(e.load, e.value, e.within, e.windows, e.order, LEFT_OVER if e.order > since else 0.0)
-        for e in known
-    ]
+    slack = [replace(e, slack=LEFT_OVER if e.order > since else 0.0) for e in known]
     belief = believed(task, slack)
     held = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
     return float(held) >= HOLDS

@@ -53,6 +53,8 @@ class Evidence:
     """The server may have been quicker than `value`, by so much in logs: an overload before may have slowed it."""
     stolen: bool = False
     """While it ran, the machine had much more steal time than in the other trials."""
+    slow_share: float = 0.0
+    """The probability that the server was slower than usual in this trial (`confirmation.slow_share`)."""
 
     @property
     def overload(self) -> bool:

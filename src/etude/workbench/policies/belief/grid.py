@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
+from etude.workbench.policies.belief.confirmation import without
 from etude.workbench.policies.belief.curves import Floats, family
 from etude.workbench.policies.belief.evidence import Evidence, between
-from etude.workbench.policies.belief.likelihood import log_likelihood
+from etude.workbench.policies.belief.likelihood import SLOWER, log_likelihood, with_slow
+from etude.workbench.policies.belief.modes import slower_ones
 from etude.workbench.policies.belief.seed import Seed, seed_of
 from etude.workbench.task import Task
 
@@ -99,11 +101,11 @@ class Belief:
         found = []
         for each in known:
             expected = family().log_readings(np.array([math.log(each.load)]) - self.log_peak[at])[shape]
-            gone = float(log_likelihood(expected, each.value, each.within + self.between)[0])
+            alone = _likelihood(self.log_peak[at : at + 1], replace(each, slack=0.0), self.between)
+            gone = float(alone[shape, 0])
             best = float(log_likelihood(expected, float(expected[0]), each.within + self.between)[0])
-            found.append(
-                math.copysign(math.sqrt(3 * math.expm1((best - gone) / 3)), each.value - expected[0])
-            )
+            miss = math.sqrt(3 * math.expm1(max(best - gone, 0.0) / 3))
+            found.append(math.copysign(miss, each.value - expected[0]))
         return np.array(found)
 
 
@@ -115,7 +117,7 @@ def believed(task: Task, known: Sequence[Evidence]) -> Belief:
 @lru_cache(maxsize=16)
 def _believed(lowest: float, highest: float, seed: Seed, known: tuple[Evidence, ...]) -> Belief:
     low, high = math.log(lowest) - MARGIN, math.log(highest) + MARGIN
-    tau = between(known)
+    tau = between(without(known, slower_ones(known)))
     for _ in range(_DEEPEST):
         belief = _on(low, high, seed, known, tau)
         step = belief.log_peak[1] - belief.log_peak[0]
@@ -142,8 +144,13 @@ def _kept(low: float, high: float, evidence: Evidence, tau: float) -> Floats:
 
 
 def _likelihood(grid: Floats, evidence: Evidence, tau: float) -> Floats:
-    expected = family().log_readings(math.log(evidence.load) - grid)
-    return log_likelihood(expected, evidence.value, evidence.within + tau, evidence.slack)
+    def at(speed: float) -> Floats:
+        expected = family().log_readings(math.log(evidence.load / speed) - grid)
+        return log_likelihood(expected, evidence.value, evidence.within + tau, evidence.slack)
+
+    if not evidence.slow_share:
+        return at(1.0)
+    return with_slow(at(1.0), [at(speed) for speed in SLOWER], evidence.slow_share)
 
 
 def _normal(logs: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,6 +15,8 @@ DISCREPANCY = 0.25
 """No server is exactly of a family. All shapes meet at y = 1; with the distance from there, in units of log y,
 grows what a real curve may differ by, so that trials far from the peak say little of it."""
 _EDGE = math.log(1.3)
+SLOWER = (0.85, 0.7, 0.5)
+"""Speeds of a server in a slow mode, of its usual one, each as likely as the others."""
 
 
 def log_likelihood(expected: Floats, value: float, variance: float, slack: float = 0.0) -> Floats:
@@ -29,3 +32,9 @@ def log_likelihood(expected: Floats, value: float, variance: float, slack: float
     beyond = np.clip((expected - _EDGE) / (CAP - _EDGE), 0, 1)
     miss = np.where(miss > 0, np.maximum(miss - slack, 0) * (1 - beyond), miss)
     return np.asarray(-0.5 * (FREEDOM + 1) * np.log1p((miss / spread) ** 2 / (FREEDOM - 2)) - np.log(spread))
+
+
+def with_slow(usual: Floats, slow: Sequence[Floats], share: float) -> Floats:
+    """Log likelihood of a trial that was, with the probability `share`, of a slow mode; `slow` for each of `SLOWER`."""
+    parts = [usual + math.log1p(-share), *(each + math.log(share / len(slow)) for each in slow)]
+    return np.asarray(np.logaddexp.reduce(parts))
