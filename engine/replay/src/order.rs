@@ -5,6 +5,8 @@
 //! - A descriptor is opened before it is used, and closed after its last use; a number that is used anew is closed before.
 //! - Calls that use and move the position of one open file come one after the other.
 //! - Data: what overlaps in a file, and is written by one of both, comes in the original's order.
+//! - How long a file is: whoever asks, or finds its end, comes after what made it longer or shorter, and before what does
+//!   so next.
 
 mod blocked;
 mod data;
@@ -12,6 +14,7 @@ mod descriptors;
 mod locks;
 mod names;
 mod pipes;
+mod sizes;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +25,7 @@ use etude_script::{Action, Called, Script};
 use self::blocked::{Blocked, Clocks};
 use self::locks::Locks;
 use self::pipes::Pipe;
+use self::sizes::Size;
 use crate::extents::Extents;
 
 /// What a step waits for: a step of another thread.
@@ -61,6 +65,7 @@ struct Opened {
 struct Content {
     extents: Extents,
     locks: Locks,
+    size: Size,
     pipe: Option<usize>,
 }
 
@@ -103,6 +108,7 @@ impl Order {
             return Waits::new();
         }
         let mut order = Order { process: HashMap::from([(0, 0)]), ..Order::default() };
+        order.lengths(&script.needed);
         let last = Order::last_steps(script);
         let (mut clocks, mut blocked) = (Clocks::default(), Vec::new());
         for (at, step) in script.steps.iter().enumerate() {
@@ -214,6 +220,7 @@ impl Order {
         self.descriptors(here, process, called);
         self.flock(here, process, called);
         self.data(here, process, called);
+        self.sizes(here, process, called);
         if called.result >= 0 {
             self.results(here, process, called);
         }

@@ -4,12 +4,15 @@ use etude_calls::{Kind, Moves};
 use etude_script::Called;
 
 use super::blocked::REFUSED;
+use super::sizes::Use;
 use super::{Order, Point};
 
 /// Where a call moves data to or from.
 #[derive(Clone, Copy)]
 struct End {
     fd: i64,
+    /// Whether it moved less than it was to; of a vectored call that is not known.
+    short: bool,
     /// None for where the position is.
     at: Option<u64>,
     writes: bool,
@@ -19,6 +22,8 @@ struct End {
 fn ends(called: &Called) -> [Option<End>; 2] {
     let row = called.call.row();
     let fd = |index: usize| called.arguments[index] as i64;
+    let asked = row.arguments.iter().position(|kind| *kind == Kind::Size);
+    let short = asked.is_none_or(|index| (called.result as u64) < called.arguments[index]);
     let in_memory = |index: usize| called.text(index)?.try_into().ok().map(u64::from_le_bytes);
     let (read, write) = match called.call.name() {
         "copy_file_range" | "splice" => ((0, in_memory(1)), Some((2, in_memory(3)))),
@@ -29,10 +34,10 @@ fn ends(called: &Called) -> [Option<End>; 2] {
             let at = row.arguments.iter().position(|kind| *kind == Kind::Offset);
             let at = at.map(|index| called.arguments[index]).filter(|at| *at as i64 >= 0);
             let writes = row.moves == Moves::Writes;
-            return [Some(End { fd: fd(0), at, writes }), None];
+            return [Some(End { fd: fd(0), short, at, writes }), None];
         }
     };
-    let end = |(index, at), writes| End { fd: fd(index), at, writes };
+    let end = |(index, at), writes| End { fd: fd(index), short, at, writes };
     [Some(end(read, false)), write.map(|write| end(write, true))]
 }
 
@@ -108,16 +113,30 @@ impl Order {
             self.places[description] = from.saturating_add(bytes);
         }
         let append = end.writes && self.opened[description].append;
+        let file = self.opened[description].file;
+        let size = self.contents[file].size.bytes();
+        let reached = if append { size.saturating_add(bytes) } else { from.saturating_add(bytes) };
+        if end.writes && bytes > 0 {
+            self.size(here, file, Use::Reaches(reached));
+        } else if !end.writes && end.short && reached >= size {
+            self.size(here, file, Use::Asks);
+        }
         let (from, bytes) = if append { (0, u64::MAX) } else { (from, bytes) };
         self.touch(here, process, end.fd, (from, bytes), end.writes);
     }
 
     fn touch(&mut self, here: Point, process: u32, fd: i64, (from, bytes): (u64, u64), writes: bool) {
-        let Some(slot) = self.slots.get(&(process, fd)) else { return };
-        let file = self.opened[slot.description].file;
+        let Some(file) = self.file_of(process, fd) else { return };
         let mut others = Vec::new();
         let to = from.saturating_add(bytes);
         self.contents[file].extents.touch(here, from, to, writes, &mut others);
+        others.into_iter().for_each(|other| self.wait(here, other));
+    }
+
+    /// All that was in a file is gone.
+    pub(super) fn overwrites(&mut self, here: Point, file: usize) {
+        let mut others = Vec::new();
+        self.contents[file].extents.touch(here, 0, u64::MAX, true, &mut others);
         others.into_iter().for_each(|other| self.wait(here, other));
     }
 

@@ -4,6 +4,7 @@ use etude_calls::{Kind, Moves, Outcome};
 use etude_script::Called;
 
 use super::pipes::Pipe;
+use super::sizes::Use;
 use super::{Content, Opened, Order, Point, Slot};
 
 impl Order {
@@ -152,6 +153,10 @@ impl Order {
             self.files.insert(path.clone(), file);
         }
         let flags = open_flags(called);
+        if flags & O_TRUNC != 0 && flags & O_PATH == 0 {
+            self.size(here, file, Use::Sets(0));
+            self.overwrites(here, file);
+        }
         let description = self.description(here, file, flags);
         if let Some(path) = path {
             self.directories.insert(description, path);
@@ -159,7 +164,7 @@ impl Order {
         self.slot(here, process, called.result, description, flags & O_CLOEXEC != 0);
     }
 
-    fn content(&mut self, content: Content) -> usize {
+    pub(super) fn content(&mut self, content: Content) -> usize {
         self.contents.push(content);
         self.contents.len() - 1
     }
@@ -226,6 +231,8 @@ const CLOSED: i64 = 1 << 40;
 
 const O_ACCMODE: u64 = 3;
 const O_WRONLY: u64 = 1;
+const O_TRUNC: u64 = 0o1000;
+const O_PATH: u64 = 0o10000000;
 const O_APPEND: u64 = 0o2000;
 const O_CLOEXEC: u64 = 0o2000000;
 const F_DUPFD: u64 = 0;

@@ -222,3 +222,47 @@ proptest! {
         prop_assert!(all_have_their_turn(&script), "{}", text);
     }
 }
+
+const GROWING: &str = "0: openat(AT_FDCWD, \"/a\", O_RDWR|O_CREAT, 0644) = 3
+0: fork(1)
+";
+
+#[test]
+fn who_asks_how_long_a_file_is_comes_after_what_made_it_so() {
+    let asked = |text: &str| {
+        waits(&format!("{GROWING}0: pwrite64(3, 100, 0) = 100\n1: {text}\n0: pwrite64(3, 100, 100) = 100\n"))
+    };
+    // The fork and the opening are known to all that comes after.
+    assert_eq!(asked("lseek(3, 0, SEEK_END) = 100"), [(3, 2), (4, 3)]);
+    assert_eq!(asked("fstat(3) = 0"), [(3, 2), (4, 3)]);
+    assert_eq!(asked("newfstatat(AT_FDCWD, \"/a\", 0) = 0"), [(3, 2), (4, 3)]);
+    assert_eq!(asked("pread64(3, 100, 100) = 0"), [(3, 2), (4, 3)], "its end was found");
+    assert_eq!(asked("lseek(3, 0, SEEK_CUR) = 0"), []);
+}
+
+#[test]
+fn writes_that_make_a_file_longer_need_no_order_among_themselves() {
+    let text = format!(
+        "{GROWING}0: pwrite64(3, 100, 0) = 100\n1: pwrite64(3, 100, 100) = 100\n0: pwrite64(3, 100, 300) = 100
+0: pwrite64(3, 100, 200) = 100\n1: ftruncate(3, 50) = 0\n0: lseek(3, 0, SEEK_END) = 50\n"
+    );
+    assert_eq!(waits(&text), [(6, 2), (6, 5), (7, 6)]);
+}
+
+#[test]
+fn a_file_that_is_there_before_is_as_long_as_it_is_prepared() {
+    let text =
+        "file \"a\" 100\n0: openat(AT_FDCWD, \"a\", O_RDWR) = 3\n0: fork(1)\n1: pwrite64(3, 50, 0) = 50
+0: lseek(3, 0, SEEK_END) = 100\n1: pwrite64(3, 51, 50) = 51\n0: fstat(3) = 0\n";
+    // The first write makes it no longer: only the second one comes behind who asked, and before who asks next.
+    assert_eq!(waits(text), [(4, 3), (5, 4)]);
+}
+
+#[test]
+fn a_file_is_emptied_after_it_was_read() {
+    let text = format!(
+        "{GROWING}0: write(3, 100) = 100\n0: pread64(3, 50, 0) = 50\n1: openat(AT_FDCWD, \"/a\", O_WRONLY|O_TRUNC) = 4
+0: pread64(3, 50, 0) = 0\n"
+    );
+    assert_eq!(waits(&text), [(4, 2), (4, 3), (5, 4)]);
+}
