@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::io::Error;
 use std::path::Path as FilePath;
 
-use etude_trace::{Event, Failed, Header};
+use etude_trace::{Event, Failed, Found, Header};
 
 use crate::from_trace::away::Away;
 use crate::from_trace::stream::{Life, Next, Survey, in_effect};
@@ -60,6 +60,7 @@ impl Default for Options {
 /// It is damaged, or none: one line.
 pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report), Failed> {
     let mut survey = Survey::of(path)?;
+    survey.found.extend(own_executable(&survey.executable));
     let tree = Tree::new(std::mem::take(&mut survey.found));
     let mut walk = Walk::new(options, tree, &survey.header);
     let ending = in_effect(path, &survey.lives, |next| {
@@ -73,6 +74,17 @@ pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report)
     walk.report.warning = ending.warning();
     walk.report.add_survey(&survey);
     Ok(walk.finish(&survey.header))
+}
+
+/// The link by which a program finds its own file: the recorder cannot look at it when the program has ended.
+fn own_executable(executable: &str) -> Option<Found> {
+    let (path, kind) = ("/proc/self/exe".into(), "link".into());
+    executable.starts_with('/').then(|| Found {
+        path,
+        kind,
+        target: Some(executable.into()),
+        ..Found::default()
+    })
 }
 
 /// The paths that a trace names, links not followed, and whether what was in them was read. Stops where `go_on` does not
@@ -117,6 +129,10 @@ pub(crate) struct Walk<'a> {
     threads: Threads,
     /// Mappings of what is not replayed: process and address.
     unmapped: HashSet<(u32, u64)>,
+    /// Sockets that were bound, perhaps to a name: what stands there then no other call has made.
+    bound: u64,
+    /// Steps in front of the call that is looked at.
+    placeholders: Vec<Called>,
     report: Report,
 }
 
@@ -130,6 +146,8 @@ impl<'a> Walk<'a> {
             tree,
             threads: Threads::new(costs, options.waits),
             unmapped: HashSet::new(),
+            bound: 0,
+            placeholders: Vec::new(),
             report: Report::default(),
         }
     }
@@ -162,7 +180,12 @@ impl<'a> Walk<'a> {
     fn call(&mut self, thread: u32, event: &Event) {
         let process = *self.tables.threads.entry(thread).or_insert(0);
         self.threads.pays(thread, process, event);
-        match self.take(process, event) {
+        self.bound += u64::from(event.call.name() == "bind" && event.result == 0);
+        let taken = self.take(process, event);
+        for placeholder in std::mem::take(&mut self.placeholders) {
+            self.threads.call(thread, &Event { duration_ns: 0, ..event.clone() }, placeholder);
+        }
+        match taken {
             Ok(called) => self.threads.call(thread, event, called),
             Err(why) => self.report.drops(event, why),
         }

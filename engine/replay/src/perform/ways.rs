@@ -77,9 +77,9 @@ pub fn is_harmless(event: &Event) -> bool {
     HARMLESS.contains(&event.arguments[1])
 }
 
-/// Whether a node is a file or a pipe.
+/// Whether a node is a file, a pipe, or a socket, which nobody serves.
 pub fn is_no_device(mode: u64) -> bool {
-    matches!(mode as u32 & libc::S_IFMT, 0 | libc::S_IFREG | libc::S_IFIFO)
+    matches!(mode as u32 & libc::S_IFMT, 0 | libc::S_IFREG | libc::S_IFIFO | libc::S_IFSOCK)
 }
 
 impl Performer {

@@ -212,6 +212,11 @@ impl Walk<'_> {
             }
             return Ok(None);
         }
+        let makes = matches!(name, "mkdir" | "mkdirat" | "mknod" | "mknodat" | "symlink" | "symlinkat")
+            || open_flags(event).is_some();
+        if !makes && self.bound > 0 && self.tree.is_free(&first.meant) {
+            self.places_socket(&first.meant);
+        }
         match name {
             "open" | "openat" | "creat" => return self.opens(event, named).map(Some),
             "mkdir" | "mkdirat" => {
@@ -253,6 +258,18 @@ impl Walk<'_> {
         }
         let _ = process;
         Ok(None)
+    }
+
+    /// A socket was bound to this name, which `bind` does not tell: calls on it find one that nobody serves.
+    fn places_socket(&mut self, path: &Path) {
+        const S_IFSOCK: u64 = 0o140000;
+        self.bound -= 1;
+        self.tree.creates(path, Kind::Special);
+        self.report.replaces("the name of a bound socket, by a socket that nobody serves");
+        let call = etude_calls::Call::named("mknodat").expect("it is in the table");
+        let arguments = [i64::from(AT_FDCWD) as u64, 0, S_IFSOCK | 0o755, 0, 0, 0];
+        let texts = SmallVec::from_iter([Text { argument: 1, bytes: path.clone() }]);
+        self.placeholders.push(Called { call, arguments, texts, result: 0, duration_ns: Some(0) });
     }
 
     fn opens(&mut self, event: &Event, named: &Named) -> Result<Rc<Opening>, &'static str> {

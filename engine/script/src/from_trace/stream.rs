@@ -57,6 +57,8 @@ pub(crate) struct Survey {
     pub found: Vec<Found>,
     pub footer: Option<Footer>,
     pub unrecorded: Vec<String>,
+    /// What the first process executed last.
+    pub executable: String,
     pub dropped: u64,
     /// When the last call ended.
     pub end_ns: u64,
@@ -84,7 +86,14 @@ impl Survey {
                 Frame::Meta(Meta::Dropped { events, .. }) => {
                     survey.dropped = survey.dropped.saturating_add(events)
                 }
-                Frame::Meta(meta) => notes.add(meta),
+                Frame::Meta(meta) => {
+                    if let Meta::Process { process: 0, executable, .. }
+                    | Meta::Exec { process: 0, executable, .. } = &meta
+                    {
+                        survey.executable.clone_from(executable);
+                    }
+                    notes.add(meta);
+                }
                 Frame::Events { thread, events } => {
                     for event in events {
                         survey.end_ns = survey.end_ns.max(event.end_ns());

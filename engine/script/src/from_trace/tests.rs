@@ -531,3 +531,55 @@ proptest! {
         prop_assert!(closes <= calls);
     }
 }
+
+#[test]
+fn the_name_of_a_bound_socket_is_there_for_the_calls_on_it() {
+    let at = |turn: u64| (turn * 100, turn * 100 + 50);
+    let events = [
+        event("unlink", at(1), &[0], -2, &[(0, b"/w/s")]),
+        event("socket", at(2), &[1, 1, 0], 3, &[]),
+        event("bind", at(3), &[3, 0, 110], 0, &[]),
+        event("chmod", at(4), &[0, 0o777], 0, &[(0, b"/w/s")]),
+        event("unlink", at(5), &[0], 0, &[(0, b"/w/s")]),
+        event("stat", at(6), &[0, 0], 0, &[(0, b"/w/other")]),
+    ];
+    let (script, _) = made(&[], &events.map(|event| (0, event)), &Options::default());
+    let calls: Vec<String> = script
+        .steps
+        .iter()
+        .filter_map(|step| match &step.action {
+            Action::Call(called) => {
+                let text = called.texts.last().map(|text| String::from_utf8_lossy(&text.bytes).into_owned());
+                Some(format!("{} {}", called.call.name(), text.unwrap_or_default()))
+            }
+            _ => None,
+        })
+        .collect();
+    let name = "etude_tmp1";
+    let expected = ["unlink", "mknodat", "chmod", "unlink"].map(|call| format!("{call} {name}"));
+    assert_eq!(calls[..4], expected);
+    let needed: Vec<_> = script.needed.iter().map(|each| String::from_utf8_lossy(&each.path)).collect();
+    assert_eq!(needed, ["other"]);
+}
+
+#[test]
+fn the_programs_own_file_is_prepared() {
+    let process = |executable: &str| Meta::Process {
+        process: 0,
+        parent: None,
+        pid: 7,
+        executable: executable.into(),
+        argv: vec!["node".into()],
+        cwd: "/w".into(),
+        at_ns: 0,
+    };
+    let events = [
+        event("readlink", (100, 150), &[0, 0, 100], 13, &[(0, b"/proc/self/exe")]),
+        event("stat", (200, 250), &[0, 0], 0, &[(0, b"/proc/self/exe")]),
+    ];
+    let (script, _) = made(&[process("/usr/bin/node")], &events.map(|event| (0, event)), &Options::default());
+    let needed: BTreeMap<_, _> =
+        script.needed.iter().map(|each| (String::from_utf8_lossy(&each.path), &each.what)).collect();
+    assert_eq!(needed["proc/self/exe"], &What::Link(b"../../usr/bin/node"[..].into()));
+    assert!(matches!(needed["usr/bin/node"], What::File { .. }));
+}

@@ -235,6 +235,18 @@ impl Tree {
         self.names.get(path).copied().flatten()
     }
 
+    /// Whether nothing is there, as far as calls tell: it was looked for, or its directory is new.
+    pub fn is_free(&self, path: &Path) -> bool {
+        let is_new = |node: Node| {
+            let file = &self.files[node];
+            file.origin == Origin::Created && file.kind == Kind::Directory
+        };
+        match self.names.get(path) {
+            Some(node) => node.is_none(),
+            None => parent(path).and_then(|directory| self.at(directory)).is_some_and(is_new),
+        }
+    }
+
     /// A call found something there.
     pub fn exists(&mut self, path: &Path, kind: Kind) -> Node {
         if let Some(node) = self.at(path) {
