@@ -452,3 +452,35 @@ proptest! {
         let _ = Roll::read(bytes);
     }
 }
+
+#[test]
+fn a_script_of_other_sizes_is_played_without_other_results() {
+    use etude_script::ops::{Sizes, scale_sizes};
+    let text = "etude script 1
+file \"in\" 10000
+openat(AT_FDCWD, \"in\", O_RDONLY) = 3
+read(3, 4096) = 4096
+read(3, 4096) = 4096
+read(3, 4096) = 1808
+read(3, 4096) = 0
+lseek(3, -1808, SEEK_END) = 8192
+pread64(3, 8000, 3000) = 7000
+openat(AT_FDCWD, \"out\", O_RDWR|O_CREAT, 0644) = 4
+lseek(3, 0, SEEK_SET) = 0
+sendfile(4, 3, NULL, 20000) = 10000
+lseek(4, 0, SEEK_END) = 10000
+write(4, 700) = 700
+lseek(4, -700, SEEK_CUR) = 10000
+read(4, 1000) = 700
+";
+    let script = etude_script::parse("s", text.as_bytes()).unwrap().script;
+    for (factor, align) in [(1.0, 1), (0.3, 512), (0.3, 1), (0.01, 512), (2.5, 4096), (7.0, 1)] {
+        let place = Place::new();
+        let scaled = scale_sizes(&script, Sizes { factor, align }).unwrap();
+        let inside = place.0.join("in here");
+        etude_script::prepare(&scaled.needed, &inside, etude_script::Preparation::default()).unwrap();
+        let report = play(&scaled, &inside, Timing::None);
+        assert_eq!(report.other_results, [], "{factor} {align}");
+        assert_eq!(report.calls, 14);
+    }
+}

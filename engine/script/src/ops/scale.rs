@@ -50,7 +50,7 @@ impl Sizes {
 }
 
 /// Makes transfers, places in files and files `factor` times as large. Files are made large enough for all that was
-/// read of them, where rounding adds up.
+/// read of them, where rounding adds up; what reads and seeks come to then follows from how long files are.
 pub fn scale_sizes(script: &Script, sizes: Sizes) -> Made {
     if !sizes.factor.is_finite() || sizes.factor <= 0.0 {
         return Err(Refused(format!(
@@ -65,6 +65,9 @@ pub fn scale_sizes(script: &Script, sizes: Sizes) -> Made {
         )));
     }
     let mut made = script.clone();
+    if sizes == (Sizes { factor: 1.0, align: 1 }) {
+        return Ok(made);
+    }
     for Needed { what, .. } in &mut made.needed {
         if let What::File { bytes, allocated, .. } = what {
             *bytes = sizes.of(*bytes);
@@ -80,7 +83,43 @@ pub fn scale_sizes(script: &Script, sizes: Sizes) -> Made {
         }
     }
     enlarge(script, &mut made);
+    settle(&mut made);
     Ok(made)
+}
+
+/// Reads find what is there up to the end of the file, and seeks end where they lead.
+fn settle(made: &mut Script) {
+    let mut world = World::new(made);
+    for step in &mut made.steps {
+        let process = world.threads.get(&step.thread).copied().unwrap_or(0);
+        match &mut step.action {
+            Action::Call(called) if failed(called) => {}
+            Action::Call(called) if called.call.name() == "lseek" => seek(&world, process, called),
+            Action::Call(called) => {
+                if let Some(rest) = world.readable(process, called) {
+                    let asked = size(called).unwrap_or(called.result as u64);
+                    called.result = asked.min(rest).min(i64::MAX as u64) as i64;
+                }
+            }
+            _ => {}
+        }
+        world.step(step);
+    }
+}
+
+/// Where a seek leads, not before the beginning.
+fn seek(world: &World, process: u32, called: &mut Called) {
+    let Some((bytes, position)) = world.length(process, called.arguments[0] as i32) else { return };
+    let from = match called.arguments[2] {
+        0 => 0,
+        1 => position,
+        2 => bytes,
+        _ => return,
+    };
+    let from = from.min(i64::MAX as u64) as i64;
+    let offset = (called.arguments[1] as i64).max(-from);
+    called.arguments[1] = offset as u64;
+    called.result = from.saturating_add(offset);
 }
 
 fn scale(called: &mut Called, sizes: Sizes) {

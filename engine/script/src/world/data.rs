@@ -8,30 +8,55 @@ use crate::model::Called;
 
 const O_APPEND: u64 = 0o2000;
 
+/// The argument with a descriptor, and the place in its file: None for where its position is.
+type End = (usize, Option<u64>);
+
+/// From where a call reads, and to where it writes.
+fn ends(called: &Called) -> (Option<End>, Option<End>) {
+    let offset_at = |index: usize| {
+        let bytes: [u8; 8] = called.text(index)?.try_into().ok()?;
+        Some(u64::from_le_bytes(bytes))
+    };
+    let at = match called.call.name() {
+        "read" | "readv" | "write" | "writev" => None,
+        "pread64" | "preadv" | "pwrite64" | "pwritev" => Some(called.arguments[3]),
+        // An offset of -1 is the position.
+        "preadv2" | "pwritev2" => Some(called.arguments[3]).filter(|offset| *offset != u64::MAX),
+        "sendfile" => return (Some((1, offset_at(2))), Some((0, None))),
+        "copy_file_range" | "splice" => return (Some((0, offset_at(1))), Some((2, offset_at(3)))),
+        _ => return (None, None),
+    };
+    match called.call.row().moves {
+        Moves::Writes => (None, Some((0, at))),
+        _ => (Some((0, at)), None),
+    }
+}
+
 impl World {
+    /// From where a call reads to the end of the file; None where that is no file whose length is known.
+    pub fn readable(&self, process: u32, called: &Called) -> Option<u64> {
+        let (index, at) = ends(called).0?;
+        let (bytes, position) = self.length(process, called.arguments[index] as i32)?;
+        Some(bytes.saturating_sub(at.unwrap_or(position)))
+    }
+
+    /// How long the file behind a descriptor is, and where in it the descriptor stands.
+    pub fn length(&self, process: u32, descriptor: i32) -> Option<(u64, u64)> {
+        let opened = &self.opened[self.description(process, descriptor)? as usize];
+        let node = self.names.node(opened.node?);
+        match node.kept {
+            Kept::File { bytes, .. } if node.asked || node.made => Some((bytes, opened.position)),
+            _ => None,
+        }
+    }
+
     pub(super) fn data_change(&mut self, process: u32, called: &Called, path: Option<&[u8]>) {
         let (arguments, moved) = (&called.arguments, called.result.max(0) as u64);
         let behind = |index: usize| self.description(process, arguments[index] as i32);
         let node_of = |world: &World, description: Option<u32>| {
             description.and_then(|number| world.opened[number as usize].node)
         };
-        let offset_at = |index: usize| {
-            let bytes: [u8; 8] = called.text(index)?.try_into().ok()?;
-            Some(u64::from_le_bytes(bytes))
-        };
-        let reads = |at: Option<u64>| (at, called.call.row().moves == Moves::Writes);
-        let (from, to) = match called.call.name() {
-            "read" | "readv" | "write" | "writev" => (Some((0, reads(None))), None),
-            "pread64" | "preadv" | "pwrite64" | "pwritev" => (Some((0, reads(Some(arguments[3])))), None),
-            // An offset of -1 is the position.
-            "preadv2" | "pwritev2" => {
-                let at = Some(arguments[3]).filter(|offset| *offset != u64::MAX);
-                (Some((0, reads(at))), None)
-            }
-            "sendfile" => (Some((1, (offset_at(2), false))), Some((0, (None, true)))),
-            "copy_file_range" | "splice" => {
-                (Some((0, (offset_at(1), false))), Some((2, (offset_at(3), true))))
-            }
+        match called.call.name() {
             "lseek" => {
                 if let Some(description) = behind(0) {
                     self.opened[description as usize].position = moved;
@@ -57,14 +82,13 @@ impl World {
                 }
                 return;
             }
-            _ => return,
-        };
-        let ends: Vec<_> =
-            [from, to].into_iter().flatten().map(|(index, how)| (behind(index), how)).collect();
-        for (description, (at, writes)) in ends {
-            if let Some(description) = description {
-                self.moves(description, at, moved, writes);
-            }
+            _ => {}
+        }
+        let (from, to) = ends(called);
+        let ends = [from.map(|end| (end, false)), to.map(|end| (end, true))];
+        let ends = ends.map(|end| end.and_then(|((index, at), writes)| Some((behind(index)?, at, writes))));
+        for (description, at, writes) in ends.into_iter().flatten() {
+            self.moves(description, at, moved, writes);
         }
     }
 
