@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use etude_quantity::counted;
@@ -21,7 +22,8 @@ Record a program's I/O: each call, when, with which result, per thread of every 
 usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
        etude record [-o FILE] [options] -p PID
 
-  -o, --output FILE    the trace (default NAME-UTCTIME.trace); it must not be there yet
+  -o, --output FILE    the trace (default NAME-UTCTIME.trace in $XDG_STATE_HOME/etude/traces or ~/.local/state/etude/traces,
+                       so that a program that reads its directory does not meet it); it must not be there yet
   -p, --pid PID        record a process that runs already, by ptrace, until it ends or the recorder is interrupted
       --clock CLOCK    auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
       --full WAY       when a thread is quicker than the recorder: wait (default), or drop and count
@@ -275,11 +277,24 @@ fn privileged(path: &Path) -> Option<&'static str> {
     if user == 0 { None } else { rights::of_file(path, user, group) }
 }
 
+/// A new file that the program does not come across where it works: in the user's state directory.
 fn default_output(path: &Path) -> PathBuf {
     let name = path.file_name().map_or("program".into(), |name| name.to_string_lossy());
     let time: String =
         crate::rewrite::clock::now().chars().filter(|c| c.is_ascii_alphanumeric()).take(15).collect();
-    PathBuf::from(format!("{name}-{time}Z.trace"))
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    let directory =
+        default_directory(state, &std::env::temp_dir(), &std::env::current_dir().unwrap_or_default());
+    // What goes wrong here is said when the file cannot be made.
+    let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+    directory.join(format!("{name}-{time}Z.trace"))
+}
+
+/// Where traces go that were given no name: not below the directory in which the program runs, if that can be.
+fn default_directory(state: Option<PathBuf>, temporary: &Path, cwd: &Path) -> PathBuf {
+    let state = state.filter(|state| state.is_absolute() && !state.starts_with(cwd));
+    state.map_or_else(|| temporary.to_owned(), |state| state.join("etude/traces"))
 }
 
 fn status(status: i32) -> u8 {
@@ -319,7 +334,7 @@ fn tell(summary: &Summary, output: &str, quiet: bool) {
 }
 
 fn completeness(summary: &Summary, quiet: bool) {
-    let Completeness { kernel, recorded, unknown, incomplete } = &summary.completeness;
+    let Completeness { kernel, recorded, again, uncounted, unknown, incomplete } = &summary.completeness;
     for each in incomplete {
         let kernel = each.kernel.unwrap_or_default();
         eprintln!(
@@ -331,9 +346,38 @@ fn completeness(summary: &Summary, quiet: bool) {
         eprintln!("etude record: {unknown} threads ended before the kernel's counts of them could be read");
     }
     if !quiet {
+        let again = (*again > 0).then(|| format!("; {again} it counted twice, after a signal"));
+        let uncounted = (*uncounted > 0).then(|| format!("; {uncounted} failed, and it did not count them"));
         eprintln!(
-            "etude record: {} of {} reads and {} of {} writes that the kernel counted",
-            recorded.reads, kernel.reads, recorded.writes, kernel.writes
+            "etude record: {} of {} reads and {} of {} writes that the kernel counted{}{}",
+            recorded.reads,
+            kernel.reads,
+            recorded.writes,
+            kernel.writes,
+            again.unwrap_or_default(),
+            uncounted.unwrap_or_default()
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::default_directory;
+
+    #[test]
+    fn a_trace_without_a_name_is_not_where_the_program_works() {
+        let at = |state: Option<&str>, cwd: &str| {
+            default_directory(state.map(PathBuf::from), Path::new("/tmp"), Path::new(cwd))
+        };
+        let own = PathBuf::from("/home/u/.local/state/etude/traces");
+        assert_eq!(at(Some("/home/u/.local/state"), "/home/u/src"), own);
+        assert_eq!(at(Some("/home/u/.local/state"), "/home/u2"), own);
+        for cwd in ["/home/u", "/home/u/.local/state", "/"] {
+            assert_eq!(at(Some("/home/u/.local/state"), cwd), PathBuf::from("/tmp"), "{cwd}");
+        }
+        assert_eq!(at(None, "/home/u"), PathBuf::from("/tmp"));
+        assert_eq!(at(Some("state"), "/home/u"), PathBuf::from("/tmp"));
     }
 }

@@ -49,6 +49,10 @@ pub struct Completeness {
     /// Of threads of which the kernel's counts are known.
     pub kernel: Counters,
     pub recorded: Counts,
+    /// Of threads that are complete: what the kernel counted again after a signal, and failed calls that it did not
+    /// count.
+    pub again: u64,
+    pub uncounted: u64,
     /// Threads that ended before the kernel's counts of them could be read.
     pub unknown: u64,
     pub incomplete: Vec<Compared>,
@@ -64,6 +68,12 @@ impl Completeness {
         self.recorded.add(&thread.recorded);
         if !thread.complete() {
             self.incomplete.push(thread);
+            return;
+        }
+        let both = [(kernel.reads, thread.recorded.reads), (kernel.writes, thread.recorded.writes)];
+        for (kernel, recorded) in both {
+            self.again += kernel.saturating_sub(recorded);
+            self.uncounted += recorded.saturating_sub(kernel);
         }
     }
 }
@@ -319,4 +329,31 @@ pub fn cpu_s() -> Option<f64> {
     // SAFETY: a valid place for the answer.
     let read = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     (read == 0).then_some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Compared, Completeness, Counters, Counts};
+
+    fn thread(kernel: u64, recorded: u64, again: u64, uncertain: bool) -> Compared {
+        Compared {
+            thread: 1,
+            process: 1,
+            kernel: Some(Counters { reads: kernel, ..Counters::default() }),
+            recorded: Counts { reads: recorded, uncertain, ..Counts::default() },
+            again: Counts { reads: again, ..Counts::default() },
+        }
+    }
+
+    #[test]
+    fn a_difference_from_the_kernels_counts_is_explained_or_incomplete() {
+        let mut all = Completeness::default();
+        for one in [thread(10, 10, 3, false), thread(14, 10, 4, false), thread(9, 10, 0, true)] {
+            all.add(one);
+        }
+        assert_eq!((all.again, all.uncounted, all.incomplete.len()), (4, 1, 0));
+        all.add(thread(20, 10, 4, false));
+        assert_eq!((all.again, all.uncounted, all.incomplete.len()), (4, 1, 1));
+        assert_eq!((all.kernel.reads, all.recorded.reads), (53, 40));
+    }
 }
