@@ -14,6 +14,7 @@ use lexopt::prelude::*;
 use crate::clock::now_ns;
 use crate::compile::compile;
 use crate::perform::Wishes;
+use crate::place;
 use crate::player::{Manner, Timing};
 use crate::replay::{Refused, replay};
 use crate::report::Report;
@@ -49,6 +50,7 @@ usage: etude replay [options] ROLL DIRECTORY
       --fsync          what was written is made durable when its descriptor is closed
       --footprint      memory that is no file's is taken as well, and touched in gaps
       --no-fifo        without real-time priority, also where it is allowed
+      --force          play in a directory that etude prepare did not make: any file in it may be changed or removed
       --judge          exit with 1 unless the replay was faithful
       --late S         the most that 99 % of calls may be late in a faithful replay, s (default 0.001)
       --mismatches P   the most calls with another result in a faithful replay, % (default 0.1)
@@ -129,6 +131,8 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
 struct Options {
     manner: Manner,
     wishes: Wishes,
+    /// Also where `etude prepare` has made nothing.
+    force: bool,
     judge: bool,
     late_s: f64,
     mismatches: f64,
@@ -157,6 +161,11 @@ fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
             "its script does not say how long calls took, so that the original's schedule is not known";
         return Err((format!("{shown}: {what}; play it with --timing gap"), 3));
     }
+    let refused = |Refused(line, code)| match code {
+        3 => (format!("{shown}: {line}"), code),
+        _ => (line, code),
+    };
+    let changed_before = place::take(&directory, &roll, options.force).map_err(refused)?;
     let unwritten = |what: String| (what, 5);
     let windows = options.windows.as_ref().map(|path| Windows::new(path.clone(), options.window_s));
     let mut windows = windows.transpose().map_err(unwritten)?;
@@ -166,10 +175,7 @@ fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
         windows.iter_mut().for_each(|windows| windows.watch(shared, now_ns(), ended));
     });
     progress.clear();
-    let report = done.map_err(|Refused(line, code)| match code {
-        3 => (format!("{shown}: {line}"), code),
-        _ => (line, code),
-    })?;
+    let report = Report { changed_before, ..done.map_err(refused)? };
     let unfaithful = unfaithful(&report, &options);
     let text = if options.json {
         serde_json::to_string_pretty(&report).map_err(|error| (error.to_string(), 5))? + "\n"
@@ -198,8 +204,10 @@ fn unfaithful(report: &Report, options: &Options) -> Option<String> {
     let part = report.mismatches as f64 / report.calls.max(1) as f64;
     if part > options.mismatches {
         let bound = percent(options.mismatches);
+        let why =
+            if report.changed_before { ", and an earlier replay has changed the directory" } else { "" };
         return Some(format!(
-            "{:.2} % of calls had another result, and {bound} % is the bound",
+            "{:.2} % of calls had another result, and {bound} % is the bound{why}",
             100.0 * part
         ));
     }
@@ -225,6 +233,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
     let mut found = Options {
         manner: Manner { timing: Timing::Gap, speed: 1.0, realtime: true },
         wishes: Wishes::default(),
+        force: false,
         judge: false,
         late_s: 0.001,
         mismatches: 0.001,
@@ -247,6 +256,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
             Long("fsync") => found.wishes.fsync = true,
             Long("footprint") => found.wishes.footprint = true,
             Long("no-fifo") => found.manner.realtime = false,
+            Long("force") => found.force = true,
             Long("judge") => found.judge = true,
             Long("late") => found.late_s = seconds("late", 1e-9, &mut parser)?,
             Long("mismatches") => found.mismatches = share_in_percent("mismatches", &mut parser)?,

@@ -15,6 +15,7 @@ mod other_results;
 mod pages;
 mod pass;
 mod perform;
+mod place;
 mod player;
 mod replay;
 mod report;

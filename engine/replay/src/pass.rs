@@ -11,8 +11,9 @@ use etude_calls::Call;
 
 use crate::clock::now_ns;
 use crate::perform::Wishes;
+use crate::place::owned;
 use crate::player::{KILLED, KNOT, LEFT, Manner, OVER, Play, Timing, why};
-use crate::replay::{Knots, MOST_MOVED, Refused, child, owned, pipe};
+use crate::replay::{Knots, MOST_MOVED, Refused, child, pipe};
 use crate::roll::Roll;
 use crate::shared::{ERRORS, Owed, Shared, Sums};
 

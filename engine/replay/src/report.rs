@@ -33,6 +33,8 @@ pub struct Report {
     pub original: Original,
     /// What the program did and the replay did not.
     pub unplayed: Unplayed,
+    /// An earlier replay has changed the files of the directory.
+    pub changed_before: bool,
     pub ratios: Ratios,
     /// How late calls began; None where there is no schedule.
     pub lateness_s: Option<Lateness>,
@@ -122,6 +124,7 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
         written_bytes,
         original,
         unplayed: unplayed(head, skipped, transfers),
+        changed_before: false,
         lateness_s: lateness(shared),
         realtime: all.realtime.load(Ordering::Relaxed) != 0,
         late_chunks: sum(|lane| lane.late_chunks.load(Ordering::Relaxed)),

@@ -140,6 +140,24 @@ impl Walk<'_> {
     }
 }
 
+/// Whether any call of a roll may leave files other than they were.
+///
+/// # Errors
+/// The roll is damaged.
+pub fn changes_files(roll: &Roll) -> Result<bool, String> {
+    for thread in 0..roll.head.threads.len() {
+        let mut reading = Reading::new(thread).map_err(|error| error.to_string())?;
+        let mut events = Vec::new();
+        while reading.more(roll) {
+            reading.read(roll, &mut events)?;
+            if events.iter().any(changes) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Calls that leave all as it was, but for what open flags say.
 const HARMLESS: &[&str] = &[
     "close",

@@ -58,6 +58,9 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
             "Note: the {warm} may have read from memory, the {cold} from disk: cool or warm before both."
         )?;
     }
+    if report.changed_before {
+        writeln!(out, "Note: an earlier replay has changed the files of this directory: prepare it anew.")?;
+    }
     mismatches(out, report)?;
     unplayed(out, &report.unplayed)?;
     match unfaithful {

@@ -23,7 +23,7 @@ pub use hash::random_key;
 pub use model::{Action, Called, Dropped, Needed, Script, Step, What};
 pub use names::{Substitution, Why};
 pub use parse::{Parsed, parse};
-pub use prepare::{Preparation, Prepared, Refused, main as prepare_main, prepare};
+pub use prepare::{PREPARED, Preparation, Prepared, Refused, main as prepare_main, prepare};
 pub use snapshot::{Limits, snapshot};
 pub use text::{step as step_text, write};
 pub use wrong::Wrong;

@@ -21,6 +21,9 @@ use crate::model::Needed;
 
 pub use command::main;
 
+/// The file in a directory by which a replay knows that it was prepared.
+pub const PREPARED: &str = ".etude-prepared";
+
 /// How files are prepared.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Preparation {

@@ -209,6 +209,25 @@ def test_what_is_wrong_is_one_line(change: Any, line: str, status: int, by_hand:
     assert len(told.splitlines()) == 1
 
 
+def test_a_directory_that_was_not_prepared_is_left_alone(by_hand: Path) -> None:
+    (by_hand / "stage").mkdir()
+    (by_hand / "stage" / "in").write_bytes(bytes(100))
+    (by_hand / "stage" / "out").write_bytes(b"a letter")
+    told = run("replay", "a.roll", "stage", at=by_hand, status=5)
+    assert told.count("\n") == 1
+    assert (by_hand / "stage" / "out").read_bytes() == b"a letter"
+    assert replayed(by_hand, "--force")["calls"] == 4
+
+
+def test_a_directory_that_a_replay_has_changed_is_named(by_hand: Path) -> None:
+    prepared(by_hand)
+    assert [replayed(by_hand)["changed_before"] for _ in range(2)] == [False, True]
+    (by_hand / "b.script").write_text('etude script 1\nfile "in" 100\nopenat(AT_FDCWD, "in", O_RDONLY) = 3\n')
+    run("compile", "-q", "b.script", at=by_hand)
+    prepared(by_hand, "b.script")
+    assert [replayed(by_hand, roll="b.roll")["changed_before"] for _ in range(2)] == [False, False]
+
+
 @pytest.mark.needs_root
 def test_a_directory_of_another_user_is_refused(by_hand: Path) -> None:
     prepared(by_hand)
@@ -277,7 +296,7 @@ def test_nothing_leads_out_of_the_directory(tmp_path: Path) -> None:
     (tmp_path / "stage").mkdir()
     (tmp_path / "stage" / "planted").symlink_to(outside)
     (tmp_path / "stage" / "relative").symlink_to("../outside")
-    report = replayed(tmp_path, "--timing", "none")
+    report = replayed(tmp_path, "--timing", "none", "--force")
     assert report["calls"] == 8
     assert [path.name for path in outside.iterdir()] == ["kept"]
     assert (outside / "kept").read_text() == "as it was"

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::prepare::content::Content;
 use crate::prepare::plan::{Entry, Plan};
-use crate::prepare::{Preparation, Prepared, Refused, ended};
+use crate::prepare::{PREPARED, Preparation, Prepared, Refused, ended};
 
 const PIECE: usize = 1 << 20;
 /// How often it is said how far it is, and after what time first.
@@ -75,7 +75,7 @@ impl Builder<'_> {
                 self.entry(path, entry).map_err(|error| (path.clone(), error))?;
             }
         }
-        Ok(())
+        self.mark().map_err(|error| (PREPARED.into(), error))
     }
 
     fn entry(&mut self, path: &[u8], entry: &Entry) -> io::Result<()> {
@@ -128,6 +128,21 @@ impl Builder<'_> {
                 self.done.links += 1;
             }
         }
+        Ok(())
+    }
+
+    /// Says that this directory is one for replays. A file that is needed there says so, too.
+    fn mark(&mut self) -> io::Result<()> {
+        let name = CString::new(PREPARED)?;
+        const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        // SAFETY: an open descriptor and a text that ends with a zero byte.
+        match checked(unsafe { libc::openat(self.root.as_raw_fd(), name.as_ptr(), FLAGS, 0o644) }) {
+            // SAFETY: it was just opened, and nobody else has it.
+            Ok(file) => drop(unsafe { OwnedFd::from_raw_fd(file) }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        self.made.push((PREPARED.into(), false));
         Ok(())
     }
 
