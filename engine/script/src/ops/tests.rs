@@ -499,7 +499,7 @@ write(3, 90) = 90 <0.000001000>\nread(4, 99) = 90 <0.000001000>\n"
 #[test]
 fn what_was_dropped_goes_into_what_is_made_of_a_script() {
     let script = read(
-        "etude script 1\ndropped write \"pipe\" 2 calls 100 bytes 3 requests 0.000000010\nopen(\"a\", O_RDONLY) = 3 <0.000001000>\n",
+        "dropped write \"pipe\" 2 calls 100 bytes 3 requests 0.000000010\nopen(\"a\", O_RDONLY) = 3 <0.000001000>\n",
     );
     let of = |made: &Script| -> Vec<(u64, u64, u64, u64)> {
         made.dropped.iter().map(|each| (each.calls, each.bytes, each.requests, each.ns)).collect()

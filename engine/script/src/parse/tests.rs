@@ -116,7 +116,7 @@ proptest! {
         let text = text(&script);
         let parsed = parse("s", &text).map_err(|wrong| TestCaseError::fail(wrong.to_string()))?;
         prop_assert_eq!(&parsed.script, &script);
-        let first = 2 + script.notes.len() + script.needed.len();
+        let first = 2 + script.notes.len() + script.needed.len() + script.dropped.len();
         prop_assert_eq!(parsed.lines, (first as u32..).take(script.steps.len()).collect::<Vec<_>>());
     }
 
