@@ -1,5 +1,6 @@
 //! The command lines of the engine's programs.
 
+mod capture;
 mod tracing;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use etude_measure::{BARRIER, Request};
 
+pub use capture::capture;
 pub use etude_record::main as record;
 pub use tracing::trace;
 

@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     match arguments.next().as_deref().and_then(OsStr::to_str) {
         Some("io") => return ExitCode::from(etude_io::main("etude io", arguments)),
         Some("ipc") => return ExitCode::from(etude_ipc::main("etude ipc", arguments)),
+        Some("capture") => return ExitCode::from(etude_engine::capture(arguments)),
         Some("record") => return ExitCode::from(etude_engine::record(arguments)),
         Some("script") => return ExitCode::from(etude_script::main(arguments)),
         Some("prepare") => {
@@ -61,12 +62,13 @@ fn command() -> Command {
         .subcommand(columns_command())
         .subcommand(Command::new("io").about("The lab's benchmark of files; io --help"))
         .subcommand(Command::new("ipc").about("The lab's benchmark of pipes and sockets; ipc --help"))
+        .subcommand(Command::new("capture").about("Record a program, ready for replay; capture --help"))
         .subcommand(Command::new("record").about("Record a program's I/O; record --help"))
         .subcommand(Command::new("script").about("A record as a script, and scripts changed; script --help"))
         .subcommand(Command::new("prepare").about("The files that a script needs; prepare --help"))
         .subcommand(Command::new("trace").about("What stands in such a record; trace --help"))
         .subcommand(Command::new("compile").about("Compile a script of I/O into a roll; compile --help"))
-        .subcommand(Command::new("replay").about("Play a roll; replay --help"))
+        .subcommand(Command::new("replay").about("Play a capture or a roll; replay --help"))
         .subcommand(Command::new("load").about("Offer requests at a rate; load --help"))
         .subcommand(Command::new("known-server").about("A server of known capacity; known-server --help"))
         .subcommand(Command::new("chill").about("Take memory until caches are evicted; chill --help"))

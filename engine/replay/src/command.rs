@@ -1,16 +1,17 @@
-//! `etude compile SCRIPT -o ROLL` and `etude replay ROLL DIRECTORY`.
+//! `etude compile SCRIPT -o ROLL`, `etude replay CAPTURE` and `etude replay ROLL DIRECTORY`.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use etude_quantity::counted;
-use etude_script::Needed;
+use etude_script::{Needed, Preparation};
 use lexopt::prelude::*;
 
+use crate::capture;
 use crate::clock::now_ns;
 use crate::compile::compile;
 use crate::perform::Wishes;
@@ -39,10 +40,12 @@ exit status: 0; 2 usage; 3 the script is wrong; 5 the roll cannot be written
 ";
 
 const REPLAY: &str = "\
-Replay recorded I/O in time, within a directory that etude prepare has made.
+Replay recorded I/O in time: a capture in a temporary place, or a roll in a directory that etude prepare has made.
 
-usage: etude replay [options] ROLL DIRECTORY
+usage: etude replay [options] [--in DIRECTORY] CAPTURE
+       etude replay [options] ROLL DIRECTORY
 
+      --in DIRECTORY   of a capture: the temporary place is made there (default: in CAPTURE), and removed at the end
       --timing WAY     gap (default): as long after the call before as in the original; absolute: when the original made it;
                        none: as soon as possible
       --speed F        gaps are F times shorter (default 1)
@@ -62,9 +65,10 @@ usage: etude replay [options] ROLL DIRECTORY
   -q, --quiet          no progress
   -h, --help
 
-The replay cannot leave DIRECTORY, whatever stands in the roll. More: docs/replay.md.
+The replay cannot leave its place, whatever stands in the roll. More: docs/replay.md.
 
-exit status: 0; 1 not faithful (--judge); 2 usage; 3 the roll is wrong; 5 it cannot be played here, or FILE cannot be written
+exit status: 0; 1 not faithful (--judge); 2 usage; 3 the capture or roll is wrong; 5 it cannot be played here, or FILE
+cannot be written; 128+n ended by signal n
 ";
 
 /// A line for the user, and the exit status.
@@ -149,13 +153,43 @@ pub fn replay_main(arguments: impl Iterator<Item = OsString>) -> u8 {
 }
 
 fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
-    let Some((options, path, directory)) = options(arguments)? else {
+    let Some((options, what)) = options(arguments)? else {
         print!("{REPLAY}");
         return Ok(0);
     };
+    match what {
+        What::Roll(path, directory) => played(&options, roll(&path)?, &path, &directory),
+        What::Capture(capture, within) => {
+            let refuse = |Refused(line, code)| (line, code);
+            let path = capture::roll_of(&capture).map_err(refuse)?;
+            let roll = roll(&path)?;
+            let work = |place: &Path| {
+                answer(
+                    "replay",
+                    prepared(&roll.needed, place, options.quiet)
+                        .and_then(|()| played(&options, roll, &path, place)),
+                )
+            };
+            capture::in_temporary_place(&within.unwrap_or(capture), work).map_err(refuse)
+        }
+    }
+}
+
+fn roll(path: &Path) -> Result<Roll, Wrong> {
+    let wrong = |what: String| (format!("{}: {what}", path.display()), 3);
+    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    Roll::read(bytes).map_err(wrong)
+}
+
+/// Builds what a roll needs, on disk.
+fn prepared(needed: &[Needed], place: &Path, quiet: bool) -> Result<(), Wrong> {
+    let how = Preparation { sync: true, progress: !quiet && std::io::stderr().is_terminal() };
+    etude_script::prepare(needed, place, how).map(drop).map_err(|refused| (refused.line, refused.code))
+}
+
+/// Plays a roll in a directory; the exit status.
+fn played(options: &Options, roll: Roll, path: &Path, directory: &Path) -> Result<u8, Wrong> {
     let shown = path.display();
-    let bytes = std::fs::read(&path).map_err(|error| (format!("{shown}: {error}"), 3))?;
-    let roll = Roll::read(bytes).map_err(|what| (format!("{shown}: {what}"), 3))?;
     if options.manner.timing == Timing::Absolute && !roll.head.original.timed {
         let what =
             "its script does not say how long calls took, so that the original's schedule is not known";
@@ -165,18 +199,18 @@ fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
         3 => (format!("{shown}: {line}"), code),
         _ => (line, code),
     };
-    let changed_before = place::take(&directory, &roll, options.force).map_err(refused)?;
+    let changed_before = place::take(directory, &roll, options.force).map_err(refused)?;
     let unwritten = |what: String| (what, 5);
     let windows = options.windows.as_ref().map(|path| Windows::new(path.clone(), options.window_s));
     let mut windows = windows.transpose().map_err(unwritten)?;
     let mut progress = Progress::new(roll.head.calls, options.quiet);
-    let done = replay(roll, &directory, options.manner, options.wishes, |shared, ended| {
+    let done = replay(roll, directory, options.manner, options.wishes, |shared, ended| {
         progress.show(shared);
         windows.iter_mut().for_each(|windows| windows.watch(shared, now_ns(), ended));
     });
     progress.clear();
     let report = Report { changed_before, ..done.map_err(refused)? };
-    let unfaithful = unfaithful(&report, &options);
+    let unfaithful = unfaithful(&report, options);
     let text = if options.json {
         serde_json::to_string_pretty(&report).map_err(|error| (error.to_string(), 5))? + "\n"
     } else {
@@ -229,7 +263,15 @@ fn percent(share: f64) -> f64 {
     (1e8 * share).round() / 1e6
 }
 
-fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options, PathBuf, PathBuf)>, Wrong> {
+/// What is replayed.
+enum What {
+    /// And where.
+    Roll(PathBuf, PathBuf),
+    /// And in which directory the temporary place is made.
+    Capture(PathBuf, Option<PathBuf>),
+}
+
+fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options, What)>, Wrong> {
     let mut found = Options {
         manner: Manner { timing: Timing::Gap, speed: 1.0, realtime: true },
         wishes: Wishes::default(),
@@ -243,7 +285,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
         window_s: 1.0,
         quiet: false,
     };
-    let mut paths = Vec::new();
+    let (mut paths, mut within) = (Vec::new(), None);
     let mut parser = lexopt::Parser::from_args(arguments);
     let wrong = |error: lexopt::Error| usage("replay", &error);
     while let Some(argument) = parser.next().map_err(wrong)? {
@@ -262,6 +304,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
             Long("mismatches") => found.mismatches = share_in_percent("mismatches", &mut parser)?,
             Long("unplayed") => found.unplayed = share_in_percent("unplayed", &mut parser)?,
             Long("json") => found.json = true,
+            Long("in") => within = Some(PathBuf::from(parser.value().map_err(wrong)?)),
             Long("windows") => found.windows = Some(PathBuf::from(parser.value().map_err(wrong)?)),
             Long("window") => found.window_s = seconds("window", 0.1, &mut parser)?,
             Short('q') | Long("quiet") => found.quiet = true,
@@ -270,9 +313,17 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
             _ => return Err(wrong(argument.unexpected())),
         }
     }
-    match &paths[..] {
-        [roll, directory] => Ok(Some((found, roll.clone(), directory.clone()))),
-        _ => Err(usage("replay", &"expected a roll and the directory in which it is played")),
+    match (&paths[..], within) {
+        ([roll, directory], None) => Ok(Some((found, What::Roll(roll.clone(), directory.clone())))),
+        ([_, _], Some(_)) => {
+            Err(usage("replay", &"--in: a roll is played in DIRECTORY itself; leave it out"))
+        }
+        ([file], _) if file.is_file() => Err(usage(
+            "replay",
+            &format!("{}: expected also the directory in which this roll is played", file.display()),
+        )),
+        ([capture], within) => Ok(Some((found, What::Capture(capture.clone(), within)))),
+        _ => Err(usage("replay", &"expected a capture, or a roll and the directory in which it is played")),
     }
 }
 

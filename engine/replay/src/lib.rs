@@ -5,6 +5,7 @@
 //! of its own (`clock.rs`), with live descriptors and mappings for recorded ones (`perform.rs`, `table.rs`, `maps.rs`);
 //! what is measured stands in shared memory (`shared.rs`) and is told at the end (`report.rs`, `show.rs`), and while it plays (`windows.rs`).
 
+pub mod capture;
 mod clock;
 mod command;
 mod compile;

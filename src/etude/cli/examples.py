@@ -59,6 +59,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ("etude bundle results", "pack a results directory"),
         ("etude bundle --verify results-bundle.tar.gz", "verify a bundle"),
     ),
+    "capture": (
+        ("etude capture -o tar.capture -- tar cf /dev/null /etc", "record, and make it ready for replay"),
+        ("etude capture -q -o db.capture -- sqlite3 base 'vacuum'", "say nothing but what is wrong"),
+    ),
+    "replay": (
+        ("etude replay tar.capture", "in the original's time, in a temporary place"),
+        ("etude replay --timing none tar.roll files", "a roll, as fast as possible"),
+    ),
     "record": (
         ("etude record -o tar.trace tar cf /dev/null /etc", "record a command"),
         ("etude record -p 4711 -o server.trace", "record a running process"),
@@ -78,10 +86,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "compile": (
         ("etude compile tar.script", "writes tar.roll"),
         ("etude compile -o /tmp/tar.roll tar.script", "to another file"),
-    ),
-    "replay": (
-        ("etude replay tar.roll files", "in the original's time"),
-        ("etude replay --timing none tar.roll files", "as fast as possible"),
     ),
     "load": (
         ("etude load --url http://localhost:8000/ --rate 200 --seconds 10", "an HTTP server"),

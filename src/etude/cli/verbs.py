@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ENGINE = frozenset(("io", "ipc", "record", "script", "prepare", "compile", "replay", "load"))
+ENGINE = frozenset(("io", "ipc", "capture", "record", "script", "prepare", "compile", "replay", "load"))
 """Verbs that `etude-engine` does itself, with its own options and exit statuses."""
 
 OPERATIONS = {"io": ("create", "write", "read", "describe")}
@@ -28,12 +28,13 @@ GROUPS: dict[str, dict[str, str]] = {
         "bundle": "pack results for publication, or verify a bundle",
     },
     "Record and replay": {
+        "capture": "record the I/O of a program, ready for replay",
+        "replay": "replay a capture, or a compiled script, in time",
         "record": "record the I/O of a program",
         "profile": "summarise a recording: calls, bytes, time, files",
         "script": "turn a recording into a script, and change it",
         "prepare": "build the files that a script needs",
         "compile": "compile a script for replay",
-        "replay": "replay a compiled script in time",
     },
     "Capacity": {
         "load": "offer load at a rate, or by a number of clients",

@@ -32,12 +32,12 @@ def test_the_blocks_of_the_readme_run_in_order_in_any_directory(tmp_path: Path) 
     assert len(BLOCKS) > 6
     for block in BLOCKS:
         done = run(block, tmp_path)
-        if "etude record" in block and done.returncode == 5:
+        if "etude capture" in block and done.returncode == 5:
             pytest.skip(f"programs cannot be recorded here: {done.stderr.strip()}")
         # A busy machine may not let a search reach its confidence, which the README says.
         allowed = (0, 1) if "etude peak" in block else (0,)
         assert done.returncode in allowed, (block, done.stdout[-2000:], done.stderr[-2000:])
-    assert {"starts.html", "starts.svg", "starts.tar.gz", "fs", "tar.roll"} <= {
+    assert {"starts.html", "starts.svg", "starts.tar.gz", "fs", "tar.capture"} <= {
         p.name for p in tmp_path.iterdir()
     }
 
