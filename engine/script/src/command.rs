@@ -2,6 +2,7 @@
 
 mod change;
 mod files;
+mod foreign;
 mod trace;
 
 use std::ffi::OsString;
@@ -25,6 +26,8 @@ usage: etude script TRACE [-o SCRIPT] [options]      a script of a trace
        etude script merge [--shared] SCRIPT SCRIPT ...
        etude script clone K SCRIPT
        etude script scale [--sizes F [--align BYTES]] [--gaps F] SCRIPT
+       etude script import TEXT                      a script of what fio (iolog), blkparse or Darshan (DXT) recorded
+       etude script export SCRIPT                    an iolog, which fio --read_iolog plays
 
   -o, --output FILE   where the new script goes (default, and -: standard output); SCRIPT can be - as well
   -h, --help
@@ -76,6 +79,8 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
         },
         Some(word) if word.starts_with("--events=") && words.len() == 1 => events(Path::new(&word[9..])),
         Some("check") => check(rest()),
+        Some("import") => foreign::import(rest()),
+        Some("export") => foreign::export(rest()),
         Some(verb) if change::VERBS.contains(&verb) => change::change(verb, rest()),
         Some(_) => trace::script(words),
         None if words.is_empty() => {

@@ -2,9 +2,11 @@
 
 mod check;
 mod command;
+mod export;
 mod form;
 mod from_trace;
 mod hash;
+mod import;
 mod model;
 mod names;
 pub mod ops;
@@ -18,8 +20,10 @@ mod wrong;
 
 pub use check::check;
 pub use command::{events, main};
+pub use export::{Exported, iolog};
 pub use from_trace::{Options, Report, from_trace};
 pub use hash::random_key;
+pub use import::{Imported, import};
 pub use model::{Action, Called, Dropped, Needed, Script, Step, What};
 pub use names::{Substitution, Why};
 pub use parse::{Parsed, parse};

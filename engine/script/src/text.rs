@@ -14,7 +14,7 @@ pub const HEAD: &str = "etude script 1";
 const PIECE: usize = 1 << 16;
 
 /// Writes a script.
-pub fn write(script: &Script, out: &mut impl Write) -> io::Result<()> {
+pub fn write(script: &Script, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
     let mut text = format!("{HEAD}\n");
     for note in &script.notes {
         // A line is a line.
@@ -49,7 +49,7 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-fn pass_on(text: &mut String, out: &mut impl Write) -> io::Result<()> {
+fn pass_on(text: &mut String, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
     if text.len() > PIECE {
         out.write_all(text.as_bytes())?;
         text.clear();

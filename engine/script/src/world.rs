@@ -32,11 +32,22 @@ pub struct World {
     pub threads: HashMap<u32, u32>,
 }
 
+/// Bytes that a call moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    pub node: NodeId,
+    pub offset: u64,
+    pub bytes: u64,
+    pub writes: bool,
+}
+
 /// What a step met.
 #[derive(Clone, Debug, Default)]
 pub struct Effect {
     /// What stands behind the descriptors that it used, made or closed.
     pub descriptions: SmallVec<[Description; 2]>,
+    /// Bytes that it moved from or to files.
+    pub moved: SmallVec<[Moved; 2]>,
     /// Files that it met, by name or by descriptor.
     pub nodes: SmallVec<[NodeId; 2]>,
     /// Directories above them, where somebody asked for these.

@@ -9,6 +9,18 @@ use etude_trace::{Event, Footer, Found, Frame, Header, Meta, Open, Reader, Write
 /// Programs under `strace -f -ttt -T`.
 const RECORDED: [&str; 3] = [COPIES, STARTS, MAPS];
 
+/// What fio, darshan-dxt-parser and blkparse write.
+pub const FOREIGN: [&str; 4] = [
+    "fio version 2 iolog\n/d/a add\n/d/a open\n/d/a read 0 4096\n/d/a wait 500 0\n/d/a write 8192 512\n/d/a sync\n\
+     /d/a trim 0 512\n/d/a close\n",
+    "fio version 3 iolog\n31 a add\n258 a open\n263 a read 0 16384\n300 b write 0 512\n6867 a datasync 0 0\n23245 a close\n",
+    "# darshan log version: 3.41\n# DXT, file_id: 1, file_name: /tmp/t\n# DXT, rank: 0, hostname: h\n\
+     \x20X_POSIX 0 write 0 0 262144 0.0029 0.0032\n X_MPIIO 0 write 0 0 262144 0.0028 0.0033\n\
+     # DXT, file_id: 2, file_name: <STDOUT>\n X_STDIO 1 read 0 4096 9 0.0040 0.0041 [0]\n",
+    "  8,0 3 1 0.000000000 697 Q W 8192 + 8 [k]\n  8,0 1 2 0.000100000 700 Q RA 4096000 + 16 [cat]\n\
+     \x20 8,0 1 3 0.000200000 700 Q FWS [cat]\n  8,0 1 4 0.000300000 700 Q DS 0 + 4096 [t]\nCPU0 (8,0):\n Reads Queued: 1\n",
+];
+
 const COPIES: &str = r#"
 10 1700000000.000100 execve("/bin/cp", ["cp", "in", "out"], 0x7ffe /* 20 vars */) = 0 <0.000300>
 10 1700000000.000500 openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3 <0.000010>

@@ -5,7 +5,7 @@ use std::path::Path;
 use etude_calls::Call;
 use etude_replay::{Reading, Roll, compile};
 use etude_script::ops::{Class, Glob, Rounds, Sizes};
-use etude_script::{Action, Needed, Options, Script, What, check, from_trace, ops, parse};
+use etude_script::{Action, Needed, Options, Script, What, check, from_trace, import, iolog, ops, parse};
 use etude_trace::{Frame, Reader, columns, print};
 
 use crate::altered;
@@ -13,7 +13,7 @@ use crate::drawn;
 use crate::mutate;
 use crate::play::{Played, play};
 use crate::random::Random;
-use crate::seeds::{Seeds, text};
+use crate::seeds::{FOREIGN, Seeds, text};
 
 /// One thing that reads what somebody else has made.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,15 +30,18 @@ pub enum Target {
     Roll,
     /// A script of a script.
     Changed,
+    /// A script of what another program recorded.
+    Imported,
 }
 
-pub const TARGETS: [(Target, &str); 6] = [
+pub const TARGETS: [(Target, &str); 7] = [
     (Target::Trace, "traces"),
     (Target::FromTrace, "scripts of traces"),
     (Target::Text, "scripts"),
     (Target::Compiled, "compiled scripts"),
     (Target::Roll, "rolls"),
     (Target::Changed, "changed scripts"),
+    (Target::Imported, "imported texts"),
 ];
 
 /// What became of a case.
@@ -67,6 +70,7 @@ pub fn run(target: Target, random: &mut Random, seeds: &Seeds, place: &Place) ->
         Target::Compiled => compiled(random, seeds),
         Target::Roll => roll(random, seeds, place),
         Target::Changed => changed(random, seeds),
+        Target::Imported => imported(random),
     }
 }
 
@@ -295,6 +299,22 @@ fn changed(random: &mut Random, seeds: &Seeds) -> Came {
             Came::Taken
         }
         Err(why) => refused(&why.0),
+    }
+}
+
+fn imported(random: &mut Random) -> Came {
+    let (one, other) = (*random.of(&FOREIGN), *random.of(&FOREIGN));
+    let mut text = one.as_bytes().to_vec();
+    mutate::text(random, &mut text, other.as_bytes());
+    match import(&text) {
+        Ok(found) => {
+            sound(&found.script);
+            let mut log = Vec::new();
+            iolog(&found.script, &mut log).expect("memory");
+            import(&log).unwrap_or_else(|what| panic!("{what}:\n{}", lossy(&log)));
+            Came::Taken
+        }
+        Err(what) => refused(&what),
     }
 }
 

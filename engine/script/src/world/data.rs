@@ -3,7 +3,7 @@
 use etude_calls::Moves;
 
 use super::names::Kept;
-use super::{NodeId, World};
+use super::{Effect, Moved, NodeId, World};
 use crate::model::Called;
 
 const O_APPEND: u64 = 0o2000;
@@ -50,7 +50,13 @@ impl World {
         }
     }
 
-    pub(super) fn data_change(&mut self, process: u32, called: &Called, path: Option<&[u8]>) {
+    pub(super) fn data_change(
+        &mut self,
+        process: u32,
+        called: &Called,
+        path: Option<&[u8]>,
+        effect: &mut Effect,
+    ) {
         let (arguments, moved) = (&called.arguments, called.result.max(0) as u64);
         let behind = |index: usize| self.description(process, arguments[index] as i32);
         let node_of = |world: &World, description: Option<u32>| {
@@ -88,15 +94,15 @@ impl World {
         let ends = [from.map(|end| (end, false)), to.map(|end| (end, true))];
         let ends = ends.map(|end| end.and_then(|((index, at), writes)| Some((behind(index)?, at, writes))));
         for (description, at, writes) in ends.into_iter().flatten() {
-            self.moves(description, at, moved, writes);
+            effect.moved.extend(self.moves(description, at, moved, writes));
         }
     }
 
     /// Bytes go to or from something open, at a place or at its position.
-    fn moves(&mut self, description: u32, at: Option<u64>, bytes: u64, writes: bool) {
+    fn moves(&mut self, description: u32, at: Option<u64>, bytes: u64, writes: bool) -> Option<Moved> {
         let opened = &mut self.opened[description as usize];
-        let Some(node) = opened.node else { return };
-        let node = self.names.node_mut(node);
+        let number = opened.node?;
+        let node = self.names.node_mut(number);
         let size = if let Kept::File { bytes, .. } = node.kept { bytes } else { 0 };
         let begin = if writes && opened.flags & O_APPEND != 0 { size } else { at.unwrap_or(opened.position) };
         let end = begin.saturating_add(bytes);
@@ -109,6 +115,7 @@ impl World {
             *size = (*size).max(if bytes > 0 { end } else { 0 });
             *allocated = allocated.saturating_add(bytes).min(*size);
         }
+        Some(Moved { node: number, offset: begin, bytes, writes })
     }
 
     pub(super) fn truncate(&mut self, node: NodeId, length: u64) {

@@ -38,7 +38,7 @@ impl World {
             let path = |at: usize| paths.get(at).map(|(_, path)| &path[..]);
             self.names_change(process, called, (path(0), path(1)), &mut effect);
             self.descriptors_change(process, called, path(0), &mut effect);
-            self.data_change(process, called, path(0));
+            self.data_change(process, called, path(0), &mut effect);
             self.memory_changes(process, called, &mut effect);
         }
         effect.nodes.sort_unstable();
