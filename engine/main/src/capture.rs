@@ -113,22 +113,11 @@ fn captured(options: &Options) -> Result<u8, Failed> {
 
 /// Records the program; its exit status, or that of `etude record` where there is no trace.
 fn recorded(options: &Options) -> u8 {
-    // What a terminal sends to end the program is not to end its recording; an exec puts it back for the program.
-    extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: the handler does nothing.
-    let before = unsafe { libc::signal(libc::SIGINT, nothing as *const () as libc::sighandler_t) };
-    if before == libc::SIG_IGN {
-        // SAFETY: as it was; the program is to ignore it as well.
-        unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
-    }
     let mut words: Vec<OsString> = vec!["-q".into(), "-o".into(), options.output.join(TRACE).into()];
     words.extend(options.recording.iter().cloned());
     words.push("--".into());
     words.extend(options.command.iter().cloned());
-    let status = etude_record::main(words.into_iter());
-    // SAFETY: as it was.
-    unsafe { libc::signal(libc::SIGINT, before) };
-    status
+    etude_record::main(words.into_iter())
 }
 
 /// Makes script and roll of the trace, and removes that.

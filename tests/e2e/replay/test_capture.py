@@ -169,15 +169,3 @@ def test_what_a_killed_replay_left_is_removed_by_the_next(place: Path) -> None:
     while names(place / "it") != OWN:  # until the kernel has ended its processes
         assert etude("replay", "-q", "it", at=place).returncode == 0
         assert time.monotonic() < deadline
-
-
-def test_a_program_that_is_interrupted_at_the_terminal_is_captured(place: Path) -> None:
-    command = [engine_path(), "capture", "-q", "-o", "it", "--", "sh", "-c", "echo >begun; sleep 60"]
-    running = subprocess.Popen(command, cwd=place, env=environment(place / "sites"), start_new_session=True)
-    deadline = time.monotonic() + 60
-    while not (place / "begun").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(running.pid, signal.SIGINT)
-    assert running.wait(60) == 128 + signal.SIGINT
-    assert names(place / "it") == OWN
