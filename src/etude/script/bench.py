@@ -121,6 +121,11 @@ class ScriptBench:
             if entry["res"]:
                 self._res_files.begin(entry["res"], self._desk.document["machine"]["before"])
             self._desk.save()
+        elif entry["res"]:
+            there = self._desk.ledger.trials(test.name)
+            self._res_files.complete(
+                entry["res"], [m for each in there for m in each.measurements if m.why != FIRST_RUN]
+            )
         self._entries[test.name] = entry
 
     def trials(self, test: Running) -> Sequence[TrialOnDisk]:

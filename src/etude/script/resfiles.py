@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from etude.results.blocks import Block
 from etude.results.model import Measurement
-from etude.results.res import format_block, format_measurement, format_snapshot
+from etude.results.res import (
+    MEASUREMENT,
+    format_block,
+    format_measurement,
+    format_snapshot,
+    parse_blocks,
+    row_of_block,
+)
 from etude.results.writer import refused
 
 
@@ -35,6 +43,25 @@ class ResFiles:
             MachineRefuses: it cannot be written.
         """
         self._write(name, format_snapshot(machine))
+
+    def complete(self, name: str, measurements: Sequence[Measurement]) -> None:
+        """Add what is missing of these: a session that was killed may have written rows and not their blocks.
+
+        Raises:
+            MachineRefuses: it cannot be written.
+        """
+        path = self._directory / name
+        text = path.read_text("utf-8", "replace") if path.exists() else ""
+        rows = (row_of_block(block) for block in parse_blocks(text) if block.name == MEASUREMENT)
+        there = Counter(row["trial"] for row in rows if not isinstance(row, str))
+        missing = []
+        for each in measurements:
+            there[each.trial] -= 1
+            if there[each.trial] < 0:
+                missing.append(each)
+        if missing:
+            end = "" if text.endswith("\n") else "\n"
+            self._write(name, end + "".join(map(format_measurement, missing)))
 
     def append(self, name: str, measurements: Sequence[Measurement], blocks: Sequence[Block]) -> None:
         """Add what one trial measured, then its other blocks.
