@@ -129,7 +129,9 @@ def _begin(options: argparse.Namespace) -> int:
     if (spec := pool_of(options)) is not None:
         from etude.cli import pooled
 
-        return _show(pooled.script(asked, spec, options, kinds.monitor(options)), options)
+        with _table_before_error(options):
+            path = pooled.script(asked, spec, options, kinds.monitor(options))
+        return _show(path, options)
     with _display(options) as observe:
         path = run_script(
             asked,
@@ -150,7 +152,9 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
     from etude.cli import pooled
     from etude.script.run import resume_script
 
-    if file.is_dir() and pooled.go_on(file, options.include):
+    with _table_before_error(options):
+        over_a_pool = file.is_dir() and pooled.go_on(file, options.include)
+    if over_a_pool:
         return _show(file, options)
     with _display(options) as observe:
         path = resume_script(file, observe=observe, directories=options.include)
@@ -159,21 +163,29 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
 
 @contextmanager
 def _display(options: argparse.Namespace) -> Iterator[Any]:
-    """Progress while a script runs. One that fails shows what was measured before its error."""
+    """Progress while a script runs."""
     from etude.cli.script_display import ScriptDisplay
-    from etude.errors import CommandFailed
 
     display = ScriptDisplay(sys.stderr)
+    with _table_before_error(options):
+        try:
+            yield display.observe
+        finally:
+            display.close()
+
+
+@contextmanager
+def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
+    """A script that fails shows what was measured before its error."""
+    from etude.errors import CommandFailed
+
     try:
-        yield display.observe
+        yield
     except CommandFailed as error:
-        display.close()
         if error.results is not None:
             _show(error.results, options)
             sys.stdout.flush()
         raise
-    finally:
-        display.close()
 
 
 def _show(path: Path, options: argparse.Namespace) -> int:

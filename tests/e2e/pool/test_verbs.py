@@ -187,6 +187,17 @@ def test_what_a_job_cannot_do_is_refused_before_anything_is_made(tmp_path: Path)
     assert not (tmp_path / "etude-results").exists()
 
 
+def test_the_tests_that_were_measured_are_shown_before_the_error_of_those_that_failed(tmp_path: Path) -> None:
+    (tmp_path / "s.ap").write_text("TEST bad 2\nEXEC false\nDONE\nTEST good 2\nEXEC true\nDONE\n")
+    words = ("run", "s.ap", "--json", "--pool", "local", "--monitor", "off", "-o", "out")
+    done = called(*words, cwd=tmp_path, check=4)
+    kept_of = {test["test"]: test["kept"] for test in json.loads(done.stdout)["tests"]}
+    assert kept_of["good"] == 2
+    assert "bad" in done.stderr.splitlines()[-1]
+    again = called("run", "--resume", "out", "--json", cwd=tmp_path, check=4)
+    assert json.loads(again.stdout)["tests"] == json.loads(done.stdout)["tests"]
+
+
 def test_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
     page = (DOCS / "spread.md").read_text()
     environment = os.environ | {"PATH": f"{Path(ETUDE).parent}:{os.environ['PATH']}"}

@@ -85,7 +85,9 @@ class Tests:
             self._merge()
             raise
         if self._failed:
-            raise CommandFailed("; ".join(self._failed))
+            error = CommandFailed("; ".join(self._failed))
+            error.results = self._jobs.directory
+            raise error
 
     def _begin(self, group: Group, attempt: int) -> None:
         asked = self._asked

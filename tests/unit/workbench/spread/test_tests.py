@@ -79,8 +79,9 @@ def test_of_a_test_that_lost_its_node_only_the_new_attempt_counts(tmp_path: Path
 
 def test_a_test_that_fails_does_not_keep_the_others_from_being_run(tmp_path: Path) -> None:
     made = Nodes(error={"a": CommandFailed("given up: a")})
-    with pytest.raises(CommandFailed, match="given up: a"):
+    with pytest.raises(CommandFailed, match="given up: a") as failed:
         spread(tmp_path, Telling(2, made.duration_s, made.finish)).run()
+    assert failed.value.results == tmp_path / "out"  # whose table is shown before the error
     found = load_results(tmp_path / "out")
     assert [len(found.measurements[name]) for name in "bcd"] == [2, 2, 2]
     assert not Journal(tmp_path / "out").unfinished()
