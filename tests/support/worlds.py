@@ -97,7 +97,7 @@ class NotedWorld:
             self.on_disk.setdefault(test.name, []).append(found)
         self._note(f"trial {test.trial} of {test.name}: {json.dumps(test.rows)} {test.failed or 'ok'}")
 
-    def measured_s(self, test: Running) -> float:
+    def spent_s(self, test: Running) -> float:
         return 1.0 * test.kept
 
     def check_rule(self, test: Running) -> None:

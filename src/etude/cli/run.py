@@ -221,7 +221,7 @@ def _test_lines(test: Planned) -> list[str]:
     if test.maximum is not None:
         until += f", at most {test.maximum}"
     if test.budget_s is not None:
-        until += f", at most {test.budget_s:g} s of measuring"
+        until += f", at most {test.budget_s:g} s by the clock"
     ways = f", cache {test.cache}" if test.cache != "none" else ""
     ways += f", boot {test.boot}" if test.boot else ""
     together = f", interleaved (group {test.group})" if test.group is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from etude.cli.terminal import Terminal
 from etude.experiment.bench import Event
@@ -13,6 +13,7 @@ from etude.experiment.ledger import Ledger
 
 if TYPE_CHECKING:
     from etude.experiment.bench import Named
+    from etude.stats.means import Kind
 
 REDRAW_S = 0.2
 LINE_EVERY_S = 5.0
@@ -100,15 +101,24 @@ class ScriptDisplay:
 
 
 def _state(test: Named, ledger: Ledger) -> str:
-    """A test's trials so far, and the mean of its elapsed time with its interval."""
-    from etude.report.text import counted, percent, quantity
-    from etude.stats.intervals import mean_interval
+    """A test's trials so far, and the means of the metrics that its stop rule names, with their intervals."""
+    from etude.report.asked import judged_columns
+    from etude.report.text import counted
 
-    values = ledger.sample(test.name, "elapsed")
-    text = f"{test.name}: {counted(len(values), 'trial')}"
+    judged = judged_columns(getattr(test, "program", ())) or ("elapsed",)
+    means = (_mean(test.name, metric, ledger) for metric in judged)
+    return ", ".join((f"{test.name}: {counted(ledger.kept(test.name), 'trial')}", *filter(None, means)))
+
+
+def _mean(test: str, metric: str, ledger: Ledger) -> str:
+    """The mean that the table will show; empty without a value."""
+    from etude.report.text import percent, quantity
+    from etude.stats.describe import describe
+
+    values = ledger.sample(test, metric)
     if not values:
-        return text
-    mean = sum(values) / len(values)
-    interval = mean_interval(values) if len(values) > 1 else None
-    half = f" ± {percent(interval.half_width / mean)}" if interval and mean else ""
-    return f"{text}, mean {quantity(mean, 's')}{half}"
+        return ""
+    found = describe(values, cast("Kind", ledger.kind(metric)))
+    half = f" ± {percent(width)}" if (width := found.relative_half_width) is not None else ""
+    named = "" if metric == "elapsed" else f"{metric} "
+    return f"mean {named}{quantity(found.mean, ledger.unit(metric))}{half}"

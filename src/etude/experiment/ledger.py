@@ -51,7 +51,6 @@ class Ledger:
         self._stretches = stretches
         self._trials: dict[str, list[Trial]] = {}
         self._blocks: dict[str, set[int]] = {}
-        self._measured_s: dict[str, float] = {}
         self._unplaced_s: dict[str, float] = {}
         """Of trials of which it is not known when they ran."""
         self._spans: dict[str, dict[int, tuple[int, int]]] = {}
@@ -65,7 +64,7 @@ class Ledger:
         """Make room for a test that was not known at the start."""
         if test not in self._trials:
             self._trials[test], self._blocks[test], self._spans[test] = [], set(), {}
-            self._measured_s[test] = self._unplaced_s[test] = 0.0
+            self._unplaced_s[test] = 0.0
 
     def add(self, test: str, measurements: Sequence[Measurement]) -> None:
         """Note what is on disk now: whole trials of one test."""
@@ -75,7 +74,6 @@ class Ledger:
             lasted = (trial.value("elapsed") or 0.0) * trial.first.inner
             if trial.kept:
                 self._blocks[test].add(trial.first.block)
-                self._measured_s[test] += lasted
             start, end = trial.span_ns()
             if start < 0:
                 self._unplaced_s[test] += lasted
@@ -121,8 +119,8 @@ class Ledger:
             return tuple(self.sample(name, metric) for name in tests)
         return paired_samples([self._trials[name] for name in tests], metric, self._stretches)
 
-    def kind(self, metric: str) -> str:
-        """The kind of a metric by the unit of its first value; a cost where there is none."""
+    def unit(self, metric: str) -> str:
+        """The unit of a metric, that of its first value; empty where there is none."""
         units = (
             m.metrics[metric][1]
             for trials in self._trials.values()
@@ -130,11 +128,11 @@ class Ledger:
             for m in trial.measurements
             if metric in m.metrics
         )
-        return metric_kind(metric, next(units, "")).kind
+        return next(units, "")
 
-    def measured_s(self, tests: Sequence[str]) -> float:
-        """Seconds that the kept trials of these tests took, all launches of each included."""
-        return sum(self._measured_s[name] for name in tests)
+    def kind(self, metric: str) -> str:
+        """The kind of a metric by its unit; a cost where it has no value."""
+        return metric_kind(metric, self.unit(metric)).kind
 
     def spent_s(self, tests: Sequence[str]) -> float:
         """Seconds by the clock from the first trial of these tests to the end of their last, summed over sittings.

@@ -76,20 +76,22 @@ def _of_commands(results: Results, names: Sequence[str]) -> Asked:
 
 def _judged(primary: str, tests: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
     """The metric that the stop rules of all tests name, and all that any of them does; `primary` where none is."""
-    rules = [names for test in tests if (names := _columns(test.get("stop_program")))]
+    rules = [
+        names for test in tests if (names := judged_columns(shlex.split(test.get("stop_program") or "")))
+    ]
     named = dict.fromkeys(name for names in rules for name in names)
     common = [name for name in named if all(name in names for names in rules)]
     first = primary if primary != "elapsed" or not named else (common or [primary])[0]
     return first, tuple(dict.fromkeys((first, *named))) if named else ()
 
 
-def _columns(program: str | None) -> tuple[str, ...]:
-    """What a stop program judges: the columns that a predicate of getstats names, else the elapsed time."""
-    words = shlex.split(program or "")
-    if not words or PurePath(words[0]).name != "getstats":
+def judged_columns(program: Sequence[str]) -> tuple[str, ...]:
+    """What a stop program judges: the columns that a predicate of getstats names, else the elapsed time; none where it
+    is another program, or there is none."""
+    if not program or PurePath(program[0]).name != "getstats":
         return ()
     try:
-        options = parse_getstats(words[1:])
+        options = parse_getstats(program[1:])
     except UsageError:
         return ()
     return () if options.predicate is None else options.columns or ("elapsed",)

@@ -166,8 +166,8 @@ class ScriptBench:
     def _test_entry(self, test: Running) -> dict[str, Any]:
         return self._entries[test.name]
 
-    def measured_s(self, test: Running) -> float:
-        return self._desk.ledger.measured_s([test.name])
+    def spent_s(self, test: Running) -> float:
+        return self._desk.ledger.spent_s([test.name])
 
     def check_rule(self, test: Running) -> None:
         ledger = self._desk.ledger

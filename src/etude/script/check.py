@@ -194,7 +194,7 @@ class _Thought:
         test.kept = test.minimum  # one trial stands for all
         test.budget_s, test.program = None, []
 
-    def measured_s(self, test: Running) -> float:
+    def spent_s(self, test: Running) -> float:
         return 0.0
 
     def check_rule(self, test: Running) -> None:

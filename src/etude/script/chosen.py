@@ -69,8 +69,8 @@ class Chosen:
         test.kept = test.minimum  # one trial stands for all
         test.budget_s, test.program = None, []
 
-    def measured_s(self, test: Running) -> float:
-        return self._world.measured_s(test) if self._happens(test) else 0.0
+    def spent_s(self, test: Running) -> float:
+        return self._world.spent_s(test) if self._happens(test) else 0.0
 
     def check_rule(self, test: Running) -> None:
         if self._happens(test):

@@ -337,7 +337,7 @@ class Machine(Flow):
             if test.program and test.kept == 1:
                 self._clean_up_if_refused(self.world.check_rule, test)
             return False
-        elif test.budget_s is not None and self.world.measured_s(test) >= test.budget_s:
+        elif test.budget_s is not None and self.world.spent_s(test) >= test.budget_s:
             test.why = f"{LIMITED} the time budget of {test.budget_s:g} s"
         elif not test.program:
             test.why = "as many as asked"

@@ -76,8 +76,8 @@ class World(Protocol):
     def end_trial(self, test: Running) -> None:
         """Put the trial's rows on disk."""
 
-    def measured_s(self, test: Running) -> float:
-        """Seconds that the test's kept trials took."""
+    def spent_s(self, test: Running) -> float:
+        """Seconds by the clock that the test has taken: from its first trial to the end of its last."""
 
     def check_rule(self, test: Running) -> None:
         """After the first trial: whether there is what the stop rule names.

@@ -222,6 +222,14 @@ def test_a_test_that_a_limit_ended_is_marked(tmp_path: Path) -> None:
     assert " fixed * " not in done.stdout
 
 
+def test_the_time_of_a_test_is_the_clocks_with_what_runs_between_its_trials(tmp_path: Path) -> None:
+    rule = "getstats --predicate '$count > 40' --columns elapsed"
+    run(tmp_path, f"TEST t 2 TIME=0.3s 1 {rule}\nSETUP sleep 0.1\nEXEC true\nDONE\n")
+    (test,) = experiment(tmp_path / "r")["tests"]
+    assert test["limited"]
+    assert len(lines(tmp_path / "r", "t")) < 10
+
+
 def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
     done = run(tmp_path, "TEST t 3\nMETRIC rate never([0-9]+)\nEXEC echo hello\nDONE\n")
     assert done.stderr.count("METRIC rate") == 1
