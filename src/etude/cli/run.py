@@ -227,4 +227,6 @@ def _test_lines(test: Planned) -> list[str]:
     together = f", interleaved (group {test.group})" if test.group is not None else ""
     head = f"{test.name}: {until}{workers}{ways}{together}"
     rule = [f"  until {' '.join(test.program)}"] if test.program else []
-    return [head, *rule, *(f"  {directive} {line}" for directive, line in test.lines)]
+    limits = [("TIMEOUT", f"{test.timeout_s:g} s")] if test.timeout_s is not None else []
+    lines = (*limits, *(("METRIC", metric) for metric in test.metrics), *test.lines)
+    return [head, *rule, *(f"  {directive} {line}" for directive, line in lines)]

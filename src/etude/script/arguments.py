@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -196,6 +197,15 @@ def parse_metric(text: str) -> tuple[str, ...]:
     except PatternError as error:
         raise ArgumentError(f"no regular expression: {error}", begin + error.place) from None
     return (name, unit, regex, how, command) if command else (name, unit, regex, how)
+
+
+def metric_text(name: str, unit: str, regex: str, how: str = "", command: str = "") -> str:
+    """What `parse_metric` makes these of."""
+    named = name if unit == "1" else f"{name}:{unit}"
+    if not command:
+        return " ".join(filter(None, (named, how, regex)))
+    quoted = f'"{command}"' if '"' not in command else shlex.quote(command)
+    return " ".join((named, "FROM CLEANUP", quoted, *([regex] if regex != FIRST_NUMBER else [])))
 
 
 def _aside(text: str, before: int) -> tuple[str, str]:

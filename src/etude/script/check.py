@@ -10,7 +10,7 @@ from pathlib import Path
 
 from etude.errors import CommandFailed, EtudeError
 from etude.script import stop
-from etude.script.arguments import Copied, parse_exec, parse_placed
+from etude.script.arguments import Copied, metric_text, parse_exec, parse_placed
 from etude.script.machine import Machine
 from etude.script.measuring import probe_names
 from etude.script.program import Op, Program
@@ -37,6 +37,9 @@ class Planned:
     group: int | None
     cache: str = "none"
     boot: str = ""
+    timeout_s: float | None = None
+    metrics: tuple[str, ...] = ()
+    """The METRICs, as they are written."""
     lines: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -190,6 +193,8 @@ class _Thought:
         planned = self._planned[test.name]
         planned.cache = " of ".join(filter(None, (test.cache, " ".join(test.data))))
         planned.boot = test.boot
+        planned.timeout_s = test.timeout_s
+        planned.metrics = tuple(metric_text(*metric) for metric in test.metrics)
         test.set_aside = False
         test.kept = test.minimum  # one trial stands for all
         test.budget_s, test.program = None, []
