@@ -36,7 +36,7 @@ from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
-from etude.script.rows import accept, printed_metrics, read_log, rows_of, why_failed
+from etude.script.rows import accept, partial_notes, printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import OF_OUTPUT, Running, Scope, State
 from etude.script.under_test import file_system_under_test
 from etude.script.words import command_words
@@ -83,6 +83,8 @@ class ScriptBench:
         self._quiet: Quieting | None = None
         self._scopes: dict[str, Scope] = {}
         """What the last EXEC of the trial in flight saw, by test."""
+        self._partial: set[str] = set()
+        """Tests of which it was said that a METRIC has values of some workers only."""
         self._remote = Remote(desk)
         self._lines = Lines(desk, self._remote)
         self._mask = Mask(masks)
@@ -338,12 +340,16 @@ class ScriptBench:
             self.warn(f"test {test.name!r}, trial {test.trial}: CACHE {test.cache}: {done.wrong}")
 
     def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[Printed]]) -> None:
-        """Warn once of a METRIC that does not fit the first output, or finds several values in it."""
+        """Warn once of a METRIC that does not fit the first output, or finds several values in it; and of one that only
+        some workers have printed."""
         for found in printed[0] if not test.made and not test.rows else ():
             if found.value[0] is None:
                 self.warn(f"METRIC {found.name} of test {test.name!r}: {found.value[2]}")
             elif found.note:
                 self.warn(f"test {test.name!r}: {found.note}")
+        for note in partial_notes(printed) if test.name not in self._partial else ():
+            self._partial.add(test.name)
+            self.warn(f"test {test.name!r}, trial {test.trial}: {note}; the others are joined")
 
     def _warn_of_windows(self, test: Running, taken: Sequence[Taken]) -> None:
         for worker, found in enumerate(taken, 1):

@@ -53,6 +53,7 @@ def rows_of(
     """
     rows: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
+    partial = partial_notes(printed)
     for worker, (engine_row, log) in enumerate(zip(engine_rows, logs, strict=True)):
         measured = [block for block in log if block.name == "measurement"]
         own, problems = _own_rows(measured, engine_row, worker)
@@ -64,7 +65,7 @@ def rows_of(
         if windows[worker].windows:
             own[0]["windows"] = windows[worker].windows
         problems += [note for note in (windows[worker].note, *(p.note for p in printed[worker])) if note]
-        said = [*(engine_row.get("notes") or ()), *problems, *(notes if worker == 0 else ())]
+        said = [*(engine_row.get("notes") or ()), *problems, *((*notes, *partial) if worker == 0 else ())]
         if said:
             own[0]["notes"] = said
         rows += own
@@ -124,3 +125,16 @@ def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> 
         printed_metric(name, unit, regex, text, *join[:1])
         for name, unit, regex, *join in (metric for metric in metrics if len(metric) <= OF_OUTPUT)
     ]
+
+
+def partial_notes(printed: Sequence[Sequence[Printed]]) -> list[str]:
+    """Which METRICs only some workers printed: what is joined is of those alone."""
+    notes = []
+    for found in zip(*printed, strict=True):
+        without = [each.value[0] is None for each in found]
+        if any(without) and not all(without):
+            first = without.index(True)
+            why = found[first].value[2]
+            count = f"{sum(without)} of {len(found)} workers"
+            notes.append(f"METRIC {found[0].name}: {count} have no value, thread {first + 1} first ({why})")
+    return notes
