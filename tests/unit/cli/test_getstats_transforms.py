@@ -271,6 +271,21 @@ def test_warnings_of_the_users_own_and_echoes(shows: Shows) -> None:
     assert "b.res: over 21" in lines
 
 
+def test_values_are_printed_and_what_may_not_be_ends_all(shows: Shows, capsys: Captured) -> None:
+    words = ["--setexpr", "half=21 / 2", "--eval", "$half + $filecount", "--eval", '"$file has $half"']
+    assert shows(*words, "b.res")[:2] == ["11.5", "b.res has 10.5"]
+    assert main(["--die", "$elapsed > 21", "epoch $epoch took $elapsed s", "a.res", "b.res"]) == 3
+    assert capsys.readouterr() == ("", "getstats: b.res: epoch 3 took 22 s\n")
+    assert shows("--die", "$elapsed > 99", "slow", "a.res") == shows("a.res")
+
+
+def test_a_transform_is_done_where_there_is_its_column(shows: Shows) -> None:
+    Path("t.csv").write_text("a,b\n1,2\n3,4\n")
+    only = ["--ifexist", "b", "--select", "$b > 2", "--dump", "--csv"]
+    assert shows(*only, "t.csv") == ["a,b", "3,4"]
+    assert shows(*only, "a.res") == shows("--dump", "--csv", "--select", "1", "a.res")
+
+
 def test_thresholds_can_be_set(shows: Shows, golden: Golden) -> None:
     res("leak.res", (9.0, 9.1, 8.9, 9.05, 8.95), free=-20)
     # Though the table does not show free memory:

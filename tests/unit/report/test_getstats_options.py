@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -49,6 +50,37 @@ def test_two_dashes_end_the_options_as_the_manuals_sample_has_it() -> None:
     assert parse_getstats(["--predicate", "1", "--"]) == GetstatsOptions(predicate="1")
     assert parse_getstats(["--predicate", "--", "--"]).predicate == "--"
     assert parse_getstats(["-"]).files == ("-",)
+
+
+def test_options_of_a_file_stand_where_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "more").write_text("--select '$epoch > 2'  # not the first\n--set limit=3\n")
+    options = parse_getstats(["--waitcpu", "--load", str(tmp_path / "more"), "--unifycommand", "a.res"])
+    assert [each.name for each in options.transforms] == ["waitcpu", "select", "unifycommand"]
+    assert options.transforms[1].arguments == ("$epoch > 2",)
+    assert (options.variables, options.files) == ({"limit": 3.0}, ("a.res",))
+    (tmp_path / "more").write_text(f"--load {tmp_path / 'more'}")
+    (tmp_path / "torn").write_text("--select '$epoch")
+    for name in ("more", "torn", "absent"):
+        with pytest.raises(UsageError, match=name):
+            parse_getstats(["--load", str(tmp_path / name)])
+
+
+def test_variables_are_computed_and_removed_in_order() -> None:
+    words = ["--set", "a=3", "--setexpr", "b=2 * $a + 1", "--setexpr", 'c="$a of $b"', "--unset", "a"]
+    assert parse_getstats(words).variables == {"b": 7.0, "c": "3 of 7"}
+    for wrong in (["--unset", "a"], ["--setexpr", "a=$b"], ["--setexpr", "=1"]):
+        with pytest.raises(UsageError, match=wrong[0]):
+            parse_getstats(wrong)
+
+
+def test_a_transform_may_need_a_column() -> None:
+    options = parse_getstats(["--ifexist", "io", "--shift", "--project", "io", "--waitcpu"])
+    assert options.transforms == (
+        Transform("project", ("io",), shifted=True, if_exists="io"),
+        Transform("waitcpu"),
+    )
+    with pytest.raises(UsageError, match="--ifexist"):
+        parse_getstats(["--ifexist", "io"])
 
 
 @pytest.mark.parametrize(

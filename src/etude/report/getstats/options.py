@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from etude.errors import UsageError
-from etude.report.pipeline.transforms import TRANSFORMS, Transform, checked, usage_lines, variable
+from etude.report.pipeline.transforms import TRANSFORMS, Transform, checked, usage_lines, with_variable
 from etude.stats.columns import metric_name
 
 JUDGED = ("elapsed", "user", "system")
@@ -37,10 +38,13 @@ epoch; behind --shift they come before it.
 
 {transforms}
   --shift            the next transform is done before the joining
+  --ifexist COLUMN   the next transform is done only where there is such a column
+  --load FILE        takes the options of a file, in lines as they please; # begins a comment
   --concat           makes one relation of all files; their columns must agree
   --nostdtransforms  no joining, warnings or tables: prints the rows that the transforms leave
   --set NAME=VALUE   sets a variable of expressions; zscore-thresh (2), regress-thresh (1, in percent), precision
                      (3), confidencelevel (95) and warn (1) have a meaning of their own
+  --setexpr NAME=EXPR, --unset NAME: a variable from those that were set before; removes one
 
 EXPR may use $name, $mean, $median, $delta (half width of the interval of the mean), $count, $stddev, $min, $max,
 $slope (per trial), $sdev and $hw (deviation and half width in percent of the mean), $column (the metric's own
@@ -141,11 +145,13 @@ def parse_getstats(words: Sequence[str]) -> GetstatsOptions:
     """The options of a call, from the words after the program's name.
 
     Raises:
-        UsageError: an option that is unknown, stands twice, or lacks its value; a value that cannot be meant.
+        UsageError: an option that is unknown, stands twice, or lacks its value; a value that cannot be meant; a file of
+            options that cannot be read.
     """
     rest, files = list(words), list[str]()
     members: dict[str, Any] = {}
-    steps, variables, shifted = list[Transform](), dict[str, float | str](), False
+    steps, variables, shifted, if_exists = list[Transform](), dict[str, float | str](), False, ""
+    loaded: list[str] = []
     while rest:
         word = rest.pop(0)
         if word == "--":
@@ -156,7 +162,7 @@ def parse_getstats(words: Sequence[str]) -> GetstatsOptions:
             continue
         name, equals, value = word[2:].partition("=")
         name = _SPELLINGS.get(name, name)
-        if not word.startswith("--") or name not in (*_FLAGS, *_WITH_VALUE, *_STEPS, "set", "shift"):
+        if not word.startswith("--") or name not in _KNOWN:
             raise UsageError(f"unknown option {word}; see getstats --help (a file of that name: after --)")
         if name in _FLAGS and not (shifted and name == "csv"):
             _once(name, members, *([value] if equals else []))
@@ -166,20 +172,44 @@ def parse_getstats(words: Sequence[str]) -> GetstatsOptions:
         if name == "shift":
             shifted = True
             continue
+        if name == "load":
+            (path,) = _values(name, 1, [value] if equals else [], rest)
+            if path in loaded:
+                raise UsageError(f"--load {path}: stands twice, or within itself")
+            loaded.append(path)
+            rest[:0] = _words_of(path)
+            continue
         takes = len(TRANSFORMS[name].metavars) if name in TRANSFORMS else 1
         values = _values(name, takes, [value] if equals else [], rest)
-        if name == "set":
-            variables |= dict([variable(values[0])])
+        if name in _VARIABLES:
+            variables = with_variable(name, values[0], variables)
+        elif name == "ifexist":
+            if_exists = values[0]
         elif name in TRANSFORMS:
-            steps.append(checked(Transform(name, tuple(values), shifted)))
-            shifted = False
+            steps.append(checked(Transform(name, tuple(values), shifted, if_exists)))
+            shifted, if_exists = False, ""
         elif name in members:
             raise UsageError(f"--{name} stands twice")
         else:
             members[name] = _WITH_VALUE[name](values[0])
-    if shifted:
-        raise UsageError("--shift lacks the transform that it applies to")
+    if shifted or if_exists:
+        raise UsageError(f"--{'shift' if shifted else 'ifexist'} lacks the transform that it applies to")
     return _made(members, tuple(steps), variables, tuple(files))
+
+
+def _words_of(path: str) -> list[str]:
+    """The words of a file of options, as a shell splits them; `#` begins a comment.
+
+    Raises:
+        UsageError: it cannot be read or split.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            return shlex.split(file.read(), comments=True)
+    except OSError as error:
+        raise UsageError(f"--load {path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"--load {path}: {error}; expected options as on a command line") from None
 
 
 def _once(name: str, members: dict[str, Any], *values: str) -> None:
@@ -269,6 +299,8 @@ _WITH_VALUE: Mapping[str, Callable[[str], object]] = {
     "errorbars": _error_bars,
 }
 _STEPS = tuple(name for name in TRANSFORMS if name != "dump")
+_VARIABLES = ("set", "setexpr", "unset")
+_KNOWN = (*_FLAGS, *_WITH_VALUE, *_STEPS, *_VARIABLES, "shift", "ifexist", "load")
 _SPELLINGS = {"no-stdtransforms": "nostdtransforms"}
 
 USAGE = USAGE.replace("{transforms}\n", usage_lines([name for name in _STEPS if name != "csv"]))

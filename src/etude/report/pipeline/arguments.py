@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from etude.errors import UsageError
-from etude.report.pipeline.transforms import TRANSFORMS, Transform, checked, variable
+from etude.report.pipeline.transforms import TRANSFORMS, Transform, checked, with_variable
 
 
 def add_options(parser: argparse.ArgumentParser, leave_out: Collection[str] = ()) -> None:
@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser, leave_out: Collection[str] = ()
     group = parser.add_argument_group(
         "transforms", "of the rows, before anything is computed, in the order given (docs/getstats.md)"
     )
-    parser.set_defaults(transforms=(), variables={}, shift=False)
+    parser.set_defaults(transforms=(), variables={}, shift=False, if_exists="")
     group.add_argument(
         "--shift",
         action="store_true",
@@ -27,13 +27,25 @@ def add_options(parser: argparse.ArgumentParser, leave_out: Collection[str] = ()
         help="do the next transform before commands and workers are joined",
     )
     group.add_argument(
-        "--set",
-        action=_SetVariable,
-        dest="variables",
-        metavar="NAME=VALUE",
+        "--ifexist",
+        dest="if_exists",
+        metavar="COLUMN",
         default=argparse.SUPPRESS,
-        help="set a variable of expressions",
+        help="do the next transform only where there is such a column",
     )
+    for option, metavar, text in (
+        ("--set", "NAME=VALUE", "set a variable of expressions"),
+        ("--setexpr", "NAME=EXPR", "set it to the value of an expression, of variables set before"),
+        ("--unset", "NAME", "remove a variable"),
+    ):
+        group.add_argument(
+            option,
+            action=_SetVariable,
+            dest="variables",
+            metavar=metavar,
+            default=argparse.SUPPRESS,
+            help=text,
+        )
     for name, declaration in TRANSFORMS.items():
         if name not in leave_out:
             group.add_argument(
@@ -52,10 +64,12 @@ class _AddTransform(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
     ) -> None:
         try:
-            made = checked(Transform(str(option).removeprefix("--"), tuple(values), namespace.shift))
+            name = str(option).removeprefix("--")
+            made = checked(Transform(name, tuple(values), namespace.shift, namespace.if_exists))
         except UsageError as error:
             parser.error(str(error))
-        namespace.transforms, namespace.shift = (*namespace.transforms, made), False
+        namespace.transforms = (*namespace.transforms, made)
+        namespace.shift, namespace.if_exists = False, ""
 
 
 class _SetVariable(argparse.Action):
@@ -63,7 +77,6 @@ class _SetVariable(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
     ) -> None:
         try:
-            name, value = variable(values)
+            namespace.variables = with_variable(str(option).removeprefix("--"), values, namespace.variables)
         except UsageError as error:
             parser.error(str(error))
-        namespace.variables = {**namespace.variables, name: value}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import polars
 
-from etude.errors import UsageError
+from etude.errors import InputError, UsageError
 from etude.report.getstats.options import Settings
 from etude.report.getstats.warnings import high_scores, slopes
 from etude.report.pipeline.transforms import Transform, aggregate_in, column_in, names_in, pairs_in, usage_of
@@ -15,6 +15,7 @@ from etude.results.model import metric_kind
 from etude.results.table import Table
 from etude.stats import transforms as basic
 from etude.stats.expression import ExpressionError, compile_expression
+from etude.stats.operators import text as as_text
 from etude.stats.predicate import figures
 from etude.stats.transforms.names import PLACES, column, find, metrics
 
@@ -93,6 +94,8 @@ def stepped(relations: Sequence[Relation], steps: Iterable[Transform]) -> list[R
 
 
 def _step(relation: Relation, transform: Transform) -> list[Relation]:
+    if transform.if_exists and find(relation.frame, transform.if_exists) is None:
+        return [relation]
     try:
         if transform.name == "group":
             return _group(relation, *transform.arguments)
@@ -320,6 +323,17 @@ def _warn_row(relation: Relation, expression: str, text: str) -> Relation:
     return relation.warn(basic.warn_rows(relation.frame, expression, text, relation.others))
 
 
+def _die(relation: Relation, expression: str, text: str) -> Relation:
+    lines = basic.warn_rows(relation.frame, expression, text, relation.others)
+    if lines:
+        raise InputError(f"{relation.label}: {lines[0]}")
+    return relation
+
+
+def _eval(relation: Relation, expression: str) -> Relation:
+    return _print(relation, as_text(compile_expression(expression).evaluate(relation.others)))
+
+
 def _warn_column(relation: Relation, expression: str, text: str) -> Relation:
     confidence = relation.settings.confidence
     return relation.warn(
@@ -422,6 +436,8 @@ _STEPS: Mapping[str, Callable[..., Relation]] = {
     "warnrow": _warn_row,
     "warncol": _warn_column,
     "warnval": _warn_value,
+    "die": _die,
+    "eval": _eval,
     "exitfail": _exit_fail,
     "negio": _negative_wait,
     "warnz": _high_scores,

@@ -27,6 +27,8 @@ class Transform:
     arguments: tuple[str, ...] = ()
     shifted: bool = False
     """Whether it is done before the commands and workers of a trial are joined."""
+    if_exists: str = ""
+    """Only where there is a column of that name, if one is named."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ TRANSFORMS: Mapping[str, Declaration] = {
     "negio": Declaration((), "warn of rows whose waiting time is below zero"),
     "warnz": Declaration((), "warn of values far from their column's mean"),
     "warnregress": Declaration((), "warn of times and free memory that move with the epochs"),
+    "die": Declaration(("EXPR", "TEXT"), "end with an error where EXPR holds for a row"),
     "echo": Declaration(("TEXT",), "print TEXT"),
+    "eval": Declaration(("EXPR",), "print the value of EXPR, of variables"),
     "describe": Declaration((), "print what each column holds"),
     "csv": Declaration((), "print the rows as CSV"),
     "dump": Declaration((), "print the rows"),
@@ -66,15 +70,36 @@ FUNCTIONS = ("sum", "mean", "median", "min", "max", "first", "last", "count", "d
 """Of `--aggregate`."""
 
 
-def variable(text: str) -> tuple[str, float | str]:
+def variable(text: str, option: str = "set") -> tuple[str, float | str]:
     """`NAME=VALUE` of `--set`; a value that reads as a number is one. Raises UsageError."""
     name, equals, value = text.partition("=")
     if not equals or re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) is None:
-        raise UsageError(f"--set {text}: expected NAME=VALUE, such as limit=5")
+        raise UsageError(f"--{option} {text}: expected NAME=VALUE, such as limit=5")
     try:
         return name, float(value)
     except ValueError:
         return name, value
+
+
+def with_variable(option: str, text: str, variables: Mapping[str, float | str]) -> dict[str, float | str]:
+    """The variables after `--set`, `--setexpr` or `--unset`. Raises UsageError."""
+    if option == "unset":
+        if text not in variables:
+            raise UsageError(f"--unset {text}: no variable of that name was set before")
+        return {name: value for name, value in variables.items() if name != text}
+    name, value = variable(text) if option == "set" else computed(text, variables)
+    return {**variables, name: value}
+
+
+def computed(text: str, known: Mapping[str, float | str]) -> tuple[str, float | str]:
+    """`NAME=EXPR` of `--setexpr`: a variable and its value, of those that are known. Raises UsageError."""
+    name, _ = variable(text, "setexpr")
+    expression = text.partition("=")[2]
+    try:
+        value = compile_expression(expression).evaluate(known)
+    except ExpressionError as error:
+        raise usage_of("setexpr", error) from None
+    return name, value if isinstance(value, str) else float(value)
 
 
 def checked(transform: Transform) -> Transform:
@@ -145,7 +170,7 @@ _CHECKS: Mapping[str, Callable[..., object]] = {
     "rename": lambda text: pairs_in("rename", text),
     "update": _check_update,
     "aggregate": aggregate_in,
-    **{name: _check_expression(name) for name in ("select", "warnrow", "warncol", "warnval")},
+    **{name: _check_expression(name) for name in ("select", "warnrow", "warncol", "warnval", "die", "eval")},
 }
 
 
