@@ -56,6 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(who else used the CPU); adds to the variable PROBES",
     )
     add(
+        "--watch",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also say whether this metric rises, falls or changes its level over the trials (variable WATCH)",
+    )
+    add(
         "--counters",
         choices=("auto", "on", "off"),
         default="auto",
@@ -145,7 +152,8 @@ def _begin(options: argparse.Namespace) -> int:
 
 def _assignments(options: argparse.Namespace) -> list[str]:
     given: list[str] = list(options.assignments)
-    return [*given, f"PROBES={' '.join(options.probe)}"] if options.probe else given
+    named = {"PROBES": options.probe, "WATCH": options.watch}
+    return [*given, *(f"{name}={' '.join(values)}" for name, values in named.items() if values)]
 
 
 def _go_on(file: Path, options: argparse.Namespace) -> int:

@@ -126,6 +126,13 @@ def _warned(group: argparse._ArgumentGroup) -> None:
         metavar="NAME=VALUE",
         help="where a warning begins, such as drift=5%% (docs/warnings.md)",
     )
+    add(
+        "--watch",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also say whether this metric rises, falls or changes its level over the trials",
+    )
     add("--no-warn", action="append", default=[], metavar="KIND", help="leave out warnings of this kind")
     add(
         "-v",
@@ -203,12 +210,17 @@ def _judging(options: argparse.Namespace) -> Judging:
         confidence=options.confidence,
         thresholds=Thresholds.parse(options.threshold),
         silent=frozenset(options.no_warn),
+        watched=_watched(options),
         reference=options.reference,
         same_within=options.same_within,
         secondary=tuple(options.metric[1:]) if options.metric else None,
         every_outlier=options.verbose or options.json,
         full=True,
     )
+
+
+def _watched(options: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(name for names in options.watch for name in names.replace(",", " ").split())
 
 
 def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
@@ -240,7 +252,12 @@ def _read(path: str, options: argparse.Namespace) -> Subject | None:
 
     metrics = None if options.all or options.json else options.metric
     found = read_subject(
-        path, options.transforms, options.variables, metrics=metrics, confidence=options.confidence
+        path,
+        options.transforms,
+        options.variables,
+        metrics=metrics,
+        watched=_watched(options),
+        confidence=options.confidence,
     )
     if isinstance(found, Summaries):
         from etude.cli.stats_display import show_summaries

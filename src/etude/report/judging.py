@@ -17,6 +17,8 @@ class Judging:
     thresholds: Thresholds = field(default_factory=Thresholds)
     silent: Collection[str] = ()
     """Kinds of warnings that are not wanted."""
+    watched: tuple[str, ...] = ()
+    """Metrics that are looked at for a trend beside the primary one; those that a script's WATCH names are, too."""
     reference: str | None = None
     """Test that all others are compared with; None: as the experiment was made."""
     same_within: float | None = None

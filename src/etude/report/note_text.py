@@ -92,6 +92,10 @@ def _leak(w: Warning, n: Numbers) -> str:
     return f"suspected memory leak: {each} a trial, {total} in all"
 
 
+def _others(w: Warning, n: Numbers) -> str:
+    return f"other processes used {n['share']:.2g} CPUs: {n['named']} a trial"
+
+
 def _too_short(w: Warning, n: Numbers) -> str:
     return f"a trial is only {n['ticks']:.3g} ticks of its clock long: make it longer"
 
@@ -133,6 +137,7 @@ _SHORT: Mapping[str, Callable[[Warning, Numbers], str]] = {
     "warm-up": _warm_up,
     "late-level": _late_level,
     "leak": _leak,
+    "others": _others,
     "too-short": _too_short,
     "coarse-clock": _coarse_clock,
     "all-equal": _all_equal,

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.report.asked import asked_of
-from etude.report.subject import Subject, in_stretches, session_notes, subject_of, subject_of_table
+from etude.report.subject import (
+    Subject,
+    in_stretches,
+    session_notes,
+    subject_of,
+    subject_of_table,
+    watched_in,
+)
 from etude.report.usual import ALWAYS, usual_names
 from etude.results.reader import Results, load_results, read_experiment
 from etude.results.series import Series
@@ -28,11 +35,12 @@ def read_subject(
     variables: Mapping[str, float | str] | None = None,
     *,
     metrics: Sequence[str] | None = None,
+    watched: Sequence[str] = (),
     confidence: float = 0.95,
 ) -> Subject | Summaries:
     """The tests of a results directory or file, after these transforms with these variables.
 
-    metrics: those that are needed of large results; None: all.
+    metrics: those that are needed of large results; None: all. watched: further ones.
 
     Raises:
         InputError: it cannot be read; UsageError: a transform does not fit.
@@ -42,7 +50,7 @@ def read_subject(
         experiment = read_experiment(place) if place.is_dir() else None
         if experiment is None or _size(place) <= LARGE_BYTES:
             return subject_of(load_results(place))
-        return _of_columns(place, experiment, metrics)
+        return _of_columns(place, experiment, metrics, watched)
     from etude.report.pipeline import apply
     from etude.results.readers import read_table
 
@@ -80,7 +88,9 @@ def _size(place: Path) -> int:
     return sum(file.stat().st_size for file in place.glob("*/results.jsonl"))
 
 
-def _of_columns(place: Path, experiment: Mapping[str, Any], metrics: Sequence[str] | None) -> Subject:
+def _of_columns(
+    place: Path, experiment: Mapping[str, Any], metrics: Sequence[str] | None, watched: Sequence[str]
+) -> Subject:
     from etude.results.columns import read_columns
     from etude.results.columns_series import series_of_columns
 
@@ -89,7 +99,11 @@ def _of_columns(place: Path, experiment: Mapping[str, Any], metrics: Sequence[st
     wanted = (
         None
         if metrics is None
-        else metrics or usual_names(asked.primary, experiment.get("metrics") or ALWAYS)
+        else (
+            *(metrics or usual_names(asked.primary, experiment.get("metrics") or ALWAYS)),
+            *watched,
+            *watched_in(experiment),
+        )
     )
     columns = read_columns(place, wanted, roles=("test", "again", "shell"))
     parts = stretches(experiment["sittings"])

@@ -105,6 +105,12 @@ def subject_of_table(table: Table) -> Subject:
     return Subject(table.label, asked, tests, notes=table.warnings)
 
 
+def watched_in(experiment: Mapping[str, Any], test: str | None = None) -> tuple[str, ...]:
+    """The metrics that WATCH names for a test; without one, for any."""
+    entries = (entry for entry in experiment.get("tests") or () if test in (None, entry["name"]))
+    return tuple(dict.fromkeys(name for entry in entries for name in entry.get("watch") or ()))
+
+
 def column_of(series: Series, metric: str) -> Column:
     """The metric's column. Raises UsageError where the test has none of that name."""
     column = series.column(metric)

@@ -15,9 +15,10 @@ import numpy as np
 from etude.report.asked import Asked
 from etude.report.comparisons import Comparison, compare_tests, shell_cost
 from etude.report.judging import Judging
+from etude.report.other_processes import others_warnings
 from etude.report.outliers_explained import explained
 from etude.report.reach import within_reach
-from etude.report.subject import Subject, column_of, subject_of
+from etude.report.subject import Subject, column_of, subject_of, watched_in
 from etude.report.timespent import TimeSpent, time_spent
 from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.report.warnings import Warning, machine_warnings, ranked, series_warnings, work_warnings
@@ -144,7 +145,9 @@ def verdict(
         InputError: its plan cannot be read; UsageError: no such metric.
     """
     judging = judging or Judging()
-    subject = source if isinstance(source, Subject) else subject_of(source, _read(source, metrics))
+    subject = (
+        source if isinstance(source, Subject) else subject_of(source, _read(source, metrics, judging.watched))
+    )
     primary = metrics[0] if metrics else subject.asked.primary
     tests = tuple(_test_verdict(subject, series, metrics, primary, judging) for series in subject.tests)
     compared = [compare_tests(subject, metric, judging) for metric in judged_metrics(subject.asked, primary)]
@@ -158,6 +161,7 @@ def verdict(
     ]
     for series, test in zip(subject.tests, tests, strict=True):
         found += _warned(subject, series, test, primary, judging)
+        found += others_warnings(subject, series, judging.thresholds)
     found = [each for each in found if each.kind not in judging.silent]
     found += [
         each
@@ -174,9 +178,10 @@ def judged_metrics(asked: Asked, primary: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((primary, *(asked.judged if primary == asked.primary else ()))))
 
 
-def _read(results: Results, metrics: Sequence[str] | None) -> Sequence[str] | None:
+def _read(results: Results, metrics: Sequence[str] | None, watched: Sequence[str]) -> Sequence[str] | None:
     """The columns that are needed: beside those asked for those that say where the time went and that warnings read."""
-    needed = ("elapsed", "user", "system", *MEMORY, *DATA)
+    watched = (*watched, *watched_in(results.experiment))
+    needed = ("elapsed", "user", "system", *MEMORY, *DATA, *watched)
     return None if metrics is None else tuple(dict.fromkeys((*metrics, *needed)))
 
 
@@ -284,6 +289,7 @@ def _warned(
         precision=None if subject.asked.compares else subject.asked.precision,
         memory_bytes=subject.memory_bytes,
         full=judging.full,
+        watched=(*judging.watched, *watched_in(subject.experiment or {}, series.test)),
     )
     if found is None or not found.corrected_s:
         return told

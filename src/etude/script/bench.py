@@ -31,7 +31,7 @@ from etude.script.crew import Crew, Shared
 from etude.script.failures import failure_of
 from etude.script.library import search_path
 from etude.script.lines import Lines
-from etude.script.measuring import Measuring
+from etude.script.measuring import Measuring, words_of
 from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
@@ -278,6 +278,8 @@ class ScriptBench:
         except MachineRefuses as error:
             return f"test {test.name!r}, trial {test.trial}: {error}"
         self._note_file_system(test, shared.variables)
+        if watched := words_of(scope.variables.get("WATCH", "")):
+            self._test_entry(test)["watch"] = watched
         trial = Trial()
 
         def run(launch: Launch) -> list[dict[str, Any]]:

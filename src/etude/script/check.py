@@ -12,7 +12,7 @@ from etude.errors import CommandFailed, EtudeError
 from etude.script import stop
 from etude.script.arguments import Copied, metric_text, parse_exec, parse_placed
 from etude.script.machine import Machine
-from etude.script.measuring import probe_names
+from etude.script.measuring import words_of
 from etude.script.program import Op, Program
 from etude.script.source import error_at
 from etude.script.state import Running, Scope, State
@@ -92,7 +92,7 @@ def _check_probes(probes: str) -> None:
     from etude.probes.registry import known_probes
 
     known = known_probes()
-    for name in probe_names(probes):
+    for name in words_of(probes):
         if name not in known:
             raise _WrongTest(f"no probe {name!r}; there are: {', '.join(known)}")
 

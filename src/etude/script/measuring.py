@@ -60,13 +60,13 @@ class Measuring:
     def _probing(self, probes: str, library: str) -> Probing | None:
         key = (probes, library)
         if key not in self._known:
-            self._known[key] = _find(probe_names(probes), library.split(":"))
+            self._known[key] = _find(words_of(probes), library.split(":"))
         return self._known[key]
 
 
-def probe_names(probes: str) -> list[str]:
-    """The names in the variable PROBES, divided by commas or blanks."""
-    return probes.replace(",", " ").split()
+def words_of(names: str) -> list[str]:
+    """The names in the variable PROBES or WATCH, divided by commas or blanks."""
+    return names.replace(",", " ").split()
 
 
 def _find(names: Sequence[str], directories: Sequence[str]) -> Probing | None:

@@ -230,6 +230,15 @@ def test_the_time_of_a_test_is_the_clocks_with_what_runs_between_its_trials(tmp_
     assert len(lines(tmp_path / "r", "t")) < 10
 
 
+def test_a_metric_that_is_watched_stands_with_its_test(tmp_path: Path) -> None:
+    text = "VAR WATCH=handles\nTEST t 12\nMETRIC handles ([0-9]+)\nEXEC sh -c 'echo $((100 + 9 * APEPOCH))'\nDONE\n"
+    found = json.loads(run(tmp_path, text, "--json").stdout)["findings"]
+    assert ("drift", "handles") in [(each["kind"], each["metric"]) for each in found]
+    (again := tmp_path / "again").mkdir()
+    run(again, text, "--watch", "handles,other")
+    assert experiment(again / "r")["tests"][0]["watch"] == ["handles", "other"]
+
+
 def test_a_metric_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
     done = run(tmp_path, "TEST t 3\nMETRIC rate never([0-9]+)\nEXEC echo hello\nDONE\n")
     assert done.stderr.count("METRIC rate") == 1

@@ -201,6 +201,22 @@ def test_the_shipped_hooks_free_memory_shows_a_leak_and_is_one_machines_whatever
     assert ways_of("free_memory", "B") == ways_of("memory_free", "B")
 
 
+def test_any_metric_can_be_watched_for_what_changes_in_the_course_of_the_trials():
+    handles = Column("1", "count", 100.0 + 3.0 * np.arange(30))
+    level = Column("B/s", "rate", np.repeat([1.2, 1.0], [5, 25]) * NOISE[100:130])
+    more = {"handles": handles, "rate": level, "even": Column("1", "count", np.full(30, 4.0))}
+    made = series(NOISE[30:60], more=more)
+    assert told(made) == []
+    found = told(made, watched=["handles", "rate", "even", "elapsed"])
+    assert [(each.kind, each.metric) for each in found] == [("drift", "handles"), ("warm-up", "rate")]
+    (unknown,) = told(made, watched=["handels"])
+    assert (unknown.kind, unknown.metric) == ("note", "handels")
+    falling = {"memory_free": Column("B", "cost", 4e9 - 2.0 * MIB * np.arange(30))}
+    steady = {"memory_available": Column("B", "cost", 4e9 + MIB * NOISE[:30])}
+    watched = told(series(NOISE[30:60], more=falling | steady), watched=["memory_free"])
+    assert [(each.kind, each.metric) for each in watched] == [("leak", "memory_free")]
+
+
 def test_memory_before_a_reboot_is_no_part_of_a_leak():
     free = np.concatenate((4e9 - 50 * MIB * np.arange(19), 2e9 + MIB * NOISE[:21]))
     sittings = np.repeat([1, 2], [19, 21])

@@ -43,13 +43,14 @@ def series_warnings(
     memory_bytes: int | None = None,
     resolution: float | None = None,
     full: bool = True,
+    watched: Sequence[str] = (),
 ) -> list[Warning]:
     """What is to be told of a test and one of its metrics, most important first.
 
     factor: by which the stop rule widens the mean's interval. precision: the relative half width that was asked for.
     stopped_short: the stop rule reached its maximum. memory_bytes: of the machine. resolution: of the clock, in the
-    metric's unit, where it is known. full: also whether values are normal. What does not depend on the metric is
-    said with each; `ranked` says it once.
+    metric's unit, where it is known. full: also whether values are normal. watched: other metrics that are looked at
+    for a trend. What does not depend on the metric is said with each; `ranked` says it once.
     """
     found = [*failed(series), *caches_not_as_declared(series), *kernel_complained(series), *set_aside(series)]
     found += memory_cliff(series, memory_bytes, thresholds)
@@ -58,6 +59,8 @@ def series_warnings(
     memory = next((name for name in MEMORY if series.sample(name).size), None)
     if memory is not None:
         found += leaks(_about(_longest_sitting(series), memory, thresholds))
+    for name in dict.fromkeys(watched):
+        found += [] if name == metric else _in_the_course(series, name, thresholds)
     if metric in series.columns:
         about = _about(series, metric, thresholds)
         said = {(each.kind, each.metric) for each in of_the_program}
@@ -69,6 +72,21 @@ def series_warnings(
             found += machine_apart(series, metric)
             found += _not_converged(about, factor, precision, stopped_short)
     return sorted(found, key=lambda w: w.rank)
+
+
+def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[Warning]:
+    """What changes in a metric that is watched; where there is none of that name, which there are."""
+    if metric not in series.columns:
+        there = ", ".join(series.columns)
+        text = f"no metric {metric} to be watched for a trend; there are {there}"
+        return [warning("note", series.test, metric, text, "")]
+    longest = _longest_sitting(series)
+    if not longest.sample(metric).size:
+        return []
+    about = _about(longest, metric, thresholds)
+    if metric in MEMORY:
+        return leaks(about)
+    return [] if bool(np.all(about.values == about.values[0])) else list(course(about).warnings)
 
 
 def _about(series: Series, metric: str, thresholds: Thresholds) -> About:

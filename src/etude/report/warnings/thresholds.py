@@ -70,6 +70,11 @@ class Thresholds:
     leak: float = _threshold(
         float(1 << 20), _size, "loss of free memory over the series that is not worth a word"
     )
+    others: float = _threshold(
+        0.01,
+        _fraction,
+        "CPU time of other processes, of the elapsed time, that is worth a word (probe others)",
+    )
     warm_up: float = _threshold(0.01, _fraction, "shift, of the median, from which trials form another level")
     warm_up_level: float = _threshold(0.01, _level, "p of Student's test of such trials (below 30 trials)")
     warm_up_penalty: float = _threshold(15.0, _count, "cost of another level, in log n (from 30 trials on)")
