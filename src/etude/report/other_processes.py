@@ -81,4 +81,4 @@ def others_warnings(subject: Subject, series: Series, thresholds: Thresholds) ->
         "of": found.trials,
         "named": shown,
     }
-    return [warning("others", series.test, "", text, advice, **numbers)]
+    return [warning("others", series.test, "", text, advice, (), **numbers)]

@@ -85,9 +85,9 @@ class Tests:
             self._merge()
             raise
         if self._failed:
-            error = CommandFailed("; ".join(self._failed))
-            error.results = self._jobs.directory
-            raise error
+            failed = CommandFailed("; ".join(self._failed))
+            failed.results = self._jobs.directory
+            raise failed
 
     def _begin(self, group: Group, attempt: int) -> None:
         asked = self._asked
