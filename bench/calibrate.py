@@ -20,6 +20,7 @@ import calibrate_dependent
 import calibrate_mean
 import calibrate_ratio
 import calibrate_rest
+import calibrate_steps
 from calibrate_tables import NOMINAL, factor_line, paragraph, standard_error
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.series import OWN
@@ -40,7 +41,8 @@ def main() -> int:
     ratios = _timed("RatioPrecision on fresh draws", lambda: calibrate_ratio.validation(ratio, n, factors))
     others = _timed("the rest", lambda: calibrate_rest.section(rest, n))
     series = _timed("dependent trials", lambda: calibrate_dependent.section(dependent, n))
-    lines = [*_head(options.seed, n, factors), *means, *found, *ratios, *others, *series]
+    steps = _timed("steps", lambda: calibrate_steps.section(options.seed, min(n, calibrate_steps.HISTORIES)))
+    lines = [*_head(options.seed, n, factors), *means, *found, *ratios, *others, *series, *steps]
     options.output.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     print(f"wrote {options.output}", file=sys.stderr)
     if factors != RATIO_FACTORS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 import numpy as np
 
@@ -48,9 +49,10 @@ def _panel(course: Course, at: Sequence[float]) -> Panel:
     )
     layers: list[Layer] = [_band(course, change, at) for change in course.changes]
     layers.append(Curve("results", points, GREY, "dots"))
-    for number, level in enumerate(course.found.levels):
-        ends = (_between(at, starts[number]), _between(at, starts[number + 1]))
-        line = tuple(Point(x, course.value(level) / divisor) for x in ends)
+    fitted = course.found.fitted
+    for number, (first, end) in enumerate(pairwise(starts)):
+        ends = ((_between(at, first), fitted[first]), (_between(at, end), fitted[end - 1]))
+        line = tuple(Point(x, course.value(float(level)) / divisor) for x, level in ends)
         layers.append(Curve("" if number else "level", line, LEVEL, "line"))
     told = {place for c in course.changes for place in range(c.step.earliest, c.step.latest + 1)}
     layers += [
@@ -98,6 +100,7 @@ def _time(entry: Entry) -> datetime:
 
 
 def _steps_note(course: Course) -> str:
-    if not course.changes:
-        return "no step"
-    return "; ".join(f"{size_text(course, c.size)} at {when(c.first)}" for c in course.changes)
+    told = [f"{size_text(course, c.size)} at {when(c.first)}" for c in course.changes]
+    if course.drift is not None:
+        told.append(f"drift of {size_text(course, course.drift.size)}")
+    return "; ".join(told) or "no step"

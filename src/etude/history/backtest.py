@@ -1,7 +1,8 @@
 """How often a rule would have been wrong: it is replayed over a history as it grew, and over ones made from it.
 
-Flat histories are made of the rests around the levels, in blocks in random order, so that their distribution and the
-dependence of neighbours stay; into others of these a step of the size that the rule claims to see is put.
+Flat histories are made of the rests around the levels and the drift, in blocks in random order, so that their
+distribution, the dependence of neighbours and what a day's results have in common stay; into others of these a step of
+the size that the rule claims to see is put.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from etude.history.course import Change, Course, Floats, course_of, worse
+from etude.history.course import Change, Course, Floats, course_of, days_of, worse
 from etude.history.rules import Rule
 from etude.stats.changes import FEWEST, stepped
 from etude.stats.intervals import Interval
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
+
+Days = NDArray[np.intp]
 
 HISTORIES = 100
 """Flat ones that are made, and as many with a step."""
@@ -87,10 +91,10 @@ def backtest(rule: Rule, course: Course, *, histories: int = HISTORIES) -> Backt
     if len(course.entries) < LEAST:
         raise ValueError(f"a backtest needs {LEAST} results or more, not {len(course.entries)}")
     random = np.random.default_rng(SEED)
-    rest = course.levels - np.repeat(course.found.levels, np.diff([*course.found.starts, course.levels.size]))
-    flat = [_shuffled(rest, course.found.noise.dependence, random) for _ in range(2 * histories)]
-    false = sum(_alarms(rule, course, levels) for levels in flat[:histories])
-    missed = sum(not _sees(rule, course, levels, random) for levels in flat[histories:])
+    rest, days = course.levels - course.found.fitted, np.array(days_of(course.entries))
+    flat = [_shuffled(rest, days, course.found.noise.dependence, random) for _ in range(2 * histories)]
+    false = sum(_alarms(rule, course, *made) for made in flat[:histories])
+    missed = sum(not _sees(rule, course, *made, random) for made in flat[histories:])
     alerts, unseen = _replayed(rule, course)
     return Backtest(
         rule, len(course.entries), Rate(false, histories), Rate(missed, histories), alerts, unseen
@@ -105,29 +109,42 @@ def digest_of(entries: Sequence[Entry]) -> str:
     return found.hexdigest()[:16]
 
 
-def _shuffled(rest: Floats, dependence: float, random: np.random.Generator) -> Floats:
-    """Blocks of the series, closed to a ring, from random places. Source: Politis and Romano (1992)."""
+def _shuffled(
+    rest: Floats, days: Days, dependence: float, random: np.random.Generator
+) -> tuple[Floats, Days]:
+    """Blocks of the series, closed to a ring, from random places, and the days that they make of it.
+
+    Whole days where results share one. Source: Politis and Romano (1992).
+    """
     n = rest.size
+    edges = np.flatnonzero(np.diff(days)) + 1
     length = 1 if dependence < 0.1 else min(n, max(2, round(n ** (1 / 3) / (1.0 - dependence))))
+    if 0 < edges.size < n - 1:
+        begins = np.concatenate(([0], edges))
+        sizes = np.diff(np.concatenate((begins, [n])))
+        chosen = random.integers(0, begins.size, n)
+        parts = [np.arange(begins[day], begins[day] + sizes[day]) for day in chosen]
+        places = np.concatenate(parts)[:n]
+        drawn = np.repeat(np.arange(n), sizes[chosen])[:n]
+        return rest[places], drawn
     starts = random.integers(0, n, -(-n // length))
     places = (starts[:, None] + np.arange(length)[None, :]).ravel()[:n] % n
-    found: Floats = rest[places]
-    return found
+    return rest[places], days
 
 
-def _alarms(rule: Rule, course: Course, levels: Floats) -> bool:
+def _alarms(rule: Rule, course: Course, levels: Floats, days: Days) -> bool:
     """Whether the rule raises an alert at any time while a flat history grows."""
-    return any(_fires(rule, course, levels[:n]) for n in range(FEWEST, levels.size + 1))
+    return any(_fires(rule, course, levels[:n], days[:n]) for n in range(FEWEST, levels.size + 1))
 
 
-def _sees(rule: Rule, course: Course, levels: Floats, random: np.random.Generator) -> bool:
+def _sees(rule: Rule, course: Course, levels: Floats, days: Days, random: np.random.Generator) -> bool:
     """Whether the rule sees a step, begun at a random place of the later half, in time."""
     n = levels.size
     at = int(random.integers(n // 2, max(n // 2 + 1, n - rule.within + 1)))
     stepping = levels.copy()
     stepping[at:] += _size(rule, course)
     ends = range(at + rule.persist, min(n, at + rule.within) + 1)
-    return any(_fires(rule, course, stepping[:end]) for end in ends)
+    return any(_fires(rule, course, stepping[:end], days[:end]) for end in ends)
 
 
 def _size(rule: Rule, course: Course) -> float:
@@ -138,10 +155,10 @@ def _size(rule: Rule, course: Course) -> float:
     return math.log1p(sign * rule.sees) if course.relative else sign * rule.sees
 
 
-def _fires(rule: Rule, course: Course, levels: Floats) -> bool:
+def _fires(rule: Rule, course: Course, levels: Floats, days: Days) -> bool:
     """`Rule.fires` of levels alone, without the words around a change: this is asked ten thousand times."""
     kind = course.entries[0].kind
-    for step in stepped(levels).steps:
+    for step in stepped(levels, blocks=days).steps:
         size = exponential(step.size) - 1.0 if course.relative else step.size
         if rule.objects_to(size, worse(kind, size), step.p, levels.size - step.at):
             return True
@@ -152,8 +169,9 @@ def _replayed(rule: Rule, course: Course) -> tuple[tuple[Replayed, ...], int]:
     """The alerts of the history itself, each once, and how many of its steps raised none."""
     there = [c for c in course.changes if _counts(rule, c)]
     found: list[Replayed] = []
+    days = np.array(days_of(course.entries))
     for n in range(FEWEST, len(course.entries) + 1):
-        if not _fires(rule, course, course.levels[:n]):
+        if not _fires(rule, course, course.levels[:n], days[:n]):
             continue
         grown = course_of(course.entries[:n])
         for change in grown.changes:

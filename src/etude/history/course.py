@@ -1,4 +1,4 @@
-"""One metric of one test on one machine over time: its steps, and whether code or machine changed there."""
+"""One metric of one test on one machine over time: its steps, its drift, and whether code or machine changed there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.stats.changes import Step, Stepped, stepped
+from etude.stats.changes import Drift, Step, Stepped, stepped
 from etude.stats.samples import exponential
 from etude.store.entry import Entry, Machine
 
@@ -58,6 +58,20 @@ class Change:
     """Why, in the words of whoever marked it."""
 
 
+@dataclass(frozen=True)
+class SlowChange:
+    """A drift with what is known of it. It begins at no commit, so no rule is about it."""
+
+    drift: Drift
+    size: float
+    """From the first to the last result; relative, or in the metric's unit, as a step's."""
+    low: float
+    high: float
+    """Of the size, at 95 %."""
+    worse: bool | None
+    """None where the metric's kind does not tell."""
+
+
 @dataclass(frozen=True, eq=False)
 class Course:
     """Results in order, on one machine: those of machines with other names are courses of their own."""
@@ -69,6 +83,7 @@ class Course:
     """Whether levels are logarithms."""
     found: Stepped
     changes: tuple[Change, ...]
+    drift: SlowChange | None
     machines: tuple[tuple[int, tuple[str, ...]], ...]
     """Places at which the machine is not what it was at the result before, and how it differs."""
     within: float | None
@@ -115,7 +130,7 @@ def courses(entries: Iterable[Entry], marks: Sequence[Mark] = ()) -> tuple[Cours
 def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
     """The course of one or more results of one metric, in order. Raises ValueError for none."""
     levels, relative = levels_of(entries)
-    found = stepped(levels)
+    found = stepped(levels, blocks=days_of(entries))
     machines = tuple(
         (place, facts_that_differ(one.machine, other.machine))
         for place, (one, other) in enumerate(pairwise(entries), 1)
@@ -123,8 +138,20 @@ def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
     )
     changes = tuple(_change(entries, step, relative, machines, marks) for step in found.steps)
     return Course(
-        tuple(entries), levels, relative, found, changes, machines, _within(entries, relative, found)
+        tuple(entries),
+        levels,
+        relative,
+        found,
+        changes,
+        _slow(found.drift, relative, entries[0].kind),
+        machines,
+        _within(entries, relative, found),
     )
+
+
+def days_of(entries: Sequence[Entry]) -> list[int]:
+    """The day, UTC, on which each was measured: results of one day may have an offset in common."""
+    return [entry.measured.toordinal() for entry in entries]
 
 
 def levels_of(entries: Sequence[Entry]) -> tuple[Floats, bool]:
@@ -173,9 +200,7 @@ def _change(
     marks: Sequence[Mark],
 ) -> Change:
     last, first = entries[step.at - 1], entries[step.at]
-    size, low, high = (
-        exponential(v) - 1.0 if relative else v for v in (step.size, step.interval.low, step.interval.high)
-    )
+    size, low, high = (_size(v, relative) for v in (step.size, step.interval.low, step.interval.high))
     there = [facts for place, facts in machines if step.earliest <= place <= step.latest]
     cause: Cause = "code"
     if there:
@@ -196,6 +221,18 @@ def _change(
         differences,
         expected_why(begins, marks),
     )
+
+
+def _slow(drift: Drift | None, relative: bool, kind: str) -> SlowChange | None:
+    if drift is None:
+        return None
+    size, low, high = (_size(v, relative) for v in (drift.change, drift.interval.low, drift.interval.high))
+    return SlowChange(drift, size, low, high, worse(kind, size))
+
+
+def _size(difference: float, relative: bool) -> float:
+    """Of two levels, as it is reported."""
+    return exponential(difference) - 1.0 if relative else difference
 
 
 def _within(entries: Sequence[Entry], relative: bool, found: Stepped) -> float | None:

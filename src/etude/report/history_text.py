@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from etude.history.course import Change, Course
+from etude.history.course import Change, Course, SlowChange
 from etude.report.text import counted, percent, quantity
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
@@ -13,6 +13,8 @@ from etude.store.entry import Entry
 SHORT = 10
 """Characters of a commit that are shown."""
 MOST_FACTS = 4
+JUDGED = {True: ", for the worse", False: ", for the better", None: ""}
+"""Of a change, by whether it is for the worse."""
 
 
 def heading(course: Course) -> str:
@@ -26,10 +28,12 @@ def heading(course: Course) -> str:
 
 
 def lines(course: Course) -> Iterator[str]:
-    """Its steps, what of the machine changed elsewhere, and the noise around its levels."""
+    """Its steps, its drift, what of the machine changed elsewhere, and the noise around its levels."""
     for change in course.changes:
         yield change_line(course, change)
-    if not course.changes:
+    if course.drift is not None:
+        yield drift_line(course, course.drift)
+    elif not course.changes:
         yield f"No step among {counted(len(course.entries), 'result')}."
     told = {place for c in course.changes if c.cause == "machine" for place in _range(c)}
     for place, facts in course.machines:
@@ -43,10 +47,9 @@ def lines(course: Course) -> Iterator[str]:
 def change_line(course: Course, change: Change) -> str:
     """`Step of +10 % (+9.7 % to +10.3 %, p < 0.001), for the worse: first at …; last before it: ….`"""
     step = change.step
-    judged = {True: ", for the worse", False: ", for the better", None: ""}[change.worse]
-    levels = course.found.levels
-    place = course.found.steps.index(step)
-    values = [quantity(course.value(level), course.unit) for level in levels[place : place + 2]]
+    judged = JUDGED[change.worse]
+    levels = course.found.fitted[step.at - 1 : step.at + 1]
+    values = [quantity(course.value(float(level)), course.unit) for level in levels]
     told = (
         f"Step of {size_text(course, change.size)} ({size_text(course, change.low)} to "
         f"{size_text(course, change.high)}, {p_text(step.p)}){judged}, from {values[0]} to {values[1]}: "
@@ -64,6 +67,18 @@ def change_line(course: Course, change: Change) -> str:
     return told
 
 
+def drift_line(course: Course, slow: SlowChange) -> str:
+    """`Drift of +10 % (+9.1 % to +11 %, p < 0.001), for the worse, over all 120 results: …`"""
+    ends = [quantity(course.value(float(level)), course.unit) for level in course.found.fitted[[0, -1]]]
+    beside = " beside its steps" if course.changes else ""
+    return (
+        f"Drift of {size_text(course, slow.size)} ({size_text(course, slow.low)} to {size_text(course, slow.high)}, "
+        f"{p_text(slow.drift.p)}){JUDGED[slow.worse]}{beside}, over all {counted(len(course.entries), 'result')}, "
+        f"from {ends[0]} to {ends[1]}: a straight line is nearer to them than a step. It begins at no commit, and no "
+        "rule raises an alert for it."
+    )
+
+
 def noise_line(course: Course) -> str:
     """How far results lie from their level, and what of it their trials explain."""
     noise = course.found.noise
@@ -78,7 +93,8 @@ def noise_line(course: Course) -> str:
     depends = (
         f"; neighbours depend on each other ({noise.dependence:.1f})" if noise.dependence >= 0.25 else ""
     )
-    return f"Results lie {spread} around their level{within}{depends}."
+    line = "level" if course.drift is None else "line"
+    return f"Results lie {spread} around their {line}{within}{depends}."
 
 
 def size_text(course: Course, size: float) -> str:
@@ -126,6 +142,7 @@ def to_document(course: Course) -> dict[str, Any]:
         "levels": [course.value(level) for level in course.found.levels],
         "noise": {"deviation": noise.deviation, "dependence": noise.dependence, "within": course.within},
         "steps": [_change(change) for change in course.changes],
+        "drift": None if course.drift is None else _drift(course.drift),
         "machines": [{"at": place, "differences": list(facts)} for place, facts in course.machines],
     }
 
@@ -146,6 +163,16 @@ def _change(change: Change) -> dict[str, Any]:
         "expected": change.expected,
         "first": _point(change.first),
         "last": _point(change.last),
+    }
+
+
+def _drift(slow: SlowChange) -> dict[str, Any]:
+    return {
+        "size": slow.size,
+        "low": slow.low,
+        "high": slow.high,
+        "p": slow.drift.p,
+        "worse": slow.worse,
     }
 
 

@@ -1,18 +1,20 @@
 """Where a series of levels steps: changes of its level that stay, told from noise that may be dependent and wild.
 
-The noise is judged by the ranks of the values, so that no outlier is a step, and by what neighbours have in common.
+The noise is judged by the ranks of the values, so that no outlier is a step, by what neighbours have in common, and by
+what blocks (days) have in common. A slow drift is no step: levels are compared with a straight line.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr
 
+from etude.stats.huber import huber_fit
 from etude.stats.intervals import Interval, t_quantile
 from etude.stats.samples import check_confidence, finite_sample
 
@@ -24,8 +26,20 @@ SHORTEST = 3
 FEWEST = 2 * SHORTEST
 """Values of a series in which a step can be seen."""
 
+FEWEST_FOR_DRIFT = 10
+"""Values of a series in which a drift can be seen."""
+
 STRICTNESS = 3.0
 """A step has to explain this times ln n times the variance of the noise; what that costs is in docs/history.md."""
+
+TRIMMED = 0.2
+"""Share of the largest differences between days that is left out: a step makes some of them."""
+
+SLOPE = 1.0
+"""A drift has to explain this times ln n where there are steps without it: it has no place, which steps have."""
+
+ROUNDS = 5
+"""Times that a slope and the steps beside it are found in turn."""
 
 MOST_DEPENDENT = 0.9
 """Autocorrelations above this are taken as this: beyond, a drift and a step are not told apart."""
@@ -42,14 +56,8 @@ class Noise:
     degrees: float
     """Of freedom of the deviation."""
 
-    @property
-    def stretched(self) -> float:
-        """By how much dependence stretches the variance of a mean."""
-        return (1.0 + self.dependence) / (1.0 - self.dependence)
-
-    def error(self, before: int, after: int) -> float:
-        """Standard error of a difference between the means of so many values each."""
-        return self.deviation * math.sqrt(self.stretched * (1.0 / before + 1.0 / after))
+    stretched: float
+    """By how much the dependence of neighbours and of blocks stretches the variance of a mean."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ class Step:
     latest: int
     """… and here, with the confidence that was asked for."""
     size: float
-    """Difference of the means of the stretches after and before, in the unit of the values."""
+    """Difference of the levels after and before, in the unit of the values; without the drift, if there is one."""
     interval: Interval
     """Of the size."""
     p: float
@@ -71,48 +79,204 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Drift:
+    """A slow change in one direction, all along the series."""
+
+    slope: float
+    """From one value to the next, in the unit of the values."""
+    change: float
+    """From the first to the last value."""
+    interval: Interval
+    """Of the change."""
+    p: float
+    """Two-sided, of no drift."""
+
+
+@dataclass(frozen=True)
 class Stepped:
-    """A series as stretches of one level each."""
+    """A series as stretches of one level each, and the drift that goes through all of them."""
 
     steps: tuple[Step, ...]
     noise: Noise
     levels: tuple[float, ...]
-    """Means of the stretches, one more than steps."""
+    """Means of the stretches, one more than steps; with a drift, at the middle of the series."""
+    length: int
+    drift: Drift | None = None
 
     @property
     def starts(self) -> tuple[int, ...]:
         """Where each stretch begins."""
         return (0, *(step.at for step in self.steps))
 
+    @property
+    def fitted(self) -> Floats:
+        """The level at each value, drift and steps in it, shape (n,)."""
+        lengths = np.diff([*self.starts, self.length])
+        slope = 0.0 if self.drift is None else self.drift.slope
+        found: Floats = np.repeat(self.levels, lengths) + slope * _time(self.length)
+        return found
 
-def stepped(x: ArrayLike, *, confidence: float = 0.95) -> Stepped:
-    """The steps of `x`, shape (n,), in order of time; none where there are fewer than `FEWEST` values.
 
+def stepped(x: ArrayLike, *, blocks: ArrayLike | None = None, confidence: float = 0.95) -> Stepped:
+    """The steps of `x`, shape (n,), in order of time, and its drift; none where there are fewer than `FEWEST` values.
+
+    blocks: a number a value; neighbours of one number (a day) may have an offset in common, which is no step: a step
+    within a block is one, and a step between blocks that lasts for `SHORTEST` blocks.
     Raises ValueError for no values, or values that are not finite.
     Source: penalised least squares, exactly minimised (PELT: Killick, Fearnhead and Eckley 2012; ruptures), on normal
     scores of the ranks (van der Waerden). The penalty is `STRICTNESS` · ln n · the long-run variance of a first-order
-    autoregression, from differences at lags 1 and 2, which steps hardly change. Place: Hansen (2000), likelihood ratio.
+    autoregression, from differences at lags 1 and 2, which steps hardly change; or that of the blocks' means, where it
+    is larger. Levels and levels on a slope are compared by their penalised losses, Huber's. Place: Hansen (2000),
+    likelihood ratio.
     """
     check_confidence(confidence)
     values = finite_sample(x)
     if values.size == 0:
         raise ValueError("a series without values has no level")
+    days = _runs(values.size, blocks)
+    flat = _flat(values, days)
+    sloped = _sloped(values, days, flat)
+    found = flat if sloped is None else sloped
+    return _described(values, days, found, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Where stretches begin, the end with them, and what was known when they were found."""
+
+    bounds: list[int]
+    ranked: Floats
+    variance: float
+    stretched: float
+    dependence: float
+    slope: float = 0.0
+
+
+def _runs(n: int, blocks: ArrayLike | None) -> NDArray[np.intp]:
+    """The number of each value's block, counted from 0, by runs of equal numbers."""
+    if blocks is None:
+        return np.arange(n)
+    given = np.asarray(blocks)
+    if given.shape != (n,):
+        raise ValueError(f"there are {n} values and blocks of shape {given.shape}")
+    found: NDArray[np.intp] = np.concatenate(([0], np.cumsum(given[1:] != given[:-1])))
+    return found
+
+
+def _flat(values: Floats, days: NDArray[np.intp]) -> _Found:
+    """Levels alone."""
     ranked = scores(values)
     variance, dependence = _noise(ranked)
-    long_run = variance * (1.0 + dependence) / (1.0 - dependence)
-    bounds = _refined(values, [0, *_places(ranked, long_run), values.size])
-    levels = tuple(float(np.mean(values[a:b])) for a, b in pairwise(bounds))
-    noise = _around(values, bounds, levels, dependence)
+    stretched = (1.0 + dependence) / (1.0 - dependence)
+    if variance > 0.0:
+        stretched = max(stretched, _long_run_of_blocks(ranked, days) / variance)
+    places = _places(ranked, variance * stretched)
+    bounds = _lasting(_refined(values, [0, *places, values.size]), days)
+    return _Found(bounds, ranked, variance, stretched, dependence)
+
+
+def _long_run_of_blocks(ranked: Floats, days: NDArray[np.intp]) -> float:
+    """The long-run variance of a value by the means of its blocks; 0 of too few blocks, or of single values."""
+    sizes = np.bincount(days)
+    if not FEWEST <= sizes.size < ranked.size:
+        return 0.0
+    variance, dependence = _noise(np.bincount(days, ranked) / sizes, TRIMMED)
+    each = float(np.sum(sizes**2)) / ranked.size  # values of the block that a value is in
+    return each * variance * (1.0 + dependence) / (1.0 - dependence)
+
+
+def _lasting(bounds: list[int], days: NDArray[np.intp]) -> list[int]:
+    """Without the steps beside an edge of a block with fewer than `SHORTEST` blocks of one level before or after."""
+    edges = np.flatnonzero(np.diff(days)) + 1
+    found = bounds
+    for k in range(len(bounds) - 2, 0, -1):
+        begin, at, end = found[k - 1 : k + 2]
+        before, after = days[at - 1] - days[begin] + 1, days[end - 1] - days[at] + 1
+        if bool(np.any(np.abs(edges - at) < SHORTEST)) and min(before, after) < SHORTEST:
+            found = found[:k] + found[k + 1 :]
+    return found
+
+
+def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found | None:
+    """Levels on a slope, where these explain the values better than levels alone; None where they do not."""
+    n = values.size
+    scale = _scale(values, flat.dependence)
+    if n < FEWEST_FOR_DRIFT or scale == 0.0:
+        return None
+    each = STRICTNESS * math.log(n) * flat.stretched
+
+    def cost(bounds: list[int], sloping: bool) -> tuple[float, float]:
+        fit = huber_fit(_design(bounds, sloping), values, scale)
+        return fit.cost + each * (len(bounds) - 2), float(fit.coefficients[-1]) if sloping else 0.0
+
+    alone, _ = cost(flat.bounds, False)
+    best, least = None, alone - (SLOPE * math.log(n) * flat.stretched if len(flat.bounds) > 2 else each)
+    for bounds in [[0, n], flat.bounds] if len(flat.bounds) > 2 else [[0, n]]:
+        for _ in range(ROUNDS):
+            total, slope = cost(bounds, True)
+            rest = _flat(values - slope * _time(n), days)
+            if total < least:
+                best, least = replace(rest, bounds=bounds, slope=slope), total
+            if rest.bounds == bounds:
+                break
+            bounds = rest.bounds
+    if (
+        best is not None and 1 < days[-1] + 1 < FEWEST
+    ):  # of a few days nothing tells a drift from their offsets
+        return replace(flat, bounds=[0, n])
+    return best
+
+
+def _scale(values: Floats, dependence: float) -> float:
+    """Robust standard deviation of the noise, from differences of neighbours."""
+    steps = np.abs(np.diff(values))
+    found = float(np.median(steps)) * 1.4826 if steps.size else 0.0
+    if found == 0.0 and steps.size:
+        found = float(np.mean(steps)) * math.sqrt(math.pi / 2.0)
+    return found / math.sqrt(2.0 * (1.0 - dependence))
+
+
+def _time(n: int) -> Floats:
+    """The places of n values around their middle."""
+    found: Floats = np.arange(n, dtype=np.float64) - (n - 1) / 2.0
+    return found
+
+
+def _design(bounds: list[int], sloping: bool) -> Floats:
+    """A column a stretch, and the last one the time."""
+    n, lengths = bounds[-1], np.diff(bounds)
+    found = np.zeros((n, lengths.size + sloping))
+    found[np.arange(n), np.repeat(np.arange(lengths.size), lengths)] = 1.0
+    if sloping:
+        found[:, -1] = _time(n)
+    return found
+
+
+def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence: float) -> Stepped:
+    """Sizes, places and doubts of what was found."""
+    n, bounds, sloping = values.size, found.bounds, found.slope != 0.0
+    level: Floats = values - found.slope * _time(n)
+    levels = tuple(float(np.mean(level[a:b])) for a, b in pairwise(bounds))
+    noise = _around(level, found, levels)
+    design = _design(bounds, sloping)
+    covariance = noise.deviation**2 * noise.stretched * np.linalg.pinv(design.T @ design)
+    t = t_quantile(confidence, noise.degrees)
     steps = []
     for k in range(1, len(bounds) - 1):
         begin, at, end = bounds[k - 1 : k + 2]
         size = levels[k] - levels[k - 1]
-        half = t_quantile(confidence, noise.degrees) * noise.error(at - begin, end - at)
-        earliest, latest = _place(values[begin:end], at - begin, noise.stretched, confidence)
-        p = _p(ranked[begin:at], ranked[at:end], long_run, values.size)
-        interval = Interval(size - half, size + half)
+        error = math.sqrt(max(0.0, covariance[k, k] + covariance[k - 1, k - 1] - 2.0 * covariance[k, k - 1]))
+        earliest, latest = _place(level[begin:end], at - begin, noise.stretched, confidence)
+        p = _p(found.ranked[begin:at], found.ranked[at:end], found.variance * found.stretched, n)
+        interval = Interval(size - t * error, size + t * error)
         steps.append(Step(at, begin + earliest, begin + latest, size, interval, p))
-    return Stepped(tuple(steps), noise, levels)
+    drift = None
+    if sloping:
+        error, whole = math.sqrt(max(0.0, covariance[-1, -1])), n - 1
+        p = 2.0 * float(stdtr(noise.degrees, -abs(found.slope) / error)) if error > 0.0 else 0.0
+        ends = Interval((found.slope - t * error) * whole, (found.slope + t * error) * whole)
+        drift = Drift(found.slope, found.slope * whole, ends, p)
+    return Stepped(tuple(steps), noise, levels, n, drift)
 
 
 def scores(values: Floats) -> Floats:
@@ -128,16 +292,25 @@ def scores(values: Floats) -> Floats:
     return found
 
 
-def _noise(x: Floats) -> tuple[float, float]:
+def _noise(x: Floats, trimmed: float = 0.0) -> tuple[float, float]:
     """Variance v and autocorrelation r of the noise, from differences at lags 1 and 2.
 
-    Half of their mean squares are v(1 - r) and v(1 - r²).
+    Half of their mean squares are v(1 - r) and v(1 - r²). trimmed: the share of the largest that steps may have made.
     """
     if x.size < 3:
         return 0.0, 0.0
-    one, two = (float(np.mean((x[lag:] - x[:-lag]) ** 2)) / 2.0 for lag in (1, 2))
+    one, two = (_mean_square(x[lag:] - x[:-lag], trimmed) / 2.0 for lag in (1, 2))
     dependence = min(MOST_DEPENDENT, max(0.0, two / one - 1.0)) if one > 0.0 else 0.0
     return one / (1.0 - dependence), dependence
+
+
+def _mean_square(x: Floats, trimmed: float) -> float:
+    """Of normal values of which the largest are left out, as if they were not."""
+    kept = x.size - math.ceil(trimmed * x.size)
+    if kept == x.size or kept < 1:
+        return float(np.mean(x**2))
+    expected = ndtri(0.5 + 0.5 * (np.arange(x.size) + 0.5) / x.size) ** 2
+    return float(np.mean(np.sort(x**2)[:kept]) / np.mean(expected[:kept]))
 
 
 def _places(ranked: Floats, long_run: float) -> list[int]:
@@ -166,17 +339,17 @@ def _refined(values: Floats, bounds: list[int]) -> list[int]:
     return bounds
 
 
-def _around(values: Floats, bounds: list[int], levels: tuple[float, ...], dependence: float) -> Noise:
-    lengths = np.diff(bounds)
-    rest = values - np.repeat(levels, lengths)
-    degrees = values.size - len(levels)
-    if degrees < 1:
-        return Noise(0.0, dependence, 1.0)
-    worth = max(1.0, degrees * (1.0 - dependence) / (1.0 + dependence))
+def _around(values: Floats, found: _Found, levels: tuple[float, ...]) -> Noise:
+    rest = values - np.repeat(levels, np.diff(found.bounds))
+    degrees = values.size - (len(levels) + (found.slope != 0.0)) * found.stretched
+    if degrees < 1.0:
+        degrees = 1.0
+    worth = max(1.0, degrees / found.stretched)
     scale = float(np.max(np.abs(rest)))
     if scale == 0.0:
-        return Noise(0.0, dependence, worth)
-    return Noise(scale * math.sqrt(float(np.sum((rest / scale) ** 2)) / degrees), dependence, worth)
+        return Noise(0.0, found.dependence, worth, found.stretched)
+    deviation = scale * math.sqrt(float(np.sum((rest / scale) ** 2)) / degrees)
+    return Noise(deviation, found.dependence, worth, found.stretched)
 
 
 def _gain(x: Floats, at: int) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from etude.history.course import course_of, courses
 from etude.store.entry import Machine
-from support.made_histories import HOST, commit, history, on_another
+from support.made_histories import BEGIN, HOST, commit, history, on_another
 
 UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
 
@@ -109,3 +111,27 @@ def test_a_result_without_a_finite_value_is_left_out() -> None:
     (course,) = courses(made)
     assert len(course.entries) == 8
     assert course.machine == HOST
+
+
+def test_a_slow_drift_is_told_as_one_and_is_no_change() -> None:
+    made = history(100)
+    drifting = [replace(e, values=tuple(v * 1.05 ** (k / 99) for v in e.values)) for k, e in enumerate(made)]
+    course = course_of(drifting)
+    assert course.changes == ()
+    assert course.drift is not None
+    assert course.drift.low <= 0.05 <= course.drift.high
+    assert course.drift.worse
+    assert course_of(made).drift is None
+
+
+def test_what_the_results_of_a_day_have_in_common_is_no_step() -> None:
+    luck = np.exp(0.02 * np.random.default_rng(5).standard_normal(12))
+    made = [
+        replace(
+            e,
+            values=tuple(v * luck[k // 5] for v in e.values),
+            measured=BEGIN + timedelta(days=k // 5, hours=k % 5),
+        )
+        for k, e in enumerate(history(60))
+    ]
+    assert course_of(made).changes == ()

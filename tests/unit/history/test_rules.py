@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,12 @@ def test_a_marked_step_and_one_of_the_machine_raise_none() -> None:
     assert not alerts_of([RULE], course_of(made, [mark]))
     assert not alerts_of([RULE], course_of(on_another(made, UPGRADED, 60)))
     assert alerts_of([RULE], course_of(on_another(made, UPGRADED, 80)))
+
+
+def test_a_drift_raises_none() -> None:
+    made = history(100)
+    drifting = [replace(e, values=tuple(v * 1.1 ** (k / 99) for v in e.values)) for k, e in enumerate(made)]
+    assert not alerts_of([RULE], course_of(drifting))
 
 
 def test_a_rule_is_about_its_metric_and_tests_alone() -> None:

@@ -1,4 +1,4 @@
-"""Steps in series: found where they are, and not found where there are none."""
+"""Steps in series: found where they are, and not found where there are none, nor where values drift."""
 
 from __future__ import annotations
 
@@ -77,6 +77,79 @@ def test_the_intervals_of_size_and_place_hold_the_truth() -> None:
         assert step.p < 0.01
     assert size >= 88
     assert place >= 92
+
+
+@pytest.mark.parametrize("name", ["white", "heavy-tailed t3"])
+def test_a_linear_drift_of_two_deviations_is_a_drift_and_no_step(name: str) -> None:
+    found = [
+        stepped(NOISES[name](np.random.default_rng([10, seed]), 100) + np.linspace(0.0, 2.0 * scale, 100))
+        for seed in range(40)
+        for scale in (1.0 if name == "white" else 3.0**0.5,)
+    ]
+    assert sum(bool(each.steps) for each in found) <= 2
+    assert sum(each.drift is not None for each in found) >= 36
+
+
+def test_a_large_drift_is_one_and_its_interval_holds_the_truth() -> None:
+    held = 0
+    for seed in range(60):
+        found = stepped(np.random.default_rng([11, seed]).standard_normal(120) - np.linspace(0.0, 8.0, 120))
+        assert found.drift is not None
+        held += found.drift.interval.low <= -8.0 <= found.drift.interval.high
+    assert held >= 53
+
+
+def test_a_step_within_a_drift_is_found_beside_it() -> None:
+    x = np.random.default_rng(12).standard_normal(200) + np.linspace(0.0, 6.0, 200)
+    x[120:] += 8.0
+    found = stepped(x)
+    assert found.drift is not None
+    assert [step.at for step in found.steps] == [120]
+    assert found.steps[0].interval.low <= 8.0 <= found.steps[0].interval.high
+    assert float(np.mean((x - found.fitted) ** 2)) < 1.5
+
+
+def test_a_step_is_no_drift() -> None:
+    drifts = 0
+    for seed in range(40):
+        x = np.random.default_rng([13, seed]).standard_normal(100)
+        x[60:] += 4.0
+        drifts += stepped(x).drift is not None
+    assert drifts <= 1
+
+
+def test_offsets_of_days_are_no_steps() -> None:
+    false = 0
+    for seed in range(40):
+        random = np.random.default_rng([14, seed])
+        days = np.arange(60) // 5
+        x = random.standard_normal(60) + 1.5 * random.standard_normal(12)[days]
+        false += bool(stepped(x, blocks=days).steps)
+    assert false <= 2
+
+
+@pytest.mark.parametrize(("n", "at", "steps"), [(40, 20, []), (60, 33, [33])])
+def test_of_few_days_a_step_within_a_day_is_one_and_another_day_is_none(
+    n: int, at: int, steps: list[int]
+) -> None:
+    x = np.random.default_rng(15).standard_normal(n)
+    x[at:] += 6.0
+    found = stepped(x, blocks=np.arange(n) // 20)
+    assert [step.at for step in found.steps] == steps
+    assert found.drift is None
+    assert [step.at for step in stepped(x).steps] == [at]
+
+
+@pytest.mark.parametrize(("at", "steps"), [(85, [85]), (90, [])])
+def test_a_step_between_days_needs_three_days_of_either_level(at: int, steps: list[int]) -> None:
+    x = np.random.default_rng(16).standard_normal(100)
+    x[at:] += 5.0
+    assert [step.at for step in stepped(x, blocks=np.arange(100) // 5).steps] == steps
+
+
+def test_blocks_of_another_number_than_the_values_are_refused() -> None:
+    with pytest.raises(ValueError, match="blocks"):
+        stepped([1.0, 2.0], blocks=[1])
 
 
 def test_two_outliers_beside_each_other_are_no_step() -> None:

@@ -1,0 +1,50 @@
+"""Linear fits that a few wild values do not move: least squares near the fit, least distances far from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+BEND = 2.0
+"""Scales from the fit beyond which a value counts by its distance and no longer by its square."""
+
+ROUNDS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The values that a design explains best."""
+
+    coefficients: Floats
+    cost: float
+    """Sum of the losses of the residuals, in scales: of squares, where none is wild."""
+
+
+def huber_fit(design: Floats, values: Floats, scale: float) -> Fit:
+    """The fit of `values`, shape (n,), by the columns of `design`, shape (n, k); scale: of the noise, above 0.
+
+    Source: Huber (1964), by iteratively reweighted least squares from a start with far values drawn in.
+    """
+    middle = float(np.median(values))
+    spread = 1.4826 * float(np.median(np.abs(values - middle)))
+    limit = 5.0 * max(spread, scale)
+    coefficients = _solved(design, np.clip(values, middle - limit, middle + limit))
+    for _ in range(ROUNDS):
+        off = np.abs(values - design @ coefficients) / scale
+        roots = np.sqrt(BEND / np.maximum(off, BEND))
+        found = _solved(design * roots[:, None], values * roots)
+        still = np.allclose(found, coefficients, rtol=1e-6, atol=1e-6 * scale)
+        coefficients = found
+        if still:
+            break
+    off = np.abs(values - design @ coefficients) / scale
+    losses = np.where(off <= BEND, off * off, 2.0 * BEND * off - BEND * BEND)
+    return Fit(coefficients, float(losses.sum()))
+
+
+def _solved(design: Floats, values: Floats) -> Floats:
+    return np.asarray(np.linalg.lstsq(design, values, rcond=None)[0], dtype=np.float64)
