@@ -12,8 +12,8 @@ from numpy.random import Generator
 from stop_rules import SERIES
 
 from calibrate_tables import table
-from etude.stats.compare import paired_ratio
-from etude.stats.equivalence import equivalent, equivalent_pairs
+from etude.stats.compare import paired_mean_ratio, paired_ratio, unpaired_mean_ratio
+from etude.stats.equivalence import equivalence_of
 from etude.stats.ranks import mann_whitney, wilcoxon
 from etude.stats.series import MACHINES, Draw, Floats, autoregressive, in_blocks, lognormal, normal
 from etude.stats.twosample import student, welch
@@ -105,7 +105,11 @@ def equivalence(rng: Generator, replications: int) -> list[str]:
             base, other = normal(cv)(rng, 2 * replications, n).reshape(2, replications, n)
             cells = [f"normal cv {100 * cv:g} %", str(n)]
             for ratio in (1.0, 1.01, 1.02, 1.05):
-                same = found(lambda a, b: equivalent(a, b).verdict == "the same", base, ratio * other)
+                same = found(
+                    lambda a, b: equivalence_of(unpaired_mean_ratio(a, b)).verdict == "the same",
+                    base,
+                    ratio * other,
+                )
                 cells.append(percent(same))
             rows.append(cells)
     for machine in MACHINES:
@@ -113,7 +117,11 @@ def equivalence(rng: Generator, replications: int) -> list[str]:
         base, other = in_blocks(rng, trials, 2)
         cells = [f"{machine.name}, cv 1 %, in pairs", "20"]
         for ratio in (1.0, 1.01, 1.02, 1.05):
-            same = found(lambda a, b: equivalent_pairs(a, b).verdict == "the same", base, ratio * other)
+            same = found(
+                lambda a, b: equivalence_of(paired_mean_ratio(a, b)).verdict == "the same",
+                base,
+                ratio * other,
+            )
             cells.append(percent(same))
         rows.append(cells)
     return [

@@ -6,14 +6,17 @@ machine, steps taken out; where that is too short, from several results a side; 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from etude.history.choosing import Chosen
-from etude.history.course import changed, course_of, facts_that_differ, levels_of
-from etude.stats.compare import Ratio, unpaired_ratio
+from etude.history.course import changed, course_of, facts_that_differ
+from etude.stats.compare import Ratio, ratio_of_means, unpaired_mean_ratio, unpaired_ratio
+from etude.stats.means import Kind, average
 from etude.stats.sittings import FEWEST, Between, Refused, SittingsRatio, compare_sittings
 from etude.store.entry import Entry
 
@@ -89,12 +92,15 @@ def _compared(base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[En
 def _ratio(
     base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[Entry], *, same: bool
 ) -> SittingsRatio | Ratio | Refused:
+    kind = cast(Kind, base[0].kind)
     if min(len(base), len(other)) >= FEWEST_A_SIDE:
-        return unpaired_ratio(np.exp(levels_of(base)[0]), np.exp(levels_of(other)[0]))
+        before, after = ([average(e.values, kind).mean for e in side] for side in (base, other))
+        return ratio_of_means(before, after, kind, unpaired_mean_ratio) or unpaired_ratio(before, after)
     samples = [np.concatenate([np.asarray(e.values) for e in side]) for side in (base, other)]
     if min(sample.size for sample in samples) < 2:
         return Refused("a result of one trial has no spread", 1, 1, "measure each at least twice")
-    return compare_sittings(samples[0], samples[1], _between(base[0], other[-1], stored, same))
+    between = _between(base[0], other[-1], stored, same)
+    return compare_sittings(samples[0], samples[1], between, kind=kind)
 
 
 def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> Between | Refused:
@@ -111,5 +117,7 @@ def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> 
         reason = f"what changes between sittings is not known from {len(alike)} stored results on {base.machine.name}"
         remedy = "store more results of it, or run both interleaved: etude bench"
         return Refused(reason, len(alike), FEWEST - len(alike), remedy)
-    noise = course_of(alike).found.noise
-    return Between(noise.deviation, noise.degrees, len(alike))
+    found = course_of(alike).found
+    drift = 0.0 if found.drift is None else found.drift.change
+    drifting = drift / math.sqrt(12.0)  # it parts results of different days
+    return Between(math.hypot(found.noise.deviation, drifting), found.noise.degrees, len(alike))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,9 +17,9 @@ from etude.report.pairs import samples
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import load_results
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import Ratio, unpaired_ratio
+from etude.stats.compare import Ratio, ratio_of_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.describe import describe
-from etude.stats.means import Kind
+from etude.stats.means import Kind, average
 from etude.stats.sittings import (
     Between,
     Overall,
@@ -306,13 +307,17 @@ def _ratio(
     confidence: float,
 ) -> SittingsRatio | Ratio | Refused:
     sides = [by_sitting(series, metric) for series in (old, new)]
+    kind = cast(Kind, old.columns[metric].kind)
     if min(map(len, sides)) >= 2:
-        levels = [[float(np.exp(np.mean(np.log(part)))) for part in side] for side in sides]
-        return unpaired_ratio(*levels, confidence=confidence)
+        before, after = ([average(part, kind).mean for part in side] for side in sides)
+        mean_ratio = partial(unpaired_mean_ratio, confidence=confidence)
+        found = ratio_of_means(before, after, kind, mean_ratio)
+        return found or unpaired_ratio(before, after, confidence=confidence)
     between: Between | Refused | None = known
     if between is None:
         between = between_sittings([*sides[0], *_more_sittings(old, metric, stored)])
-    return compare_sittings(*samples(old, new, metric), between, confidence=confidence)
+    before_values, after_values = samples(old, new, metric)
+    return compare_sittings(before_values, after_values, between, kind=kind, confidence=confidence)
 
 
 def _more_sittings(series: Series, metric: str, stored: Sequence[Series]) -> list[Floats]:

@@ -28,10 +28,10 @@ from etude.stats.compare import (
     unpaired_ratio,
 )
 from etude.stats.describe import describe
-from etude.stats.equivalence import Equivalence, equivalent, equivalent_pairs
+from etude.stats.equivalence import Equivalence, equivalence_of
 from etude.stats.intervals import Interval
 from etude.stats.machines import apart, ratio_over_machines, ratios_differ, unpaired_over_machines
-from etude.stats.means import Kind, Mean
+from etude.stats.means import ADDING_UP, Kind, Mean
 from etude.stats.moments import effective_moments, interval_of_mean, mean_of
 from etude.stats.multiplicity import benjamini_hochberg, of_many
 from etude.stats.ranks import Shift, mann_whitney, wilcoxon
@@ -251,7 +251,7 @@ def _unpaired(
         if difference and which == "arithmetic"
         else None,
         shift=mann_whitney(values[1], values[0], confidence=level, ratio=True),
-        equivalence=_or_none(lambda: equivalent(*values, margin=margin)) if margin else None,
+        equivalence=_or_none(lambda: equivalence_of(headline or typical, margin=margin)) if margin else None,
         typical=typical if headline else None,
     )
 
@@ -303,11 +303,11 @@ def _paired(
         if which != "arithmetic"
         else interval_of_mean(values[1] - values[0], factor=factor, confidence=level),
         shift=wilcoxon(values[1], values[0], confidence=level, ratio=True),
-        equivalence=_or_none(lambda: equivalent_pairs(*values, margin=margin, factor=factor))
-        if margin
-        else None,
-        machines=_on_machines(pairs, factor, judging.confidence, subtract),
-        machines_p=ratios_differ(values[0] - subtract[0], values[1] - subtract[0], pairs.machines)
+        equivalence=_or_none(lambda: equivalence_of(ratio, margin=margin)) if margin else None,
+        machines=_on_machines(pairs, _kind(base, metric), factor, judging.confidence, subtract),
+        machines_p=ratios_differ(
+            values[0] - subtract[0], values[1] - subtract[0], pairs.machines, kind=_kind(base, metric)
+        )
         if pairs.several
         else None,
         typical=typical if headline else None,
@@ -321,19 +321,24 @@ def _kind(series: Series, metric: str) -> Kind:
 def _paired_means(
     pairs: Pairs, kind: Kind, factor: float, confidence: float, subtract: tuple[float, float] = (0.0, 0.0)
 ) -> Ratio | None:
-    """None over several machines, and where the geometric mean fits."""
-    if pairs.several:
-        return None
+    """None where the geometric mean fits."""
+    if pairs.several and kind in ADDING_UP:
+        return ratio_over_machines(*pairs, kind=kind, factor=factor, subtract=subtract, confidence=confidence)
     mean_ratio = partial(paired_mean_ratio, factor=factor, subtract=subtract, confidence=confidence)
     return ratio_of_means(pairs.base, pairs.other, kind, mean_ratio)
 
 
 def _unpaired_means(base: Series, other: Series, metric: str, confidence: float) -> Ratio | None:
-    """None over several machines, and where the geometric mean fits."""
-    if len({*machines_of(base, metric), *machines_of(other, metric)}) > 1:
-        return None
+    """None where the geometric mean fits."""
+    machines, kind = (machines_of(base, metric), machines_of(other, metric)), _kind(base, metric)
+    if len({*machines[0], *machines[1]}) > 1 and kind in ADDING_UP:
+        if set(machines[0]) != set(machines[1]):  # one side does not say where it was measured
+            return None
+        return unpaired_over_machines(
+            base.sample(metric), other.sample(metric), *machines, kind=kind, confidence=confidence
+        )
     mean_ratio = partial(unpaired_mean_ratio, confidence=confidence)
-    return ratio_of_means(*samples(base, other, metric), _kind(base, metric), mean_ratio)
+    return ratio_of_means(*samples(base, other, metric), kind, mean_ratio)
 
 
 def _paired_ratio(
@@ -346,7 +351,7 @@ def _paired_ratio(
 
 
 def _on_machines(
-    pairs: Pairs, factor: float, confidence: float, subtract: tuple[float, float]
+    pairs: Pairs, kind: Kind, factor: float, confidence: float, subtract: tuple[float, float]
 ) -> tuple[OnMachine, ...]:
     if not pairs.several:
         return ()
@@ -354,7 +359,10 @@ def _on_machines(
     for name in dict.fromkeys(pairs.machines):
         there = np.array([machine == name for machine in pairs.machines])
         own = Pairs(pairs.base[there], pairs.other[there], (name,) * int(there.sum()))
-        ratio = _paired_ratio(own, factor, confidence, subtract) if own.base.size >= 2 else None
+        ratio = None
+        if own.base.size >= 2:
+            means = _paired_means(own, kind, factor, confidence, subtract)
+            ratio = means or _paired_ratio(own, factor, confidence, subtract)
         found.append(OnMachine(name, int(own.base.size), ratio))
     return tuple(found)
 

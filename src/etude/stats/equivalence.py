@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
+from etude.stats.compare import Ratio
 from etude.stats.intervals import t_quantile
-from etude.stats.moments import Moments, Sample, effective_moments, moments_of
-from etude.stats.samples import check_positive, exponential, positive_logarithms
+from etude.stats.moments import Moments, Sample, moments_of
+from etude.stats.samples import check_positive, exponential
 from etude.stats.twosample import ratio_of_means, welch_degrees
 
 MARGIN = 0.02
@@ -35,35 +35,22 @@ class Equivalence:
     method: Literal["paired", "unpaired", "means"]
 
 
-def equivalent_pairs(
-    base: ArrayLike, other: ArrayLike, *, margin: float = MARGIN, level: float = 0.05, factor: float = 1.0
-) -> Equivalence:
-    """From pairs that ran side by side, shapes (n,), n >= 2, positive: on log ratios.
+def equivalence_of(ratio: Ratio, *, margin: float = MARGIN, level: float = 0.05) -> Equivalence:
+    """Of a ratio and its error, whichever means it is of: the same ones that a verdict claims a difference of.
 
-    factor: that of the stop rule which ended the series; it widens the interval and raises p.
-    Raises ValueError for values at or below zero, unequal lengths, and where the ratio does not vary at all.
-    Source: two one-sided t tests (Schuirmann 1987), ratio of geometric means.
+    The factor of the stop rule is in the ratio's error; it widens the interval and raises p.
+    Raises ValueError where the ratio does not vary at all.
+    Source: two one-sided t tests on the logarithm (Schuirmann 1987).
     """
-    lower, upper = positive_logarithms(base), positive_logarithms(other)
-    if lower.size != upper.size:
-        raise ValueError(f"pairs need equally many values, not {lower.size} and {upper.size}")
-    found = moments_of(upper - lower)
-    error = factor * found.standard_error
-    return _on_logs(found.mean, error, found.count - 1.0, margin, level, factor, "paired")
-
-
-def equivalent(
-    base: ArrayLike, other: ArrayLike, *, margin: float = MARGIN, level: float = 0.05
-) -> Equivalence:
-    """From samples that did not run in pairs, shapes (n,) and (m,), at least 2 each, positive: on logarithms.
-
-    Errors as for `equivalent_pairs`. Drift between the samples is not controlled. Values count as so
-    many independent ones as they are worth. Source: two one-sided Welch tests.
-    """
-    lower, upper = effective_moments(positive_logarithms(base)), effective_moments(positive_logarithms(other))
-    error = math.hypot(lower.standard_error, upper.standard_error)
-    centre = upper.mean - lower.mean
-    return _on_logs(centre, error, welch_degrees(upper, lower), margin, level, 1.0, "unpaired")
+    _check(margin, level)
+    if not (0.0 < ratio.standard_error < math.inf and 0.0 < ratio.ratio < math.inf):
+        raise ValueError("the ratio does not vary: there is no spread to judge it by")
+    centre, error, degrees = math.log(ratio.ratio), ratio.standard_error, ratio.degrees
+    p = float(stdtr(degrees, (abs(centre) - math.log1p(margin)) / error))
+    half = t_quantile(1.0 - 2.0 * level, degrees) * error
+    return _judged(
+        ratio.ratio, exponential(centre - half), exponential(centre + half), p, margin, level, ratio.method
+    )
 
 
 def equivalent_means(
@@ -91,25 +78,6 @@ def _one_sided(a: Moments, b: Moments, bound: float) -> float:
     scaled = Moments(a.count, a.mean * bound, a.deviation * bound)
     error = math.hypot(b.standard_error, scaled.standard_error)
     return float(stdtr(welch_degrees(b, scaled), (b.mean - scaled.mean) / error))
-
-
-def _on_logs(
-    centre: float,
-    error: float,
-    degrees: float,
-    margin: float,
-    level: float,
-    factor: float,
-    method: Literal["paired", "unpaired"],
-) -> Equivalence:
-    _check(margin, level)
-    check_positive("factor", factor)
-    if error == 0.0:
-        raise ValueError("the ratio does not vary: there is no spread to judge it by")
-    p = float(stdtr(degrees, (abs(centre) - math.log1p(margin)) / error))
-    half = t_quantile(1.0 - 2.0 * level, degrees) * error
-    low, ratio, high = (exponential(v) for v in (centre - half, centre, centre + half))
-    return _judged(ratio, low, high, p, margin, level, method)
 
 
 def _judged(

@@ -16,6 +16,7 @@ from scipy.special import fdtrc, stdtr
 
 from etude.stats.compare import Ratio, ratio_of
 from etude.stats.intervals import Interval, mean_interval, standard_error, t_quantile
+from etude.stats.means import ADDING_UP, Kind
 from etude.stats.multiplicity import holm
 from etude.stats.samples import check_confidence, check_positive, exponential, positive_logarithms
 
@@ -40,12 +41,15 @@ def ratio_over_machines(
     other: ArrayLike,
     machines: Sequence[str],
     *,
+    kind: Kind = "ratio",
     confidence: float = 0.95,
     factor: float = 1.0,
     subtract: tuple[float, float] = (0.0, 0.0),
 ) -> Ratio:
     """other/base of pairs from several machines: the geometric mean of the machines' own ratios.
 
+    kind: of the metric; a machine's own ratio is that of the means that fit it, arithmetic for costs and counts,
+    harmonic for rates, else geometric.
     base, other: shape (n,) each, positive, the same index for the same pair; machines: of each pair, two at least.
     factor and subtract: as for `paired_ratio`. The spread is that of pairs within machines, pooled, so that a ratio
     that differs from machine to machine does not look like noise; `ratios_differ` says whether it does.
@@ -57,7 +61,7 @@ def ratio_over_machines(
     check_positive("factor", factor)
     cost, cost_error = subtract
     lower, upper = (np.asarray(values, dtype=np.float64) - cost for values in (base, other))
-    logs = _log_ratios(lower, upper)
+    logs = _log_ratios(lower, upper, machines, kind)
     groups = _groups(logs, machines)
     spread, degrees = _within(groups)
     sensitivity = float(np.mean(1.0 / lower - 1.0 / upper))
@@ -72,15 +76,17 @@ def unpaired_over_machines(
     machines: Sequence[str],
     other_machines: Sequence[str],
     *,
+    kind: Kind = "ratio",
     confidence: float = 0.95,
 ) -> Ratio:
     """other/base of two samples that were both taken on the same several machines, not side by side.
 
-    base, other: shapes (n,) and (m,), positive; each machine's ratio counts once. Raises ValueError where the machines
+    base, other: shapes (n,) and (m,), positive; each machine's ratio counts once, and `kind` is that of
+    `ratio_over_machines`. Raises ValueError where the machines
     are not the same ones, or none has two values. Source: as `ratio_over_machines`.
     """
     check_confidence(confidence)
-    sides = [_by_machine(base, machines), _by_machine(other, other_machines)]
+    sides = [_by_machine(base, machines, kind), _by_machine(other, other_machines, kind)]
     if sides[0].keys() != sides[1].keys():
         raise ValueError(apart(sides[0], sides[1]))
     groups = [side[name] for side in sides for name in sides[0]]
@@ -142,9 +148,29 @@ def apart(base: Iterable[str], other: Iterable[str]) -> str:
     )
 
 
-def _by_machine(x: ArrayLike, machines: Sequence[str]) -> dict[str, Floats]:
-    logs, labels = positive_logarithms(x), np.array(machines)
+def _by_machine(x: ArrayLike, machines: Sequence[str], kind: Kind) -> dict[str, Floats]:
+    logs, labels = _logs(x, machines, kind), np.array(machines)
     return {name: logs[labels == name] for name in dict.fromkeys(machines)}
+
+
+def _logs(x: ArrayLike, machines: Sequence[str], kind: Kind) -> Floats:
+    """Logarithms; of a metric that adds up, each machine's are those of its mean and how far each value lies off it.
+
+    Their mean within a machine is then the logarithm of the mean that fits the metric, and their spread that which the
+    delta method gives it.
+    """
+    logs = positive_logarithms(x)
+    if kind not in ADDING_UP:
+        return logs
+    sign = -1.0 if kind == "rate" else 1.0  # equal work at these rates takes times that are as their inverses
+    labels = np.array(machines)
+    found = sign * logs
+    for name in dict.fromkeys(machines):
+        own = found[labels == name]
+        shares = np.exp(own - own.max())
+        mean = float(shares.mean())
+        found[labels == name] = own.max() + math.log(mean) + shares / mean - 1.0
+    return sign * found
 
 
 def _error(spread: float, groups: Sequence[Floats]) -> float:
@@ -152,12 +178,14 @@ def _error(spread: float, groups: Sequence[Floats]) -> float:
     return math.sqrt(spread * sum(1.0 / group.size for group in groups)) / len(groups)
 
 
-def ratios_differ(base: ArrayLike, other: ArrayLike, machines: Sequence[str]) -> float | None:
+def ratios_differ(
+    base: ArrayLike, other: ArrayLike, machines: Sequence[str], *, kind: Kind = "ratio"
+) -> float | None:
     """p of one and the same ratio on all machines; arguments as for `ratio_over_machines`. None where nothing varies.
 
     Source: F test of one-way analysis of variance on the logarithms of the pairs' ratios.
     """
-    groups = _groups(_log_ratios(base, other), machines)
+    groups = _groups(_log_ratios(base, other, machines, kind), machines)
     spread, degrees = _within(groups)
     mean = float(np.concatenate(groups).mean())
     between = sum(group.size * (float(group.mean()) - mean) ** 2 for group in groups) / (len(groups) - 1)
@@ -226,12 +254,11 @@ def _p(off: float, error: float, degrees: float) -> float:
     return 2.0 * float(stdtr(degrees, -abs(off) / error))
 
 
-def _log_ratios(base: ArrayLike, other: ArrayLike) -> Floats:
+def _log_ratios(base: ArrayLike, other: ArrayLike, machines: Sequence[str], kind: Kind) -> Floats:
     lower, upper = positive_logarithms(base), positive_logarithms(other)
     if lower.size != upper.size:
         raise ValueError(f"ratio of pairs needs equally many values, not {lower.size} and {upper.size}")
-    found: Floats = upper - lower
-    return found
+    return _logs(other, machines, kind) - _logs(base, machines, kind)
 
 
 def _groups(logs: Floats, machines: Sequence[str]) -> list[Floats]:

@@ -22,6 +22,9 @@ Mean = Literal["arithmetic", "harmonic", "geometric", "proportion"]
 
 WeightedBy = Literal["time", "work"]
 
+ADDING_UP: frozenset[Kind] = frozenset(("cost", "count", "rate"))
+"""Kinds of which a sum means something, so that a ratio is that of their arithmetic (rates: harmonic) means."""
+
 FITTING: dict[Kind, Mean] = {
     "cost": "arithmetic",
     "rate": "harmonic",

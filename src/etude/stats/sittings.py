@@ -16,7 +16,8 @@ from scipy.special import stdtr
 
 from etude.stats.compare import Ratio
 from etude.stats.intervals import t_quantile
-from etude.stats.moments import deviation_of, effective_moments
+from etude.stats.means import ADDING_UP, Kind
+from etude.stats.moments import Moments, deviation_of, effective_moments, mean_of
 from etude.stats.multiplicity import of_many
 from etude.stats.samples import check_confidence, exponential, positive_logarithms
 
@@ -50,7 +51,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class SittingsRatio:
-    """other/base of geometric means, widened by what changes between sittings."""
+    """other/base of the means that fit the metric, widened by what changes between sittings."""
 
     ratio: float
     low: float
@@ -141,11 +142,17 @@ def given_between(percent: float) -> Between:
 
 
 def compare_sittings(
-    base: ArrayLike, other: ArrayLike, between: Between | Refused | None, *, confidence: float = 0.95
+    base: ArrayLike,
+    other: ArrayLike,
+    between: Between | Refused | None,
+    *,
+    kind: Kind = "ratio",
+    confidence: float = 0.95,
 ) -> SittingsRatio | Refused:
     """The ratio of two samples, shapes (n,) and (m,), at least 2 each, positive, of one sitting a side.
 
-    The variance of the log ratio is that of both means and twice that between sittings, with Satterthwaite's degrees
+    Of the means that fit the metric's kind: arithmetic for costs and counts, harmonic for rates, else geometric. The
+    variance of the log ratio is that of both means and twice that between sittings, with Satterthwaite's degrees
     of freedom. Where nothing is known of the latter the comparison is refused: the inner samples alone have been seen
     to give 60 % false alarms in one public data set (15 % between sittings, 3 % within).
     """
@@ -154,14 +161,14 @@ def compare_sittings(
         return _refused(0)
     if isinstance(between, Refused):
         return between
-    lower, upper = effective_moments(_logs(base)), effective_moments(_logs(other))
+    (before, lower), (after, upper) = (_log_mean(x, kind) for x in (base, other))
     parts = [
         (lower.standard_error**2, lower.count - 1.0),
         (upper.standard_error**2, upper.count - 1.0),
         (2.0 * between.deviation**2, between.degrees),
     ]
     total = math.fsum(part for part, _ in parts)
-    centre = upper.mean - lower.mean
+    centre = after - before
     if total == 0.0:
         raise ValueError(
             "neither sample varies, nor do sittings: there is no spread to judge their difference by"
@@ -172,6 +179,19 @@ def compare_sittings(
     p = min(1.0, 2.0 * float(stdtr(degrees, -abs(centre) / math.sqrt(total))))
     within = (parts[0][0] + parts[1][0]) / total
     return SittingsRatio(ratio, low, high, p, between, within, confidence, math.sqrt(total), degrees)
+
+
+def _log_mean(x: ArrayLike, kind: Kind) -> tuple[float, Moments]:
+    """The logarithm of the mean that fits, and moments whose standard error is its own (the delta method's)."""
+    logs = _logs(x)
+    if kind not in ADDING_UP:
+        moments = effective_moments(logs)
+        return moments.mean, moments
+    sign = -1.0 if kind == "rate" else 1.0  # equal work at these rates takes times that are as their inverses
+    origin = float(np.max(sign * logs))
+    values = np.exp(sign * logs - origin)
+    mean = mean_of(values)
+    return sign * (math.log(mean) + origin), effective_moments(values / mean)
 
 
 def _refused(have: int) -> Refused:

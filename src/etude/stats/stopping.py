@@ -177,8 +177,8 @@ class MeanPrecision:
 class RatioPrecision:
     """Stop when the ratio of every other test to the reference is known within a factor of 1 + `precision`.
 
-    The ratio is the one that a verdict claims: of the means that fit the metric (see ratio_of_means), else, and over
-    several machines, of geometric ones. It looks at the width of the intervals, never at whether they exclude 1:
+    The ratio is the one that a verdict claims: of the means that fit the metric (see ratio_of_means), over several
+    machines within each. It looks at the width of the intervals, never at whether they exclude 1:
     stopping at a difference would find differences that are not there. Limits as in MeanPrecision, counted in blocks.
     """
 
@@ -212,7 +212,9 @@ class RatioPrecision:
     def _ratio(self, base: NDArray[np.float64], other: NDArray[np.float64], seen: Seen) -> Ratio:
         machines, confidence, factor = seen.machines[0], self.confidence, self.factor
         if is_repeated(machines):
-            return ratio_over_machines(base, other, machines, confidence=confidence, factor=factor)
+            return ratio_over_machines(
+                base, other, machines, kind=seen.kind, confidence=confidence, factor=factor
+            )
         mean_ratio = partial(paired_mean_ratio, confidence=confidence, factor=factor)
         return ratio_of_means(base, other, seen.kind, mean_ratio) or paired_ratio(
             base, other, confidence=confidence, factor=factor

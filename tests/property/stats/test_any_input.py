@@ -11,7 +11,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etude.stats import equivalence, leak, means, percentiles, ranks, sittings, twosample, variances, warmup
+from etude.stats import (
+    compare,
+    equivalence,
+    leak,
+    means,
+    percentiles,
+    ranks,
+    sittings,
+    twosample,
+    variances,
+    warmup,
+)
 from etude.stats.levels import split
 from etude.stats.planning import (
     noise_of_pairs,
@@ -82,8 +93,10 @@ TWO_SAMPLES = {
     "mann_whitney": ranks.mann_whitney,
     "mann_whitney, ratio": lambda a, b: ranks.mann_whitney(a, b, ratio=True),
     "wilcoxon": ranks.wilcoxon,
-    "equivalent": equivalence.equivalent,
-    "equivalent_pairs": lambda a, b: equivalence.equivalent_pairs(*_paired(a, b)),
+    "equivalence_of": lambda a, b: equivalence.equivalence_of(compare.unpaired_mean_ratio(a, b)),
+    "equivalence_of, pairs": lambda a, b: equivalence.equivalence_of(
+        compare.paired_mean_ratio(*_paired(a, b))
+    ),
     "equivalent_means": equivalence.equivalent_means,
     "plan": lambda a, b: plan(noise_of_pairs(*_paired(a, b), seconds_per_trial=1.0)),
     "permutation": lambda a, b: permutation(a, b, resamples=19),
@@ -152,8 +165,9 @@ def test_no_module_of_statistics_waits_for_scipy_stats_when_it_is_imported():
         "    importlib.import_module('etude.stats.' + module.name)\n"
         "from etude.stats import twosample, warmup, leak, ranks, equivalence, percentiles, shape, means\n"
         "x, y = [1.0, 1.2, 1.1, 1.3] * 10, [1.0, 1.25, 1.1, 1.4] * 10\n"
-        "twosample.welch(x, y), ranks.mann_whitney(x, y), equivalence.equivalent(x, y), percentiles.percentiles(x)\n"
-        "warmup.other_level(x), leak.drift(x), leak.leak(x), shape.groups(x), means.average(x, 'cost')\n"
+        "twosample.welch(x, y), ranks.mann_whitney(x, y), percentiles.percentiles(x)\n"
+        "equivalence.equivalent_means(x, y), means.average(x, 'cost'), shape.groups(x)\n"
+        "warmup.other_level(x), leak.drift(x), leak.leak(x)\n"
         "print([m for m in sys.modules if m.startswith(('scipy.stats', 'scipy.optimize', 'etude.')) and\n"
         "       not m.startswith(('etude.stats', 'etude.patterns'))])\n"
     )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
+
 from etude.history.choosing import chosen
 from etude.history.comparing import compared
 from etude.stats.compare import Ratio
@@ -51,6 +54,16 @@ def test_several_results_a_side_are_compared_over_results() -> None:
     assert isinstance(found, Ratio)
     assert found.count == 5
     assert found.low <= 1.3 <= found.high
+
+
+def test_of_times_the_means_are_compared() -> None:
+    skewed = (0.7, 0.6, 0.8, 0.7, 2.2)
+    made = [
+        replace(e, values=tuple(2.0 * x for x in skewed) if e.result == 20 else e.values) for e in history(20)
+    ]
+    found = ratio_of(made, "date:2026-01-10", "date:2026-01-20")
+    assert isinstance(found, SittingsRatio)
+    assert found.ratio == pytest.approx(2.0 / float(np.mean(made[9].values)))
 
 
 def test_machines_are_paired_by_name_and_named_where_only_others_are_there() -> None:

@@ -112,6 +112,27 @@ def test_a_stated_spread_widens_the_interval(tmp_path: Path, golden: Golden) -> 
     golden(line)
 
 
+@pytest.mark.parametrize("sittings", [1, 2])
+def test_the_ratio_is_that_of_mean_times(tmp_path: Path, sittings: int) -> None:
+    """One side varies by 10 %, the other is mostly fast and seldom slow, of the same mean."""
+    times = {"old": (0.9, 1.1, 1.0, 0.9, 1.1), "new": (0.7, 0.6, 0.8, 0.7, 2.2)}
+    old, new = (
+        subject(
+            tmp_path / side,
+            {
+                "a": [
+                    measurement("a", trial=n, elapsed_s=x, sitting=1 + (n > 5), host="here")
+                    for n, x in enumerate(each * sittings, 1)
+                ]
+            },
+        )
+        for side, each in times.items()
+    )
+    found = compared(old, new, known=given_between(3.0)).found
+    assert isinstance(found, SittingsRatio if sittings == 1 else Ratio)
+    assert found.ratio == pytest.approx(1.0)
+
+
 def test_stored_sittings_of_the_same_test_and_machine_tell_the_spread(tmp_path: Path) -> None:
     old, new = (subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("old", 1.0), ("new", 1.3)))
     for n, level in enumerate((1.02, 0.98)):

@@ -16,7 +16,7 @@ from etude.results.samples import trials_of
 from etude.results.series import Series
 from etude.results.series_of import series_of_trials
 from etude.stats.compare import Ratio, paired_ratio, unpaired_ratio
-from etude.stats.equivalence import equivalent_pairs
+from etude.stats.equivalence import equivalence_of
 from etude.stats.intervals import Interval
 from etude.stats.ranks import wilcoxon
 from support.builders import measurement
@@ -79,7 +79,7 @@ def test_both_ends_of_a_difference_are_in_the_unit_of_the_larger() -> None:
 
 
 def test_ranks_smallest_difference_and_sameness_are_told(golden: Golden) -> None:
-    same = equivalent_pairs(BASE, OTHER, margin=0.1)
+    same = equivalence_of(paired_ratio(BASE, OTHER), margin=0.1)
     c = compared(paired_ratio(BASE, OTHER), shift=wilcoxon(OTHER, BASE, ratio=True), equivalence=same)
     _, _, ranks, smallest, sameness = detail_lines(c)
     assert re.search(r"Wilcoxon\): 1\.04\d* × \(1\.04\d*–1\.0[45]\d*, p < \.0001\)", ranks)

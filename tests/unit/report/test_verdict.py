@@ -46,6 +46,17 @@ def compared(tmp_path: Path) -> Verdict:
     return verdict(results(tmp_path / "r", times, trials=24))
 
 
+def test_sameness_is_judged_by_the_ratio_that_the_sentence_claims(tmp_path: Path) -> None:
+    skewed = (-0.2, -0.1, 0.5, -0.15, -0.1, 0.6, -0.2)
+    times = {"a": around(0.010, *STEPS), "b": around(0.010, *skewed)}
+    found = verdict(results(tmp_path / "r", times, trials=24), judging=Judging(same_within=0.02))
+    (c,) = found.comparisons
+    assert c.equivalence is not None
+    assert c.typical is not None
+    assert c.equivalence.ratio == pytest.approx(c.ratio.ratio, rel=1e-9)
+    assert abs(c.typical.ratio - c.ratio.ratio) > 0.01
+
+
 def test_a_clear_difference_is_found_with_base_value_and_noise_floor(compared: Verdict) -> None:
     (c,) = compared.comparisons
     assert (c.base, c.other, c.ratio.method, c.ratio.count) == ("a", "b", "paired", 24)

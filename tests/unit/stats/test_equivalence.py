@@ -8,13 +8,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.compare import paired_ratio, unpaired_ratio
-from etude.stats.equivalence import equivalent, equivalent_means, equivalent_pairs
+from etude.stats.compare import paired_mean_ratio, paired_ratio, unpaired_mean_ratio, unpaired_ratio
+from etude.stats.equivalence import equivalence_of, equivalent_means
 from etude.stats.moments import Moments
 
 RNG = np.random.default_rng(31)
 BASE, OTHER = RNG.normal(1.0, 0.02, (2, 12))
 positive = st.lists(st.floats(0.5, 2.0), min_size=2, max_size=15)
+
+
+def equivalent_pairs(base, other, *, factor=1.0, **options):
+    return equivalence_of(paired_ratio(base, other, factor=factor), **options)
+
+
+def equivalent(base, other, **options):
+    return equivalence_of(unpaired_ratio(base, other), **options)
+
+
+def test_it_judges_the_ratio_that_it_is_given_with_its_error():
+    for ratio in (paired_mean_ratio, unpaired_mean_ratio):
+        found, interval = equivalence_of(ratio(BASE, OTHER)), ratio(BASE, OTHER, confidence=0.90)
+        assert (found.ratio, found.low, found.high) == pytest.approx(
+            (interval.ratio, interval.low, interval.high)
+        )
 
 
 def test_pairs_are_two_one_sided_t_tests_of_log_ratios():

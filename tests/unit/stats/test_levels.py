@@ -165,6 +165,14 @@ def test_the_term_widens_the_interval_by_twice_its_variance():
     assert without.within_share == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("kind", "ratio"), [("cost", 2.0), ("count", 2.0), ("rate", 1.5), ("ratio", math.sqrt(3.0))]
+)
+def test_the_ratio_is_that_of_the_means_that_fit_the_metric(kind, ratio):
+    found = compare_sittings([4.0, 4.0, 4.0, 4.0], [4.0, 12.0, 4.0, 12.0], given_between(3.0), kind=kind)
+    assert found.ratio == pytest.approx(ratio)
+
+
 def test_a_stated_spread_is_a_standard_deviation_in_percent():
     levels = lognormal(0.15)(np.random.default_rng(5), 1, 200_000)[0]
     assert np.std(np.log(levels)) == pytest.approx(given_between(15.0).deviation, rel=0.01)

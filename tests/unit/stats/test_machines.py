@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.compare import paired_ratio
-from etude.stats.machines import ratio_over_machines, ratios_differ, stand_out
+from etude.stats.compare import paired_mean_ratio, paired_ratio
+from etude.stats.machines import ratio_over_machines, ratios_differ, stand_out, unpaired_over_machines
 
 VALUES = st.floats(0.5, 2.0)
 
@@ -39,6 +39,29 @@ def test_each_machine_counts_once_however_many_pairs_it_has():
     found = ratio_over_machines(base, other, ["a"] * 10 + ["b"] * 2)
     assert found.ratio == pytest.approx(math.sqrt(1.02 * 2.0 * 2.04) ** 0.5, rel=1e-9)
     assert found.count == 12
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("cost", 2.0), ("rate", 1.5), ("ratio", math.sqrt(3.0))])
+def test_a_machines_ratio_is_that_of_the_means_that_fit(kind, expected):
+    """On either machine the base is 1 and 1, the other 1 and 3: its means are 2, 1.5 and √3."""
+    machines = ["a", "a", "b", "b"]
+    base, other = np.array([1.0, 1.0, 5.0, 5.0]), np.array([1.0, 3.0, 5.0, 15.0])
+    for found in (
+        ratio_over_machines(base, other, machines, kind=kind),
+        unpaired_over_machines(base, other, machines, machines, kind=kind),
+    ):
+        assert found.ratio == pytest.approx(expected)
+    assert ratios_differ(base, other, machines, kind=kind) == pytest.approx(1.0)
+
+
+def test_of_one_speed_the_ratio_of_means_has_the_interval_of_pairs_of_one_machine():
+    base, other, _ = pairs(np.random.default_rng(7), 40, (1.1,), (1.0,), sd=0.1)
+    apart, together = (
+        ratio_over_machines(base, other, ["a", "b"] * 20, kind="cost"),
+        paired_mean_ratio(base, other),
+    )
+    assert apart.ratio == pytest.approx(together.ratio, rel=0.005)
+    assert apart.half_width == pytest.approx(together.half_width, rel=0.1)
 
 
 def test_a_ratio_that_differs_between_machines_is_no_noise():
