@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from etude.results.table import Table
 from etude.stats.intervals import Interval, t_quantile
+from etude.stats.moments import interval_above_zero
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,12 @@ def summaries_of(table: Table, confidence: float = 0.95) -> Summaries:
 
 
 def _interval(figures: Mapping[str, float], confidence: float) -> Interval | None:
-    """Student's, where count, mean and deviation are known."""
+    """Student's, where count, mean and deviation are known; of values that are known to be positive, above zero."""
     count, mean, deviation = (figures.get(name) for name in ("count", "mean", "deviation"))
     if count is None or mean is None or deviation is None or count < 2:
         return None
     half = t_quantile(confidence, count - 1) * deviation / math.sqrt(count)
-    return Interval(mean - half, mean + half)
+    interval = Interval(mean - half, mean + half)
+    if mean > 0.0 and figures.get("minimum", -1.0) >= 0.0:
+        return interval_above_zero(interval, mean, int(count))
+    return interval

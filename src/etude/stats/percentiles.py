@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
 from etude.stats.intervals import Interval, t_quantile
-from etude.stats.moments import deviation_of, interval_of_mean, mean_of
+from etude.stats.moments import deviation_of, interval_above_zero, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, finite_sample
 
 USUAL = (0.5, 0.9, 0.99, 0.999)
@@ -119,7 +119,10 @@ def error_bar(x: ArrayLike, kind: Bar = "interval", *, confidence: float = 0.95)
     if kind == "quartiles":
         return Interval(*quartiles(values))
     if kind == "interval":
-        return interval_of_mean(values, confidence=confidence)
+        interval = interval_of_mean(values, confidence=confidence)
+        if bool(np.any(values < 0.0)):
+            return interval
+        return interval_above_zero(interval, mean_of(values), values.size)
     if values.size < 2:
         return None
     mean, spread = mean_of(values), deviation_of(values)

@@ -112,3 +112,10 @@ def test_error_bars_say_what_they_are_asked_for():
     assert error_bar(x, "deviation").half_width == pytest.approx(np.std(x, ddof=1))
     assert error_bar([], "min-max") is None
     assert error_bar([1.0], "deviation") is None
+
+
+def test_an_error_bar_of_positive_values_does_not_reach_zero():
+    wide = [0.01, 0.02, 9.0, 0.01, 0.03]
+    assert mean_interval(wide).low < 0.0 < error_bar(wide).low
+    assert error_bar(wide[:4]) is None
+    assert error_bar([-1.0, *wide]) == mean_interval([-1.0, *wide])
