@@ -1,8 +1,8 @@
-"""Two examples of each verb, with which its help and its manual page begin."""
+"""Examples of each verb, two or three, with which its help and its manual page begin."""
 
 from __future__ import annotations
 
-EXAMPLES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "bench": (
         ("etude bench 'sort /etc/services' 'sort -n /etc/services'", "compare two commands"),
         ("etude bench -L level 1,6,9 'gzip -{level} -c /etc/services'", "over a parameter"),
