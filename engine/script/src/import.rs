@@ -116,12 +116,10 @@ fn script(requests: &Requests, format: &str) -> Script {
     };
     let opened = requests.all.iter().filter(|request| request.deed == Deed::Open);
     let opened: HashSet<usize> = opened.map(|request| request.file).collect();
-    for file in 0..requests.files.len() {
-        if !opened.contains(&file) {
-            let descriptor = descriptors.next();
-            open[file] = Some(descriptor);
-            rhythm.push(0, opens(file, descriptor));
-        }
+    for (file, open) in open.iter_mut().enumerate().filter(|(file, _)| !opened.contains(file)) {
+        let descriptor = descriptors.next();
+        *open = Some(descriptor);
+        rhythm.push(0, opens(file, descriptor));
     }
     let lanes = requests.by_lane.len().max(1);
     (1..lanes as u32).for_each(|lane| rhythm.push(0, Action::Start(lane)));
