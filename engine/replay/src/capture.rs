@@ -273,7 +273,7 @@ mod tests {
         let closed = at.join(format!("{PLACE}killed/d"));
         fs::create_dir_all(&closed).unwrap();
         fs::write(closed.join("f"), "x").unwrap();
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).unwrap();
         fs::create_dir(at.join("mine")).unwrap();
         remove_left(&at);
         let mut names: Vec<_> = fs::read_dir(&at).unwrap().map(|entry| entry.unwrap().path()).collect();

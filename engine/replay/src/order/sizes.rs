@@ -37,7 +37,7 @@ impl Size {
     /// `others` are those that come before it.
     pub fn touch(&mut self, here: Point, how: Use, others: &mut Vec<Point>) {
         match how {
-            Use::Reaches(bytes) if bytes <= self.bytes => return,
+            Use::Reaches(bytes) if bytes <= self.bytes => (),
             Use::Asks => {
                 others.extend(self.set.iter().chain(&self.longer));
                 keep_last(&mut self.asked, here);
