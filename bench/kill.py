@@ -31,7 +31,7 @@ from rows import measured_where, progress
 
 TARGETS = ("etude", "engine", "both", "program", "group")
 MOST_KILLS = 3
-"""Of one run."""
+"""The most kills of one run."""
 HANGING = 0.4
 """Share of kills that hit while a program hangs."""
 PATIENCE_S = 600.0
@@ -51,7 +51,7 @@ COUNTS = (
 
 @dataclass
 class Found:
-    """What was found of one verb."""
+    """Counts of one verb, over all its kills."""
 
     runs: int = 0
     kills: Counter[str] = field(default_factory=Counter)
@@ -61,7 +61,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Machine:
-    """What must be as it was."""
+    """State of the machine that a run must leave as it was."""
 
     mounts: frozenset[str]
     groups: frozenset[str]

@@ -124,7 +124,7 @@ class Case:
                 yield str(path.parent.relative_to(place.results)), line
 
     def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        """Of each trial that counts: what it is, and its conditions."""
+        """Each included trial, with its conditions."""
         for where, line in self.lines(place):
             row = json.loads(line)
             if row["kept"]:
@@ -137,7 +137,7 @@ class Case:
         return dict(self.kept(place))
 
     def on_disk(self, place: Place) -> Counter[str]:
-        """What must never be lost again: whole trials."""
+        """Whole trials, which no kill may lose."""
         return Counter(line for _, line in self.lines(place) if json.loads(line)["worker"] == 0)
 
     def files(self, place: Place) -> set[str]:

@@ -42,7 +42,7 @@ struct Options {
     command: Vec<OsString>,
 }
 
-/// What ends the verb: a line, and the exit status.
+/// The error that ends the verb: its line, and the exit status.
 type Failed = (String, u8);
 
 /// Runs the verb; its exit status.

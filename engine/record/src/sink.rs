@@ -49,7 +49,7 @@ pub struct Completeness {
     /// Of threads of which the kernel's counts are known.
     pub kernel: Counters,
     pub recorded: Counts,
-    /// Of threads that are complete: what the kernel counted again after a signal, and failed calls that it did not
+    /// Differences of complete threads: what the kernel counted again after a signal, and failed calls that it did not
     /// count.
     pub again: u64,
     pub uncounted: u64,

@@ -16,7 +16,7 @@ use crate::replay::Refused;
 pub const SCRIPT: &str = "io.script";
 /// Its roll.
 pub const ROLL: &str = "io.roll";
-/// What says that a capture is whole; written last.
+/// The file of a capture that is written last: where it is, the capture is whole.
 const NOTE: &str = "capture.json";
 const FORMAT: &str = "etude-capture";
 const VERSION: u64 = 1;

@@ -263,7 +263,7 @@ fn percent(share: f64) -> f64 {
     (1e8 * share).round() / 1e6
 }
 
-/// What is replayed.
+/// The source of a replay.
 enum What {
     /// And where.
     Roll(PathBuf, PathBuf),

@@ -17,7 +17,7 @@ pub struct OtherResult {
     pub thread: u32,
     /// Which call of the thread it is, from 1.
     pub step: u64,
-    /// As it stands in the script, without its duration.
+    /// The call, as in the script, without its duration.
     pub line: String,
     pub call: &'static str,
     pub expected: i64,

@@ -11,7 +11,7 @@ use crate::replay::Refused;
 use crate::roll::Roll;
 use crate::score::changes_files;
 
-/// What the mark says once a replay has changed files.
+/// Text of the mark once a replay has changed files.
 const PLAYED: &[u8] = b"played\n";
 
 /// Takes a directory for a replay; whether an earlier replay has changed its files. A directory that holds what
@@ -43,7 +43,7 @@ pub fn take(directory: &Path, roll: &Roll, force: bool) -> Result<bool, Refused>
     Ok(played)
 }
 
-/// What the mark of a prepared directory says; None where there is none.
+/// Text of the mark of a prepared directory; None where there is no mark.
 fn mark(directory: &Path) -> Option<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);

@@ -31,7 +31,7 @@ pub struct Report {
     pub read_bytes: u64,
     pub written_bytes: u64,
     pub original: Original,
-    /// What the program did and the replay did not.
+    /// I/O of the program that the replay left out.
     pub unplayed: Unplayed,
     /// An earlier replay has changed the files of the directory.
     pub changed_before: bool,

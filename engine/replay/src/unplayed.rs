@@ -1,4 +1,4 @@
-//! What the program did and a replay does not: what its script has not, and what could not be played.
+//! I/O of the program that a replay leaves out: calls missing from its script, and calls that could not be played.
 
 use etude_script::Dropped;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::roll::Head;
 pub struct Unplayed {
     pub bytes: u64,
     pub bytes_share: f64,
-    /// Within reads and writes.
+    /// Time within reads and writes.
     pub time_s: f64,
     pub time_share: f64,
     /// Transfers whose bytes are not recorded, and their share of all transfers.
@@ -34,7 +34,7 @@ pub struct Kind {
 }
 
 impl Unplayed {
-    /// What moved data and is not in the script, the largest first.
+    /// Calls that moved data and are not in the script, the largest first.
     pub fn transfers(&self) -> Vec<&Kind> {
         let mut found: Vec<&Kind> = self.dropped.iter().filter(|kind| kind.moves && kind.calls > 0).collect();
         found.sort_by(|a, b| {

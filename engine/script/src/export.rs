@@ -10,7 +10,7 @@ use crate::world::{NodeId, World, failed};
 /// The longest name that fio reads.
 const MOST_NAME: usize = 255;
 
-/// What an iolog has of a script.
+/// The part of a script that an iolog can hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     pub files: u64,

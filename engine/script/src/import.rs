@@ -16,7 +16,7 @@ use crate::ops::builder::{HERE, Rhythm, call, close};
 /// The most bytes of one request: no call moves more in a replay.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What was done to a file.
+/// An operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deed {
     Open,
@@ -42,7 +42,7 @@ struct Request {
     bytes: u64,
 }
 
-/// What a text says.
+/// The requests of a text.
 #[derive(Debug, Default)]
 struct Requests {
     /// Their paths.
@@ -65,7 +65,7 @@ impl Requests {
         number
     }
 
-    /// Of a process or a rank.
+    /// The number of a process or a rank.
     fn lane(&mut self, key: u64) -> u32 {
         let next = self.by_lane.len() as u32;
         *self.by_lane.entry(key).or_insert(next)
@@ -79,7 +79,7 @@ type Fault = (usize, String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub script: Script,
-    /// What kind of text it is.
+    /// The format of the text.
     pub format: &'static str,
     /// Requests that no call stands for, such as discards.
     pub left_out: u64,

@@ -169,7 +169,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _source(options: argparse.Namespace, short: str) -> Source:
-    """What is searched, with the task as the command line changes it. `short`: a harness of options, else empty."""
+    """The source, and its task as the command line changes it. `short`: a harness of options, else empty."""
     from etude.workbench.sources import of_harness, of_simulation, of_text
 
     if options.simulate is not None:

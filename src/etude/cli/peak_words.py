@@ -80,7 +80,7 @@ def missed_line(task: Task, answer: Answer) -> str:
 
 
 def target_text(task: Task) -> str:
-    """What the answer is to hold, as a clause."""
+    """The target of a search, as a clause."""
     level = confidence_text(task.confidence)
     if task.promise == "rate":
         return f"within {percent(task.within)} of the true peak at {level} confidence"
@@ -104,7 +104,7 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
 
 
 def finding_lines(answer: Answer) -> list[str]:
-    """What makes the answer doubtful, without what it has been said to miss its target for."""
+    """The findings that make the answer doubtful, less those that were named as why it misses its target."""
     lines = (f"{finding.kind}: {finding.what}" for finding in answer.findings)
     return [line for line in lines if answer.kept or line != answer.why]
 

@@ -1,4 +1,4 @@
-"""What a killed run of a results directory left running: ended before anything is measured beside it."""
+"""Processes that a killed run of a results directory left behind: ended before anything is measured beside them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRACE_S = 2.0
 
 @contextmanager
 def mark_children(path: Path) -> Iterator[None]:
-    """What is started meanwhile can be found by `end_leftovers`, whatever becomes of this process."""
+    """Processes that are started meanwhile can be found by `end_leftovers`, whatever becomes of this process."""
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = _value(path)
     try:

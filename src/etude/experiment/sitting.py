@@ -61,7 +61,7 @@ class Desk:
         return self.sitting.number > 1
 
     def resumed_with(self) -> str:
-        """What a resumed session begins with, in words."""
+        """The first words of a resumed session."""
         measured = sum(len(rows) for rows in self.ledger.measurements().values())
         ended = f"; ended what a killed run had left: {', '.join(self.ended)}" if self.ended else ""
         return f"{measured} measurements on disk{ended}"

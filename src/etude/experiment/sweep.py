@@ -19,7 +19,7 @@ _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])({_NUMBER}))?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 MOST_VALUES = 10_000
 _TOKEN = re.compile(r"""\{(\w+)\}|\\[\\'"]|['"]""")
-"""What stands in braces, and what begins or ends quotes."""
+"""A name in braces, or a mark that begins or ends quotes."""
 
 
 def parse_parameter(text: str) -> Sweep:

@@ -148,7 +148,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _values(series: Series, metric: MetricSummary, here: np.ndarray[Any, Any]) -> tuple[float | None, ...]:
-    """Of the kept trials; less what the verdict subtracts. Nothing where that is all of it."""
+    """Values of the included trials, less what the verdict subtracts; none where that is all of it."""
     column = series.columns[metric.metric]
     if metric.within_shell:
         return ()

@@ -48,7 +48,7 @@ class Change:
     """Relative (0.05: 5 % more) where all values are above zero; else in the metric's unit."""
     low: float
     high: float
-    """Of the size, at 95 %."""
+    """Upper limit of the size, at 95 %."""
     worse: bool | None
     """None where the metric's kind does not tell."""
     cause: Cause
@@ -231,7 +231,7 @@ def _slow(drift: Drift | None, relative: bool, kind: str) -> SlowChange | None:
 
 
 def _size(difference: float, relative: bool) -> float:
-    """Of two levels, as it is reported."""
+    """The difference of two levels, as it is reported."""
     return exponential(difference) - 1.0 if relative else difference
 
 

@@ -34,7 +34,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Difference:
-    """What the other takes more than the base, in seconds: differences of medians over the sizes."""
+    """By how much the other is slower than the base, in seconds: differences of medians over the sizes."""
 
     median: float
     least: float
@@ -53,7 +53,7 @@ class Level:
     state: State
     """`open`: by the medians it crosses, but the 95 % interval is not closed; `why` says on which side."""
     at: float | None
-    """By the medians, bytes."""
+    """The crossing of the medians, bytes."""
     low: float | None
     high: float | None
     why: str | None
@@ -204,5 +204,5 @@ def _student(a: np.ndarray, b: np.ndarray) -> float | None:
 
 
 def document(found: Comparison) -> dict[str, Any]:
-    """As plain data, in bytes and seconds."""
+    """The comparison as plain data, in bytes and seconds."""
     return {**asdict(found), "differs": found.differs}

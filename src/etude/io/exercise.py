@@ -35,7 +35,7 @@ DRAWS = 999
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, and what this machine's trials hold to be right: `low` to `high`, or `word`."""
+    """A question, and its answer by this machine's trials: `low` to `high`, or `word`."""
 
     key: str
     text: str
@@ -62,7 +62,7 @@ class Grade:
 
 
 def questions(studied: Sequence[Studied]) -> list[Question]:
-    """Of all sweeps of a lab; what their trials cannot answer is not asked."""
+    """The questions of all sweeps of a lab, without those that their trials cannot answer."""
     return [question for each in studied for question in _of(each)]
 
 

@@ -25,7 +25,7 @@ from etude.results.writer import refused
 
 FORMAT, VERSION, RECORD = "etude-io-lab", 1, "lab.json"
 SWEEPS: Mapping[str, Mapping[str, Any]] = {"buffers": {}, "linking": {"totals": TOTALS}}
-"""By directory: options of each sweep."""
+"""Options of each sweep, by its directory."""
 
 Run = Callable[..., Results]
 Resume = Callable[[Path], Results]
@@ -87,7 +87,7 @@ def write_text(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class Lab:
-    """What both sweeps have in common; as it stands in lab.json of the lab's directory."""
+    """The options that both sweeps have in common, as in lab.json of the lab's directory."""
 
     where: str
     """Absolute."""

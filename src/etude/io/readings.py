@@ -26,11 +26,11 @@ class Reading:
     costs: tuple[Costs, ...] = ()
     """Of a sweep over buffers, what each curve costs."""
     shapes: tuple[Shape, ...] = ()
-    """Of a sweep over buffers, each curve's peak, plateau, steps and scatter."""
+    """Peak, plateau, steps and scatter of each curve of a sweep over buffers."""
     partings: tuple[Parting, ...] = ()
-    """Of a sweep over buffers, from where on touched or huge pages are quicker."""
+    """Sizes of a sweep over buffers from which on touched or huge pages are quicker."""
     comparisons: tuple[Comparison, ...] = ()
-    """Of a sweep over totals, each program against the first."""
+    """Each program of a sweep over totals against the first."""
 
     def __str__(self) -> str:
         return "\n".join((*self.findings, "", *(f"Mind: {caveat}" for caveat in self.caveats)))

@@ -1,4 +1,4 @@
-"""What the curves of a sweep over buffers look like, as data: peaks, plateaus, steps, scatter, and where they part."""
+"""The shapes of the curves of a sweep over buffers, as data: peaks, plateaus, steps, scatter, and where they part."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Shape:
     steps: tuple[Step, ...]
     scatter: tuple[Scatter, ...]
     usual_spread: float
-    """Of the median size."""
+    """Spread at the median size."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Parting:
 
 
 def shape_of(curve: Points) -> Shape:
-    """Of a curve with two sizes or more."""
+    """The shape of a curve with two sizes or more."""
     medians, sizes = curve.medians, curve.sizes
     best = int(medians.argmax())
     near = np.flatnonzero(medians >= NEAR_PEAK * medians[best])
@@ -136,5 +136,5 @@ def _parting(plain: Points, other: Points, common: np.ndarray) -> Parting:
 
 
 def document(found: Shape | Parting) -> dict[str, Any]:
-    """As plain data, in bytes and B/s."""
+    """The shape, or the place, as plain data, in bytes and B/s."""
     return asdict(found)

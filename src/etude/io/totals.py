@@ -77,7 +77,7 @@ def _crossing(found: Level, first: float, last: float) -> str:
 
 
 def _significance(found: Comparison) -> Iterator[str]:
-    """What both tests say of the first trials and of all of them, beside the size of the difference."""
+    """The results of both tests on the first trials and on all of them, beside the size of the difference."""
     for tests in found.tests:
         by_t, by_ranks = tests.below("student"), tests.below("mann_whitney")
         name = f"the first {tests.trials} trials" if tests.trials else "all trials"

@@ -1,4 +1,4 @@
-"""What a recording has and its script has not: the time within calls that no replay makes (docs/scripts.md)."""
+"""Calls of a recording that are not in its script: the time within calls that no replay makes (docs/scripts.md)."""
 
 from __future__ import annotations
 

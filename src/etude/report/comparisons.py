@@ -104,7 +104,7 @@ class Comparison:
     """Of one and the same ratio on all of them."""
     secondary: tuple[Secondary, ...] = ()
     typical: Ratio | None = None
-    """Of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
+    """The ratio of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
     quieter: Quieter | None = None
     """Another metric that the same trials know much better; of the elapsed time only."""
     span_s: float | None = None

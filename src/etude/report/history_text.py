@@ -14,7 +14,7 @@ SHORT = 10
 """Characters of a commit that are shown."""
 MOST_FACTS = 4
 JUDGED = {True: ", for the worse", False: ", for the better", None: ""}
-"""Of a change, by whether it is for the worse."""
+"""Words for a change, by whether it is for the worse."""
 
 
 def heading(course: Course) -> str:

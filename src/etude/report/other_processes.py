@@ -21,7 +21,7 @@ _REST, _OURS = "(rest)", "(etude)"
 
 @dataclass(frozen=True)
 class OtherProcesses:
-    """What the probe saw during the included trials of a test."""
+    """The processes that the probe saw during the included trials of a test."""
 
     trials: int
     cpu_s: Mapping[str, float]
@@ -30,12 +30,12 @@ class OtherProcesses:
 
     @property
     def total_s(self) -> float:
-        """Of all of them, per trial."""
+        """CPU time of all of them per trial."""
         return sum(self.cpu_s.values())
 
 
 def other_processes(subject: Subject, series: Series) -> OtherProcesses | None:
-    """What the probe `others` saw during a test; None where it did not run.
+    """The findings of the probe `others` during a test; None where it did not run.
 
     Raises:
         InputError: the test's blocks cannot be read.

@@ -86,9 +86,9 @@ class QuieterPlan:
 
     metric: str
     deviation: float
-    """As `Noise.deviation`."""
+    """The same as `Noise.deviation`."""
     trials: int
-    """Of each test, for the difference that is asked for, in this metric."""
+    """Trials of each test that show the difference that is asked for, in this metric."""
 
 
 @dataclass(frozen=True)

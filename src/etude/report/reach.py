@@ -7,7 +7,7 @@ TIMES_MEASURED = 100
 """Beyond an hour, more trials than this many times those that were made are no advice."""
 MOST_TRIALS = 10**7
 INSTEAD = "make each trial longer, judge a less noisy metric, or accept a coarser precision"
-"""What to do in place of more trials."""
+"""The alternatives to more trials."""
 
 
 def within_reach(more: int, measured: int, seconds: float) -> bool:

@@ -14,13 +14,13 @@ class WorkDifference(NamedTuple):
     """One thing that speaks against the tests having done the same work."""
 
     text: str
-    """With figures; no full stop."""
+    """The difference in words, with figures and without a full stop."""
     between: bool
     """Whether two tests differ, so that it may be on purpose; else one test's own trials do."""
 
     @property
     def advice(self) -> str:
-        """What to do, a short clause."""
+        """The advice, a short clause."""
         return "is it the same work?" if self.between else "compare what they do before any number"
 
 

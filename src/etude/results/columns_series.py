@@ -232,7 +232,7 @@ def _failures(columns: Columns, trials: _Trials) -> dict[int, tuple[Failure, ...
 
 
 def _of_experiment(columns: Columns, row: int) -> bool:
-    """As `etude.results.model.Measurement.cancelled_only`."""
+    """The same as `etude.results.model.Measurement.cancelled_only`."""
     ended = int(columns.flags[row]) & (CANCELLED | TIMED_OUT)
     return ended == CANCELLED and columns.error.text(row) is None
 

@@ -200,7 +200,7 @@ def parse_metric(text: str) -> tuple[str, ...]:
 
 
 def metric_text(name: str, unit: str, regex: str, how: str = "", command: str = "") -> str:
-    """What `parse_metric` makes these of."""
+    """The text from which `parse_metric` makes these."""
     named = name if unit == "1" else f"{name}:{unit}"
     if not command:
         return " ".join(filter(None, (named, how, regex)))

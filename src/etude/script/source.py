@@ -29,7 +29,7 @@ MOST_NESTED = 64
 
 _COMMENT = re.compile(r"(?<!\\)#.*", re.DOTALL)
 _TOGETHER = re.compile(r"""\\.|(?<!\w)'[^']*'|"(?:[^"\\]|\\.)*"|\$\{[^}]*\}""", re.DOTALL)
-"""What a shell takes together: a # in it would be a character there."""
+"""Text that a shell takes together: a # in it is a character there."""
 _PROSE = ("ECHO", "PURPOSE", "EXPECT")
 """Whose text is for readers, with apostrophes in it."""
 _VARIABLE = re.compile(r"%|\$[A-Za-z_][A-Za-z0-9_]*\$")

@@ -57,7 +57,7 @@ class Noise:
     """Of freedom of the deviation."""
 
     stretched: float
-    """By how much the dependence of neighbours and of blocks stretches the variance of a mean."""
+    """The factor by which dependence of neighbours and of blocks stretches the variance of a mean."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Drift:
     change: float
     """From the first to the last value."""
     interval: Interval
-    """Of the change."""
+    """Interval of the change."""
     p: float
     """Two-sided, of no drift."""
 
@@ -305,7 +305,7 @@ def _noise(x: Floats, trimmed: float = 0.0) -> tuple[float, float]:
 
 
 def _mean_square(x: Floats, trimmed: float) -> float:
-    """Of normal values of which the largest are left out, as if they were not."""
+    """Mean square of normal values, estimated without the largest ones."""
     kept = x.size - math.ceil(trimmed * x.size)
     if kept == x.size or kept < 1:
         return float(np.mean(x**2))

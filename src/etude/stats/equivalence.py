@@ -36,7 +36,7 @@ class Equivalence:
 
 
 def equivalence_of(ratio: Ratio, *, margin: float = MARGIN, level: float = 0.05) -> Equivalence:
-    """Of a ratio and its error, whichever means it is of: the same ones that a verdict claims a difference of.
+    """Equivalence by a ratio and its error: the ratio that the verdict claims.
 
     The factor of the stop rule is in the ratio's error; it widens the interval and raises p.
     Raises ValueError where the ratio does not vary at all.

@@ -53,8 +53,8 @@ class Average:
 
     mean: float
     interval: Interval | None
-    """Within what is possible. None below two values, where weights leave it unknown, and where fewer than five values
-    vary so much that Student's interval reaches zero."""
+    """Limits within what is possible. None below two values, where weights leave it unknown, and where fewer than five
+    values vary so much that Student's interval reaches zero."""
     which: Mean
     why: str
 

@@ -1,4 +1,4 @@
-"""What a line hides of a rate over sizes: steep steps between neighbours, and points that scatter."""
+"""Features of a rate over sizes that a line hides: steep steps between neighbours, and points that scatter."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ STEEP = 0.15
 """A slope of the logarithms; a fall by a tenth from one power of two to the next has -0.152."""
 
 TIMES = 3.0
-"""As the usual spread."""
+"""Multiples of the usual spread."""
 
 LEAST_SPREAD = 0.01
-"""Of the median; less is no scatter, whatever the other points have."""
+"""Share of the median; less is no scatter, whatever the other points have."""
 
 
 @dataclass(frozen=True)

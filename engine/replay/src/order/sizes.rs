@@ -16,7 +16,7 @@ pub struct Size {
     asked: Vec<Point>,
 }
 
-/// What a call does to the length of a file.
+/// How a call uses the length of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     Asks,

@@ -9,7 +9,7 @@ use etude_trace::{Event, Footer, Found, Frame, Header, Meta, Open, Reader, Write
 /// Programs under `strace -f -ttt -T`.
 const RECORDED: [&str; 3] = [COPIES, STARTS, MAPS];
 
-/// What fio, darshan-dxt-parser and blkparse write.
+/// Texts as fio, darshan-dxt-parser and blkparse write them.
 pub const FOREIGN: [&str; 4] = [
     "fio version 2 iolog\n/d/a add\n/d/a open\n/d/a read 0 4096\n/d/a wait 500 0\n/d/a write 8192 512\n/d/a sync\n\
      /d/a trim 0 512\n/d/a close\n",

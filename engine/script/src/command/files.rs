@@ -9,12 +9,12 @@ use super::Failed;
 use crate::model::Script;
 use crate::parse::{Parsed, parse};
 
-/// What a name of an input is called; `-` is standard input.
+/// The name of an input in messages; `-` is standard input.
 pub fn shown(name: &OsStr) -> String {
     if name == "-" { "standard input".into() } else { name.to_string_lossy().into_owned() }
 }
 
-/// What stands in an input.
+/// The bytes of an input.
 pub fn bytes(name: &OsStr) -> Result<Vec<u8>, Failed> {
     let read = if name == "-" {
         let mut text = Vec::new();

@@ -57,7 +57,7 @@ pub(crate) struct Survey {
     pub found: Vec<Found>,
     pub footer: Option<Footer>,
     pub unrecorded: Vec<String>,
-    /// What the first process executed last.
+    /// The program that the first process executed last.
     pub executable: String,
     pub dropped: u64,
     /// When the last call ended.

@@ -94,7 +94,7 @@ fn side(parts: &[Part], notes: Vec<String>) -> Made {
     Ok(made)
 }
 
-/// What was left out of all of them.
+/// Calls that were left out of all of them.
 fn together(parts: &[Part]) -> Vec<Dropped> {
     let mut found = BTreeMap::<(&str, &str), Dropped>::new();
     for dropped in parts.iter().flat_map(|part| &part.script.dropped) {

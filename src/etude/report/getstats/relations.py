@@ -76,7 +76,7 @@ def warned(sources: Sequence[Source]) -> list[str]:
 
 
 def emptied(sources: Sequence[Source]) -> list[str]:
-    """Of which files a transform left no row: for outputs that have no warnings."""
+    """Files of which a transform left no row: for outputs that have no warnings."""
     relations = [source.relation for source in sources if isinstance(source, RelationSource)]
     return [f"{relation.label}: {relation.emptied}" for relation in relations if relation.emptied]
 

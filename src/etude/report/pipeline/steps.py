@@ -361,7 +361,7 @@ def _negative_wait(relation: Relation) -> Relation:
 
 
 def _when(relation: Relation) -> str:
-    """Of which epoch a row is, and of which file where it may be of several."""
+    """The epoch of a row, and its file where there may be several."""
     when = " in epoch $epoch" if find(relation.frame, "trial") else ""
     return when + (" of $file" if "file" in relation.frame.columns else "")
 

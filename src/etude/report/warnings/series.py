@@ -75,7 +75,7 @@ def series_warnings(
 
 
 def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[Warning]:
-    """What changes in a metric that is watched; where there is none of that name, which there are."""
+    """Changes of a metric that is watched; where there is none of that name, the names that there are."""
     if metric not in series.columns:
         there = ", ".join(series.columns)
         text = f"no metric {metric} to be watched for a trend; there are {there}"
@@ -215,5 +215,5 @@ def _further(about: About, more: int) -> str:
 
 
 def work_warnings(differences: Sequence[WorkDifference]) -> list[Warning]:
-    """What speaks against the tests having done the same work, as warnings."""
+    """Signs that the tests did not do the same work, as warnings."""
     return [warning("different-work", "", "", each.text, each.advice) for each in differences]

@@ -16,7 +16,7 @@ DIRECTORY = Path("/run/etude")
 """Mounts do not outlive a boot, nor does this."""
 NAME = "remounts"
 PATIENCE_S = 600.0
-"""For the unmount and mount of another run, which may have much to write back."""
+"""Time that the unmount and mount of another run may take: it may have much to write back."""
 
 
 @contextmanager

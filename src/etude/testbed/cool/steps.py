@@ -109,8 +109,10 @@ def check_anew(mount: Mount) -> None:
 
 
 def _mount_anew(mount: Mount) -> str:
-    """By one shell in a session of its own: should this process be killed, what was unmounted is mounted again; should
-    the shell be killed as well, the next start does it."""
+    """Unmount and mount a file system by one shell in a session of its own.
+
+    Should this process be killed, the shell mounts it again; should the shell be killed as well, the next start does.
+    """
     options = ",".join(sorted(mount.options - SHOWN_ONLY))
     source, target = shlex.quote(mount.source), shlex.quote(mount.target)
     again = f"mount -t {shlex.quote(mount.kind)} -o {shlex.quote(options)} -- {source} {target}"
