@@ -14,6 +14,9 @@ BEND = 2.0
 
 ROUNDS = 12
 
+STILL = 1e-4
+"""Scales by which the fit may move in a round that is the last."""
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -33,15 +36,14 @@ def huber_fit(design: Floats, values: Floats, scale: float) -> Fit:
     spread = 1.4826 * float(np.median(np.abs(values - middle)))
     limit = 5.0 * max(spread, scale)
     coefficients = _solved(design, np.clip(values, middle - limit, middle + limit))
+    rest = values - design @ coefficients
     for _ in range(ROUNDS):
-        off = np.abs(values - design @ coefficients) / scale
-        roots = np.sqrt(BEND / np.maximum(off, BEND))
-        found = _solved(design * roots[:, None], values * roots)
-        still = np.allclose(found, coefficients, rtol=1e-6, atol=1e-6 * scale)
-        coefficients = found
-        if still:
+        before, roots = rest, np.sqrt(BEND / np.maximum(np.abs(rest) / scale, BEND))
+        coefficients = _solved(design * roots[:, None], values * roots)
+        rest = values - design @ coefficients
+        if float(np.abs(rest - before).max()) <= STILL * scale:
             break
-    off = np.abs(values - design @ coefficients) / scale
+    off = np.abs(rest) / scale
     losses = np.where(off <= BEND, off * off, 2.0 * BEND * off - BEND * BEND)
     return Fit(coefficients, float(losses.sum()))
 

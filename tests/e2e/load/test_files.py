@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,14 @@ def tree(directory: Path) -> dict[str, tuple[str, int]]:
     return found
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize("way", ["calls", "io_uring"])
-@pytest.mark.parametrize("preset", PRESETS)
+QUICK = (("web", "calls"), ("postmark", "io_uring"))
+PRESETS_AND_WAYS = [
+    pytest.param(*each, marks=pytest.mark.quick if each in QUICK else (), id="-".join(each))
+    for each in product(PRESETS, ("calls", "io_uring"))
+]
+
+
+@pytest.mark.parametrize(("preset", "way"), PRESETS_AND_WAYS)
 def test_a_preset_runs_without_failures_and_its_file_set_is_put_right_again(
     tmp_path: Path, preset: str, way: str
 ) -> None:

@@ -249,6 +249,7 @@ def test_a_directory_of_another_user_is_refused(by_hand: Path) -> None:
     ],
 )
 def test_usage(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.roll").touch()
     told = run("replay", *words, at=tmp_path, status=2)
     assert told.endswith("etude replay --help\n")
     assert len(told.splitlines()) == 1

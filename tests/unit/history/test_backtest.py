@@ -44,6 +44,7 @@ def test_a_hasty_rule_on_a_noisy_history_is_seen_to_be_wrong() -> None:
     assert found.missed.share > 0.5
 
 
+@pytest.mark.more
 def test_a_rule_without_patience_raises_more_false_alarms() -> None:
     random = np.random.default_rng(5)
     drift = np.cumsum(random.standard_normal(120)) * 0.004

@@ -72,7 +72,7 @@ def test_the_costs_of_a_call_a_byte_and_a_page_are_found_again_and_covered() -> 
     assert (covered >= 52).all(), covered
 
 
-@pytest.mark.parametrize(("times", "noise"), [(4.0, 0.01), (1.3, 0.05)])
+@pytest.mark.parametrize(("times", "noise"), [(4.0, 0.01), pytest.param(1.3, 0.05, marks=pytest.mark.more)])
 def test_a_cache_that_is_outgrown_bends_the_curve_there(times: float, noise: float) -> None:
     rng = np.random.default_rng(3)
     for _ in range(8):

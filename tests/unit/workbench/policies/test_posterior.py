@@ -204,6 +204,7 @@ def test_when_time_is_up_the_best_is_answered_with_a_wide_interval() -> None:
     assert answer.confidence < 0.95
 
 
+@pytest.mark.more
 def test_a_server_that_stays_slow_after_an_overload_is_named_and_not_vouched_for() -> None:
     named = 0
     for seed, peak in enumerate(peaks(8)):
