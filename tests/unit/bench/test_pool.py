@@ -25,9 +25,9 @@ def test_a_map_over_nodes_measures_as_many_cells_as_were_asked_for(aware: bool) 
 
 
 @pytest.mark.more
-def test_of_a_map_of_many_cells_each_is_measured_once_and_the_controllers_time_counts() -> None:
+def test_of_a_map_of_many_cells_each_is_measured_and_the_controllers_time_counts() -> None:
     cost = pool_scale.mapped(3, 12)
-    assert cost.samples == 12
+    assert 12 <= cost.samples <= 15, "a cell that its neighbours contradict is measured again"
     assert cost.span_s >= cost.work_s / 3
     assert 0 < cost.slowest_s <= cost.cpu_s
     assert 0 < cost.efficiency <= 1
