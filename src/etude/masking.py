@@ -12,20 +12,41 @@ from etude.errors import InputError
 from etude.patterns import compile_pattern
 
 MASKED = "(masked)"
-IN_A_URL = re.compile(r"(?<=://)[^/\s\"'<>]+@")
-"""Up to the last @: a password may hold others."""
-LOGIN = re.compile(r"(?<![\w./:@-])[\w.+-]+:[^\s\"'@/\\]+@(?!sha\d)(?=[\w\[])")
-"""`user:password@host` without a scheme. `image:tag@sha256:…` is none."""
-KNOWN_SECRETS = re.compile(
+_NAMES = r"(?i:password|passwd|token|secret|api[_-]?key)"
+SECRETS = (
+    # Of a URL, up to the last @: a password may hold others.
+    r"://([^/\s\"'<>]+)@",
+    # user:password@host without a scheme. image:tag@sha256:… is none.
+    r"(?:^|[^\w./:@-])([\w.+-]+:[^\s\"'@/\\]+)@(?:[0-9A-Za-rt-z_\[]|s(?:$|[^h]|h(?:$|[^a]|a(?:$|\D))))",
     r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{15,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\bxox[abeoprs]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bAIza[\w-]{30,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}",
+    # password=… anywhere, and the word behind an option of such a name.
+    rf"{_NAMES}=([^\s;&,]+)",
+    rf"(?:^|\s)--?[\w-]*{_NAMES}\s+([^\s;&,-][^\s;&,]*)",
 )
-_NAMES = r"[\w-]*(?:password|passwd|token|secret|api[_-]?key)"
-ASSIGNED = re.compile(rf"(?i:(\b{_NAMES}=|(?<!\S)--?{_NAMES}\s+))(?!\(masked\)|-)[^\s;&,]+")
-"""`password=…` anywhere, and the word behind an option of such a name."""
-_HINT = re.compile(_NAMES, re.IGNORECASE)
-_OPTION = re.compile(rf"--?{_NAMES}", re.IGNORECASE)
+"""Patterns of what is masked in any case; the first group, or all of the match."""
+SIGNS = (
+    *(
+        "@",
+        "passw",
+        "token",
+        "secret",
+        "api",
+        "ghp_",
+        "gho_",
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+        "glpat-",
+        "sk-",
+    ),
+    *("akia", "asia", "xox", "eyj", "aiza", "npm_", "pypi-", "private key", "bearer", "basic"),
+)
+"""Text in small letters of which each secret has some: without, no pattern is asked."""
+_HINT = re.compile(_NAMES)
+_OPTION = re.compile(rf"--?[\w-]*{_NAMES}")
 
 
 def mask_of(plan: Mapping[str, Any], source: str, patterns: Sequence[str] = ()) -> Mask:
@@ -50,8 +71,11 @@ class Mask:
         """The same without secrets."""
         for pattern in self._own:
             text = pattern.replaced(text, MASKED)
-        text = LOGIN.sub(f"{MASKED}@", IN_A_URL.sub(f"{MASKED}@", text))
-        return ASSIGNED.sub(rf"\1{MASKED}", KNOWN_SECRETS.sub(MASKED, text))
+        small = text.lower()
+        if any(sign in small for sign in SIGNS):
+            for secret in SECRETS:
+                text = compile_pattern(secret).replaced(text, MASKED)
+        return text
 
     def words(self, words: Iterable[str]) -> list[str]:
         """Each word of a command without secrets; one behind an option such as `--password` is all secret."""

@@ -42,6 +42,12 @@ def test_what_is_masked_without_a_pattern(text: str, masked: str) -> None:
     assert Mask().text(masked) == masked
 
 
+@pytest.mark.parametrize("part", ["a", "a-", "a:b,", " --a-", "://", "key ", "@ "])
+def test_long_text_takes_time_that_grows_with_its_length(part: str) -> None:
+    text = f"token {part * 300_000}"
+    assert Mask().content(text.encode()) == text.encode()
+
+
 def test_a_pattern_masks_its_group_or_all_of_its_match() -> None:
     assert Mask(["key-(\\w+)"]).text("run key-ab \udcff key-cd") == f"run key-{MASKED} \udcff key-{MASKED}"
     assert Mask(["k.y"]).text("key-ab") == f"{MASKED}-ab"
