@@ -37,6 +37,7 @@ def test_a_server_that_is_gone_is_an_error_and_no_waiting(guest: Machine) -> Non
     guest.check(f"rm -rf /root/examples; cp -r {SHARE}/examples /root")
     settings = (
         "APSCRATCH=/root/gone NFSDAEMON=kernel NFSVERSIONS=3 NFSMOUNTVERSION=3 NFSPATH=/root/gone/nfs/root"
+        " NFSWAIT=120"
     )
     start = f"export {settings} APLIB=/root/examples/nfs PATH=/root/examples/lib:$PATH; "
     guest.check(start + "nfs-server.sh start && fs-setup.sh nfs")

@@ -46,6 +46,7 @@ def offers(directory: Path) -> list[tuple[int, float, float, str]]:
 def without_place(text: str) -> dict[str, Any]:
     (found,) = json.loads(text)["searches"]
     del found["results"]
+    found["status"] = [word for word in found["status"] if word != "resumed"]
     return dict(found)
 
 

@@ -193,18 +193,21 @@ def test_a_client_that_hangs_on_its_server_is_ended_by_the_time_out(lab: Lab) ->
 def test_a_host_that_goes_away_fails_the_trial_with_its_reason(lab: Lab, who: str, how: str) -> None:
     """`server` has no workers in the trial: a process of it is measured."""
     lab.write(measure=f'["{sshd(lab)}"]')
-    flag = lab.directory / "under-way"
-    flag.unlink(missing_ok=True)
+    pids = {name: lab.directory / f"pid-{name}" for name in ("client1", "client2")}
+    for file in pids.values():
+        file.unlink(missing_ok=True)
+    own = f"{lab.directory}/pid-$APHOST"
     write(
         lab,
         f"HOSTS hosts.toml\nTEST t 1 MAX=1\n"
-        f"  EXEC @client1,client2 sh -c 'echo $$ > {lab.directory}/pid-$APHOST; touch {flag}; exec sleep 1000'\n"
+        f"  EXEC @client1,client2 sh -c 'echo $$ > {own}.new; mv {own}.new {own}; exec sleep 1000'\n"
         "  COPY @client2:aptime\nDONE\nTEST after 1\n  EXEC @client2 true\nDONE\n",
     )
     results = out(lab)
     machine = lab[who]
     run = started(lab, results)
-    await_file(flag)
+    for file in pids.values():
+        await_file(file)
     try:
         if how == "cut":
             machine.cut()
@@ -230,8 +233,8 @@ def test_a_host_that_goes_away_fails_the_trial_with_its_reason(lab: Lab, who: st
     )
     (row,) = lines(results, "after")
     assert row["kept"], "the script goes on"
-    for name in ("client1", "client2"):
-        pid = int((lab.directory / f"pid-{name}").read_text())
+    for name, file in pids.items():
+        pid = int(file.read_text())
         until = time.monotonic() + 20
         while Path(f"/proc/{pid}").exists():
             assert time.monotonic() < until, f"the worker on {name} is ended by its engine"
@@ -325,7 +328,7 @@ def test_a_barrier_inside_the_workers_holds_over_all_hosts(lab: Lab) -> None:
     write(
         lab,
         "HOSTS hosts.toml\nTEST t 2\n"
-        "  EXEC @client1,client2 sh -c '[ $APHOST = client1 ] || sleep 0.5; aptime --barrier sleep 0.1'\nDONE\n",
+        "  EXEC @client1,client2 sh -c '[ $APHOST = client1 ] || sleep 0.5; aptime --barrier sleep 0.4'\nDONE\n",
     )
     results = out(lab)
     called("run", "script.ap", "-o", str(results), cwd=lab.directory)

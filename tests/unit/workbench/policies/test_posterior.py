@@ -68,7 +68,8 @@ def test_it_takes_about_seven_short_trials_where_the_curve_is_steep(curve: Curve
     servers = [Server(curve, peak, seed) for seed, peak in enumerate(peaks(10))]
     for server in servers:
         searched(server, task())
-    assert np.mean([spent(server.made) for server in servers]) < 0.44 * 1.15 * 3600, "with its second trials"
+    spans = [spent(server.made) for server in servers]
+    assert np.mean(spans) < 0.44 * 1.3 * 3600, "with the second trials that guard against modes"
     assert np.mean([trial.ended == "early" for server in servers for trial in server.made]) > 0.9
 
 
@@ -436,7 +437,7 @@ def test_a_predicted_peak_takes_few_short_trials() -> None:
         assert answer.kept
         assert answer.rate is not None
         assert abs(answer.rate / peak - 1) <= 0.1
-        assert len(server.made) <= 4
+        assert len(server.made) <= 5
 
 
 @pytest.mark.more
