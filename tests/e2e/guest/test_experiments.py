@@ -208,5 +208,6 @@ def test_what_others_could_have_written_is_refused_with_a_line_in_the_journal(re
         wait_for(lambda: ready.run("systemctl is-failed etude-resume").status == 0)
         assert resume_status(ready) == INPUT
         invocation = ready.check("systemctl show -P InvocationID etude-resume").strip()
-        assert said in ready.journal(f"_SYSTEMD_INVOCATION_ID={invocation}")
+        entries = f"_SYSTEMD_INVOCATION_ID={invocation}"
+        wait_for(lambda said=said, entries=entries: said in ready.journal(entries))
         assert ready.run("cmp /root/ran /root/before").status == 0, "nothing was run"
