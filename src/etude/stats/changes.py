@@ -220,10 +220,9 @@ def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found | No
             if rest.bounds == bounds:
                 break
             bounds = rest.bounds
-    if (
-        best is not None and 1 < days[-1] + 1 < FEWEST
-    ):  # of a few days nothing tells a drift from their offsets
-        return replace(flat, bounds=[0, n])
+    if best is not None and 1 < days[-1] + 1 < FEWEST:
+        # Of a few days nothing tells a drift from their offsets; steps that are seen beside it stay.
+        return replace(flat, bounds=best.bounds)
     return best
 
 

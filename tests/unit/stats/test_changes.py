@@ -195,3 +195,21 @@ def test_stretches_cover_any_series_in_order_and_none_is_short(x: list[float]) -
 def test_places_do_not_depend_on_the_unit(x: list[int], unit: float) -> None:
     ones, others = stepped([float(v) for v in x]), stepped([v * unit for v in x])
     assert [s.at for s in ones.steps] == [s.at for s in others.steps]
+
+
+def test_a_step_within_one_of_a_few_days_is_seen_beside_a_drift() -> None:
+    n = np.arange(60)
+    random = np.random.default_rng(3)
+    values = 0.06 * n / 59 + 0.26 * (n >= 30) + 0.005 * random.standard_normal(60)
+    found = stepped(values, blocks=n // 20)
+    assert [step.at for step in found.steps] == [30]
+    assert found.drift is None
+    assert found.steps[0].interval.low > 0.2
+
+
+def test_a_drift_alone_over_a_few_days_is_neither_a_drift_nor_a_step() -> None:
+    n = np.arange(60)
+    values = 0.06 * n / 59 + 0.002 * np.random.default_rng(3).standard_normal(60)
+    found = stepped(values, blocks=n // 20)
+    assert found.steps == ()
+    assert found.drift is None
