@@ -225,7 +225,7 @@ def _judge(
     rule: MeanPrecision | RatioPrecision, seen: Seen, width: float, of_what: str, word: str, can_go_on: bool
 ) -> Decision:
     """The decision on the widest relative half width, once the minimum is reached."""
-    state = f"the {of_what} is known to ± {100 * width:.2g} % after {_trials(seen.fewest, word)}"
+    state = f"the {of_what} is known to ± {_percent(width)} % after {_trials(seen.fewest, word)}"
     target = f"the target is ± {100 * rule.precision:g} %"
     if width < rule.precision:
         return Decision(True, f"{state}, {target}", True)
@@ -251,3 +251,8 @@ def _check_precision_rule(rule: MeanPrecision | RatioPrecision) -> None:
 
 def _trials(count: int, word: str = "trial") -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _percent(width: float) -> str:
+    """Two significant digits, never with an exponent: `1.9`, `19`, `192`."""
+    return f"{100 * width:.2g}" if 100 * width < 99.5 else f"{100 * width:.0f}"

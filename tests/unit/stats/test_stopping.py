@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -244,3 +245,11 @@ def test_looks_are_at_each_count_up_to_a_hundred_and_then_at_two_percent_more(mi
     assert all(next_look(look, minimum) == look for look in set(looks))
     distinct = sorted(set(looks))
     assert all(later <= max(at + 1, 1.0201 * at) for at, later in itertools.pairwise(distinct))
+
+
+@pytest.mark.parametrize("spread", [1.5, 20.0, 3000.0])
+def test_a_progress_line_of_a_wide_interval_has_no_exponent(spread):
+    x = np.tile([1.0, spread], 6)
+    reason = RatioPrecision(0.02).decide(seen(x, x[::-1])).why
+    (shown,) = re.findall(r"known to ± (\S+) %", reason)
+    assert shown.replace(".", "", 1).isdigit()
