@@ -142,7 +142,8 @@ def _table(verdict: Verdict, screen: Terminal, metric: str) -> None:
     ]
     ratios = {c.other: text.ratio_text(c.ratio) for c in verdict.comparisons if c.metric == metric}
     if ratios:
-        columns.append(Column("ratio", [ratios.get(test.test, "1") for test in tests]))
+        ratios |= {c.base: "1" for c in verdict.comparisons if c.metric == metric and c.base not in ratios}
+        columns.append(Column("ratio", [ratios.get(test.test, "–") for test in tests]))
     if first:
         columns[:0] = _parameters(verdict)
     else:
