@@ -147,7 +147,7 @@ def beside(a: Profile, b: Profile, *, script: Path | None = None, roll: Path | N
         times=list(_times(a, b, Dropped() if script is None else dropped_by(script))),
         calls=sorted(_calls(a, b), key=lambda each: -max(each.times_s)),
         files=_paired(_by_name(a), _by_name(b)),
-        trace_bytes=(_bytes(a.trace.path), _bytes(b.trace.path)),
+        trace_bytes=(a.trace.size_bytes, b.trace.size_bytes),
         text_bytes=(text_bytes(a.trace.path), text_bytes(b.trace.path)),
         forms=forms,
     )

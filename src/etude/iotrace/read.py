@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,8 @@ class Trace:
     """None where the trace has no end."""
     partial: str
     """Why it ends early; empty where it is whole."""
+    size_bytes: int
+    """Size of the trace on disk; of one that is cut short or damaged, up to the place at which reading stopped."""
     _ends: NDArray[np.uint64]
     _bytes: NDArray[np.uint8]
 
@@ -81,7 +84,7 @@ def read_trace(path: Path, *, partial: bool = False) -> Trace:
     """
     buffer = _run_engine(path)
     index = _index(buffer)
-    why = _partial(index)
+    why = _partial(index, os.fspath(path))
     if why and not partial:
         raise InputError(f"{path}: {why}; --partial takes the {index['events']:,} calls before that")
     return _trace(path, buffer, index, why)
@@ -157,12 +160,24 @@ def _index(buffer: mmap.mmap) -> dict[str, Any]:
     return index
 
 
-def _partial(index: Mapping[str, Any]) -> str:
+def _partial(index: Mapping[str, Any], name: str) -> str:
     if index["wrong"] is not None:
-        return f"damaged: {index['wrong']}"
+        wrong = index["wrong"].removeprefix(f"{name}: ").removesuffix("; what stands before can be read")
+        return wrong.removeprefix("is ") if wrong.startswith("is damaged") else f"damaged: {wrong}"
     if index["cut_short_at"] is not None:
         return f"cut short at byte {index['cut_short_at']} (the recorder was killed, or the disk was full)"
     return ""
+
+
+def _size_bytes(path: Path, why: str) -> int:
+    """Bytes that were read; the reader names the place at which it stopped in its reason only."""
+    place = re.search(r"^(?:damaged|cut short) at byte (\d+)", why)
+    if place:
+        return int(place[1])
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
 
 
 def _trace(path: Path, buffer: mmap.mmap, index: Mapping[str, Any], why: str) -> Trace:
@@ -187,6 +202,7 @@ def _trace(path: Path, buffer: mmap.mmap, index: Mapping[str, Any], why: str) ->
         meta=index["meta"],
         footer=index["footer"],
         partial=why,
+        size_bytes=_size_bytes(path, why),
         _ends=found["texts_at"],
         _bytes=found["texts"],
     )

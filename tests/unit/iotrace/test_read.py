@@ -50,9 +50,22 @@ def test_damage_is_refused_in_one_line_and_what_stands_before_it_read_where_aske
     at = whole.index(b"foot")
     whole[at + 14] ^= 1
     path.write_bytes(whole)
-    with pytest.raises(InputError, match=r"damaged: .*checksum"):
+    with pytest.raises(InputError, match=r"damaged at byte \d+: .*checksum") as caught:
         read_trace(path)
+    assert str(caught.value).count(str(path)) == 1
     assert read_trace(path, partial=True).events == CALLS
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_the_size_of_a_trace_is_that_of_what_was_read_of_it(path: Path, damage: str) -> None:
+    whole = path.read_bytes()
+    assert read_trace(path).size_bytes == len(whole)
+    at = whole.index(b"foot")
+    if damage == "cut":
+        path.write_bytes(whole[: at + 14])
+    else:
+        path.write_bytes(whole[: at + 14] + bytes([whole[at + 14] ^ 1]) + whole[at + 15 :] + bytes(5000))
+    assert read_trace(path, partial=True).size_bytes == at
 
 
 @pytest.mark.parametrize(
