@@ -5,6 +5,7 @@ A ratio is always that of the second one to the first, B/A; None where A is 0.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,11 @@ from etude.iotrace.read import text_bytes
 from etude.iotrace.roots import inner_path, is_replay, root_of
 
 Pair = tuple[float, float]
+_BEGINNINGS = {
+    "script": re.compile(rb"\s*etude script 1\s*(?:\n|\Z)"),
+    "roll": re.compile(rb"etuderol"),
+}
+"""docs/scripts.md, docs/roll-format.md."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +137,11 @@ def beside(a: Profile, b: Profile, *, script: Path | None = None, roll: Path | N
     calls that the script has not.
 
     Raises:
-        InputError: there is no such script or roll.
+        InputError: there is no such script or roll, or the file is none.
         MachineRefuses: the engine cannot be run.
     """
     forms = {
-        name: None if path is None else Form(path, _bytes(path))
+        name: None if path is None else _form(path, name)
         for name, path in (("script", script), ("roll", roll))
     }
     first, second = list(a.trace.header["argv"]), list(b.trace.header["argv"])
@@ -153,9 +159,12 @@ def beside(a: Profile, b: Profile, *, script: Path | None = None, roll: Path | N
     )
 
 
-def _bytes(path: Path) -> int:
+def _form(path: Path, name: str) -> Form:
     try:
-        return path.stat().st_size
+        with path.open("rb") as file:
+            if not _BEGINNINGS[name].match(file.read(4096)):
+                raise InputError(f"{path}: is no {name}; name the one that was made of the first trace")
+        return Form(path, path.stat().st_size)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
 

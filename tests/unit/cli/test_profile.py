@@ -108,6 +108,7 @@ def test_a_figure_is_drawn(path: Path, capsys: pytest.CaptureFixture[str], suffi
         (["copy.trace", "nosuch"], 3, "etude: nosuch: "),
         (["copy.trace", "short"], 3, "etude: short: "),
         (["copy.trace", "copy.trace", "--roll", "nosuch"], 3, "etude: nosuch: "),
+        (["copy.trace", "copy.trace", "--script", "other"], 3, "etude: other: "),
         (["copy.trace", "--roll", "copy.trace"], 2, "--script and --roll"),
     ],
 )
@@ -142,7 +143,8 @@ def test_two_traces_stand_beside_each_other(path: Path, capsys: pytest.CaptureFi
     lines = [line for line in text.splitlines() if "pread64" not in line]
     Path("other.strace").write_text("\n".join([*lines, ""]))
     imported(Path("other.strace"), Path("other.trace"))
-    assert main(["profile", "copy.trace", "other.trace", "--figure", "x.svg", "--roll", "copy.trace"]) == 0
+    Path("x.roll").write_bytes(b"etuderol" + bytes(Path("copy.trace").stat().st_size - 8))
+    assert main(["profile", "copy.trace", "other.trace", "--figure", "x.svg", "--roll", "x.roll"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("! A and B ")
     rows = {line.split()[0]: line for line in said.splitlines() if line.startswith(" ") and line.split()}

@@ -119,7 +119,7 @@ def test_sizes_are_those_of_the_trace_and_of_its_text(found: Beside, tmp_path: P
     assert sizes["trace, an event"].a == pytest.approx(sizes["trace"].a / 6)
     assert 6 * 40 < sizes["text"].a < 6 * 100
     assert sizes["text / trace"].a == pytest.approx(sizes["text"].a / sizes["trace"].a)
-    (tmp_path / "x.roll").write_bytes(bytes(12))
+    (tmp_path / "x.roll").write_bytes(b"etuderol" + bytes(4))
     with_roll = beside(found.a, found.b, roll=tmp_path / "x.roll")
     told = beside_document(with_roll)["sizes"]
     assert told["script"] is None
@@ -127,6 +127,25 @@ def test_sizes_are_those_of_the_trace_and_of_its_text(found: Beside, tmp_path: P
     assert told["roll"]["text_ratio"] == pytest.approx(sizes["text"].a / 12)
     with pytest.raises(InputError, match=r"^nosuch: "):
         beside(found.a, found.b, script=Path("nosuch"))
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("script", b""),
+        ("script", b"etuderol\x02"),
+        ("script", b"etude script 12\n"),
+        ("roll", b""),
+        ("roll", b"etude script 1\n"),
+    ],
+)
+def test_a_file_that_is_no_script_or_roll_is_refused(
+    found: Beside, tmp_path: Path, form: str, content: bytes
+) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(content)
+    with pytest.raises(InputError, match=f"^{other}: "):
+        beside(found.a, found.b, **{form: other})
 
 
 def test_the_document_holds_both_documents_and_their_ratios_under_the_same_names(found: Beside) -> None:
