@@ -10,6 +10,10 @@ from etude.workbench.goal import WORST, Criterion
 from etude.workbench.readings import Reading, reading, readings
 from etude.workbench.search import spent
 from etude.workbench.task import Answer, Task, Trial
+from etude.workbench.window import together
+
+NO_ANSWER = "no answer"
+"""In place of a response time."""
 
 
 def load_text(task: Task, load: float) -> str:
@@ -39,24 +43,41 @@ def value_text(criterion: Criterion, share: float) -> str:
 
 
 def worst(task: Task, trial: Trial) -> tuple[Criterion, float] | None:
-    """The criterion that is met least, and its reading; None where nothing is known."""
+    """The criterion that is met least, and its reading; None where nothing is known. Of two that are as far beyond
+    their limits as is told, the errors: response times of requests of which none was answered are not known."""
     found = [(c, r) for c in task.goal.criteria if (r := c.reading(trial.windows)) is not None]
-    return max(found, key=lambda each: each[1], default=None)
+    return max(found, key=lambda each: (each[1], each[0].of == "errors"), default=None)
+
+
+def _measured_text(task: Task, trial: Trial) -> str | None:
+    """The criterion that is met least in its own unit; None where nothing is known."""
+    measured = worst(task, trial)
+    if measured is None:
+        return None
+    criterion, share = measured
+    if criterion.of == "errors":
+        return f"{percent(together(trial.windows).failed_share)} errors"
+    return NO_ANSWER if _unanswered([trial]) else value_text(criterion, share)
+
+
+def _unanswered(trials: Sequence[Trial]) -> bool:
+    """Whether no request was answered."""
+    return not any(window.completed for trial in trials for window in trial.windows)
 
 
 def reading_texts(task: Task, trial: Trial) -> tuple[str, str]:
     """What was measured, and what share of its limit that is."""
     if trial.limited == "generator":
         return "–", "generator"
-    measured = worst(task, trial)
+    measured = _measured_text(task, trial)
     share = reading(task.goal, trial)
     if trial.ended == "not-made":
         return "–", "not made"
     if trial.ended == "died":
-        return (value_text(*measured) if measured else "–"), "died"
+        return measured or "–", "died"
     if measured is None or math.isnan(share):
         return "–", "–"
-    return value_text(*measured), share_text(share)
+    return measured, share_text(share)
 
 
 def share_text(share: float) -> str:
@@ -175,14 +196,17 @@ def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
     if not found:
         return []
     told = [
-        f"{_in_unit(task, each.mean)} at {load_text(task, each.load)} ({counted(len(each.values), 'trial')})"
+        f"{_in_unit(task, each, trials)} at {load_text(task, each.load)} ({counted(len(each.values), 'trial')})"
         for each in found
     ]
     what = str(task.goal.criteria[0]).partition(" ≤")[0] if len(task.goal.criteria) == 1 else "the reading"
     return [f"Next to it {what} was {' and '.join(told)}."]
 
 
-def _in_unit(task: Task, share: float) -> str:
+def _in_unit(task: Task, at: Reading, trials: Sequence[Trial]) -> str:
     if len(task.goal.criteria) > 1:
-        return f"{share_text(share)} of its limit"
-    return value_text(task.goal.criteria[0], share)
+        return f"{share_text(at.mean)} of its limit"
+    (criterion,) = task.goal.criteria
+    if criterion.of != "errors" and _unanswered([t for t in trials if t.of_server and t.load == at.load]):
+        return f"unknown ({NO_ANSWER})"
+    return value_text(criterion, at.mean)

@@ -18,7 +18,7 @@ from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered
 from etude.workbench.policies.belief.modes import parted
 from etude.workbench.task import Finding, Task, Trial
-from etude.workbench.window import Window
+from etude.workbench.window import Window, together
 
 SURE, DOUBT = 2.8, 1.6
 SLOWER, SLOWER_BY = 2.6, math.log(1.3)
@@ -318,14 +318,14 @@ def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
 
 
 def failing(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """It dies, or answers wrongly, at loads at which it also did well."""
+    """It dies, or answers wrongly, at loads at which it also did well, or at the lowest load."""
     of_server = [t for t in trials if t.of_server]
     fine = max((e.load for e in gathered(task, of_server) if e.value < 0), default=0.0)
     died = [t.load for t in of_server if t.ended == "died" and t.load <= fine]
     if died:
         return Finding("failing", f"it died at {died[0]:g}, and bore {fine:g} in another trial")
     if any(criterion.of == "errors" for criterion in task.goal.criteria):
-        return None
+        return _failing_at_lowest(task, of_server)
     for trial in of_server:
         ended = sum(w.completed + w.failed for w in trial.windows)
         failed = sum(w.failed for w in trial.windows)
@@ -335,6 +335,18 @@ def failing(task: Task, trials: Sequence[Trial]) -> Finding | None:
                 f"{100 * failed / ended:.1f} % of requests failed at {trial.load:g}, which is no overload",
             )
     return None
+
+
+def _failing_at_lowest(task: Task, of_server: Sequence[Trial]) -> Finding | None:
+    """By its errors the lowest load is too much, and not by its response times: less load would not help."""
+    at_lowest = together([w for trial in of_server if trial.load <= task.lowest for w in trial.windows])
+    by_errors = any((c.reading(at_lowest.windows) or 0) > 1 for c in task.goal.criteria if c.of == "errors")
+    timed = [c for c in task.goal.criteria if c.of != "errors"] if at_lowest.completed else []
+    if not by_errors or any((c.reading(at_lowest.windows) or 0) > 1 for c in timed):
+        return None
+    ended = at_lowest.completed + at_lowest.failed
+    share = "all" if not at_lowest.completed else f"{100 * at_lowest.failed_share:.1f} %"
+    return Finding("failing", f"{share} of {ended} requests failed at {task.lowest:g}, the lowest load")
 
 
 def of_generator(trials: Sequence[Trial]) -> Finding | None:

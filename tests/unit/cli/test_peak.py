@@ -410,6 +410,20 @@ def test_readings_are_in_the_unit_of_the_criterion_that_is_met_least() -> None:
     assert reading_texts(task, made(8.0, 0.03, limited="generator")) == ("–", "generator")
     assert reading_texts(task, made(8.0, 0.03, ended="died")) == ("30.00 ms", "died")
     assert span_text(task, 4.0, 8.0) == "4 … 8 clients"
+
+
+def test_no_response_time_is_given_of_requests_of_which_none_was_answered() -> None:
+    failed = Trial(8.0, 10.0, (Window(10.0, 100, 0, 100),), 10.0)
+    mean, errors = Criterion("mean", 0.04), Criterion("errors", 0.01)
+    alone, both = (Task(Goal(criteria), 1.0, 64.0) for criteria in ((mean,), (mean, errors)))
+    assert reading_texts(both, failed) == ("100 % errors", "> 5000 %")
+    assert not numbers(reading_texts(alone, failed)[0])
+    (line,) = (
+        each
+        for each in answer_lines(alone, Answer(None, 0.0, 8.0, 0.95, False, "why"), [failed])
+        if "Next" in each
+    )
+    assert numbers(line) == [8.0, 1]
     assert ran_text(made(8.0, 0.03, ended="early")) == "20 s early"
 
 

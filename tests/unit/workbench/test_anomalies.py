@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 from etude.workbench.anomalies import collapsing, findings, hysteretic, overloads
+from etude.workbench.goal import Criterion, Goal
 from etude.workbench.policies.belief.evidence import Evidence
 from etude.workbench.task import Trial
 from etude.workbench.window import Window
@@ -152,3 +153,22 @@ def test_windows_in_which_requests_of_the_warm_up_end_are_no_collapse() -> None:
     counts = [0, 800, 2000, 2000]
     late = Trial(400.0, 40.0, tuple(Window(10.0, 4000, each, 0, 0.05) for each in counts), 40.0)
     assert collapsing([answering(200, 2000, 10), late]) is None
+
+
+def of_errors(load: float, completed: int, failed: int, mean_s: float | None) -> Trial:
+    return Trial(load, 10.0, (Window(10.0, completed + failed, completed, failed, mean_s),), 12.0)
+
+
+def kinds_with_errors(*trials: Trial) -> list[str]:
+    both = Goal((*task().goal.criteria, Criterion("errors", 0.01)))
+    return [each.kind for each in findings(task(goal=both), trials) if each.kind != "no-windows"]
+
+
+def test_requests_that_fail_at_the_lowest_load_are_failing_where_their_times_are_fine() -> None:
+    none, some = of_errors(50, 0, 500, None), of_errors(50, 300, 200, LIMIT_S / 10)
+    assert kinds_with_errors(none, none) == ["failing"]
+    assert kinds_with_errors(some, some) == ["failing"]
+    assert kinds_with_errors(of_errors(50, 300, 200, LIMIT_S * 2)) == []
+    assert (
+        kinds_with_errors(of_errors(50, 500, 0, LIMIT_S / 10), of_errors(100, 700, 200, LIMIT_S / 10)) == []
+    )
