@@ -36,6 +36,8 @@ UNSTEADY, LEAST_STEADY = math.log(1.5), 0.1
 """Log by which a first half is slower when a trial is not steady; the least variance of a window's log."""
 HAVE_MIDDLE = 5
 """So many windows have a middle one that no stall is."""
+LATE_S = 0.01
+"""Lateness of a generator that no limit is so small as to need."""
 APART = 0.03
 """Loads closer than this share are one load."""
 
@@ -56,6 +58,7 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
         not_steady(task, trials),
         failing(task, trials),
         of_generator(trials),
+        generator_late(task, trials),
         not_made(trials),
         without_windows(trials),
     )
@@ -358,6 +361,30 @@ def of_generator(trials: Sequence[Trial]) -> Finding | None:
         "generator-limited",
         f"{len(short)} of {len(trials)} trials, from {min(short):g} on, tell nothing of the server",
     )
+
+
+def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """At least half of the trials of a load that was too much were so with requests that were sent late."""
+    loads = {trial.load for trial in trials if _sent_late(task, trial)}
+    for load in sorted(loads):
+        over = [t for t in trials if t.load == load and t.of_server and task.goal.reading(t.windows) > 1]
+        late_s = [t.lateness_p99_s or 0.0 for t in over if _sent_late(task, t)]
+        if 2 * len(late_s) >= len(over):
+            text = f"{len(late_s)} of {len(over)} trials at {load:g} that were too much"
+            what = f"in {text}, 1 % of the requests were sent {1e3 * min(late_s):.3g} ms late or later"
+            return Finding("generator-late", f"{what}: response times are partly the generator's")
+    return None
+
+
+def _sent_late(task: Task, trial: Trial) -> bool:
+    """Whether the trial was too much, and lateness was a notable part of that: half of the limit, and of the middle
+    response (etude load calls a generator limited by the same share)."""
+    late_s, whole = trial.lateness_p99_s, together(trial.windows)
+    if late_s is None or late_s <= LATE_S or not trial.of_server or not whole.completed:
+        return False
+    over = [c for c in task.goal.criteria if c.of != "errors" and (c.reading(trial.windows) or 0) > 1]
+    middle_s = whole.percentile_s(50) or whole.mean_s
+    return bool(over) and late_s > 0.5 * max([middle_s or 0.0, *[c.limit for c in over]])
 
 
 def not_made(trials: Sequence[Trial]) -> Finding | None:

@@ -126,6 +126,7 @@ Kind = Literal[
     "bimodal",
     "model-misfit",
     "generator-limited",
+    "generator-late",
     "load-not-made",
     "not-bracketed",
     "disturbed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -172,3 +173,16 @@ def test_requests_that_fail_at_the_lowest_load_are_failing_where_their_times_are
     assert (
         kinds_with_errors(of_errors(50, 500, 0, LIMIT_S / 10), of_errors(100, 700, 200, LIMIT_S / 10)) == []
     )
+
+
+def late(load: float, level: float, late_s: float | None) -> Trial:
+    return replace(calm(load, level), lateness_p99_s=late_s)
+
+
+def test_loads_that_are_too_much_by_a_generator_that_sent_late_are_told() -> None:
+    assert kinds(late(50, 0.2, 0.001), late(100, 1.5, 0.05), late(100, 1.5, 0.05)) == ["generator-late"]
+    assert kinds(late(50, 0.2, 0.001), late(100, 1.5, 0.05), *[late(100, 1.5, 0.001)] * 2) == []
+    assert kinds(late(50, 0.2, 0.05), late(100, 1.5, 0.012), late(100, 1.5, None)) == []
+    assert kinds(calm(50, 0.2), *[replace(of_errors(100, 0, 900, None), lateness_p99_s=0.05)] * 2) == [
+        "non-monotone"
+    ]
