@@ -12,7 +12,7 @@ import numpy as np
 
 from etude.report.judging import Judging
 from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samples
-from etude.report.quieter import CANDIDATES, TIMES_NARROWER, Quieter, with_cpu_time
+from etude.report.quieter import CANDIDATES, LEAST_KNOWN, TIMES_NARROWER, Quieter, with_cpu_time
 from etude.report.reach import within_reach
 from etude.report.subject import Subject, column_of
 from etude.report.trialcost import mean_trial_s, seconds_per_trial, time_span_s
@@ -436,7 +436,8 @@ def _quieter(subject: Subject, c: Comparison, confidence: float) -> Quieter | No
             ratio = _or_none(
                 lambda metric=metric: _ratio_as(c, base, other, metric, confidence)  # type: ignore[misc]
             )
-            if ratio and 0.0 < TIMES_NARROWER * ratio.half_width <= c.ratio.half_width:
+            widest = min(LEAST_KNOWN, c.ratio.half_width / TIMES_NARROWER)
+            if ratio and 0.0 < ratio.half_width <= widest:
                 found.append(Quieter(metric, ratio.among(c.ratio.together)))
     return min(found, key=lambda each: each.ratio.half_width, default=None)
 

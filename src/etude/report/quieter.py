@@ -19,6 +19,9 @@ CANDIDATES = (CPU_TIME, "instructions")
 TIMES_NARROWER = 3.0
 """How many times narrower an interval (or spread) than that of the elapsed time is before it is named."""
 
+LEAST_KNOWN = 0.5
+"""Half width of an interval of a ratio above which it says too little to be named."""
+
 
 @dataclass(frozen=True)
 class Quieter:

@@ -80,9 +80,15 @@ def percent(relative: float) -> str:
     return f"{value:.{min(places, 3)}f} %"
 
 
+LONGEST_RATIO = 1e6
+"""Ratios from here on have four digits and an exponent."""
+
+
 def span(low: float, high: float) -> str:
     """`1.02–1.06`, with as many decimals as it takes to tell the ends apart."""
     width = abs(high - low)
+    if LONGEST_RATIO <= max(low, high) < math.inf:
+        return f"{low:.4g}–{high:.4g}"
     places = 2 if not 0 < width < math.inf else max(2, 1 - math.floor(math.log10(width)))
     return f"{low:.{min(places, 5)}f}–{high:.{min(places, 5)}f}"
 
@@ -90,6 +96,8 @@ def span(low: float, high: float) -> str:
 def ratio_text(ratio: Ratio) -> str:
     """The ratio alone, with the decimals of its interval."""
     width = ratio.high - ratio.low
+    if ratio.ratio >= LONGEST_RATIO:
+        return f"{ratio.ratio:.4g}"
     places = 2 if not 0 < width < math.inf else max(2, 1 - math.floor(math.log10(width)))
     return f"{ratio.ratio:.{min(places, 5)}f}"
 

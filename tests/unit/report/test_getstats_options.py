@@ -60,8 +60,9 @@ def test_options_of_a_file_stand_where_it_is_named(tmp_path: Path) -> None:
     assert (options.variables, options.files) == ({"limit": 3.0}, ("a.res",))
     (tmp_path / "more").write_text(f"--load {tmp_path / 'more'}")
     (tmp_path / "torn").write_text("--select '$epoch")
-    for name in ("more", "torn", "absent"):
-        with pytest.raises(UsageError, match=name):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name in ("more", "torn", "absent", "bytes"):
+        with pytest.raises(UsageError, match=f"{name}: (?!'utf)"):
             parse_getstats(["--load", str(tmp_path / name)])
 
 

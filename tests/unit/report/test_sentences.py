@@ -15,6 +15,7 @@ from etude.report.text import (
     margin,
     narrower_line,
     ratio_text,
+    span,
     takes,
     widened_line,
 )
@@ -195,3 +196,8 @@ def test_what_a_predicate_costs_is_said_once(golden: Golden) -> None:
     assert widened_line(asked({"a": 1.0})) is None
     assert widened_line(asked({"a": 1.08}, 0.05)) is None  # a rule of ours says so where it is explained
     golden(line)
+
+
+def test_a_ratio_beyond_a_million_has_an_exponent() -> None:
+    assert ratio_text(Ratio(2.42193e28, 1e28, 5e28, 10, "paired", 0.95, 1.0)) == "2.422e+28"
+    assert span(1e7, 5e28) == "1e+07–5e+28"

@@ -207,9 +207,22 @@ def test_a_metric_that_the_trials_know_far_better_is_named(tmp_path: Path) -> No
 
 
 def test_a_metric_as_noisy_or_without_any_spread_is_not_named(tmp_path: Path) -> None:
-    for name, cpu_noise in (("noisy", 0.04), ("constant", 0.0)):
-        (c,) = verdict(with_cpu(tmp_path / name, 0.05, cpu_noise)).comparisons
+    for name, noise, cpu_noise in (("noisy", 0.05, 0.04), ("constant", 0.05, 0.0)):
+        (c,) = verdict(with_cpu(tmp_path / name, noise, cpu_noise)).comparisons
         assert c.quieter is None
+
+
+def test_a_metric_that_is_itself_hardly_known_is_not_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+
+    def rows(_: float) -> Iterator[dict[str, Any]]:
+        while True:
+            cpu = {"user": [math.exp(rng.normal(0.0, 0.5)), "s"], "system": [0.0, "s"]}
+            yield {"metrics": {"elapsed": [math.exp(rng.normal(0.0, 9.0)), "s"]} | cpu}
+
+    (c,) = verdict(results(tmp_path, {"a": rows(1.0), "b": rows(1.0)}, trials=4)).comparisons
+    assert c.ratio.half_width > 10.0
+    assert c.quieter is None
 
 
 def test_of_several_commands_each_claim_counts_the_others(tmp_path: Path) -> None:

@@ -208,6 +208,10 @@ def _words_of(path: str) -> list[str]:
             return shlex.split(file.read(), comments=True)
     except OSError as error:
         raise UsageError(f"--load {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"--load {path}: byte {error.start} is not UTF-8; expected a text of options"
+        ) from None
     except ValueError as error:
         raise UsageError(f"--load {path}: {error}; expected options as on a command line") from None
 
