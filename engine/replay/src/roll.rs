@@ -60,7 +60,7 @@ pub struct Head {
     pub original: Original,
     /// The most bytes that a call moves.
     pub largest: u64,
-    /// What the recording has and the script has not.
+    /// Calls of the recording that are not in the script.
     pub dropped: Vec<Dropped>,
 }
 

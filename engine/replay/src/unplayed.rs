@@ -44,8 +44,8 @@ impl Unplayed {
     }
 }
 
-/// What a replay of the roll leaves out, where it `skipped` so much (bytes, and time in ns) and played `transfers` calls
-/// that move data.
+/// The I/O that a replay of the roll leaves out, where it `skipped` so much (bytes, and time in ns) and played
+/// `transfers` calls that move data.
 pub fn unplayed(head: &Head, skipped: (u64, u64), transfers: u64) -> Unplayed {
     let moving = || head.dropped.iter().filter(|dropped| dropped.moves());
     let sum = |of: fn(&Dropped) -> u64| moving().map(of).fold(0, u64::saturating_add);

@@ -14,7 +14,7 @@ pub struct Script {
     pub notes: Vec<String>,
     /// What has to be there before.
     pub needed: Vec<Needed>,
-    /// What the recording has and the steps have not.
+    /// Calls of the recording that are not among the steps.
     pub dropped: Vec<Dropped>,
     /// Of all threads, in the order in which they began. Those of one thread follow each other; how those of different
     /// threads wait for each other follows from what they share.

@@ -261,7 +261,8 @@ def _shown(kept: KeptSurface, options: argparse.Namespace) -> int:
 
 
 def _status(kept: KeptSurface, words: Sequence[str]) -> str:
-    """What limits all that follows: `Simulated; unfinished. Interrupted after …`; empty where nothing does."""
+    """The first words of a map, which limit all that follows: `Simulated; unfinished. Interrupted after …`; empty where
+    nothing does."""
     from etude.report.status_words import UNFINISHED, as_line
     from etude.report.text import counted
 

@@ -42,11 +42,10 @@ def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str
     Raises:
         MachineRefuses: one does not end, or belongs to another user.
     """
-    dead = [pid for session in sessions if (pid := _dead(session)) is not None]
+    dead = {pid for session in sessions if (pid := _dead(session)) is not None}
 
     def members() -> list[int]:
-        grouped = [member for pid in dead for member in leftovers.in_groups_of(pid)]
-        found = {*leftovers.marked(VARIABLE, _value(path)), *grouped}
+        found = {*leftovers.marked(VARIABLE, _value(path)), *leftovers.in_groups_of(dead)}
         return [pid for pid in sorted(found) if not leftovers.zombie(pid)]
 
     found = {pid: leftovers.name(pid) for pid in members()}

@@ -15,7 +15,7 @@ import numpy as np
 
 from etude.history.choosing import Chosen
 from etude.history.course import changed, course_of, facts_that_differ
-from etude.stats.compare import Ratio, ratio_of_means, unpaired_mean_ratio, unpaired_ratio
+from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.means import Kind, average
 from etude.stats.sittings import FEWEST, Between, Refused, SittingsRatio, compare_sittings
 from etude.store.entry import Entry
@@ -95,7 +95,9 @@ def _ratio(
     kind = cast(Kind, base[0].kind)
     if min(len(base), len(other)) >= FEWEST_A_SIDE:
         before, after = ([average(e.values, kind).mean for e in side] for side in (base, other))
-        return ratio_of_means(before, after, kind, unpaired_mean_ratio) or unpaired_ratio(before, after)
+        return ratio_of_fitting_means(before, after, kind, unpaired_mean_ratio) or unpaired_ratio(
+            before, after
+        )
     samples = [np.concatenate([np.asarray(e.values) for e in side]) for side in (base, other)]
     if min(sample.size for sample in samples) < 2:
         return Refused("a result of one trial has no spread", 1, 1, "measure each at least twice")

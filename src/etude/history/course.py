@@ -67,7 +67,7 @@ class SlowChange:
     """From the first to the last result; relative, or in the metric's unit, as a step's."""
     low: float
     high: float
-    """Of the size, at 95 %."""
+    """Upper limit of the size, at 95 %."""
     worse: bool | None
     """None where the metric's kind does not tell."""
 

@@ -68,7 +68,7 @@ def reading_of(swept: Swept) -> Reading:
 
 
 def unknown_machine(experiment: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a virtual machine does not know of itself; empty on a real one, and where nothing was recorded."""
+    """Facts that a virtual machine does not know of itself; none on a real one, and where nothing was recorded."""
     before = (experiment.get("machine") or {}).get("before") or {}
     seen = before.get("virtualisation") or {}
     if not (seen.get("hypervisor_flag") or seen.get("hypervisor")):

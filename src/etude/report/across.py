@@ -17,7 +17,7 @@ from etude.report.pairs import samples
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import load_results
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import Ratio, ratio_of_means, unpaired_mean_ratio, unpaired_ratio
+from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.describe import describe
 from etude.stats.means import Kind, average
 from etude.stats.sittings import (
@@ -311,7 +311,7 @@ def _ratio(
     if min(map(len, sides)) >= 2:
         before, after = ([average(part, kind).mean for part in side] for side in sides)
         mean_ratio = partial(unpaired_mean_ratio, confidence=confidence)
-        found = ratio_of_means(before, after, kind, mean_ratio)
+        found = ratio_of_fitting_means(before, after, kind, mean_ratio)
         return found or unpaired_ratio(before, after, confidence=confidence)
     between: Between | Refused | None = known
     if between is None:

@@ -86,8 +86,8 @@ def _judged(primary: str, tests: Sequence[Mapping[str, Any]]) -> tuple[str, tupl
 
 
 def judged_columns(program: Sequence[str]) -> tuple[str, ...]:
-    """What a stop program judges: the columns that a predicate of getstats names, else the elapsed time; none where it
-    is another program, or there is none."""
+    """The columns that a stop program judges: those that a predicate of getstats names, else the elapsed time; none
+    where it is another program, or there is none."""
     if not program or PurePath(program[0]).name != "getstats":
         return ()
     try:

@@ -23,7 +23,7 @@ from etude.stats.compare import (
     noise_floor,
     paired_mean_ratio,
     paired_ratio,
-    ratio_of_means,
+    ratio_of_fitting_means,
     unpaired_mean_ratio,
     unpaired_ratio,
 )
@@ -325,7 +325,7 @@ def _paired_means(
     if pairs.several and kind in ADDING_UP:
         return ratio_over_machines(*pairs, kind=kind, factor=factor, subtract=subtract, confidence=confidence)
     mean_ratio = partial(paired_mean_ratio, factor=factor, subtract=subtract, confidence=confidence)
-    return ratio_of_means(pairs.base, pairs.other, kind, mean_ratio)
+    return ratio_of_fitting_means(pairs.base, pairs.other, kind, mean_ratio)
 
 
 def _unpaired_means(base: Series, other: Series, metric: str, confidence: float) -> Ratio | None:
@@ -338,7 +338,7 @@ def _unpaired_means(base: Series, other: Series, metric: str, confidence: float)
             base.sample(metric), other.sample(metric), *machines, kind=kind, confidence=confidence
         )
     mean_ratio = partial(unpaired_mean_ratio, confidence=confidence)
-    return ratio_of_means(*samples(base, other, metric), kind, mean_ratio)
+    return ratio_of_fitting_means(*samples(base, other, metric), kind, mean_ratio)
 
 
 def _paired_ratio(
@@ -420,9 +420,7 @@ def _secondary(subject: Subject, c: Comparison, primary: str, judging: Judging) 
     for metric in base.columns if judging.secondary is None else judging.secondary:
         if metric == primary or metric not in base.columns or metric not in other.columns:
             continue
-        ratio = _or_none(
-            lambda metric=metric: _ratio_as(c, base, other, metric, judging.confidence)  # type: ignore[misc]
-        )
+        ratio = _or_none(partial(_ratio_as, c, base, other, metric, judging.confidence))
         if ratio is not None:  # else there are too few values, or some at zero
             yield Secondary(metric, ratio, None)
 
@@ -433,9 +431,7 @@ def _quieter(subject: Subject, c: Comparison, confidence: float) -> Quieter | No
     found = []
     for metric in CANDIDATES:
         if metric in base.columns and metric in other.columns:
-            ratio = _or_none(
-                lambda metric=metric: _ratio_as(c, base, other, metric, confidence)  # type: ignore[misc]
-            )
+            ratio = _or_none(partial(_ratio_as, c, base, other, metric, confidence))
             widest = min(LEAST_KNOWN, c.ratio.half_width / TIMES_NARROWER)
             if ratio and 0.0 < ratio.half_width <= widest:
                 found.append(Quieter(metric, ratio.among(c.ratio.together)))

@@ -47,8 +47,8 @@ class Extension:
 
 
 def reaching(verdict: Verdict) -> Extension | None:
-    """What reaches every target that was missed; None where none was, where that takes another program, and where more
-    trials would take too long."""
+    """The extension that reaches every target that was missed; None where none was, where that takes another program,
+    and where more trials would take too long."""
     missed = [c for c in verdict.comparisons if c.missed] + [test for test in verdict.tests if test.more]
     if not all(each.within_reach for each in missed):
         return None

@@ -86,20 +86,21 @@ LONGEST_RATIO = 1e6
 
 def span(low: float, high: float) -> str:
     """`1.02–1.06`, with as many decimals as it takes to tell the ends apart."""
-    width = abs(high - low)
-    if LONGEST_RATIO <= max(low, high) < math.inf:
-        return f"{low:.4g}–{high:.4g}"
-    places = 2 if not 0 < width < math.inf else max(2, 1 - math.floor(math.log10(width)))
-    return f"{low:.{min(places, 5)}f}–{high:.{min(places, 5)}f}"
+    form = _form(max(low, high), abs(high - low))
+    return f"{low:{form}}–{high:{form}}"
 
 
 def ratio_text(ratio: Ratio) -> str:
     """The ratio alone, with the decimals of its interval."""
-    width = ratio.high - ratio.low
-    if ratio.ratio >= LONGEST_RATIO:
-        return f"{ratio.ratio:.4g}"
+    return f"{ratio.ratio:{_form(ratio.ratio, ratio.high - ratio.low)}}"
+
+
+def _form(largest: float, width: float) -> str:
+    """The format of ratios up to `largest` whose interval is so wide."""
+    if LONGEST_RATIO <= largest < math.inf:
+        return ".4g"
     places = 2 if not 0 < width < math.inf else max(2, 1 - math.floor(math.log10(width)))
-    return f"{ratio.ratio:.{min(places, 5)}f}"
+    return f".{min(places, 5)}f"
 
 
 _JOINED = {"sum": "sum", "max": "largest", "min": "smallest", "mean": "mean"}
@@ -253,7 +254,7 @@ def narrower_line(c: Comparison) -> str | None:
 
 
 def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
-    """What reaches the target: so many more trials, or something else where they would take too long."""
+    """The way to the target, as a clause: so many more trials, or the alternatives where they would take too long."""
     if not known.more:
         return ""
     if not known.within_reach:

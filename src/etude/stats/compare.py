@@ -167,7 +167,7 @@ def paired_mean_ratio(
     return ratio_of(centre, factor * error, off.size - 1.0, int(off.size), "paired", confidence, factor)
 
 
-def ratio_of_means(
+def ratio_of_fitting_means(
     base: ArrayLike, other: ArrayLike, kind: Kind, mean_ratio: Callable[[ArrayLike, ArrayLike], Ratio]
 ) -> Ratio | None:
     """other/base of the means that fit a metric of this kind, from values as for `mean_ratio`: `paired_mean_ratio` or

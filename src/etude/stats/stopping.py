@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, ratio_of_means
+from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, ratio_of_fitting_means
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, factor_for
 from etude.stats.machines import is_repeated, mean_over_machines, ratio_over_machines
 from etude.stats.means import Kind
@@ -177,9 +177,9 @@ class MeanPrecision:
 class RatioPrecision:
     """Stop when the ratio of every other test to the reference is known within a factor of 1 + `precision`.
 
-    The ratio is the one that a verdict claims: of the means that fit the metric (see ratio_of_means), over several
-    machines within each. It looks at the width of the intervals, never at whether they exclude 1:
-    stopping at a difference would find differences that are not there. Limits as in MeanPrecision, counted in blocks.
+    The ratio is the one that a verdict claims: of the means that fit the metric (see ratio_of_fitting_means), over
+    several machines within each. It looks at the width of the intervals, never at whether they exclude 1: stopping at a
+    difference would find differences that are not there. Limits as in MeanPrecision, counted in blocks.
     """
 
     precision: float = 0.02
@@ -216,7 +216,7 @@ class RatioPrecision:
                 base, other, machines, kind=seen.kind, confidence=confidence, factor=factor
             )
         mean_ratio = partial(paired_mean_ratio, confidence=confidence, factor=factor)
-        return ratio_of_means(base, other, seen.kind, mean_ratio) or paired_ratio(
+        return ratio_of_fitting_means(base, other, seen.kind, mean_ratio) or paired_ratio(
             base, other, confidence=confidence, factor=factor
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,10 +19,13 @@ def marked(variable: str, value: str) -> list[int]:
     return [pid for pid in _others() if mark in _read(pid, "environ").split(b"\0")]
 
 
-def in_groups_of(etude: int) -> list[int]:
-    """Processes in the cgroups that an Étude of this process id had made for its tests."""
-    mark = f"/etude-{etude}-".encode()
-    return [pid for pid in _others() if mark in _read(pid, "cgroup")]
+def in_groups_of(etudes: Collection[int]) -> list[int]:
+    """Processes in the cgroups that Études of these process ids had made for their tests."""
+    marks = [f"/etude-{etude}-".encode() for etude in etudes]
+    if not marks:
+        return []
+    groups = ((pid, _read(pid, "cgroup")) for pid in _others())
+    return [pid for pid, group in groups if any(mark in group for mark in marks)]
 
 
 def stop(

@@ -43,8 +43,8 @@ def test_one_that_cannot_be_ended_is_named(tmp_path: Path, monkeypatch: pytest.M
 def test_cgroups_are_those_of_dead_runs_in_this_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def in_groups_of(pid: int) -> list[int]:
-        asked.append(pid)
+    def in_groups_of(pids: set[int]) -> list[int]:
+        asked.extend(pids)
         return []
 
     monkeypatch.setattr(f"{MEMBERS}.in_groups_of", in_groups_of)

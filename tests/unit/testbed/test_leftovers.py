@@ -45,4 +45,6 @@ def test_members_of_the_cgroups_of_one_run_alone(tmp_path: Path, monkeypatch: py
         (tmp_path / str(pid)).mkdir()
         (tmp_path / str(pid) / "cgroup").write_text(f"4:memory:{group}\n0::/\n")
     monkeypatch.setattr(leftovers, "PROC", tmp_path)
-    assert leftovers.in_groups_of(42) == [501]
+    assert leftovers.in_groups_of({42}) == [501]
+    assert sorted(leftovers.in_groups_of({42, 421})) == [501, 502]
+    assert leftovers.in_groups_of(set()) == []

@@ -19,7 +19,7 @@ pub struct Report {
     pub substitutions: Vec<Substitution>,
     /// Calls that are not in the script, by name and reason; their time is in `compute`.
     pub dropped: BTreeMap<(&'static str, &'static str), Dropped>,
-    /// What the trace itself does not have: stores through mappings, and calls that were lost.
+    /// I/O that is not in the trace itself: stores through mappings, and calls that were lost.
     pub missing: Vec<Dropped>,
     /// Calls that stand for others, by what was done.
     pub replaced: BTreeMap<&'static str, u64>,

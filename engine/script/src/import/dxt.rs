@@ -5,7 +5,7 @@ use etude_trace::words::seconds_of;
 use super::{Deed, Fault, Request, Requests, number, possible, within, words};
 
 const FILE: &[u8] = b"file_name: ";
-/// What the library's own calls were; those of MPI-IO end in them.
+/// Modules whose lines are a program's own calls; calls of MPI-IO end in these.
 const OWN: [&[u8]; 2] = [b"X_POSIX", b"X_STDIO"];
 const MPI: &[u8] = b"X_MPIIO";
 

@@ -19,7 +19,8 @@ _KINDS = (
     ("key", False, r"Permission denied|[Hh]ost key|Load key|Unable to negotiate|Too many authentication"),
     ("port", True, r"refused|kex_exchange|banner exchange|Connection (?:closed|reset)"),
 )
-"""What ssh says last: what of the hosts file it is about, and whether it may pass by itself, as while a host starts."""
+"""Last words of ssh: the part of the hosts file that they are about, whether the fault may pass by itself, as while a
+host starts, and the words."""
 
 Reached = TypeVar("Reached")
 
