@@ -38,7 +38,7 @@ FEW = 5
 
 @dataclass(frozen=True)
 class Part:
-    """Tests that run together."""
+    """Tests that run together: of pytest with these arguments, or all of the engine's where there are none."""
 
     name: str
     arguments: list[str]
@@ -67,11 +67,14 @@ def beside(processes: int) -> list[str]:
     return ["-n", str(processes), "--dist", "worksteal"]
 
 
-CARGO_TEST = Part("Rust", [])
+def rust(name: str, **environment: str) -> Part:
+    return Part(name, [], environment)
+
+
 LANES = {
     "quick": [
         [
-            CARGO_TEST,
+            rust("Rust", PROPTEST_CASES="32", PROPTEST_RNG_SEED="1"),
             tests("unit", "not more", *beside(2), *IN_PROCESS),
             tests("end to end", "not more and beside and not serial", *beside(4), "tests/e2e"),
             tests("alone", "not more and (serial or not beside)", "tests/e2e"),
@@ -79,6 +82,7 @@ LANES = {
     ],
     "more": [
         [
+            rust("Rust, more examples", PROPTEST_CASES="256", PROPTEST_RNG_SEED="1"),
             tests(
                 "unit, more examples", "more or property", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="full"
             ),
@@ -90,7 +94,12 @@ LANES = {
             tests("guest, restarts", "restarts", "tests/e2e/guest"),
         ],
     ],
-    "random": [[tests("random examples", "property", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="random")]],
+    "random": [
+        [
+            rust("Rust, random examples", PROPTEST_CASES="256"),
+            tests("random examples", "property", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="random"),
+        ]
+    ],
 }
 """The parts of a lane run one after another, lanes beside each other: the test machine takes one CPU, and leaves one to
 tests that run alone."""
@@ -143,8 +152,8 @@ def run_parts(
 def run(part: Part, at_its_end: bool = False) -> Outcome:
     print(f"== {part.name}", flush=True)
     began = time.monotonic()
-    if part is CARGO_TEST:
-        outcome = cargo()
+    if not part.arguments:
+        outcome = cargo(part)
     elif at_its_end:
         with tempfile.TemporaryFile("w+") as output:
             outcome = pytest(part, output)
@@ -188,10 +197,17 @@ def read_report(name: str, report: Path) -> Outcome:
     return outcome
 
 
-def cargo() -> Outcome:
-    outcome = Outcome(CARGO_TEST.name)
+def cargo(part: Part) -> Outcome:
+    outcome = Outcome(part.name)
     command = [CARGO, "test", "--profile", "checks", "--workspace", "--no-fail-fast"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | part.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
@@ -207,11 +223,7 @@ def cargo() -> Outcome:
 
 def run_again(outcomes: list[Outcome]) -> list[str]:
     """Tests that passed in their second run, made as the first was, taken from the failed ones."""
-    failed = {
-        outcome.name: [test for test in outcome.failed if "::" in test]
-        for outcome in outcomes
-        if outcome.name != CARGO_TEST.name
-    }
+    failed = {outcome.name: [test for test in outcome.failed if ".py::" in test] for outcome in outcomes}
     if sum(map(len, failed.values())) > FEW:
         return []
     flaky = []

@@ -257,8 +257,6 @@ const BITS: [&str; 24] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     #[test]
     fn valid_lines_mean_what_they_say(lines in vec(line(), 0..8), chunk in 1..5000u64) {
         check(&lines, chunk)?;

@@ -74,7 +74,7 @@ fn sizes_are_those_of_the_paper() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
     fn what_lives_is_what_its_steps_say_and_ends_at_its_level(

@@ -163,7 +163,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
         #[test]
         fn each_byte_goes_once_whatever_the_sizes(size in 1usize..9000, room in 1usize..9000, total in 1u64..100_000) {

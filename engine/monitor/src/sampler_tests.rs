@@ -292,7 +292,7 @@ mod random {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
         #[test]
         fn whatever_the_kernel_says_there_is_a_value_for_each_column_and_no_interval_is_negative(
             texts in proptest::collection::vec("((cpu ?|ctxt|some|eth[01]:|8 0 sd[ab]|MemFree:)[ 0-9=:a-z]{0,60}\n){0,5}", 2..6),

@@ -279,6 +279,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+
         #[test]
         fn windows_together_hold_every_call_once(
             calls in prop::collection::vec((0..3_usize, 0..2_usize, 0..1_u64 << 42, any::<bool>(), any::<bool>()), 0..60)

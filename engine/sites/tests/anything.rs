@@ -70,7 +70,7 @@ fn check(code: &[u8], found: &Scan) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_site_overlaps_another_or_is_entered(code in code()) {

@@ -136,9 +136,8 @@ fn build(name: &str, text: &str, build: impl Fn(&Path, &Path) -> Command) -> Fou
     fs::create_dir_all(&directory).unwrap();
     let (source, program) = (directory.join(name), directory.join("program"));
     fs::write(&source, text).unwrap();
-    let output = build(&source, &program).env("HOME", &directory).output().unwrap();
+    let output = build(&source, &program).output().unwrap();
     let found = output.status.success().then(|| std::panic::catch_unwind(|| agree(&program)));
-    let _ = Command::new("chmod").args(["-R", "u+w"]).arg(&directory).status();
     fs::remove_dir_all(&directory).unwrap();
     found.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr))).unwrap()
 }
@@ -176,18 +175,12 @@ fn programs_of_the_machine_can_be_patched() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_go_program_can_be_patched() {
-    let go = first_of(&["/usr/local/go/bin/go", "/usr/bin/go"]);
-    let Some(go) = go.filter(|_| is_there("objdump")) else {
-        println!("skipped: there is no go");
+    let gofmt = first_of(&["/usr/local/go/bin/gofmt", "/usr/bin/gofmt"]);
+    let Some(gofmt) = gofmt.filter(|_| is_there("objdump")) else {
+        println!("skipped: there is no gofmt, which comes with Go");
         return;
     };
-    let text = "package main\nimport \"os\"\nfunc main() { os.WriteFile(\"/dev/null\", []byte{1}, 0) }\n";
-    let found = build("main.go", text, |source, program| {
-        let mut command = Command::new(go);
-        command.env("CGO_ENABLED", "0").arg("build").arg("-o").arg(program).arg(source);
-        command
-    });
-    assert!(found.share() >= 0.9);
+    assert!(agree(gofmt).share() >= 0.9);
 }
 
 #[test]

@@ -11,8 +11,6 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn events_are_read_as_they_were_written(chunks in vec((0..4_u32, vec(any_event(), 1..60)), 0..5)) {
         let file = Scratch::new("whole");

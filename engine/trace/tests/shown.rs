@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
     fn all_events_come_in_order_of_time_and_those_of_a_thread_in_their_own(

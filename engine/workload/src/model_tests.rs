@@ -142,7 +142,6 @@ pub(crate) fn tried(choices: &[usize]) -> Workload {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
     fn no_operation_names_what_is_not_there_whatever_the_knobs(choices in prop::collection::vec(0usize..12, 23), seed: u64) {
         let workload = tried(&choices);

@@ -42,7 +42,7 @@ fn operations_have_the_frequencies_of_the_mix() {
         let logs = set.logs();
         let weights = Kind::ALL.map(|kind| workload.knobs.mix.weight(kind));
         let mut counts = [0.0; Kind::ALL.len()];
-        for _ in 0..1_000_000 {
+        for _ in 0..300_000 {
             let operation = stream.next();
             // What is on top of the mix: logs, and commits that follow writes.
             let on_top = file(&operation).is_some_and(|at| at < logs)
@@ -66,12 +66,12 @@ fn no_operation_names_what_is_not_there_and_the_population_is_stationary() {
         let deviation = (churning * workload.knobs.present * (1.0 - workload.knobs.present)).sqrt();
         let aim = permanent + churning * workload.knobs.present;
         let mut bytes = vec![model.bytes()];
-        for step in 0..1_000_000 {
+        for step in 0..300_000 {
             let operation = stream.next();
             model.execute(&operation).unwrap_or_else(|why| panic!("{name}, operation {step}: {why}"));
             let off = (model.files.len() as f64 - aim).abs();
             assert!(off <= 7.0 * deviation + 1.0, "{name}, operation {step}: {off} files off {aim}");
-            if step % 100_000 == 99_999 {
+            if step % 30_000 == 29_999 {
                 bytes.push(model.bytes());
             }
         }
@@ -99,7 +99,7 @@ fn files_are_as_popular_as_their_rank_says() {
         let (set, mut stream) = started(&workload, 100.0);
         let ranks: Vec<usize> = (0..set.data_files()).map(|rank| stream.rank(rank)).collect();
         let mut counts = vec![0.0; set.files()];
-        for _ in 0..1_000_000 {
+        for _ in 0..300_000 {
             let operation = stream.next();
             if matches!(operation.kind, Kind::Lookup | Kind::Getattr) {
                 counts[file(&operation).unwrap()] += 1.0;

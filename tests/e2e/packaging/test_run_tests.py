@@ -49,11 +49,17 @@ def test_each_test_belongs_to_one_part(runner: Any, place: str, marks: tuple[boo
         for suite in ("quick", "more")
         for lane in runner.LANES[suite]
         for part in lane
-        if part is not runner.CARGO_TEST and not part.name.startswith("guest")
+        if part.arguments and not part.name.startswith("guest")
         if any(place.startswith(word) for word in part.arguments)
         if Expression.compile(part.arguments[1]).evaluate(lambda name, **_: marked[name])
     ]
     assert len(found) == 1
+
+
+def test_verdicts_rest_on_the_same_examples_each_time(runner: Any) -> None:
+    for suite, fixed in (("quick", True), ("more", True), ("random", False)):
+        rust = [part for lane in runner.LANES[suite] for part in lane if not part.arguments]
+        assert [("PROPTEST_RNG_SEED" in part.environment) for part in rust] == [fixed]
 
 
 def test_a_report_is_read_with_each_test_once(runner: Any, tmp_path: Path) -> None:

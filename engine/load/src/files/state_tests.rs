@@ -90,7 +90,7 @@ fn run(state: &mut State, until_ns: u64, seed: u64, longest_ns: u64) -> Vec<(Job
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
     fn each_request_counts_in_the_window_in_which_it_was_due_and_none_is_lost(
