@@ -5,7 +5,7 @@ python bench/workbench/surface.py [--quick | --judged] [--maps N] [--seed N] [--
 
 Each map has a system of its own, drawn from the seed (a new one unless given, and printed); all mappers map the same
 systems. By default 20 maps of each surface, a tenth as many where hours are shown over what is asked for: under 40
-minutes on two cores. --quick shows within a minute that all of it runs, with too few maps to judge by.
+minutes on two cores. --quick shows within a minute that all of it runs, with maps too few and too small to judge by.
 """
 
 from __future__ import annotations
@@ -79,13 +79,15 @@ class Extent:
     """Who maps for what is over the width."""
     fits: tuple[str, ...]
     seeds: int
+    every: int = 1
+    """One of this many cells of a surface is mapped."""
 
 
 def extent(maps: int, quick: bool, judged: bool) -> Extent:
     """All of it, only what is judged, or only what shows that it runs."""
     if quick:
-        few = (("batches", 8),)
-        return Extent(1, 1, ("DB_TP", "Mail"), few, (0.95,), (0.90,), (0.10,), (OURS, PEER), ("DB_TP",), 1)
+        few = (("batches", 4),)
+        return Extent(1, 1, ("DB_TP",), few, (0.95,), (0.90,), (0.10,), (OURS, PEER), ("DB_TP",), 1, every=6)
     if judged:
         seeds = max(fits.SEEDS // 4, 1)
         return Extent(maps, 1, (*FOUR, THRASH), (), (), (), (), (), fits.LAWS, seeds)
@@ -106,10 +108,10 @@ def extent(maps: int, quick: bool, judged: bool) -> Extent:
 
 def everything(of: Extent, seed: int, processes: int, peer: Path | None) -> Everything:
     """All maps."""
-    todo = jobs((OURS, SKIP, PEER), of.surfaces, seed, of.maps)
+    todo = jobs((OURS, SKIP, PEER), of.surfaces, seed, of.maps, every=of.every)
     if peer is not None:
-        todo += jobs((MLRSEARCH,), of.surfaces, seed, of.maps, peer)
-    todo += jobs([name for name in PAPERS if name != PEER], of.surfaces, seed, of.maps)
+        todo += jobs((MLRSEARCH,), of.surfaces, seed, of.maps, peer, every=of.every)
+    todo += jobs([name for name in PAPERS if name != PEER], of.surfaces, seed, of.maps, every=of.every)
     return Everything(
         mapped(todo, processes),
         mapped(_affordable(of, seed), processes),
@@ -125,12 +127,13 @@ def _affordable(of: Extent, seed: int) -> list[Job]:
 
 def _asked(of: Extent, seed: int, processes: int, confidence: float, accuracy: float) -> Maps:
     task = replace(TASK, confidence=confidence, accuracy=accuracy, within=round(1 - accuracy, 6))
-    return mapped(jobs((OURS, "binsearch"), ("DB_TP",), seed, of.few, task=task), processes)
+    todo = jobs((OURS, "binsearch"), ("DB_TP",), seed, of.few, task=task, every=of.every)
+    return mapped(todo, processes)
 
 
 def _within(of: Extent, seed: int, processes: int, width: float) -> Maps:
     task = replace(TASK, width=width)
-    return mapped(jobs(of.over_width, ("DB_TP",), seed, of.few, task=task), processes)
+    return mapped(jobs(of.over_width, ("DB_TP",), seed, of.few, task=task, every=of.every), processes)
 
 
 def page(every: Everything, fitted: fits.Found, header: Sequence[str], judged: Sequence[Row]) -> str:

@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -87,6 +88,8 @@ class Job:
     task: Task = TASK
     cells: int | None = None
     """Those that can be paid for: OURS chooses them, and PEER maps the same. None: all."""
+    every: int = 1
+    """One of this many cells is mapped."""
 
 
 Maps = dict[tuple[str, str], list[Found]]
@@ -100,11 +103,12 @@ def jobs(
     maps: int,
     peer: Path | None = None,
     task: Task = TASK,
+    every: int = 1,
 ) -> list[Job]:
     """So many maps of each surface by each mapper; those that take longest first, so that none is waited for alone."""
     ours_first = sorted(mappers, key=lambda name: MAPPERS[name].policy != DEFAULT)
     return [
-        Job(name, surface, seed, number, peer, task)
+        Job(name, surface, seed, number, peer, task, every=every)
         for name in ours_first
         for surface in surfaces
         for number in range(maps)
@@ -127,7 +131,9 @@ def worked(job: Job) -> tuple[Job, dict[str, Found]]:
     """In one of the processes; by mapper."""
     system, mapper = system_of(job), MAPPERS[job.mapper]
     if job.cells is None:
-        return job, {job.mapper: made(system, system.space, mapper, job)[0]}
+        left_out = frozenset(system.space) - frozenset(islice(system.space, 0, None, job.every))
+        space = Space(system.space.factors, left_out)
+        return job, {job.mapper: made(system, space, mapper, job)[0]}
     ours = replace(MAPPERS[OURS], rules=Rules("adaptive", count=job.cells))
     found, samples = made(system, system.space, ours, job)
     others = set(system.space) - {sample.cell for sample in samples}

@@ -58,8 +58,10 @@ def python() -> Path:
 
 def _environment(place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
-    _made([sys.executable, "-m", "venv", str(place)], "a virtual environment")
-    _made([str(place / "bin" / "pip"), "install", "--quiet", *listed("python")], "what reads exports")
+    _made([sys.executable, "-m", "venv", "--without-pip", str(place)], "a virtual environment")
+    pip = [sys.executable, "-m", "pip", "--python", str(place)]
+    # Most of what would be compiled is never imported.
+    _made([*pip, "install", "--quiet", "--no-compile", *listed("python")], "what reads exports")
 
 
 def hyperfine_scripts(version: str) -> Path:

@@ -7,11 +7,12 @@ import random
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from support.real import ETUDE, alive, children, etude, experiment, lines
+from support.real import ETUDE, alive, called, children, experiment, lines
 
 pytestmark = [pytest.mark.beside]
 
@@ -30,15 +31,15 @@ def start(directory: Path, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def kill(etude_process: subprocess.Popen[bytes], victim: str) -> None:
-    """SIGKILL to étude, its engine, or both. The engine is the child; without one there is no engine yet."""
+    """SIGKILL to étude, its engine, or both. The engine is the child; without one there is no engine yet. Of both,
+    étude is stopped while its engine is killed, so that neither sees the other end."""
     victims = children(etude_process.pid) if victim != "etude" else []
     if victim != "engine":
-        victims.insert(0, etude_process.pid)
+        etude_process.send_signal(signal.SIGSTOP)
+        victims.append(etude_process.pid)
     for pid in victims:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
     etude_process.wait(timeout=30)
 
 
@@ -96,7 +97,7 @@ def test_nothing_is_lost_but_the_trial_in_flight(victim: str, kind: str, tmp_pat
             experiment(directory)["sittings"][-1:] and not experiment(directory)["sittings"][-1]["end"]
         )
         hits += bool(unfinished) or victim == "engine"
-        etude("bench", "--resume", str(directory), cwd=tmp_path)
+        called("bench", "--resume", str(directory), cwd=tmp_path)
         check_resumed(directory, before, tests)
     assert hits >= MOMENTS // 4, "most moments must be within the experiment"
 
@@ -115,7 +116,7 @@ exec sleep 600
     pid = int(noted.read_text())
     assert alive(pid), "it has outlived both"
     try:
-        etude("bench", "--resume", str(directory), cwd=tmp_path)
+        called("bench", "--resume", str(directory), cwd=tmp_path)
         assert not alive(pid)
     finally:
         if alive(pid):
