@@ -1,6 +1,6 @@
 """What servers and file systems are asked by `etude load`: seen there, and compared with what its presets say.
 
-ETUDE_LOAD_OPERATIONS: how many operations of each (10,000; a documented run has 1,000,000: bench/load_seen.py).
+ETUDE_LOAD_OPERATIONS: how many operations of each (4,000; a documented run has 1,000,000: bench/load_seen.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from support.published import PUBLISHED
 from support.recordings import small_disk
 from support.seen_loads import Server, over_directory, over_nfs, server
 
-OPERATIONS = int(os.environ.get("ETUDE_LOAD_OPERATIONS", "10000"))
+OPERATIONS = int(os.environ.get("ETUDE_LOAD_OPERATIONS", "4000"))
 RATE = 2000.0
+FEW = 400
 SELDOM = 100.0
 """Requests/s: so few that also a busy machine is late by little of a gap."""
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
@@ -52,7 +53,7 @@ def test_a_server_is_asked_what_the_preset_says(nfs: Server, preset: str) -> Non
 @pytest.mark.parametrize("poisson", [True, False], ids=["poisson", "constant"])
 def test_requests_come_at_a_server_as_they_were_asked_for(nfs: Server, poisson: bool) -> None:
     asked, other = seldom(poisson), seldom(not poisson)
-    seen = over_nfs(nfs, "web", 1000, asked).load.seen
+    seen = over_nfs(nfs, "web", FEW, asked).load.seen
     assert [check for check in arrivals(seen.at_ns, asked) if not check.holds] == []
     assert not all(check.holds for check in arrivals(seen.at_ns, other))
 
@@ -88,6 +89,6 @@ def test_a_file_system_is_asked_what_the_preset_says(disk: Path, preset: str, th
 @pytest.mark.parametrize("poisson", [True, False], ids=["poisson", "constant"])
 def test_requests_come_at_a_file_system_as_they_were_asked_for(disk: Path, poisson: bool) -> None:
     asked, other = seldom(poisson), seldom(not poisson)
-    seen = over_directory(disk, "web", 1000, asked)[0].seen
+    seen = over_directory(disk, "web", FEW, asked)[0].seen
     assert [check for check in arrivals(seen.at_ns, asked) if not check.holds] == []
     assert not all(check.holds for check in arrivals(seen.at_ns, other))

@@ -8,8 +8,10 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,13 @@ os.fdatasync(data)
 """
 OWN = ("pread64", "fdatasync")
 """Calls of the program itself that neither the start of the interpreter nor the preparing of places makes."""
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A directory in memory: each pass has hundreds of files, which a disk makes slower than it plays them."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="etude-roll-") as place:
+        yield Path(place)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from etude.results.histograms import decode
 
 Document = dict[str, Any]
 
-STALL_S, EVERY_S, SERVICE_S, RATE, SECONDS = 0.100, 1.0, 0.005, 500.0, 10
+STALL_S, EVERY_S, SERVICE_S, RATE, SECONDS = 0.100, 1.0, 0.005, 500.0, 5
 QUANTILES = (0.5, 0.9, 0.94, 0.99, 0.999)
 SERVER = ("--workers", "200", "--law", "constant", "--mean-ms", "5", "--stall", "100", "--every", "1")
 

@@ -423,8 +423,8 @@ def test_a_trial_whose_disk_cannot_be_brought_into_its_state_fails_in_one_line(
 @pytest.mark.needs_root
 def test_the_example_compares_a_fresh_file_system_with_an_aged_one(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = [*ETUDE, "run", "-o", out, ROOT / "examples/aging/aging.ap", "TRIALS=3", "FSIMAGESIZE=400M"]
-    words += ["AGING_FILES=48", f"APSCRATCH={tmp_path}/scratch"]
+    words = [*ETUDE, "run", "-o", out, ROOT / "examples/aging/aging.ap", "TRIALS=2", "FSIMAGESIZE=200M"]
+    words += ["AGING_FILES=16", f"APSCRATCH={tmp_path}/scratch"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     found = {

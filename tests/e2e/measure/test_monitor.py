@@ -152,13 +152,13 @@ def test_an_outlier_that_a_foreign_burst_made_is_explained(tmp_path: Path, loops
 def test_so_it_is_in_a_script(tmp_path: Path, loops_a_second: int) -> None:
     (tmp_path / "trial.py").write_text(TRIAL)
     (tmp_path / "x.ap").write_text(
-        f"TEST work {TRIALS}\nEXEC {sys.executable} trial.py . {loops_a_second} {HIT}\nDONE\n"
+        f"TEST work {TRIALS}\nEXEC {sys.executable} trial.py . {loops_a_second // 4} {HIT}\nDONE\n"
     )
     with burst(tmp_path):
-        etude("run", "-o", "r", "--monitor", "500ms", "--monitor-top", "20", "x.ap", cwd=tmp_path)
+        etude("run", "-o", "r", "--monitor", "100ms", "--monitor-top", "20", "x.ap", cwd=tmp_path)
     check_explained(tmp_path / "r", HIT)
     noted = experiment(tmp_path / "r")["sittings"][0]["monitor"]
-    assert noted == {"file": "monitor-1.jsonl", "every_s": 0.5, "top": 20, "reason": None}
+    assert noted == {"file": "monitor-1.jsonl", "every_s": 0.1, "top": 20, "reason": None}
 
 
 @pytest.mark.quick

@@ -7,10 +7,14 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from email.parser import Parser
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 Tool = Callable[[str], ModuleType]
 
@@ -36,10 +40,16 @@ def wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bare(repository: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Environment of a fresh installation, with a PATH that holds little more than it."""
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Environment of a fresh installation, with a PATH that holds little more than it.
+
+    What the wheel requires, and nothing else, is linked from this environment: without an index, pip installs the wheel
+    only where all of it is there.
+    """
     place = tmp_path_factory.mktemp("bare")
-    run(sys.executable, "-m", "venv", place / "venv")
+    run(sys.executable, "-m", "venv", "--without-pip", place / "venv")
+    (site,) = place.glob("venv/lib/python*/site-packages")
+    link_requirements(site, required_by(wheel))
     tools = place / "tools"
     tools.mkdir()
     for name in ("sh", "true"):
@@ -54,10 +64,32 @@ def bare(repository: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory
     environment["PATH"] = f"{place}/venv/bin:{tools}"
     for absent in ("cargo", "rustc", "cc", "gcc"):
         assert shutil.which(absent, path=environment["PATH"]) is None
-    pip = [f"{place}/venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run(*pip, "-c", str(repository / "constraints.txt"), str(wheel), env=environment, cwd=str(place))
+    pip = [sys.executable, "-m", "pip", "--python", f"{place}/venv/bin/python", "--disable-pip-version-check"]
+    run(*pip, "install", "--quiet", "--no-index", str(wheel), env=environment, cwd=str(place))
     yield environment
     shutil.rmtree(place)
+
+
+def required_by(wheel: Path) -> dict[str, Distribution]:
+    """The distributions that the wheel needs, and those that these need, by their names."""
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        told = Parser().parsestr(archive.read(metadata).decode()).get_all("Requires-Dist", [])
+    waiting, found = [*told], dict[str, Distribution]()
+    while waiting:
+        required = Requirement(waiting.pop())
+        name = canonicalize_name(required.name)
+        if name not in found and (required.marker is None or required.marker.evaluate({"extra": ""})):
+            found[name] = distribution(name)
+            waiting += found[name].requires or []
+    return found
+
+
+def link_requirements(site: Path, distributions: dict[str, Distribution]) -> None:
+    for each in distributions.values():
+        here = Path(str(each.locate_file("")))
+        for top in {file.parts[0] for file in each.files or ()} - {"..", "__pycache__"}:
+            (site / top).symlink_to(here / top)
 
 
 def test_it_fits_every_python_3_of_this_platform(wheel: Path, tool: Tool) -> None:

@@ -30,6 +30,7 @@ needs_libnfs = pytest.mark.skipif(
     not Path("/usr/include/nfsc/libnfs.h").exists(),
     reason="no libnfs.h: install the Debian package libnfs-dev",
 )
+LITTLE = {"NFSFILES": "20", "NFSTRANSACTIONS": "200"}
 COUNTS = ("files_created", "files_read", "files_appended", "files_deleted", "data_read", "data_written")
 ONE_TRIAL = """\
 ENV APLIB={examples}/nfs
@@ -155,7 +156,7 @@ def place_of(pid: int) -> str:
 @pytest.mark.serial
 @pytest.mark.needs_program("mkfs.ext4", package="e2fsprogs")
 def test_versions_do_the_same_work_and_the_server_is_measured_beside(place: Place) -> None:
-    place.run(EXAMPLES / "nfs" / "ganesha.ap", "TRIALS=2", APSCRATCH=f"{place.path}/scratch")
+    place.run(EXAMPLES / "nfs" / "ganesha.ap", "TRIALS=2", **LITTLE)
     counts = set()
     for test in ("mem-v3", "mem-v4", "vfs-v3", "vfs-v4"):
         rows = lines(place.results, test)
@@ -202,7 +203,7 @@ def test_what_a_killed_run_left_is_ended_by_the_next(place: Place) -> None:
     process.kill()
     process.wait()
     shutil.rmtree(place.results)
-    place.run(place.one_trial())
+    place.run(place.one_trial(), **LITTLE)
     assert not alive(ganesha)
     assert len(lines(place.results, "dying")) == 1
     until(lambda: not clients(place))

@@ -256,9 +256,9 @@ def test_where_no_shape_fits_a_bracket_decides_and_it_says_so() -> None:
 def test_untroubled_servers_are_not_accused() -> None:
     accused = []
     for curve in CURVES:
-        for seed, peak in enumerate(peaks(4, seed=1)):
+        for seed, peak in enumerate(peaks(2, seed=1)):
             accused += searched(Server(curve, peak, 100 + seed), task()).findings
-    assert len(accused) <= 1
+    assert accused == []
 
 
 def test_answers_rest_on_enough_calm_windows_to_show_a_stall_of_one_in_twenty() -> None:
@@ -454,7 +454,7 @@ def test_shapes_of_similar_configurations_save_trials() -> None:
     searched(first, task())
     known = believed(task(), gathered(task(), first.made)).shapes()
     spared = 0.0
-    for seed, peak in enumerate(peaks(16), 2):
+    for seed, peak in enumerate(peaks(8), 2):
         seeded = task(seed_load=0.97 * peak, seed_spread=0.05)
         without, told = Server(slow, peak, seed), Server(slow, peak, seed)
         searched(without, seeded)
