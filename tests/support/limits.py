@@ -20,6 +20,10 @@ SHRINK_S = 300.0
 """What Hypothesis takes at most to make a failing example smaller."""
 
 
+REPORT_S = 10.0
+"""What pytest takes at most to write what failed, before it cancels the limit."""
+
+
 class OutOfTime(BaseException):
     """No Exception, and no failure of pytest: Hypothesis would try the example that hangs once more."""
 
@@ -44,7 +48,7 @@ def pytest_timeout_set_timer(item: Any, settings: pytest_timeout.Settings) -> bo
 
     def start() -> None:
         signal.signal(signal.SIGALRM, late)
-        signal.setitimer(signal.ITIMER_REAL, settings.timeout, settings.timeout)
+        signal.setitimer(signal.ITIMER_REAL, settings.timeout, settings.timeout + REPORT_S)
 
     def cancel() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -30,7 +30,7 @@ needs_libnfs = pytest.mark.skipif(
     not Path("/usr/include/nfsc/libnfs.h").exists(),
     reason="no libnfs.h: install the Debian package libnfs-dev",
 )
-LITTLE = {"NFSFILES": "20", "NFSTRANSACTIONS": "200"}
+LITTLE: dict[str, str] = {"NFSFILES": "20", "NFSTRANSACTIONS": "200"}
 COUNTS = ("files_created", "files_read", "files_appended", "files_deleted", "data_read", "data_written")
 ONE_TRIAL = """\
 ENV APLIB={examples}/nfs

@@ -144,3 +144,9 @@ EXAMPLES: dict[str, Callable[[Path], Figure]] = {
 def example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
     """Each of the figures in turn."""
     return Example(request.param, EXAMPLES[request.param](tmp_path), Style(dots=100))
+
+
+@pytest.fixture
+def figures(tmp_path: Path) -> dict[str, Figure]:
+    """All of them."""
+    return {name: made(tmp_path) for name, made in EXAMPLES.items()}

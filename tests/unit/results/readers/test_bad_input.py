@@ -182,17 +182,17 @@ def test_nesting_bombs(tmp_path: Path, name: str, bomb: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("csv", b",".join(b"c%d" % i for i in range(10**6)) + b"\n" + b",".join([b"1"] * 10**6) + b"\n"),
-        ("go", b"BenchmarkX 1" + b"".join(b" 1 u%d" % i for i in range(10**6)) + b"\n"),
+        ("csv", b",".join(b"c%d" % i for i in range(10**5)) + b"\n" + b",".join([b"1"] * 10**5) + b"\n"),
+        ("go", b"BenchmarkX 1" + b"".join(b" 1 u%d" % i for i in range(10**5)) + b"\n"),
         ("google-benchmark", b'{"benchmarks":[{"name":"x",'
-         + b",".join(b'"c%d":1' % i for i in range(10**6)) + b"}]}"),
+         + b",".join(b'"c%d":1' % i for i in range(10**5)) + b"}]}"),
         ("etude", b'{"test":"a","trial":1,"worker":0,"command":[],"kept":true,"exit_status":0,"signal":null,'
          + b'"metrics":{' + b",".join(b'"c%d":[1,"s"]' % i for i in range(10**5)) + b"}}\n"),
         ("getstats", b"epoch elapsed " + b" ".join(b"c%d" % i for i in range(10**5)) + b"\n1 1\n"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
-def test_a_million_columns(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_hundred_thousand_columns(tmp_path: Path, name: str, content: bytes) -> None:
     assert table_or_line(name, tmp_path / "t", content) is None
 
 

@@ -50,9 +50,11 @@ def searched(server: Server, what: Task) -> Answer:
     ids=lambda curve: curve.__name__,
 )
 def test_it_is_within_10_percent_of_the_peak(curve: Curve) -> None:
+    """And takes about seven short trials where the curve is steep."""
     right = kept = covered = 0
-    for seed, peak in enumerate(peaks(10)):
-        answer = searched(Server(curve, peak, seed), task())
+    servers = [Server(curve, peak, seed) for seed, peak in enumerate(peaks(10))]
+    for server in servers:
+        answer, peak = searched(server, task()), server.peak
         assert answer.rate is not None
         right += abs(answer.rate / peak - 1) <= 0.1
         covered += answer.low <= peak <= answer.high
@@ -60,17 +62,10 @@ def test_it_is_within_10_percent_of_the_peak(curve: Curve) -> None:
     assert right >= 9
     assert covered >= 9
     assert kept >= 9
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("curve", [mm1, knee], ids=lambda curve: curve.__name__)
-def test_it_takes_about_seven_short_trials_where_the_curve_is_steep(curve: Curve) -> None:
-    servers = [Server(curve, peak, seed) for seed, peak in enumerate(peaks(10))]
-    for server in servers:
-        searched(server, task())
-    spans = [spent(server.made) for server in servers]
-    assert np.mean(spans) < 0.44 * 1.3 * 3600, "with the second trials that guard against modes"
-    assert np.mean([trial.ended == "early" for server in servers for trial in server.made]) > 0.9
+    if curve in (mm1, knee):
+        spans = [spent(server.made) for server in servers]
+        assert np.mean(spans) < 0.44 * 1.3 * 3600, "with the second trials that guard against modes"
+        assert np.mean([trial.ended == "early" for server in servers for trial in server.made]) > 0.9
 
 
 def test_the_region_is_hit_when_the_region_is_promised() -> None:
@@ -101,7 +96,7 @@ def test_it_never_answers_on_fewer_than_two_trials() -> None:
 @pytest.mark.more
 def test_a_good_seed_makes_it_cheaper() -> None:
     def hours(seeded: bool) -> float:
-        servers = [(Server(mm1, peak, seed), peak) for seed, peak in enumerate(peaks(6))]
+        servers = [(Server(mm1, peak, seed), peak) for seed, peak in enumerate(peaks(4))]
         for server, peak in servers:
             searched(server, task(seed_load=0.97 * peak if seeded else None))
         return sum(spent(server.made) for server, _ in servers)
@@ -442,7 +437,7 @@ def test_a_predicted_peak_takes_few_short_trials() -> None:
 
 @pytest.mark.more
 def test_a_prediction_that_is_wrong_costs_time_and_not_the_answer() -> None:
-    for seed, peak in enumerate(peaks(6)):
+    for seed, peak in enumerate(peaks(4)):
         answer = searched(Server(mm1, peak, seed), task(seed_load=1.6 * peak, seed_spread=0.05))
         assert answer.rate is not None
         assert abs(answer.rate / peak - 1) <= 0.1
