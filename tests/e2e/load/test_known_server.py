@@ -108,9 +108,9 @@ def test_constant_services_without_a_queue_take_their_time_and_little_more() -> 
 
 @pytest.mark.quick
 def test_the_mean_response_is_that_of_the_formula() -> None:
-    with KnownServer(4, "exponential", 0.010, seed=11) as bench:
+    with KnownServer(4, "exponential", 0.010, seed=11, window_s=0.5) as bench:
         rate = 240.0
-        trial = bench.run(Offer(rate, 6.0, ""), lambda _: False)
+        trial = bench.run(Offer(rate, 3.0, ""), lambda _: False)
         overhead_s = bench.overhead_s
         whole = together(trial.windows)
         expected_s = bench.queue.mean_response_s(rate).value

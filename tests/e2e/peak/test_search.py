@@ -28,7 +28,7 @@ errors = "1 %"
 unit = "requests/s"
 lowest = 20
 highest = 600
-runlength = "2 s"
+runlength = "1 s"
 step = 5
 [promise]
 within = "30 %"
@@ -37,7 +37,7 @@ budget = "40 s"
 [commands]
 start = "exec {EXAMPLES}/lib/peak-nginx.sh {{place}} {EXAMPLES}/peak/nginx.conf {{port}}"
 ready = "curl --silent --fail --max-time 2 --output /dev/null http://127.0.0.1:{{port}}/alive"
-load = "exec {engine_path()} load --url http://127.0.0.1:{{port}} --rate {{load}} --seconds {{runlength}} --window 0.2"
+load = "exec {engine_path()} load --url http://127.0.0.1:{{port}} --rate {{load}} --seconds {{runlength}} --window 0.1"
 drain = "sleep 1"
 [reader]
 kind = "windows"

@@ -102,27 +102,25 @@ def check_equal(found: Series, expected: Series) -> None:
         assert (ours.reason is None) <= (not np.isnan(column.values).all())
 
 
+def check_reasons(found: Series, measurements: Sequence[Measurement]) -> None:
+    """The reason is why values are not joined, or that of a first line."""
+    for name, column in found.columns.items():
+        lines = [m.metrics[name] for m in measurements if m.test == found.test and name in m.metrics]
+        first = next((line[2] for line in lines if line[0] is None), None)
+        assert column.reason == (why_not_joined(name) if column.joined == NONE else first)
+
+
 @given(rows())
 def test_several_workers_commands_and_missing_values(measurements: list[Measurement]) -> None:
     for found, expected in zip(of_columns(measurements), one_by_one(measurements), strict=True):
         check_equal(found, expected)
+        check_reasons(found, measurements)
 
 
 @given(rows(single=True))
 def test_trials_of_one_line_each(measurements: list[Measurement]) -> None:
     for found, expected in zip(of_columns(measurements), one_by_one(measurements), strict=True):
         check_equal(found, expected)
-
-
-@given(rows())
-def test_the_reason_is_why_values_are_not_joined_or_that_of_a_first_line(
-    measurements: list[Measurement],
-) -> None:
-    for found in of_columns(measurements):
-        for name, column in found.columns.items():
-            lines = [m.metrics[name] for m in measurements if m.test == found.test and name in m.metrics]
-            first = next((line[2] for line in lines if line[0] is None), None)
-            assert column.reason == (why_not_joined(name) if column.joined == NONE else first)
 
 
 def test_commands_come_first_then_workers() -> None:
