@@ -27,6 +27,8 @@ from support import limits, profiles
 from support.golden import golden as golden
 from support.golden import write_golden_files
 
+# Where others may write, nothing is trusted (etude.trust): the user's own umask must not decide what fails.
+os.umask(0o022)
 profiles.load()
 
 MARKERS = (
