@@ -52,8 +52,7 @@ test-random: $(SETUP_STAMP) ## look for new examples on which property tests fai
 	@$(BIN)/python packaging/run_tests.py random
 
 golden: $(SETUP_STAMP) ## write the golden files of the tests anew: unchanged code leaves them unchanged
-	rm -rf tests/golden/words tests/golden/readers tests/golden/verbs
-	ETUDE_GOLDEN=write $(BIN)/python -m pytest -q tests/golden tests/unit tests/property
+	ETUDE_GOLDEN=anew $(BIN)/python -m pytest -q tests/golden tests/unit tests/property
 
 guest: wheel ## build the test machine: a Debian with Étude in it, booted by QEMU (docs/guest.md)
 	$(BIN)/python packaging/guest/build.py dist/*.whl

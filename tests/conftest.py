@@ -25,7 +25,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from support import limits, profiles
 from support.golden import golden as golden
-from support.golden import write_golden_files
+from support.golden import note_skip, write_golden_files
+from support.places import TESTS
 
 # Where others may write, nothing is trusted (etude.trust): the user's own umask must not decide what fails.
 os.umask(0o022)
@@ -65,8 +66,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def pytest_sessionfinish() -> None:
-    write_golden_files()
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped:
+        note_skip(TESTS.parent / report.location[0])
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    write_golden_files(passed=exitstatus == 0)
 
 
 def lacking(item: pytest.Item) -> list[str]:

@@ -9,6 +9,9 @@ A test gives the text to the fixture `golden`:
 
 All texts of a test module are in one file, a section for each call. `make golden` writes the files anew; the diff is
 reviewed like code. A text must be the same on every machine: no times, paths of a temporary directory, or versions.
+
+`ETUDE_GOLDEN=write` writes what the tests of this session compare; `anew`, of `make golden`, also removes what no test
+compares any more: if all passed, and not beside a test that was skipped, which may lack a program here.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ import zstandard
 from support.places import TESTS
 
 WORDS = TESTS / "golden" / "words"
-WRITING = os.environ.get("ETUDE_GOLDEN") == "write"
+MODE = os.environ.get("ETUDE_GOLDEN", "")
+WRITING = MODE in ("write", "anew")
 MARK = "=== "
 PACKED = ".zst"
 LARGE = 16000
@@ -35,6 +39,12 @@ LARGE = 16000
 Golden = Callable[[str], None]
 written: dict[Path, dict[str, str]] = {}
 """Sections of this session, by file."""
+whole_files: set[Path] = set()
+"""Files of their own that this session wrote."""
+with_skips: set[Path] = set()
+"""Test files of which this session skipped a test."""
+OWN_FILES = {"readers": "test_readers.py", "verbs": "test_verbs.py"}
+"""Which test compares the files of a directory of tests/golden."""
 
 
 @pytest.fixture
@@ -76,6 +86,7 @@ def compare_file(file: Path, text: str) -> None:
             packed.write_bytes(zstandard.compress(whole, 19))
         else:
             file.write_bytes(whole)
+        whole_files.add(packed if len(whole) > LARGE else file)
         return
     if packed.exists():
         expected = zstandard.decompress(packed.read_bytes()).decode()
@@ -89,7 +100,9 @@ def compare_file(file: Path, text: str) -> None:
 
 def differs(what: str, expected: str, text: str) -> NoReturn:
     """Fail, and say how a text differs from the golden one."""
-    lines = difflib.unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", lineterm="")
+    lines = list(difflib.unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", lineterm=""))
+    if not lines:
+        lines = ["only the ends of lines differ (a checkout with CRLF?)"]
     pytest.fail("\n".join([f"{what}:", *lines]), pytrace=False)
 
 
@@ -114,13 +127,41 @@ def sections(file: Path) -> dict[str, str]:
     return found
 
 
-def write_golden_files() -> None:
+def note_skip(test_file: Path) -> None:
+    with_skips.add(test_file)
+
+
+def write_golden_files(passed: bool) -> None:
     """At the end of a session that writes: sections of tests that ran are new, the others stay."""
     for file, texts in written.items():
         ran = {call_free(name) for name in texts}
-        merged = {name: text for name, text in sections(file).items() if call_free(name) not in ran} | texts
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("".join(f"{MARK}{name}\n{merged[name]}" for name in sorted(merged)), encoding="utf-8")
+        write(
+            file, {name: text for name, text in sections(file).items() if call_free(name) not in ran} | texts
+        )
+    if MODE == "anew" and passed:
+        remove_stale()
+    elif MODE == "anew":
+        print("\nnot every test passed: golden files that no test compares any more were left as they are")
+
+
+def write(file: Path, texts: dict[str, str]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{MARK}{name}\n{texts[name]}" for name in sorted(texts)), encoding="utf-8")
+
+
+def remove_stale() -> None:
+    """What no test of this session compared, but where one was skipped."""
+    spared = {golden_file(test_file) for test_file in with_skips}
+    for file in WORDS.rglob("*.txt"):
+        if file in written and file not in spared:
+            write(file, written[file])
+        elif file not in spared:
+            file.unlink()
+    for directory, test in OWN_FILES.items():
+        if TESTS / "golden" / test not in with_skips:
+            for file in (WORDS.parent / directory).rglob("*.*"):
+                if file.is_file() and file not in whole_files:
+                    file.unlink()
 
 
 def call_free(name: str) -> str:
