@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -115,6 +116,24 @@ def test_root_has_missing_packages_installed_without_being_asked(
     update, install = asked.read_text().splitlines()
     assert update.endswith("update")
     assert "-y --no-install-recommends gcc " in install
+
+
+@pytest.mark.parametrize(("place", "called"), [(".", ".ci/run"), (".ci", "./run"), ("..", "clone/.ci/run")])
+def test_all_checks_are_run_from_any_directory(
+    repository: Path, tmp_path: Path, place: str, called: str
+) -> None:
+    clone = tmp_path / "clone"
+    for directory in (".ci", "packaging"):
+        (clone / directory).mkdir(parents=True)
+    shutil.copy(repository / ".ci/run", clone / ".ci/run")
+    shutil.copy(repository / "packaging/part.sh", clone / "packaging/part.sh")
+    (clone / "Makefile").write_text("setup lint test test-more test-packages: ; @echo made $@\n")
+    done = subprocess.run([called], cwd=clone / place, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "made test-more" in done.stdout
+
+
+FLAGS = {"RUSTFLAGS": "-Cdebuginfo=0", "CARGO_ENCODED_RUSTFLAGS": "-Cdebuginfo=0"}
 
 
 def test_every_debian_package_says_what_it_is_for(repository: Path) -> None:
