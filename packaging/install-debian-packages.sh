@@ -44,7 +44,18 @@ if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
     exit 0
 fi
 echo "installing" $absent
+
 # shellcheck disable=SC2086  # one word a package
-{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $absent; } </dev/null >/dev/null ||
-    echo "apt-get failed; going on without what is still missing"
+install_all() {
+    apt-get -qq install -y --no-install-recommends $1 </dev/null >/dev/null
+}
+
+apt-get -qq update </dev/null >/dev/null || echo "apt-get update failed; the lists of packages may be old"
+if ! install_all "$absent"; then
+    # One name that this distribution does not have (gcc-11 of a later Debian) is enough for apt-get to install none.
+    echo "apt-get failed; each package by itself"
+    for name in $absent; do
+        install_all "$name" 2>/dev/null || true
+    done
+fi
 report "$(missing)"

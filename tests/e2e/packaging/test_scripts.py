@@ -118,6 +118,23 @@ def test_root_has_missing_packages_installed_without_being_asked(
     assert "-y --no-install-recommends gcc " in install
 
 
+@pytest.mark.needs_root
+def test_a_package_that_the_distribution_lacks_does_not_keep_the_others_away(
+    repository: Path, programs: Programs, tmp_path: Path
+) -> None:
+    have = tmp_path / "have"
+    have.mkdir()
+    install = f"""case "$*" in *gcc-11*) exit 100;; *update) exit 0;; esac
+for name; do case $name in -*|install) ;; *) : >{have}/$name;; esac; done"""
+    known = f"for name; do :; done; [ -e {have}/$name ] && echo installed"
+    path = programs("bash", "dirname", "grep", dpkg_query=known, apt_get=install)
+    done = run(repository, path, "bash", "packaging/install-debian-packages.sh")
+    assert done.returncode == 0
+    assert (have / "gcc").exists()
+    assert (have / "slurm-client").exists()
+    assert re.findall(r"^missing package (\S+):", done.stdout, re.MULTILINE) == ["gcc-11"]
+
+
 @pytest.mark.parametrize(("place", "called"), [(".", ".ci/run"), (".ci", "./run"), ("..", "clone/.ci/run")])
 def test_all_checks_are_run_from_any_directory(
     repository: Path, tmp_path: Path, place: str, called: str
