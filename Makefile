@@ -21,6 +21,12 @@ ifeq ($(strip $(CARGO_TARGET_DIR)),)
 unexport CARGO_TARGET_DIR
 endif
 
+# Flags in the environment take the place of all that stand in files: no program would be linked as it should be.
+unexport RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_RUSTFLAGS CARGO_BUILD_TARGET
+
+# Étude of another clone would stand before that of this one.
+unexport PYTHONPATH PYTHONHOME
+
 # Without Python's own cache each start of a program, of hundreds, compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -29,7 +35,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: help setup demo io-lab test test-more test-random test-packages golden guest guest-where-possible test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
+.PHONY: moved help setup demo io-lab test test-more test-random test-packages golden guest guest-where-possible test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -43,9 +49,12 @@ demo: $(SETUP_STAMP) $(DEMO)/text ## compare gzip -1 with gzip -5: a first real 
 test: test-packages $(SETUP_STAMP) ## the quick tests, one real thing of each kind among them: ten minutes
 	@$(BIN)/python packaging/run_tests.py quick $(TEST_OPTIONS)
 
+# make takes a line that names its own variable for one that also runs with `make -n`.
+AGAIN = $(MAKE)
+
 # All runs, also where the test machine could not be built.
 test-more: test-packages $(SETUP_STAMP) ## all other tests: more examples, soaks, pages, Slurm, NFS, the test machine
-	@status=0; packaging/part.sh 'test machine' 300 $(MAKE) guest-where-possible || status=1; \
+	@status=0; packaging/part.sh 'test machine' 300 $(AGAIN) guest-where-possible || status=1; \
 	$(BIN)/python packaging/run_tests.py more $(TEST_OPTIONS) || status=1; exit $$status
 
 test-random: $(SETUP_STAMP) ## look for new examples on which property tests fail; no verdict
@@ -70,7 +79,7 @@ nfs-guest: guest ## the same of the kernel's server and client, in the test mach
 	$(BIN)/python tests/support/guest/run_example.py nfs/kernel.ap build/nfs-guest/$$(date -u +%Y%m%dT%H%M%S)
 
 chain: $(SETUP_STAMP) ## a program recorded, and ext4 and xfs rated by its I/O (as root; docs/chain.md); ten minutes
-	PATH=$(abspath $(BIN)):$$PATH examples/chain/chain.sh build/chain-$$(date -u +%Y%m%dT%H%M%S)
+	PATH="$(CURDIR)/$(BIN):$$PATH" examples/chain/chain.sh build/chain-$$(date -u +%Y%m%dT%H%M%S)
 
 # Of one profile with the tests: what both need (proc macros, build scripts, zstd in C) is compiled once.
 lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy
@@ -78,7 +87,8 @@ lint: $(SETUP_STAMP) ## what must be clean: ruff, mypy, cargo fmt, clippy
 	$(BIN)/ruff format --check
 	$(CARGO) fmt --all --check
 	@echo '$(BIN)/mypy, and beside it $(CARGO) clippy --profile checks --workspace --all-targets -- -D warnings'
-	@$(BIN)/mypy & $(CARGO) clippy --profile checks --workspace --all-targets -- -D warnings && wait $$!
+	@$(BIN)/mypy & status=0; $(CARGO) clippy --profile checks --workspace --all-targets -- -D warnings || status=1; \
+	wait $$! || status=1; exit $$status
 	@packaging/check-aarch64.sh $(CARGO)
 
 format: $(SETUP_STAMP) ## put Python and Rust into their usual form
@@ -122,16 +132,30 @@ guest-where-possible: wheel
 test-packages:
 	@packaging/part.sh 'Debian packages' 90 packaging/install-debian-packages.sh
 
+# Programs in .venv name the place where it was made: in a clone that was moved or copied it would run another clone's.
+MADE_AT := $(strip $(file < $(VENV)/place))
+ifneq ($(MADE_AT),)
+ifneq ($(MADE_AT),$(strip $(CURDIR)))
+$(REQUIREMENTS_STAMP): moved
+endif
+endif
+
+moved:
+	@echo 'making .venv anew, which was made for $(MADE_AT)'
+	@rm -rf $(VENV)
+
 # Python compiles what it imports when it does, which is a small part of all that is installed.
 # Requirements first and alone: then an edit of Rust costs cargo and a second of pip.
 # A stamp is as old as the beginning of the work: what is edited meanwhile is newer than it.
 $(REQUIREMENTS_STAMP): pyproject.toml constraints.txt
 	@packaging/check-tools.sh $(PYTHON) $(CARGO)
-	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@echo "$(CURDIR)" > $(VENV)/place
 	@touch $@.new
 	@echo 'installing the requirements of pyproject.toml, at the versions of constraints.txt'
 	@$(PYTHON) packaging/requirements.py pyproject.toml > $(VENV)/requirements.txt
-	@$(PIP) install --quiet --no-compile --disable-pip-version-check -r $(VENV)/requirements.txt -c constraints.txt
+	@$(PIP) install --quiet --no-compile --disable-pip-version-check -r $(VENV)/requirements.txt -c constraints.txt || { \
+		echo 'make: pip could not install the requirements; where pypi.org cannot be reached, name a mirror (PIP_INDEX_URL=URL make setup)' >&2; exit 1; }
 	@mv $@.new $@
 
 $(SETUP_STAMP): $(REQUIREMENTS_STAMP) $(RUST_SOURCES) setup.py

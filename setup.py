@@ -25,4 +25,9 @@ def examples() -> list[tuple[str, list[str]]]:
     ]
 
 
+# Flags in the environment would take the place of those in pyproject.toml and .cargo/config.toml: io-static would be
+# linked as io-dynamic is, and the engine not statically.
+for name in ("RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS"):
+    os.environ.pop(name, None)
+
 setup(cmdclass={"bdist_wheel": PlatformWheel}, data_files=examples())

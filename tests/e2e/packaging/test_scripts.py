@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,6 +136,17 @@ for name; do case $name in -*|install) ;; *) : >{have}/$name;; esac; done"""
     assert re.findall(r"^missing package (\S+):", done.stdout, re.MULTILINE) == ["gcc-11"]
 
 
+@pytest.mark.parametrize("suite", ["test", "test-more", "golden"])
+def test_make_that_is_to_say_what_it_would_do_runs_no_tests(
+    repository: Path, tmp_path: Path, suite: str
+) -> None:
+    (tmp_path / "packaging").symlink_to(repository / "packaging")
+    (tmp_path / "Makefile").symlink_to(repository / "Makefile")
+    command = ["make", "-n", suite, "REQUIREMENTS_STAMP=Makefile", "SETUP_STAMP=Makefile", "BIN=/nonexistent"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(("place", "called"), [(".", ".ci/run"), (".ci", "./run"), ("..", "clone/.ci/run")])
 def test_all_checks_are_run_from_any_directory(
     repository: Path, tmp_path: Path, place: str, called: str
@@ -151,6 +163,50 @@ def test_all_checks_are_run_from_any_directory(
 
 
 FLAGS = {"RUSTFLAGS": "-Cdebuginfo=0", "CARGO_ENCODED_RUSTFLAGS": "-Cdebuginfo=0"}
+
+
+def test_what_make_starts_has_no_flags_of_rust_and_no_other_place_of_modules(repository: Path) -> None:
+    command = ["make", "--no-print-directory", "--eval=show: ; @env", "show"]
+    environment = os.environ | FLAGS | {"PYTHONPATH": "/another/clone/src"}
+    done = subprocess.run(
+        command, cwd=repository, env=environment, capture_output=True, text=True, check=True
+    )
+    names = {line.partition("=")[0] for line in done.stdout.splitlines()}
+    assert names & {*FLAGS, "PYTHONPATH"} == set()
+
+
+def test_an_installation_by_pip_has_no_flags_of_rust(repository: Path) -> None:
+    text = """
+import os, setuptools
+setuptools.setup = lambda **_: print(*os.environ)
+exec(open("setup.py", encoding="utf-8").read())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=repository,
+        env=os.environ | FLAGS,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(done.stdout.split()) & set(FLAGS) == set()
+
+
+def test_in_a_clone_that_was_moved_the_virtual_environment_is_made_anew(
+    repository: Path, tmp_path: Path
+) -> None:
+    clone = tmp_path / "a clone"
+    (clone / ".venv").mkdir(parents=True)
+    (clone / "Makefile").symlink_to(repository / "Makefile")
+    stamp = clone / ".venv/requirements.stamp"
+    for name in ("pyproject.toml", "constraints.txt", ".venv/requirements.stamp"):
+        (clone / name).touch()
+    question = ["make", "-q", ".venv/requirements.stamp"]
+    for place, fresh in ((None, True), (clone, True), (tmp_path / "another", False)):
+        if place:
+            (clone / ".venv/place").write_text(f"{place}\n")
+        stamp.touch()
+        assert (subprocess.run(question, cwd=clone, capture_output=True).returncode == 0) is fresh
 
 
 def test_every_debian_package_says_what_it_is_for(repository: Path) -> None:
