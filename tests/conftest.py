@@ -23,10 +23,11 @@ import pytest
 # Matrices are small, and idle threads of OpenBLAS spin: on a busy machine they cost fifty times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from support import limits, profiles
+from support import limits, profiles, stopping
 from support.golden import golden as golden
 from support.golden import note_skip, write_golden_files
 from support.places import TESTS
+from support.stopping import default_signals as default_signals
 
 # Where others may write, nothing is trusted (etude.trust): the user's own umask must not decide what fails.
 os.umask(0o022)
@@ -48,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in MARKERS:
         config.addinivalue_line("markers", line)
     config.pluginmanager.register(limits)
+    stopping.take()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

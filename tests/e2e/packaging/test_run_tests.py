@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -30,8 +34,10 @@ def broken():
     raise OSError("clean-up")
 def test_fails_twice(broken): assert 1 == 2
 def test_whose_clean_up_fails(broken): pass
-@pytest.mark.skip
+@pytest.mark.skip(reason="no program x")
 def test_is_skipped(): assert 1 == 2
+class TestOfAClass:
+    def test_fails(self): assert 1 == 2
 """
 
 
@@ -78,9 +84,11 @@ def test_a_report_is_read_with_each_test_once(runner: Any, tmp_path: Path) -> No
     assert subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode == 1
     outcome = runner.read_report("some", report)
     names = ["test_fails", "test_of_words[c[d]]", "test_fails_twice", "test_whose_clean_up_fails"]
+    names.append("TestOfAClass::test_fails")
     assert outcome.failed == [f"test_some.py::{name}" for name in names]
     assert (outcome.passed, outcome.skipped) == (2, 1)
-    assert len(outcome.tests_s) == 7
+    assert outcome.reasons == {"no program x": 1}
+    assert len(outcome.tests_s) == 8
 
 
 def test_a_failure_anywhere_is_the_exit_status_and_is_named(runner: Any, capsys: Any) -> None:
@@ -92,6 +100,126 @@ def test_a_failure_anywhere_is_the_exit_status_and_is_named(runner: Any, capsys:
     assert "== FAILED Rust: replay::order::waits" in lines
     assert any("FLAKY" in line and "a.py::test_b" in line for line in lines)
     assert lines[-1] == "5 passed, 1 failed, 0 skipped"
+
+
+@pytest.fixture
+def made(runner: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """Runs a part of pytest on one file with this text."""
+    monkeypatch.setattr(runner, "RESULTS", tmp_path)
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+
+    def make(**texts: str) -> Any:
+        for name, text in texts.items():
+            (tmp_path / f"test_{name}.py").write_text(text)
+        return runner.run(
+            runner.Part("made", ["-p", "no:cacheprovider", *(f"test_{name}.py" for name in texts)])
+        )
+
+    return make
+
+
+def test_a_part_whose_program_ends_without_a_report_has_failed_whatever_its_status(made: Any) -> None:
+    outcome = made(some="import os\ndef test_exits(): os._exit(0)\ndef test_fails(): assert 0\n")
+    assert len(outcome.failed) == 1
+
+
+def test_a_file_that_cannot_be_imported_is_named_and_the_others_run(made: Any) -> None:
+    outcome = made(broken="import no_such_module\n", good="def test_passes(): pass\n")
+    assert (outcome.failed, outcome.passed) == (["test_broken.py"], 1)
+
+
+def test_a_report_that_is_no_xml_and_a_cargo_that_is_not_there_are_failures(
+    runner: Any, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks = (
+        "import atexit\natexit.register(lambda: open(__import__('sys').argv[1][11:], 'w').write('<a><b'))\n"
+    )
+    assert len(made(some=breaks + "def test_passes(): pass\n").failed) == 1
+    monkeypatch.setattr(runner, "CARGO", "/nonexistent/cargo")
+    assert len(runner.run(runner.rust("Rust")).failed) == 1
+
+
+def test_the_environment_of_the_user_chooses_no_tests_and_writes_no_golden_files(
+    runner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = ["PYTEST_ADDOPTS", "ETUDE_GOLDEN", "ETUDE_HYPOTHESIS", "PROPTEST_CASES", "PROPTEST_RNG_SEED"]
+    for name in foreign:
+        monkeypatch.setenv(name, "1")
+    seen = runner.environment(runner.rust("Rust", PROPTEST_CASES="32"))
+    assert [seen.get(name) for name in foreign] == [None, None, None, "32", None]
+
+
+CARGO_PRINTED = """
+test fails ... FAILED
+test fine ... ok
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.04s
+test waits has been running for over 60 seconds
+  process didn't exit successfully: `timeout --foreground 9 /t/b-a16b` (exit status: 124)
+  process didn't exit successfully: `timeout --foreground 9 /t/c-a16b` (signal: 6, SIGABRT: process abort signal)
+no line endtest noise ... FAILED
+test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.04s
+error: could not compile `y` (test "d") due to 1 previous error
+"""
+
+
+def test_of_cargo_each_crash_hang_and_crate_that_does_not_compile_is_a_failure(runner: Any) -> None:
+    outcome = runner.read_cargo("Rust", CARGO_PRINTED.splitlines(keepends=True))
+    assert (outcome.passed, outcome.skipped) == (3, 1)
+    failed = outcome.failed
+    assert failed[0] == "fails"
+    assert all(word in failed[1] for word in ("b-a16b", "124", "waits"))
+    assert "c-a16b" in failed[2]
+    assert "waits" not in failed[2]
+    assert "`y`" in failed[3]
+    assert failed[4].startswith("1 more")
+    assert len(failed) == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_lets_fixtures_clean_up_and_no_part_begins_after_it(
+    runner: Any,
+    made: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    repository: Path,
+    tmp_path: Path,
+    number: signal.Signals,
+) -> None:
+    begun, cleaned = tmp_path / "begun", tmp_path / "cleaned"
+    (tmp_path / "conftest.py").write_text(f"""
+import sys
+sys.path.insert(0, {str(repository / "tests")!r})
+from support import stopping
+stopping.take()
+""")
+    monkeypatch.setattr(runner, "in_foreground", lambda: False)
+
+    def stop() -> None:
+        while not begun.exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), number)
+
+    former = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    runner.take_signals()
+    try:
+        threading.Thread(target=stop).start()
+        made(
+            some=f"""
+import pathlib, threading, pytest
+@pytest.fixture
+def made():
+    yield
+    pathlib.Path({str(cleaned)!r}).touch()
+def test_waits(made):
+    pathlib.Path({str(begun)!r}).touch()
+    threading.Event().wait(250)
+"""
+        )
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)
+    assert runner.started.stopped_by == number
+    assert cleaned.exists()
+    assert runner.run_parts([runner.Part("next", [])], math.inf) == ([], ["next"])
 
 
 def test_a_part_for_which_no_time_is_left_is_named(

@@ -217,6 +217,7 @@ def test_a_member_that_is_too_large_is_refused_before_it_is_unpacked(
     assert not list((tmp_path / "into").rglob("large"))
 
 
+@pytest.mark.usefixtures("default_signals")
 def test_what_was_unpacked_is_removed_by_sigterm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = hostile(tmp_path / "b.tar")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

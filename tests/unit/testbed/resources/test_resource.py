@@ -80,6 +80,7 @@ def test_a_level_that_cannot_be_is_refused_before_anything_is_changed(tmp_path: 
         pytest.fail("it was accepted")
 
 
+@pytest.mark.usefixtures("default_signals")
 def test_sigterm_undoes_all_and_is_an_error_with_its_exit_code(tmp_path: Path) -> None:
     file = tmp_path / "a"
     with pytest.raises(Interrupted) as caught, limited({"a": Standin(file)}, {"a": "1"}, tmp_path / "l"):
