@@ -201,7 +201,7 @@ stopping.take()
     former = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     runner.take_signals()
     try:
-        threading.Thread(target=stop).start()
+        threading.Thread(target=stop, daemon=True).start()
         made(
             some=f"""
 import pathlib, threading, pytest
