@@ -140,9 +140,14 @@ for name; do case $name in -*|install) ;; *) : >{have}/$name;; esac; done"""
 def test_make_that_is_to_say_what_it_would_do_runs_no_tests(
     repository: Path, tmp_path: Path, suite: str
 ) -> None:
-    (tmp_path / "packaging").symlink_to(repository / "packaging")
     (tmp_path / "Makefile").symlink_to(repository / "Makefile")
-    command = ["make", "-n", suite, "REQUIREMENTS_STAMP=Makefile", "SETUP_STAMP=Makefile", "BIN=/nonexistent"]
+    (tmp_path / "packaging").symlink_to(repository / "packaging")
+    (tmp_path / ".venv").mkdir()
+    for source in ("pyproject.toml", "constraints.txt", "Cargo.toml", "rust-toolchain.toml", "setup.py"):
+        (tmp_path / source).touch()
+    for stamp in ("requirements", "setup"):
+        (tmp_path / f".venv/{stamp}.stamp").touch()
+    command = ["make", "-n", suite, "BIN=/nonexistent"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
