@@ -86,6 +86,7 @@ def go_on(directory: Path, include: list[str] | None = None) -> bool:
         directories=include or (),
         res=plan["res"],
         counters=plan["counters"],
+        masks=tuple(plan.get("masks", ())),
     )
     if asked.program.digest != document["digest"]:
         raise InputError(f"{plan['script']}: has changed since {directory} was begun; begin it anew")
