@@ -68,25 +68,11 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from etude.cli.parser import monitor_was_given
+    from etude.cli.parser import others_given
     from etude.errors import UsageError
 
-    given = [
-        options.script is not None,
-        bool(options.assignments),
-        options.resume is not None,
-        options.check,
-        options.list,
-        bool(options.include),
-        bool(options.probe),
-        options.counters != "auto",
-        options.no_res,
-        monitor_was_given(options),
-    ]
-    if any(given):
-        raise UsageError(
-            "--again takes what to do from the record: leave out all but -o, --seed, --between-sittings and --json"
-        )
+    if others := others_given(options, "run", ("again", "output", "seed", "between_sittings", "json")):
+        raise UsageError(f"--again takes what to do from the record: leave out {', '.join(others)}")
 
 
 def _stated(percent: float, given_between: Any) -> Any:

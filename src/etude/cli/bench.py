@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from etude.report.verdict import Verdict
     from etude.results.reader import Results
 
+RESUMED = (
+    *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sittings", "fail_if"),
+    *("undecided", "export", "json"),
+)
+"""Options that an experiment may be resumed or extended with; all others are in its results directory."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude bench`."""
@@ -446,13 +452,10 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
 def _check_resume(options: argparse.Namespace) -> None:
     from etude.errors import UsageError
 
-    if options.commands or options.output or options.pool or options.mask or options.min_trials is not None:
+    if others := kinds.others_given(options, "bench", RESUMED):
         raise UsageError(
-            "--resume takes what to do from the results directory: leave out commands, -o, --pool, --mask and "
-            "--min-trials"
+            f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
         )
-    if kinds.monitor_was_given(options):
-        raise UsageError("--resume keeps the monitor as it was: leave out --monitor and --monitor-top")
 
 
 def _baseline(directory: str | None) -> Subject | None:

@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NoReturn
@@ -50,6 +50,22 @@ class OneLineParser(argparse.ArgumentParser):
             if close := closest(option, self._option_string_actions):
                 return f" (did you mean {close}?)"
         return f"; {self.otherwise}" if words and self.otherwise else ""
+
+
+def others_given(options: argparse.Namespace, verb: str, keep: Collection[str]) -> list[str]:
+    """Options and words of a verb that were given, as --help names them; `keep`: destinations that may be."""
+    from etude.cli.main import verb_parser
+
+    parser = verb_parser(verb)
+    usual = vars(parser.parse_args([]))
+    found: dict[str, str] = {}
+    for action in parser._actions:
+        name = next((option for option in action.option_strings if option.startswith("--")), None)
+        name = name or next(iter(action.option_strings), str(action.metavar))
+        may_be = action.dest in keep or action.dest not in usual
+        if not may_be and getattr(options, action.dest) != usual[action.dest]:
+            found.setdefault(action.dest, name)
+    return list(found.values())
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
@@ -129,11 +145,6 @@ def add_monitor(add: Callable[..., object]) -> None:
 def monitor(options: argparse.Namespace) -> Monitoring | None:
     """What was asked for by these."""
     return None if options.monitor is None else Monitoring(options.monitor, options.monitor_top)
-
-
-def monitor_was_given(options: argparse.Namespace) -> bool:
-    """Whether it is another than the usual."""
-    return monitor(options) != USUAL
 
 
 def add_mask(add: Callable[..., object]) -> None:

@@ -18,6 +18,9 @@ from etude.cli.pool_options import add_pool, pool_of
 if TYPE_CHECKING:
     from etude.script.check import Outline, Planned
 
+RESUMED = ("resume", "include", "json")
+"""Options that a script may be resumed with; all others are in its results directory."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude run`."""
@@ -93,9 +96,10 @@ def run(options: argparse.Namespace) -> int:
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
-        others = (options.script, options.output, options.assignments, options.pool, options.mask)
-        if any(others) or kinds.monitor_was_given(options):
-            raise UsageError("--resume takes what to do from the results directory: leave out all else")
+        if others := kinds.others_given(options, "run", RESUMED):
+            raise UsageError(
+                f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
+            )
         return _go_on(Path(options.resume), options)
     if options.script is None:
         raise UsageError("nothing to run: give a script")
@@ -103,15 +107,9 @@ def run(options: argparse.Namespace) -> int:
     from etude.script.checkpoint import is_state
 
     if is_state(Path(options.script)):
-        if (
-            options.output
-            or options.assignments
-            or options.pool
-            or options.mask
-            or kinds.monitor_was_given(options)
-        ):
+        if others := kinds.others_given(options, "run", (*RESUMED, "script")):
             raise UsageError(
-                "a state file says itself where its results are and what is set: leave out all else"
+                f"{options.script}: a state file says what to do and where: leave out {', '.join(others)}"
             )
         return _go_on(Path(options.script), options)
     return _begin(options)

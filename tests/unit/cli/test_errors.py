@@ -59,6 +59,7 @@ USAGE = [
     (["a", "--seed", "x"], 2, "invalid int value: 'x'"),
     (["a", "--resume", "DIR"], 2, "--resume takes"),
     (["--resume", "DIR", "-o", "x"], 2, "--resume takes"),
+    (["--resume", "DIR", "--seed", "0", "-w", "2", "--monitor", "off"], 2, "--warmup, --seed, --monitor"),
     (["--resume", "nowhere"], 3, "nowhere: no results"),
     (["a", "--baseline", "nowhere"], 3, "nowhere: no results"),
     (["a\udcff"], 2, "UTF-8"),

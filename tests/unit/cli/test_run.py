@@ -97,6 +97,29 @@ def test_a_script_over_a_pool_is_resumed_as_it_was_begun(
     assert plan_of(again) == plan_of(asked)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--seed", "0"], ["--probe", "disk"], ["--watch", "elapsed"], ["--counters", "off"], ["--no-res"],
+        ["--check"], ["--list"], ["--pool", "local"], ["--mask", "x"], ["--monitor", "off"], ["-o", "other"],
+    ],
+    ids=lambda given: given[0],
+)  # fmt: skip
+def test_an_option_that_a_resumed_script_would_ignore_is_refused(
+    given: list[str], script: Path, etude: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("out").mkdir()
+    write_experiment(Path("out"), document())
+    Path("state.json").write_text("{}")
+    option = "--output" if given[0] == "-o" else given[0]
+    for words in (["--resume", "out"], ["state.json"]):
+        assert etude("run", *words, *given) == 2
+        assert capsys.readouterr().err.endswith(f"leave out {option}\n")
+    if option not in ("--seed", "--output"):
+        assert etude("run", "--again", "out", *given) == 2
+        assert capsys.readouterr().err.endswith(f"leave out {option}\n")
+
+
 def document() -> Mapping[str, Any]:
     """The experiment.json of a script that has not begun."""
     return {**builders.document([]), "verb": "run", "sittings": []}
