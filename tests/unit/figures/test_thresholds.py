@@ -104,7 +104,9 @@ def test_the_name_of_a_level_line_stands_where_no_curve_runs(at: float, side: st
 
 def test_names_of_level_lines_keep_off_each_other() -> None:
     canvas = draw(with_lines(Line(7.0, "one"), Line(7.3, "other"), Line(7.6, "third")), Style())
-    for one, other in combinations(names(canvas).values(), 2):
+    boxes = names(canvas)
+    assert boxes.keys() == {"one", "other", "third"}
+    for one, other in combinations(boxes.values(), 2):
         assert not one.overlaps(other)
 
 

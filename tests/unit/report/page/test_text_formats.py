@@ -52,7 +52,9 @@ def test_markdown_of_hostile_names_holds_no_link_no_picture_no_tag(hostile: Path
 
 def test_a_row_of_a_markdown_table_stays_one(hostile: Path) -> None:
     text = markdown.to_markdown(content_of(gather([str(hostile)])))
-    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert tables
+    for table in tables:
         columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(columns) == 1
 
