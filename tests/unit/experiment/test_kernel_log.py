@@ -114,3 +114,15 @@ def test_a_message_is_of_the_trial_that_ran_when_it_was_seen() -> None:
         return list(by_trial(rows, [Message(0, 4, "x", int(second * 1e9))]))
 
     assert [seen(s) for s in (0.9, 1.0, 1.5, 1.51, 1.9, 2.2, 9.0)] == [[], [1], [1], [1], [], [2], []]
+
+
+def test_a_trial_lasts_as_long_as_all_of_its_launches() -> None:
+    rows = [measurement(trial=1, start_ns=0, inner=100, metrics={"elapsed": [0.01, "s"]})]
+    seen = [Message(0, 4, "x", int(second * 1e9)) for second in (0.5, 0.99, 1.2)]
+    assert by_trial(rows, seen) == {1: seen[:2]}
+
+
+def test_messages_that_are_only_counted_are_as_bad_as_the_worst_of_them() -> None:
+    said = [Message(n, 3 if n < MOST_MESSAGES + 2 else 6, f"m{n}") for n in range(MOST_MESSAGES + 7)]
+    kernel = members_of(said)["kernel"]
+    assert (len(kernel), kernel[-1]["level"]) == (MOST_MESSAGES + 1, 3)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ import pytest
 from etude.api import make_plan, run
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, UsageError
+from etude.experiment import loop
+from etude.experiment.plan import Plan
 from etude.experiment.test import MetricPattern, Test, make_test
 from etude.report.verdict import verdict
 from etude.results.model import Measurement
 from etude.results.reader import Results, load_results
 from etude.results.samples import sample, trials_of
+from etude.stats.stopping import Decision, Seen
 from support.fakes import World, around, is_hook
 
 RATE = MetricPattern("rate", r"rate (\S+)", "B/s")
@@ -266,6 +270,26 @@ def test_the_shells_start_is_taken_off_with_its_error(tmp_path: Path) -> None:
     assert said.corrected_s == pytest.approx(0.002)
     assert said.summary.mean == pytest.approx(0.010)
     assert said.summary.mean_interval.half_width > 1.96 * 0.0002 / 20**0.5
+
+
+def test_a_stop_rule_sees_times_less_the_mean_start_of_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shell(launch: Launch) -> float:
+        return next(empty) if launch.workers[0].argv[-1] == ":" else 0.012
+
+    def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
+        looks.append(seen())
+        return decide(plan, lambda: looks[-1])
+
+    empty, decide = around(0.002, 0.0, -0.5, 0.8), loop.judged
+    looks: list[Seen] = []
+    monkeypatch.setattr(loop, "judged", judged)
+    found, _ = results(
+        tmp_path, {"/bin/sh": shell}, make_test("x", shell="/bin/sh"), shell="/bin/sh", trials=6
+    )
+    starts = sample(trials_of(found.measurements["/bin/sh -c :"]), "elapsed")
+    assert looks[-1].values[0].tolist() == pytest.approx([0.012 - mean(starts)] * 6)
 
 
 def test_captured_output_is_kept_in_a_log_and_its_tail_in_the_line(tmp_path: Path) -> None:

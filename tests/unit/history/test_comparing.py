@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +41,16 @@ def test_two_results_of_one_level_differ_in_one_of_twenty() -> None:
         assert isinstance(found, SittingsRatio)
         false += found.p < 0.05
     assert false <= 20
+
+
+def test_a_history_that_drifts_parts_results_by_its_drift() -> None:
+    made = [
+        replace(e, values=tuple(value * math.exp(0.004 * day) for value in e.values))
+        for day, e in enumerate(history(60))
+    ]
+    found = ratio_of(made, "date:2026-01-05", "date:2026-02-25")
+    assert isinstance(found, SittingsRatio)
+    assert found.between.deviation == pytest.approx(0.004 * 60 / math.sqrt(12), rel=0.1)
 
 
 def test_a_short_history_is_refused_with_what_is_missing() -> None:

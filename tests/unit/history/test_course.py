@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from statistics import mean, variance
 
 import numpy as np
 import pytest
@@ -99,8 +100,11 @@ def test_values_at_zero_give_a_step_in_their_unit() -> None:
 
 
 def test_what_trials_explain_of_the_variance_between_results_is_told() -> None:
-    course = course_of(history(200, noise=0.02, trials=4))
+    made = history(200, noise=0.02, trials=4)
+    course = course_of(made)
     assert course.within == pytest.approx(0.25 / 4 / (1 + 0.25 / 4), rel=0.5)
+    own = mean(variance(np.log(e.values)) / len(e.values) for e in made)
+    assert course.within == pytest.approx(own / course.found.noise.deviation**2)
     assert course_of(history(20, trials=1)).within is None
 
 

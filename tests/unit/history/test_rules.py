@@ -38,6 +38,11 @@ def test_rules_are_read_with_shares_and_counts(tmp_path: Path) -> None:
     assert slower.digest != either.digest
 
 
+def test_a_rule_sees_steps_of_twice_what_it_objects_to_unless_it_says_so(tmp_path: Path) -> None:
+    (rule,) = read_rules(write(tmp_path, '[rule.large]\nat_least = "10 %"\n'))
+    assert (rule.at_least, rule.sees) == (0.1, 0.2)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -93,3 +93,12 @@ def test_values_that_do_not_vary_have_no_p_of_student_and_all_of_it_is_json() ->
     }
     assert found.tests[0].too_few_for_ranks, "1 in 10 at best"
     assert not noisy(0.0).tests[0].too_few_for_ranks
+
+
+def test_the_clearest_of_many_sizes_alone_is_no_difference() -> None:
+    same = [1.0, 2.0, 3.0, 4.0, 5.0]
+    far = [value + 10.0 for value in same]
+    base = points("static", lambda size: same)
+    found = compared(base, points("dynamic", lambda size: far if size == SIZES[3] else same))
+    assert found.p == pytest.approx(2 * len(SIZES) * 2 / 252), "2 of 252 orders, at any of ten sizes, twice"
+    assert not found.differs

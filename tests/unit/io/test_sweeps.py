@@ -53,6 +53,14 @@ def test_a_buffer_is_never_larger_than_what_is_transferred(laboratory: Any) -> N
     assert buffers["8MiB"] == str(2 << 20)
 
 
+@pytest.mark.parametrize(("cpu", "cpus"), [(None, None), (0, (0,)), (3, (3,))])
+def test_all_runs_are_on_the_cpu_that_is_named(
+    laboratory: Any, cpu: int | None, cpus: tuple[int, ...] | None
+) -> None:
+    plan = make_plan(make_sweep(laboratory.directory, totals="1..8", cpu=cpu), seed=1)
+    assert {test.cpus for test in plan.tests} == {cpus}
+
+
 def test_a_sweep_over_totals_judges_the_whole_program(laboratory: Any) -> None:
     results = laboratory.sweep(totals="1..1K", trials=3)
     assert results.experiment["plan"]["primary"] == "elapsed"

@@ -85,6 +85,16 @@ def test_several_comparisons_hold_together(tmp_path: Path) -> None:
     assert (single.found, single.adjusted_p) == (alone[1], None)
 
 
+def test_what_is_refused_is_none_of_the_comparisons_that_hold_together(tmp_path: Path) -> None:
+    sessions = [trials("a", 1.0, sitting=number, first=10 * number - 9) for number in (1, 2, 3)]
+    old = subject(tmp_path / "old", {"a": [m for rows in sessions for m in rows], "b": trials("b", 1.0)})
+    new = subject(tmp_path / "new", {"a": trials("a", 1.1), "b": trials("b", 1.1)})
+    (first, second), _ = compare_with_first([old, new], "elapsed")
+    assert isinstance(first.found, SittingsRatio)
+    assert isinstance(second.found, Refused)
+    assert (first.found.together, first.adjusted_p) == (1, None)
+
+
 def only(found: Subject, test: str) -> Subject:
     return replace(found, tests=tuple(series for series in found.tests if series.test == test))
 

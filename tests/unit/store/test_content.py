@@ -33,6 +33,17 @@ def test_what_was_not_kept_and_what_has_no_value_is_left_out(tmp_path: Path) -> 
     assert read_content(str(place)).trials == 3
 
 
+def test_a_result_was_measured_when_its_first_trial_began(tmp_path: Path) -> None:
+    place = directory(tmp_path / "r", {"sort": [1.0]})
+    days = (3, 2, 4)
+    write(
+        place / "sort",
+        [measurement("sort", n, start=f"2026-01-0{day}T00:00:00Z") for n, day in enumerate(days, 1)],
+    )
+    (point,) = read_content(str(place)).points
+    assert point.measured == datetime(2026, 1, 2, tzinfo=UTC)
+
+
 def write(place: Path, rows: list) -> None:
     from support.builders import line
 

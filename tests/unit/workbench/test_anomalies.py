@@ -130,6 +130,7 @@ def test_a_load_is_slower_after_an_overload_by_more_than_chance_and_by_a_third()
         return hysteretic(known) is not None
 
     assert named(1.4, 0.01)
+    assert not named(1 / 1.4, 0.01), "quicker than before"
     assert not named(1.25, 0.001)
     spread = math.sqrt(2 * (0.1**2 + 0.03**2))
     assert named(math.exp(2.7 * spread), 0.1)
@@ -181,6 +182,7 @@ def late(load: float, level: float, late_s: float | None) -> Trial:
 
 def test_loads_that_are_too_much_by_a_generator_that_sent_late_are_told() -> None:
     assert kinds(late(50, 0.2, 0.001), late(100, 1.5, 0.05), late(100, 1.5, 0.05)) == ["generator-late"]
+    assert kinds(late(50, 0.2, 0.001), late(100, 1.5, 0.05), late(100, 1.5, 0.001)) == ["generator-late"]
     assert kinds(late(50, 0.2, 0.001), late(100, 1.5, 0.05), *[late(100, 1.5, 0.001)] * 2) == []
     assert kinds(late(50, 0.2, 0.05), late(100, 1.5, 0.012), late(100, 1.5, None)) == []
     assert kinds(calm(50, 0.2), *[replace(of_errors(100, 0, 900, None), lateness_p99_s=0.05)] * 2) == [

@@ -85,6 +85,16 @@ def test_each_sitting_has_the_host_and_the_machine_of_its_node(tmp_path: Path) -
     assert all(hosts[m.sitting] == m.host for m in found.measurements["a"])
 
 
+def test_the_order_is_another_in_each_job_and_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    seeds = []
+    for where in (tmp_path / "one", tmp_path / "two"):
+        where.mkdir()
+        spread(plan_of("a", "b", trials=6), where, pool_of(Nodes())).run()
+        seeds.append([part.task["plan"]["seed"] for part in parts_of(where)])
+    assert len(set(seeds[0])) == 3
+    assert seeds[0] == seeds[1]
+
+
 def ratio(test: str, node: str, block: int) -> float:
     """Nodes of other levels, on which the ratio is another, too."""
     level = float(node[-1])

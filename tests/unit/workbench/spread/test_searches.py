@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from etude.errors import InputError
+from etude.workbench.bench import Bench
 from etude.workbench.kept import Kept, Sought
 from etude.workbench.pool.job import Job
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.simulated import Death, SimulatedPool
 from etude.workbench.pool.wanted import PoolSpec
-from etude.workbench.sources import of_simulation
+from etude.workbench.sources import of_harness, of_simulation
 from etude.workbench.spread import onnode
 from etude.workbench.spread.asked import document_of
 from etude.workbench.spread.jobs import Jobs
@@ -66,3 +72,32 @@ def test_what_was_found_is_not_searched_again_and_another_search_is_refused(tmp_
     assert len(parts_of(tmp_path)) == 1
     with pytest.raises(InputError, match="another search"):
         search(tmp_path, pool, sought(within=0.1))
+
+
+def test_the_node_searches_with_the_factors_and_until_the_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = of_simulation(WORDS["simulate"])
+    opened: list[dict[str, str]] = []
+
+    class Made:
+        name, task, text = "made", server.task, "made 1"
+
+        def bench(self, factors: Mapping[str, str], place: Path) -> AbstractContextManager[Bench]:
+            opened.append(dict(factors))
+            return server.bench({}, place, (), 1)
+
+    module = ModuleType("made_harness")
+    module.Made = Made  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "made_harness", module)
+    words = {"harness": "made_harness:Made"}
+    asked = replace(sought(), name="made", harness="made 1", factors={"n": "2"})
+    document = document_of("peak", asked.name, asked.plan(), "", PoolSpec("slurm"))
+    pool = SimulatedPool(1, lambda job, node: 1.0, done)
+    past = datetime(2000, 1, 1, tzinfo=UTC)
+    kept = sought_on(Jobs(tmp_path, pool), of_harness(words["harness"]), words, asked, document, past)
+    assert opened == [{"n": "2"}]
+    assert kept.sought.factors == {"n": "2"}
+    assert kept.trials() == []
+    assert kept.answer is not None
+    assert (kept.answer.rate, kept.answer.kept) == (None, False)

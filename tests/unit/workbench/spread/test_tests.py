@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from etude.errors import CommandFailed, UsageError
+from etude.experiment.monitoring import Monitoring
 from etude.results.reader import load_results
-from etude.script.run import plan_of, read_script
+from etude.script.run import Asked, plan_of, read_script
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.simulated import Death, SimulatedPool
 from etude.workbench.pool.wanted import PoolSpec
+from etude.workbench.spread import tests
 from etude.workbench.spread.asked import document_of
 from etude.workbench.spread.jobs import Jobs
 from etude.workbench.spread.part import parts_of
@@ -51,6 +53,27 @@ def spread(where: Path, pool: SimulatedPool) -> Tests:
     out = where / "out"
     out.mkdir(exist_ok=True)
     return Tests(asked, groups_of(asked.outline(), "s.ap"), Jobs(out, pool), document)
+
+
+def test_a_node_runs_its_tests_as_they_were_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "s.ap").write_text(SCRIPT)
+    asked = read_script(
+        str(tmp_path / "s.ap"), ["N=3"], seed=7, res=False, counters="off", masks=("k-[0-9]+",)
+    )
+    document = document_of("run", "s", plan_of(asked), asked.program.digest, PoolSpec("slurm"))
+    (out := tmp_path / "out").mkdir()
+    made, monitor = Nodes(), Monitoring(0.5, 2)
+    jobs = Jobs(out, SimulatedPool(1, made.duration_s, made.finish))
+    Tests(asked, groups_of(asked.outline(), "s.ap"), jobs, document, monitor).run()
+    run: list[tuple[Asked, Monitoring]] = []
+    monkeypatch.setattr(tests, "run_script", lambda its, *_, monitor, **__: run.append((its, monitor)))
+    for part in parts_of(out):
+        tests.measure(part)
+    assert [sorted(its.only or ()) for its, _ in run] == [["a"], ["b", "c"], ["d"]]
+    for its, its_monitor in run:
+        assert (plan_of(its), its_monitor) == (plan_of(asked), monitor)
 
 
 def only(where: Path) -> list[list[str]]:

@@ -20,6 +20,7 @@ from etude.workbench.pool.job import Ended
 from etude.workbench.surfaces.celljobs import (
     CELL,
     SAMPLE,
+    CellJobs,
     Todo,
     attempt_in,
     begin_on_node,
@@ -34,6 +35,7 @@ from etude.workbench.surfaces.celljobs import (
 from etude.workbench.surfaces.mapping import Visit
 from etude.workbench.surfaces.samples import Sample
 from support.charting import SPACE, Made
+from support.spreading import Response
 
 POSITIVE = st.floats(1e-9, 1e12)
 TODO = Todo(Visit((1, 0), 12.0, 0.1, "why"), "/a/spec.toml", "", "text", [["rise", 0.5]], 3.0, None)
@@ -133,3 +135,12 @@ def test_where_the_engine_alone_was_on_the_node_its_experiment_says_which(tmp_pa
     made = attempt_in(tmp_path)
     assert (made.host, made.boot_id) == (document["sittings"][0]["host"], document["sittings"][0]["boot_id"])
     assert made.machine == document["machine"]["before"]
+
+
+def test_a_job_knows_the_time_that_is_left_and_the_deadline(tmp_path: Path) -> None:
+    deadline = datetime(2100, 1, 1, tzinfo=UTC)
+    cells = CellJobs("made", SPACE, Response(), None, "made", deadline)
+    job = cells.job(TODO.visit, tmp_path / "cell", frozenset({"n1"}), 12.5)
+    todo = read_todo(job.place)
+    assert (todo.visit, todo.left_s, todo.deadline) == (TODO.visit, 12.5, deadline)
+    assert (todo.simulate, job.avoid, job.nodes) == ("made", {"n1"}, 1)

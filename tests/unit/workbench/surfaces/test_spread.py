@@ -8,19 +8,24 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from etude.errors import CommandFailed, InputError, MachineRefuses
-from etude.workbench.pool.job import Ended
+from etude.workbench.pool.job import Ended, How
 from etude.workbench.pool.journal import Journal
 from etude.workbench.pool.simulated import Death
+from etude.workbench.record import now
+from etude.workbench.surfaces.attempt import Attempt
+from etude.workbench.surfaces.celljobs import read_todo
 from etude.workbench.surfaces.chart import Means
 from etude.workbench.surfaces.factors import Cell, Factor, Space
-from etude.workbench.surfaces.kept import KeptSurface
-from etude.workbench.surfaces.machines import apart
-from etude.workbench.surfaces.mapping import Rules
+from etude.workbench.surfaces.kept import KeptSurface, charted, keeping_surface
+from etude.workbench.surfaces.machines import apart, machine_findings
+from etude.workbench.surfaces.mapping import Rules, Visit
+from etude.workbench.surfaces.samples import Sample, known
 from etude.workbench.surfaces.spread import SpreadDisplay
 from etude.workbench.surfaces.stored import mapped_of
 from support.charting import SPACE, lines, product
@@ -234,6 +239,12 @@ def test_a_job_that_waits_at_the_deadline_is_withdrawn_and_its_cell_left_for_lat
     assert sorted(sample.cell for sample in kept.samples()) == list(SPACE)
 
 
+def test_a_cell_may_take_what_one_may_and_no_more_than_is_left_of_all(tmp_path: Path) -> None:
+    nodes = Nodes(1)
+    mapped_over(tmp_path, nodes, means=Means({}, budget_s=250.0, cell_s=100.0))
+    assert [read_todo(job.place).left_s for job in nodes.jobs][:4] == [100.0, 100.0, 100.0, 70.0]
+
+
 def test_a_pool_that_takes_no_more_ends_the_map_with_its_words(tmp_path: Path) -> None:
     with pytest.raises(MachineRefuses, match="it was held"):
         mapped_over(tmp_path, Nodes(2, ends={(2, 1): "held"}))
@@ -267,6 +278,17 @@ def test_where_all_jobs_are_ended_by_others_so_is_the_map(tmp_path: Path) -> Non
         mapped_over(tmp_path / "b", Nodes(1, ends=lambda cell, node: "cancelled"))
 
 
+def test_jobs_that_others_end_now_and_then_do_not_end_the_map(tmp_path: Path) -> None:
+    met: dict[Cell, bool] = {}
+
+    def ends(cell: Cell, node: str) -> How | None:
+        return "cancelled" if met.setdefault(cell, len(met) % 2 == 1) else None
+
+    kept = mapped_over(tmp_path, Nodes(1, ends=ends), space=WIDE)
+    states = Counter(sample.state for sample in kept.samples())
+    assert states == {"measured": WIDE.size / 2, "failed": WIDE.size / 2}
+
+
 def test_the_choice_counts_cells_under_way(tmp_path: Path) -> None:
     nodes = Nodes(3)
     kept = mapped_over(tmp_path, nodes, space=WIDE, rules=Rules(count=5))
@@ -292,3 +314,15 @@ def test_equal_machines_are_seldom_named_apart() -> None:
     hosts = [f"n{n % 3}" for n in range(24)]
     named = sum(bool(apart(draw.normal(0.0, 0.05, 24), hosts)) for _ in range(400))
     assert named / 400 < 0.08
+
+
+def test_of_a_system_with_a_node_of_its_own_that_node_is_named_apart(tmp_path: Path) -> None:
+    with keeping_surface(tmp_path, charted("made", WIDE, Rules(), Response(), ""), elsewhere=True) as kept:
+        for number, cell in enumerate(WIDE):
+            sample = Sample(cell, "measured", 100.0, 99.0, 101.0, 0.95, 60.0, 3)
+            where = Attempt(f"client{number % 3}", "boot", now(), system=f"system{number % 2}")
+            kept.keep(Visit(cell, None, None, "why"), sample, where)
+        off = [0.3 * (number % 2) + 0.01 * (number % 3) for number in range(WIDE.size)]
+        left_out = SimpleNamespace(log=known(kept.samples()).log - off)
+        said = machine_findings(kept, SimpleNamespace(left_out=left_out))  # type: ignore[arg-type]
+    assert [re.findall(r"cells measured on (\w+)", each) for each in said][-1:] == [["system0"]]
