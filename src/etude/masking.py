@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from etude.errors import InputError
-from etude.patterns import compile_pattern
+from etude.patterns import Pattern, compile_pattern, cut_out
 
 MASKED = "(masked)"
 _NAMES = r"(?i:password|passwd|token|secret|api[_-]?key)"
@@ -71,19 +71,21 @@ class Mask:
         """The same without secrets."""
         for pattern in self._own:
             text = pattern.replaced(text, MASKED)
-        small = text.lower()
-        if any(sign in small for sign in SIGNS):
-            for secret in SECRETS:
-                text = compile_pattern(secret).replaced(text, MASKED)
-        return text
+        return _usual(text)
 
     def words(self, words: Iterable[str]) -> list[str]:
-        """Each word of a command without secrets; one behind an option such as `--password` is all secret."""
+        """Each word of a command without secrets; one behind an option such as `--password` is all secret.
+
+        A pattern of the user's may match over several words, with blanks between them.
+        """
         found: list[str] = []
         before = ""
-        for word in words:
+        whole = list(words)
+        for pattern in self._own:
+            whole = _without(pattern, whole)
+        for word in whole:
             secret = _OPTION.fullmatch(before) and word and not word.startswith("-")
-            found.append(MASKED if secret else self.text(word))
+            found.append(MASKED if secret else _usual(word))
             before = word
         return found
 
@@ -101,7 +103,8 @@ class Mask:
     def content(self, text: bytes) -> bytes:
         """Text, a line of it, or JSON, which stays JSON."""
         before = text.decode("utf-8", "surrogateescape")
-        if "\\" not in before and not _HINT.search(before) and self.text(before) == before:
+        as_it_stands = "\\" not in before and not _HINT.search(before) and not (self._own and "[" in before)
+        if as_it_stands and self.text(before) == before:
             return text
         try:
             found = json.loads(before)
@@ -127,3 +130,35 @@ class Mask:
             with open("/proc/self/mem", "r+b", buffering=0) as memory:
                 memory.seek(start)
                 memory.write(after[: end - start - 1].ljust(end - start, b"\0"))
+
+
+def _usual(text: str) -> str:
+    """The same without what is masked in any case."""
+    small = text.lower()
+    if any(sign in small for sign in SIGNS):
+        for secret in SECRETS:
+            text = compile_pattern(secret).replaced(text, MASKED)
+    return text
+
+
+def _without(pattern: Pattern, words: Sequence[str]) -> list[str]:
+    """The words of a command with what matches in one of them, or in their line, replaced in each that it touches."""
+    over = list(pattern.spans(" ".join(words)))
+    found, at = list[str](), 0
+    for word in words:
+        inside = [(max(start - at, 0), min(end - at, len(word))) for start, end in over]
+        spans = [(start, end) for start, end in inside if start < end]
+        found.append(cut_out(word, _joined([*spans, *pattern.spans(word)]), MASKED))
+        at += len(word) + 1
+    return found
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those that overlap or meet as one, in rising order."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found

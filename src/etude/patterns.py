@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,15 +48,27 @@ class Pattern:
         group = min(self.groups, 1)
         return (match[group] for match in self._compiled.finditer(_encodable(text)))
 
-    def replaced(self, text: str, by: str) -> str:
-        """The text with the first group of each match, or all of it where there is no group, replaced."""
-        parts, behind, group = list[str](), 0, min(self.groups, 1)
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where `values` are that are not empty, in rising order; none overlaps one before it."""
+        behind, group = 0, min(self.groups, 1)
         for match in self._compiled.finditer(_encodable(text)):  # which keeps the places of all characters
             start, end = match.span(group)
             if end > start >= behind:
-                parts += [text[behind:start], by]
+                yield start, end
                 behind = end
-        return "".join([*parts, text[behind:]])
+
+    def replaced(self, text: str, by: str) -> str:
+        """The text with the first group of each match, or all of it where there is no group, replaced."""
+        return cut_out(text, self.spans(text), by)
+
+
+def cut_out(text: str, spans: Iterable[tuple[int, int]], by: str) -> str:
+    """The text with `by` in place of each span; spans rise and do not overlap."""
+    parts, behind = list[str](), 0
+    for start, end in spans:
+        parts += [text[behind:start], by]
+        behind = end
+    return "".join([*parts, text[behind:]])
 
 
 @functools.lru_cache(maxsize=128)

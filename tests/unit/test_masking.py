@@ -26,6 +26,24 @@ COMMAND = "a --password hunter2 db://me:hunter2@host me:hunter2@host key k-4711"
 
 
 @pytest.mark.parametrize(
+    ("pattern", "masked"),
+    [
+        (r"key (\S+)", ["fetch", "key", MASKED, "end"]),
+        (r"k-\d+ end", ["fetch", "key", MASKED, MASKED]),
+        (r"tch k", ["fe" + MASKED, MASKED + "ey", "k-4711", "end"]),
+        (r"^k\S+", ["fetch", MASKED, MASKED, "end"]),
+        (r"-\d|\d$", ["fetch", "key", f"k{MASKED}71{MASKED}", "end"]),
+        (r"nothing", ["fetch", "key", "k-4711", "end"]),
+    ],
+)
+def test_a_pattern_may_match_over_several_words(pattern: str, masked: list[str]) -> None:
+    words = ["fetch", "key", "k-4711", "end"]
+    mask = Mask([pattern])
+    assert mask.words(words) == masked
+    assert json.loads(mask.content(json.dumps({"command": words}).encode())) == {"command": masked}
+
+
+@pytest.mark.parametrize(
     ("text", "masked"),
     [
         ("mysql --password=x -u me", f"mysql --password={MASKED} -u me"),
