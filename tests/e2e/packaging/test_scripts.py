@@ -111,12 +111,30 @@ def test_root_has_missing_packages_installed_without_being_asked(
     repository: Path, programs: Programs, tmp_path: Path
 ) -> None:
     asked = tmp_path / "asked"
-    path = programs("bash", "dirname", "grep", dpkg_query="exit 1", apt_get=f'echo "$@" >>{asked}')
-    done = run(repository, path, "bash", "packaging/install-debian-packages.sh")
+    path = programs(
+        "bash", "dirname", "grep", "rm", "chmod", dpkg_query="exit 1", apt_get=f'echo "$@" >>{asked}'
+    )
+    done = run(repository, path, "bash", "packaging/install-debian-packages.sh", str(tmp_path / "policy"))
     assert done.returncode == 0
     update, install = asked.read_text().splitlines()
     assert update.endswith("update")
     assert "-y --no-install-recommends gcc " in install
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("of_the_user", [None, "exit 0"])
+def test_no_service_of_an_installed_package_starts_unless_the_user_has_a_policy_that_lets_it(
+    repository: Path, programs: Programs, tmp_path: Path, of_the_user: str | None
+) -> None:
+    policy, asked = tmp_path / "policy-rc.d", tmp_path / "asked"
+    if of_the_user:
+        policy.write_text(f"#!/bin/sh\n{of_the_user}\n")
+        policy.chmod(0o755)
+    install = f'case "$*" in *install*) {policy}; echo $? >>{asked};; esac'
+    path = programs("bash", "dirname", "grep", "rm", "chmod", dpkg_query="exit 1", apt_get=install)
+    run(repository, path, "bash", "packaging/install-debian-packages.sh", str(policy))
+    assert asked.read_text().splitlines() == ["0" if of_the_user else "101"]
+    assert policy.exists() == bool(of_the_user)
 
 
 @pytest.mark.needs_root
@@ -128,8 +146,8 @@ def test_a_package_that_the_distribution_lacks_does_not_keep_the_others_away(
     install = f"""case "$*" in *gcc-11*) exit 100;; *update) exit 0;; esac
 for name; do case $name in -*|install) ;; *) : >{have}/$name;; esac; done"""
     known = f"for name; do :; done; [ -e {have}/$name ] && echo installed"
-    path = programs("bash", "dirname", "grep", dpkg_query=known, apt_get=install)
-    done = run(repository, path, "bash", "packaging/install-debian-packages.sh")
+    path = programs("bash", "dirname", "grep", "rm", "chmod", dpkg_query=known, apt_get=install)
+    done = run(repository, path, "bash", "packaging/install-debian-packages.sh", str(tmp_path / "policy"))
     assert done.returncode == 0
     assert (have / "gcc").exists()
     assert (have / "slurm-client").exists()
