@@ -14,11 +14,13 @@ import pytest
 from support.preset_checks import OF_ORDER, Arrivals, arrivals, checks
 from support.published import PUBLISHED
 from support.recordings import small_disk
+from support.seen import Seen
 from support.seen_loads import Server, over_directory, over_nfs, server
 
 OPERATIONS = int(os.environ.get("ETUDE_LOAD_OPERATIONS", "4000"))
 RATE = 2000.0
 FEW = 400
+TRIES = 4
 SELDOM = 100.0
 """Requests/s: so few that also a busy machine is late by little of a gap."""
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
@@ -52,10 +54,19 @@ def test_a_server_is_asked_what_the_preset_says(nfs: Server, preset: str) -> Non
 @needs_a_server
 @pytest.mark.parametrize("poisson", [True, False], ids=["poisson", "constant"])
 def test_requests_come_at_a_server_as_they_were_asked_for(nfs: Server, poisson: bool) -> None:
+    assert_as_asked(poisson, lambda asked: over_nfs(nfs, "web", FEW, asked).load.seen)
+
+
+def assert_as_asked(poisson: bool, load: Callable[[Arrivals], Seen]) -> None:
+    """A machine whose CPUs others take may send late, and so does one whose hypervisor does; it does not each time."""
     asked, other = seldom(poisson), seldom(not poisson)
-    seen = over_nfs(nfs, "web", FEW, asked).load.seen
-    assert [check for check in arrivals(seen.at_ns, asked) if not check.holds] == []
-    assert not all(check.holds for check in arrivals(seen.at_ns, other))
+    found = []
+    for _ in range(TRIES):
+        at_ns = load(asked).at_ns
+        found.append([check for check in arrivals(at_ns, asked) if not check.holds])
+        if not found[-1] and not all(check.holds for check in arrivals(at_ns, other)):
+            return
+    pytest.fail(f"in {TRIES} loads what did not hold was {found}")
 
 
 def seldom(poisson: bool) -> Arrivals:
@@ -88,7 +99,4 @@ def test_a_file_system_is_asked_what_the_preset_says(disk: Path, preset: str, th
 
 @pytest.mark.parametrize("poisson", [True, False], ids=["poisson", "constant"])
 def test_requests_come_at_a_file_system_as_they_were_asked_for(disk: Path, poisson: bool) -> None:
-    asked, other = seldom(poisson), seldom(not poisson)
-    seen = over_directory(disk, "web", FEW, asked)[0].seen
-    assert [check for check in arrivals(seen.at_ns, asked) if not check.holds] == []
-    assert not all(check.holds for check in arrivals(seen.at_ns, other))
+    assert_as_asked(poisson, lambda asked: over_directory(disk, "web", FEW, asked)[0].seen)
