@@ -10,7 +10,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use etude_cgroup::Wanted;
 use etude_columns::Reading;
 
+const SIGPIPE: i32 = 13;
+
 fn main() -> ExitCode {
+    end_where_output_cannot_be_written();
     // The lab's programs have options and exit statuses of their own.
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next().as_deref().and_then(OsStr::to_str) {
@@ -43,6 +46,23 @@ fn main() -> ExitCode {
         Some(("measure", options)) => ExitCode::from(etude_engine::measure(options)),
         _ => unreachable!("clap requires a known subcommand"),
     }
+}
+
+/// `print!` panics there. It ends as all of Étude does: silently where nobody reads any more (docs/exit-codes.md).
+fn end_where_output_cannot_be_written() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let told = info.payload().downcast_ref::<String>();
+        let Some(why) = told.and_then(|text| text.strip_prefix("failed printing to stdout: ")) else {
+            return usual(info);
+        };
+        if why.starts_with("Broken pipe") {
+            std::process::exit(128 + SIGPIPE);
+        }
+        let why = why.split(" (os error").next().unwrap_or(why);
+        eprintln!("etude: standard output cannot be written: {why}");
+        std::process::exit(5);
+    }));
 }
 
 fn command() -> Command {
