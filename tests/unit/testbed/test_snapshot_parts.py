@@ -128,7 +128,7 @@ def test_a_container_is_told_by_what_its_manager_leaves(
         ("SSH_AUTH_SOCK", "/run/x"),
         ("SUDO_USER", "me"),
         ("USER", "me"),
-        ("ETUDE_SETTLED", "{\"waited_s\": 2.0}"),
+        ("ETUDE_SETTLED", '{"waited_s": 2.0}'),
     ],
 )
 def test_a_variable_whose_name_says_that_it_is_secret_or_whose_it_is_is_masked(name: str, value: str) -> None:
