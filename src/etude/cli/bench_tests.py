@@ -32,7 +32,7 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
     hooks = _hooks(options, len(commands))
     sweeps = combinations(sweeps_of(options))
     ours = {given.partition("=")[0] for given in options.parameter if isinstance(given, str)}
-    words = ours if options.shell else frozenset()
+    words = ours if shell is not None else frozenset()
     lines = [line for each in hooks for line in each.values() if line]
     check_used(sweeps, [*commands, *options.data, *lines, options.input or ""])
     _check_quoted(options.commands)
@@ -106,9 +106,11 @@ def _name(name: str, values: dict[str, str]) -> str:
 
 def shell_of(options: argparse.Namespace) -> str | None:
     """The command line of the shell that runs the commands, if one does."""
-    if options.S is not None:
+    if options.S not in (None, "none", "default"):
         return str(options.S)
-    return shlex.quote(options.shell_program or "/bin/sh") if options.shell else None
+    if options.S == "none" or not (options.S or options.shell):
+        return None
+    return shlex.quote(options.shell_program or "/bin/sh")
 
 
 def _check_quoted(commands: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ def _print(studied: Sequence[Studied], json: bool) -> None:
         for line in each.reading.findings:
             screen.say(line)
         for caveat in each.reading.caveats:
-            screen.say(f"Mind: {caveat}.", "dim")
+            screen.say(f"Note: {caveat}.", "dim")
         for name, path in each.figures.items():
             screen.say_path(f"Figure {name}", str(path), "dim")
         screen.say_path("Results", str(each.results.directory), "dim")

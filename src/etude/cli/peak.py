@@ -4,7 +4,7 @@
 more: how the system is started, offered load, read and stopped, and what is too much (docs/workbench.md); or
 MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command with the same -o goes on
 where it was ended. Results directories in its place are shown again, and drawn beside each other with --figures. The
-exit status is 0 where the promise is kept, 1 where it is not.
+exit status is 0 where the target is met, 1 where it is not.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ def _search_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--promise",
         choices=("rate", "region"),
-        help="rate: the answer is within --within of the peak (default); region: the reading there is near its limit",
+        help="the target: an answer within --within of the peak (default), or whose reading is near its limit",
     )
-    add("--within", type=kinds.share, metavar="SHARE", help="of the rate promise (default 10%%)")
-    add("--width", type=kinds.share, metavar="SHARE", help="of the region promise: s (default 10%%)")
-    add("--confidence", type=kinds.percent_between, metavar="PERCENT", help="of the promise (default 95)")
+    add("--within", type=kinds.share, metavar="SHARE", help="of the target rate (default 10%%)")
+    add("--width", type=kinds.share, metavar="SHARE", help="of the target region: s (default 10%%)")
+    add("--confidence", type=kinds.percent_between, metavar="PERCENT", help="of the target (default 95)")
     add("--budget", type=kinds.seconds, metavar="TIME", help="bench time, such as 2h; then the best so far")
     add("--deadline", type=kinds.deadline, metavar="TIME", help="such as 17:30; then the best so far")
     add(

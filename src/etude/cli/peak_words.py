@@ -14,6 +14,7 @@ from etude.workbench.window import together
 
 NO_ANSWER = "no answer"
 """In place of a response time."""
+_OTHER_LOADS = {"below-lowest": "ask for lower loads", "above-highest": "allow higher loads"}
 
 
 def load_text(task: Task, load: float) -> str:
@@ -97,7 +98,13 @@ def goal_text(task: Task) -> str:
 
 def missed_line(task: Task, answer: Answer) -> str:
     """That the target was not met, and what stood in the way."""
-    return f"The target ({target_text(task)}) is not met: {answer.why}."
+    return f"The target ({target_text(task)}) is not met: {why_missed(answer)}."
+
+
+def why_missed(answer: Answer) -> str:
+    """What stands in the way of the target; of a peak outside the loads that may be offered, what to do."""
+    advice = [_OTHER_LOADS[each.kind] for each in answer.findings if each.kind in _OTHER_LOADS]
+    return ": ".join((answer.why, *advice[:1]))
 
 
 def target_text(task: Task) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from etude.cli.peak_part import HIGHEST
 from etude.cli.peak_show import stored_answer
-from etude.cli.peak_words import confidence_text, goal_text, load_text, span_text
+from etude.cli.peak_words import confidence_text, goal_text, load_text, span_text, why_missed
 from etude.figures.data import Figure
 from etude.figures.searches import Searched, searches_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
@@ -145,7 +145,7 @@ def _span(found: Ratio) -> str:
 
 def _against(search: Search) -> tuple[str, ...]:
     answer = search.answer
-    kept = () if answer.kept else (f"{search.name}: the target is not met: {answer.why}.",)
+    kept = () if answer.kept else (f"{search.name}: the target is not met: {why_missed(answer)}.",)
     found = tuple(f"{search.name}: {finding.kind}: {finding.what}" for finding in answer.findings)
     limited = sum(trial.limited == "generator" for trial in search.trials)
     own = (

@@ -3,7 +3,7 @@
 SPEC.toml says what is measured, which factors are varied over which levels, and which cells are to be measured
 (docs/surfaces.md). Each cell is on disk before the next begins: the same command with the same -o goes on where it was
 ended, and nothing is measured twice. A results directory in place of SPEC.toml is shown again. The exit status is 0
-where every cell that was tried has a value that keeps its promise, 1 where one has not.
+where every cell that was tried has a value that meets its target, 1 where one has not.
 """
 
 from __future__ import annotations

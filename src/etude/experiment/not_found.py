@@ -30,6 +30,8 @@ def advice(command: Sequence[str], directory: str | None = None) -> str:
         return (
             f"there is a file {word} in this directory, not executable; type chmod +x {word}, then ./{word}"
         )
+    if "-c" in command[-2:-1]:  # a shell, most often the one that was asked for
+        return "check its spelling, or give its path"
     return (
         "check its spelling, or give its path; an alias or function of your shell is no program: "
         "write its commands out, with --shell"

@@ -33,7 +33,7 @@ class Reading:
     """Each program of a sweep over totals against the first."""
 
     def __str__(self) -> str:
-        return "\n".join((*self.findings, "", *(f"Mind: {caveat}" for caveat in self.caveats)))
+        return "\n".join((*self.findings, "", *(f"Note: {caveat}" for caveat in self.caveats)))
 
 
 def explain(source: Results | Subject) -> Reading:

@@ -60,7 +60,7 @@ def _brief(value: float, unit: str) -> str:
     return f"{digits(value / divisor, 2)} {name}"
 
 
-OTHERS = Quantity("other processes used", 0.2, cpus, waited="CPU pressure")
+OTHERS = Quantity("other processes used", 0.2, cpus, share=0.25, waited="CPU pressure")
 MESSAGES = Quantity("kernel messages", 0.5, lambda count: f"{count:.0f}", loses_s=None)
 CLOCK = Quantity(
     "clock rate", 0.0, lambda hertz: f"{hertz / 1e9:.2f} GHz", falls=True, share=0.05, loses_s=None

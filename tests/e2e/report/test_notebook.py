@@ -95,7 +95,7 @@ def test_no_cell_fails_and_each_figure_comes_out(ran: Any) -> None:
     for part in (
         "L1 Data: ",
         "untouched: fastest at ",
-        "Mind: ",
+        "Note: ",
         "a call costs ",
         " 5 %",
     ):

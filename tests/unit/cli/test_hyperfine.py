@@ -154,6 +154,7 @@ def test_hooks_are_given_once_or_for_each_command(etude: Etude, capsys: Captured
     [
         (["-S", "bash --norc"], ["bash", "--norc", "-c", ":"]),
         (["--shell=default"], ["/bin/sh", "-c", ":"]),
+        (["-S", "default"], ["/bin/sh", "-c", ":"]),
         (["--shell", "--shell-program", "/a b/sh"], ["/a b/sh", "-c", ":"]),
     ],
 )
@@ -164,6 +165,17 @@ def test_the_shell_is_a_command_line(
     assert etude("bench", "-r", "2", *arguments, "a | b") == 0
     assert shell in [list(launch.workers[0].argv) for launch in world.log]
     assert [*shell[:-1], "a | b"] in [list(launch.workers[0].argv) for launch in world.log]
+
+
+def test_no_shell_may_be_written_as_the_shell_none(etude: Etude, world: World) -> None:
+    assert etude("bench", "-r", "2", "-S", "none", "a b") == 0
+    assert {tuple(launch.workers[0].argv) for launch in world.log} == {("a", "b")}
+
+
+@pytest.mark.parametrize("shell", [["--shell"], ["-S", "sh"]])
+def test_a_parameters_value_is_one_word_of_any_shell(etude: Etude, world: World, shell: list[str]) -> None:
+    assert etude("bench", "-r", "2", *shell, "-P", "V=x y", "a {V}") == 0
+    assert "a 'x y'" in [launch.workers[0].argv[-1] for launch in world.log]
 
 
 def test_a_shell_and_no_shell_exclude_each_other(etude: Etude) -> None:

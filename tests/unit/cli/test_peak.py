@@ -19,7 +19,15 @@ import pytest
 from etude.cli.peak_display import PeakDisplay
 from etude.cli.peak_loads import load_columns
 from etude.cli.peak_part import trials_table
-from etude.cli.peak_words import answer_lines, load_text, ran_text, reading_texts, span_text
+from etude.cli.peak_words import (
+    answer_lines,
+    load_text,
+    missed_line,
+    ran_text,
+    reading_texts,
+    span_text,
+    why_missed,
+)
 from etude.errors import MachineRefuses
 from etude.workbench.bench import Bench, Enough
 from etude.workbench.deadline import Punctual
@@ -354,11 +362,22 @@ def test_a_calibration_suggests_run_length_and_trials_and_goes_on(
 
 def test_an_answer_without_a_rate_says_its_bounds_and_findings(golden: Golden) -> None:
     finding = Finding("above-highest", "0.31 of the limit at 5000/s")
-    answer = Answer(None, 5000.0, math.inf, 0.95, False, "ask for higher ones", (finding,))
+    answer = Answer(None, 5000.0, math.inf, 0.95, False, finding.what, (finding,))
     lines = answer_lines(TASK, answer, [made(5000.0, 0.0124)])
     assert "at least 5,000/s " in lines[0]
     assert f"{finding.kind}: {finding.what}" in lines
+    assert "allow higher loads" in missed_line(TASK, answer)
     golden("\n".join(lines))
+
+
+def test_where_the_lowest_load_is_too_much_lower_ones_are_advised_once() -> None:
+    findings = (
+        Finding("below-lowest", "100, the lowest load, is too much already"),
+        Finding("stalling", "2 of 55"),
+    )
+    answer = Answer(None, 0.0, 100.0, 0.95, False, findings[0].what, findings)
+    assert why_missed(answer) == f"{findings[0].what}: ask for lower loads"
+    assert why_missed(replace(answer, findings=findings[1:])) == findings[0].what
 
 
 def test_notes_of_a_search_stand_below_its_table_and_are_five_at_most(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import CommandFailed
-from etude.experiment.ask import make_plan
+from etude.experiment.ask import make_plan, make_test
 from etude.experiment.not_found import advice
 from etude.experiment.run import run
 from support.fakes import World
@@ -43,3 +43,16 @@ def test_the_error_of_an_experiment_gives_that_advice(tmp_path: Path) -> None:
         run(make_plan(["cd /tmp"]), tmp_path / "r", make_engine=world.make_engine)
     assert advice(["cd"]) in str(raised.value)
     assert "spelling" not in str(raised.value)
+
+
+def test_a_shell_that_is_not_there_is_no_reason_to_ask_for_one(tmp_path: Path) -> None:
+    missing = {"error": "zish: not found in PATH; check its spelling, or give its path", "exit_status": None}
+    world = World({"zish": missing})
+    with pytest.raises(CommandFailed) as raised:
+        run(
+            make_plan([make_test("a", shell="zish")], shell="zish"),
+            tmp_path / "r",
+            make_engine=world.make_engine,
+        )
+    assert "spelling" in str(raised.value)
+    assert "--shell" not in str(raised.value)

@@ -259,7 +259,7 @@ def test_one_size_and_one_curve_are_read_without_a_complaint(laboratory: Any, go
 def test_a_reading_is_text_with_its_caveats_below(laboratory: Any) -> None:
     reading = etude.io.explain(laboratory.sweep(buffers="64..4K", curves=["touched"], trials=3))
     assert str(reading).splitlines()[0] == reading.findings[0]
-    assert str(reading).count("\nMind: ") == len(reading.caveats) > 2
+    assert str(reading).count("\nNote: ") == len(reading.caveats) > 2
 
 
 @settings(max_examples=examples(25))

@@ -43,13 +43,11 @@ def beyond(task: Task, visits: Sequence[Reading]) -> Answer | None:
     if where == "too much" and last.load == lowest and "fine" not in others:
         what = f"{_share(task, last)} at the lowest load, {last.load:g}"
         finding = Finding("below-lowest", what)
-        return Answer(None, 0.0, last.load, task.confidence, False, f"{what}: ask for lower ones", (finding,))
+        return Answer(None, 0.0, last.load, task.confidence, False, what, (finding,))
     if where == "fine" and last.load == highest and "too much" not in others:
         what = f"{_share(task, last)} at the highest load, {last.load:g}"
         finding = Finding("above-highest", what)
-        return Answer(
-            None, last.load, math.inf, task.confidence, False, f"{what}: allow higher ones", (finding,)
-        )
+        return Answer(None, last.load, math.inf, task.confidence, False, what, (finding,))
     return None
 
 
