@@ -59,7 +59,7 @@ def test_a_sweep_over_buffers_ends_with_a_table_its_reading_and_its_figure(
     assert rows[2:] == ["4 KiB", "16 KiB", "64 KiB", "1 MiB", "4 MiB"]
     assert re.search(r"^untouched: .*\d \wiB, .*\d \wiB/s", said, re.MULTILINE)
     assert re.search(r"^touched .*\buntouched at 4 MiB", said, re.MULTILINE)
-    assert "\nMind: " in swept.stdout
+    assert "\nNote: " in swept.stdout
     assert "buffers/throughput.svg\nResults: buffers\n" in swept.stdout
     assert "</svg>" in (place / "buffers" / "throughput.svg").read_text()
     assert data_files(place) == []
