@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from etude.report.pairs import pairs_of
 from etude.report.text import counted
 
 if TYPE_CHECKING:
@@ -43,8 +44,23 @@ def not_compared(verdict: Verdict) -> NotCompared | None:
         return None
     groups = [group for group in verdict.asked.groups if set(tests) & set(group)]
     if groups and len({name for group in groups for name in group} & set(tests)) == len(tests):
-        return NotCompared(tests, "too few pairs", kind == "script", verdict.subject.label)
+        few = _with_few_pairs(verdict, groups)
+        tests = tuple(
+            name for name in tests if name in few
+        )  # of the others a note says why there is no ratio
+        return NotCompared(tests, "too few pairs", kind == "script", verdict.subject.label) if tests else None
     return NotCompared(tests, "one after the other", kind == "script", verdict.subject.label)
+
+
+def _with_few_pairs(verdict: Verdict, groups: Iterable[Sequence[str]]) -> set[str]:
+    """The tests that have fewer than two complete pairs with the reference of their group, or as one."""
+    found = set()
+    for reference, *others in groups:
+        for other in others:
+            pairs = pairs_of(verdict.subject.test(reference), verdict.subject.test(other), verdict.primary)
+            if pairs.base.size < 2:
+                found |= {reference, other}
+    return found
 
 
 def not_compared_lines(verdict: Verdict) -> Iterator[str]:

@@ -226,6 +226,16 @@ def test_tests_that_were_not_compared_say_why_wherever_the_verdict_stands(tmp_pa
     assert line in document["text"]
 
 
+@pytest.mark.parametrize(("values", "why"), [((0.0,) * 12, None), ((0.01,), "too few pairs")])
+def test_pairs_whose_values_have_no_ratio_are_not_too_few(
+    tmp_path: Path, values: tuple[float, ...], why: str | None
+) -> None:
+    (verdict,) = of(pages.results(tmp_path / "r", {"A": [0.01] * len(values), "B": list(values)})).verdicts
+    assert verdict.comparisons == ()
+    left = not_compared(verdict)
+    assert (left and left.why) == why
+
+
 def test_a_page_says_what_the_terminal_says_first_and_why_tests_ended(tmp_path: Path) -> None:
     times = {"A": around(0.01, *np.random.default_rng(1).normal(0, 0.2, 99).tolist())}
     asked = make_plan(("A",), seed=1, precision=0.01, max_trials=12)
