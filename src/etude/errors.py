@@ -45,6 +45,11 @@ class MachineRefuses(EtudeError):
     exit_code = 5
 
 
+def cannot_write(path: Path, error: OSError) -> MachineRefuses:
+    """The one line for a file that was asked for beside the results."""
+    return MachineRefuses(f"{path}: cannot be written: {error.strerror}; name another file")
+
+
 class Restarting(EtudeError):
     """The machine is to be restarted, and the experiment goes on afterwards; what was measured is on disk."""
 

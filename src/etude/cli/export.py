@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
-from etude.errors import InputError, UsageError
+from etude.errors import InputError, UsageError, cannot_write
 
 if TYPE_CHECKING:
     from etude.export.document import Document
@@ -129,9 +129,7 @@ def _compares(other: str, base: str, options: argparse.Namespace) -> bool:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file. Raises MachineRefuses where that cannot be."""
-    from etude.results.writer import refused
-
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="")
     except OSError as error:
-        raise refused(path, error) from error
+        raise cannot_write(path, error) from error

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from etude.errors import cannot_write
 from etude.report import text
 from etude.report.across import Across, overall
 from etude.report.comparisons import Comparison
@@ -18,7 +19,6 @@ from etude.report.status import status_line, status_of
 from etude.report.uncompared import not_compared
 from etude.report.verdict import Verdict
 from etude.results.delimited import text_cell
-from etude.results.writer import refused
 from etude.stats.compare import Ratio
 from etude.stats.sittings import Refused
 
@@ -47,7 +47,7 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
     try:
         path.write_text(content if content.endswith("\n") else content + "\n", encoding="utf-8")
     except OSError as error:
-        raise refused(path, error) from error
+        raise cannot_write(path, error) from error
 
 
 def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[str] = ()) -> str:

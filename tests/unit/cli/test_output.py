@@ -104,6 +104,16 @@ def test_json_is_the_only_thing_on_standard_output(etude: Etude, capsys: Capture
     assert again == document
 
 
+@pytest.mark.parametrize("form", ["csv", "go"])
+def test_an_export_that_cannot_be_written_is_not_taken_for_the_results(
+    etude: Etude, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    assert etude("bench", "-o", "r", "-r", "2", "a", "--export", f"{form}=/dev/full") == 5
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert "/dev/full" in told
+    assert "--resume" not in told
+
+
 def test_exports_go_beside_the_results_or_where_they_are_told(etude: Etude) -> None:
     exports = ["--export", "csv", "--export", "markdown=out.md", "--export", "json"]
     assert etude("bench", "a", "-o", "r", *exports) == 0
