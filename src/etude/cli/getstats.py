@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from etude import __version__
 from etude.cli.entry import complain, run_program
+from etude.cli.help import fitted, help_width
 from etude.errors import EtudeError, UsageError
 from etude.report.getstats.options import USAGE, GetstatsOptions, parse_getstats
 
@@ -25,9 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = parse_getstats(sys.argv[1:] if argv is None else argv)
         if options.help or options.version:
-            print(
-                USAGE if options.help else f"getstats (Étude) {__version__}", end="" if options.help else "\n"
-            )
+            said = fitted(USAGE, help_width()) if options.help else f"getstats (Étude) {__version__}\n"
+            print(said, end="")
             return 0
         return _run(options)
     except EtudeError as error:

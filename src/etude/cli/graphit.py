@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from etude import __version__
 from etude.cli.entry import complain, run_program
+from etude.cli.help import fitted, help_width
 from etude.errors import EtudeError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_intermixed_args(sys.argv[1:] if argv is None else list(argv))
         if options.help or options.version:
-            print(USAGE if options.help else f"graphit (Étude) {__version__}\n", end="")
+            said = fitted(USAGE, help_width()) if options.help else f"graphit (Étude) {__version__}\n"
+            print(said, end="")
             return 0
         return _run(options)
     except EtudeError as error:

@@ -85,14 +85,26 @@ def _hand_over(arguments: list[str]) -> int:
     from etude.errors import EtudeError
     from etude.program import engine_path
 
-    if arguments[1:] in (["--help"], ["-h"]):
-        from etude.cli.examples import example_lines
-
-        print(example_lines(arguments[0]), end="", flush=True)
+    command = ["etude", *arguments]
     try:
-        os.execve(engine_path(), ["etude", *arguments], _environment_at_start())
+        program = engine_path()
+        if arguments[1:] in (["--help"], ["-h"]):
+            return _help_of(program, command)
+        os.execve(program, command, _environment_at_start())
     except EtudeError as error:
         return _complain(str(error), error.exit_code)
+
+
+def _help_of(program: str, command: list[str]) -> int:
+    """Print the help of one of the engine's verbs below its examples, as wide as the terminal."""
+    import subprocess
+
+    from etude.cli.examples import example_lines
+    from etude.cli.help import fitted, help_width
+
+    said = subprocess.run(command, executable=program, stdout=subprocess.PIPE, text=True, check=False)
+    print(example_lines(command[1]) + fitted(said.stdout, help_width()), end="", flush=True)
+    return said.returncode
 
 
 def _environment_at_start() -> dict[str, str]:

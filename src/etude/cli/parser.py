@@ -21,11 +21,20 @@ from etude.results.joining import JOINS
 MOST_CPUS = 65536
 
 
+class Help(argparse.HelpFormatter):
+    """Fills the paragraphs of a description; what is indented in it, such as a table, stands as it is."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from etude.cli.help import fitted
+
+        return fitted(text, width)
+
+
 class OneLineParser(argparse.ArgumentParser):
     """Prints text as it is written, and an error as one line with exit code 2."""
 
     def __init__(self, **options: object) -> None:
-        super().__init__(**options, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)  # type: ignore[arg-type]
+        super().__init__(**options, formatter_class=Help, allow_abbrev=False)  # type: ignore[arg-type]
         self.instead: Mapping[str, str] = {}
         """The equivalent of each option that other tools have and this verb lacks."""
         self.otherwise = ""

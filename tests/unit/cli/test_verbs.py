@@ -5,10 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import pytest
 
-from etude.cli.examples import EXAMPLES
+from etude.cli.examples import EXAMPLES, example_lines
+from etude.cli.getstats import main as getstats
+from etude.cli.graphit import main as graphit
 from etude.cli.main import verb_parser
 from etude.cli.verbs import ENGINE, EXIT_CODES, SUMMARIES, VERBS, group_lines
 from etude.errors import EtudeError
@@ -36,6 +39,19 @@ def test_help_of_each_verb_begins_with_two_examples_and_repeats_no_exit_codes(
     for line, _ in EXAMPLES[verb]:
         assert f"  {line}\n" in said.partition("usage:")[0]
     assert EXIT_CODES not in said
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+@pytest.mark.parametrize("program", [getstats, graphit, *VERBS, *ENGINE])
+def test_help_is_no_wider_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured, etude: Etude, program: Any, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert (etude(*program.split(), "--help") if isinstance(program, str) else program(["--help"])) == 0
+    said = capsys.readouterr().out
+    lines = said.removeprefix(example_lines(program) if isinstance(program, str) else "").splitlines()
+    # A list of choices is one word.
+    assert [line for line in lines if len(line) > width and len(line.split()) > 2] == []
 
 
 def test_each_verb_has_examples() -> None:
