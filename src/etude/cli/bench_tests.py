@@ -32,7 +32,7 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
     hooks = _hooks(options, len(commands))
     sweeps = combinations(sweeps_of(options))
     ours = {given.partition("=")[0] for given in options.parameter if isinstance(given, str)}
-    words = ours if shell is not None else frozenset()
+    words = ours if options.shell else frozenset()
     lines = [line for each in hooks for line in each.values() if line]
     check_used(sweeps, [*commands, *options.data, *lines, options.input or ""])
     _check_quoted(options.commands)

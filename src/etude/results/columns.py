@@ -116,11 +116,6 @@ class Columns:
         kept: NDArray[np.bool_] = (self.flags & KEPT) != 0
         return kept
 
-    @property
-    def has_windows(self) -> bool:
-        """Whether a line reports over time; what it reports is not in here."""
-        return bool((self.flags & WINDOWS).any())
-
 
 def read_columns(
     path: Path, metrics: Collection[str] | None = None, *, roles: Collection[str] = ("test",)

@@ -32,9 +32,6 @@ SHORTEST_LEVEL = 3
 PRACTICAL = 0.01
 """Levels that lie closer than this fraction of the series' median are one level."""
 
-NEVER_STEADY = 0.01
-"""Level at which what is left of a series still has a trend."""
-
 MOST = 2000
 """Longer series are first reduced to means of neighbours, at most this many."""
 

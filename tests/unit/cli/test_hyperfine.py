@@ -172,12 +172,6 @@ def test_no_shell_may_be_written_as_the_shell_none(etude: Etude, world: World) -
     assert {tuple(launch.workers[0].argv) for launch in world.log} == {("a", "b")}
 
 
-@pytest.mark.parametrize("shell", [["--shell"], ["-S", "sh"]])
-def test_a_parameters_value_is_one_word_of_any_shell(etude: Etude, world: World, shell: list[str]) -> None:
-    assert etude("bench", "-r", "2", *shell, "-P", "V=x y", "a {V}") == 0
-    assert "a 'x y'" in [launch.workers[0].argv[-1] for launch in world.log]
-
-
 def test_a_shell_and_no_shell_exclude_each_other(etude: Etude) -> None:
     assert etude("bench", "-N", "--shell", "a") == 2
     assert etude("bench", "-N", "-S", "bash", "a") == 2

@@ -42,7 +42,7 @@ def test_help_of_each_verb_begins_with_two_examples_and_repeats_no_exit_codes(
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-@pytest.mark.parametrize("program", [getstats, graphit, *VERBS, *ENGINE])
+@pytest.mark.parametrize("program", [getstats, graphit, *VERBS, *sorted(ENGINE)])
 def test_help_is_no_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: Captured, etude: Etude, program: Any, width: int
 ) -> None:
