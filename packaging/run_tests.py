@@ -6,8 +6,9 @@
 
 A marker says which test belongs where (tests/conftest.py). With `--again` tests that failed run once more, alone, if
 they are few: what passes only then is listed as flaky. With `--begin-within SECONDS` a part that would begin later is
-left out, and named at the end. The exit status is 1 where a test failed in its last run, or a part could not be run;
-after a signal it is 128 and the signal's number: what runs is sent the signal, cleans up, and nothing else begins.
+left out, and named at the end. build/test-results/SUITE.tsv has what each directory and test took. The exit status is
+1 where a test failed in its last run, or a part could not be run; after a signal it is 128 and the signal's number:
+what runs is sent the signal, cleans up, and nothing else begins.
 """
 
 from __future__ import annotations
@@ -138,6 +139,7 @@ def main() -> int:
     outcomes, left_out = run_lanes(LANES[options.suite], until)
     flaky = run_again(outcomes) if options.again else []
     status = summary(outcomes, flaky, left_out)
+    write_times(outcomes, RESULTS / f"{options.suite}.tsv")
     if started.stopped_by:
         print(f"== stopped by {started.stopped_by.name}", flush=True)
         return 128 + started.stopped_by
@@ -392,6 +394,19 @@ def summary(outcomes: list[Outcome], flaky: list[str], left_out: Sequence[str] =
     passed, skipped = sum(each.passed for each in outcomes), sum(each.skipped for each in outcomes)
     print(f"{passed} passed, {len(failed)} failed, {skipped} skipped", flush=True)
     return 1 if failed else 0
+
+
+def write_times(outcomes: Sequence[Outcome], path: Path) -> None:
+    """What each directory and each test took, the longest first: part, seconds, tests, directory or test."""
+    places: dict[tuple[str, str], list[float]] = {}
+    for outcome in outcomes:
+        for test, took in outcome.tests_s.items():
+            file = test.partition("::")[0]
+            for place in (file.rpartition("/")[0], file, test):
+                places.setdefault((outcome.name, place), []).append(took)
+    rows = sorted(((sum(took), len(took), *key) for key, took in places.items()), reverse=True)
+    lines = [f"{part}\t{seconds:.1f}\t{count}\t{place}\n" for seconds, count, part, place in rows]
+    path.write_text("part\tseconds\ttests\tplace\n" + "".join(lines), encoding="utf-8", errors="replace")
 
 
 if __name__ == "__main__":

@@ -91,6 +91,19 @@ def test_a_report_is_read_with_each_test_once(runner: Any, tmp_path: Path) -> No
     assert len(outcome.tests_s) == 8
 
 
+def test_times_are_kept_by_directory_file_and_test(runner: Any, tmp_path: Path) -> None:
+    took = {
+        "tests/e2e/a/test_x.py::test_1": 2.0,
+        "tests/e2e/a/test_x.py::test_2": 1.0,
+        "tests/e2e/b/test_y.py::test": 4.0,
+    }
+    runner.write_times([runner.Outcome("alone", tests_s=took)], tmp_path / "more.tsv")
+    rows = [line.split("\t") for line in (tmp_path / "more.tsv").read_text().splitlines()[1:]]
+    assert ["alone", "3.0", "2", "tests/e2e/a"] in rows
+    assert ["alone", "3.0", "2", "tests/e2e/a/test_x.py"] in rows
+    assert [float(row[1]) for row in rows] == [4.0, 4.0, 4.0, 3.0, 3.0, 2.0, 1.0]
+
+
 def test_a_failure_anywhere_is_the_exit_status_and_is_named(runner: Any, capsys: Any) -> None:
     good = runner.Outcome("unit", 1.0, passed=3, tests_s={"a.py::test_a": 0.5, "a.py::test_b": 2.0})
     bad = runner.Outcome("Rust", 1.0, passed=2, failed=["replay::order::waits"])
