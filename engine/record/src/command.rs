@@ -319,7 +319,8 @@ fn tell(summary: &Summary, output: &str, quiet: bool) {
     completeness(summary, quiet);
     for (path, count) in summary.left.iter().filter(|_| !quiet) {
         eprintln!(
-            "etude record: {path}: {count} places that make calls could not be changed: the trace lists them"
+            "etude record: {path}: calls at {} could not be changed: the trace lists them",
+            counted(*count as u64, "place")
         );
     }
     if !quiet {

@@ -270,11 +270,12 @@ fn original(script: &Script) -> Original {
                 sums.calls_s += seconds;
                 match called.call.row().moves {
                     Moves::Reads => {
-                        (sums.read_s, sums.read_bytes) = (sums.read_s + seconds, sums.read_bytes + bytes)
+                        (sums.read_s, sums.read_bytes) =
+                            (sums.read_s + seconds, sums.read_bytes.saturating_add(bytes))
                     }
                     Moves::Writes | Moves::Both => {
                         (sums.write_s, sums.written_bytes) =
-                            (sums.write_s + seconds, sums.written_bytes + bytes);
+                            (sums.write_s + seconds, sums.written_bytes.saturating_add(bytes));
                     }
                     Moves::Nothing => {}
                 }

@@ -96,8 +96,7 @@ pub fn import(text: &[u8]) -> Result<Imported, String> {
     } else if lines().any(blkparse::is_event) {
         ("blkparse", blkparse::read(lines()))
     } else {
-        let known =
-            "expected fio's iolog (version 2 or 3), the text of blkparse, or that of darshan-dxt-parser";
+        let known = "in no known format: expected fio's iolog (2 or 3), the text of blkparse, or of darshan-dxt-parser";
         return Err(known.into());
     };
     let mut requests = read.map_err(|(line, what)| format!("{line}: {what}"))?;

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
-from etude.cli.peak_harness import add_harness_options, save_harness, short_harness
+from etude.cli.peak_harness import add_harness_options, parsed, save_harness, short_harness
 from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
@@ -170,16 +170,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _source(options: argparse.Namespace, short: str) -> Source:
     """The source, and its task as the command line changes it. `short`: a harness of options, else empty."""
-    from etude.workbench.sources import of_harness, of_simulation, of_text
+    from etude.errors import UsageError
+    from etude.workbench.sources import of_harness, of_simulation
 
     if options.simulate is not None:
         source = of_simulation(options.simulate)
         if options.factor:
-            from etude.errors import UsageError
-
             raise UsageError("--factor is for a harness: a simulated server has none")
     elif short and not options.harness:
-        source = of_text(Path("command-line"), short)
+        source = parsed(Path("command-line"), short)
     else:
         source = of_harness(options.harness[0])
     return replace(source, task=_task(source.task, options))

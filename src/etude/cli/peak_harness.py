@@ -6,10 +6,13 @@ import argparse
 import re
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etude.cli import parser as kinds
 from etude.cli.one_thread import one_thread
+
+if TYPE_CHECKING:
+    from etude.workbench.sources import Source
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 LIMITS = ("mean", *PERCENTILES)
@@ -132,19 +135,32 @@ def _directory(save: str | None) -> str:
     return "{here}" if save is None or Path(save).resolve().parent == here else shlex.quote(str(here))
 
 
+def parsed(path: Path, text: str) -> Source:
+    """What a harness of options says. Raises UsageError with the line in question: nobody sees the file."""
+    from etude.errors import InputError, UsageError
+    from etude.workbench.sources import of_text
+
+    try:
+        return of_text(path, text)
+    except InputError as error:
+        what = str(error).removeprefix(str(path))
+        place = re.match(r":(\d+): ", what)
+        line = f"the line `{text.splitlines()[int(place[1]) - 1].strip()}`" if place else "a harness"
+        raise UsageError(f"these options make {line}: {what[place.end() if place else 2 :]}") from None
+
+
 def save_harness(options: argparse.Namespace, text: str) -> None:
     """Write the harness as --save says, after which it is the one that is searched.
 
     Raises:
-        UsageError: another file is there; InputError: it cannot be written, or has no meaning, and is not written.
+        UsageError: another file is there, or it has no meaning, and is not written; InputError: it cannot be written.
     """
     from etude.errors import InputError, UsageError
-    from etude.workbench.sources import of_text
 
     if options.save is None:
         return
     path = Path(options.save)
-    of_text(path, text)
+    parsed(path, text)
     try:
         if not path.exists():
             path.write_text(text, encoding="utf-8")

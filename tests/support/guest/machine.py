@@ -68,7 +68,7 @@ class Machine:
         directory: Path,
         *,
         disk: Path | None = None,
-        memory_mib: int = 1024,
+        memory_mib: int = 640,
         processors: int = 2,
         data_mib: int = 0,
         most_boots: int = MOST_BOOTS,

@@ -206,7 +206,7 @@ impl Walk<'_> {
             if event.result == -2 && open_flags(event).is_none_or(|flags| flags & O_CREAT == 0) {
                 let at = if name.starts_with("symlink") { named } else { first };
                 self.tree.missing(&at.meant);
-            } else if rules::tells_of_a_file(name, -event.result) {
+            } else if rules::tells_of_a_file(name, event.result.saturating_neg()) {
                 let at = if event.result == -18 { first } else { named };
                 self.tree.exists(&at.meant, Kind::Unknown);
             }

@@ -8,10 +8,21 @@ use super::{Made, Refused};
 use crate::model::{Action, Called, Needed, Script, Step, What};
 use crate::world::{World, failed, key};
 
+const LONGEST_GAP_NS: f64 = 100.0 * 365.25 * 86400e9;
+
 /// Makes all gaps `factor` times as long; those that become 0 are left out.
 pub fn scale_gaps(script: &Script, factor: f64) -> Made {
     if !factor.is_finite() || factor < 0.0 {
         return Err(Refused(format!("gaps cannot be scaled by {factor}: expected a number from 0 on")));
+    }
+    let longest = script.steps.iter().filter_map(|step| match step.action {
+        Action::Compute(ns) => Some(ns),
+        _ => None,
+    });
+    if longest.max().unwrap_or(0) as f64 * factor > LONGEST_GAP_NS {
+        return Err(Refused(format!(
+            "gaps cannot be scaled by {factor}: one would last more than 100 years"
+        )));
     }
     let mut made = script.clone();
     for step in &mut made.steps {

@@ -584,6 +584,14 @@ fn sizes_become_multiples_and_files_large_enough() {
 }
 
 #[test]
+fn gaps_of_more_than_100_years_are_refused_and_not_cut() {
+    let script = read("compute(2.0)\nsync() = 0\n");
+    assert!(scale_gaps(&script, 1e9).is_ok());
+    assert!(scale_gaps(&script, 2e9).is_err());
+    assert!(scale_gaps(&read("sync() = 0\n"), 1e300).is_ok());
+}
+
+#[test]
 fn links_on_the_way_to_what_is_kept_stay() {
     let script = read(
         "file \"usr/lib/a.so.1.2\" 10\nlink \"usr/lib/a.so\" to \"a.so.1.2\"\nlink \"lib\" to \"usr/lib\"\n\
