@@ -140,8 +140,16 @@ $(REQUIREMENTS_STAMP): moved
 endif
 endif
 
+# What was installed for another Python, which has since been upgraded, this one does not find.
+IT_IS := $(notdir $(shell readlink -f $(BIN)/python))
+ifneq ($(filter python3.%,$(IT_IS)),)
+ifeq ($(wildcard $(VENV)/lib/$(IT_IS)),)
+$(REQUIREMENTS_STAMP): moved
+endif
+endif
+
 moved:
-	@echo 'making .venv anew, which was made for $(MADE_AT)'
+	@echo 'making .venv anew, which was made for $(MADE_AT), $(notdir $(wildcard $(VENV)/lib/python3.*))'
 	@rm -rf $(VENV)
 
 # Python compiles what it imports when it does, which is a small part of all that is installed.

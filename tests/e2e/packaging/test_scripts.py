@@ -232,6 +232,22 @@ def test_in_a_clone_that_was_moved_the_virtual_environment_is_made_anew(
         assert (subprocess.run(question, cwd=clone, capture_output=True).returncode == 0) is fresh
 
 
+def test_for_a_python_that_was_upgraded_the_virtual_environment_is_made_anew(
+    repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / "Makefile").symlink_to(repository / "Makefile")
+    for name in ("pyproject.toml", "constraints.txt", "python3.11", "python3.12", ".venv/requirements.stamp"):
+        (tmp_path / name).touch()
+    (tmp_path / ".venv/lib/python3.11").mkdir(parents=True)
+    question = ["make", "-q", ".venv/requirements.stamp"]
+    for target, fresh in (("python3.11", True), ("python3.12", False)):
+        python = tmp_path / ".venv/bin/python"
+        python.unlink(missing_ok=True)
+        python.symlink_to(tmp_path / target)
+        assert (subprocess.run(question, cwd=tmp_path, capture_output=True).returncode == 0) is fresh
+
+
 def test_every_debian_package_says_what_it_is_for(repository: Path) -> None:
     lines = (repository / "packaging/debian-packages.txt").read_text(encoding="utf-8").splitlines()
     for line in lines:
