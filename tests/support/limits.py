@@ -3,7 +3,9 @@
 The limits are generous: they are no measure of speed. A test has one of its own by `@pytest.mark.timeout(SECONDS)`.
 """
 
+import faulthandler
 import signal
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +24,8 @@ SHRINK_S = 300.0
 
 REPORT_S = 10.0
 """What pytest takes at most to write what failed, before it cancels the limit."""
+HELD_S = 60.0
+"""After so much more the process ends: what holds the interpreter, such as a regular expression, runs no handler."""
 
 
 class OutOfTime(BaseException):
@@ -49,10 +53,12 @@ def pytest_timeout_set_timer(item: Any, settings: pytest_timeout.Settings) -> bo
     def start() -> None:
         signal.signal(signal.SIGALRM, late)
         signal.setitimer(signal.ITIMER_REAL, settings.timeout, settings.timeout + REPORT_S)
+        faulthandler.dump_traceback_later(settings.timeout + HELD_S, exit=True, file=sys.__stderr__ or 2)
 
     def cancel() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        faulthandler.cancel_dump_traceback_later()
 
     item.start_timeout, item.cancel_timeout = start, cancel
     start()

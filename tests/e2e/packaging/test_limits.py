@@ -81,6 +81,39 @@ def test_each_test_that_hangs_fails_and_the_next_runs(
     assert set(outcome.tests_s) - set(outcome.failed) == {"test_some.py::test_passes"}
 
 
+HOLDS = """
+import re
+import pytest
+from support import limits
+
+limits.HELD_S = 0.3
+
+@pytest.mark.timeout(0.2)
+def test_holds_the_interpreter(): re.match("(a|a)+$", 60 * "a" + "b")
+def test_passes(): pass
+"""
+
+
+def test_what_holds_the_interpreter_ends_with_its_process_and_the_next_runs(
+    runner: Any, repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "test_some.py").write_text(HOLDS)
+    report = tmp_path / "report.xml"
+    words = ["-p", "support.limits", "-p", "no:cacheprovider", "-n", "1", f"--junitxml={report}"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, "test_some.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(repository / "tests")},
+        check=False,
+        capture_output=True,
+        timeout=200,
+    )
+    assert ended.returncode == 1
+    outcome = runner.read_report("some", report)
+    assert outcome.failed == ["test_some.py::test_holds_the_interpreter"]
+    assert outcome.passed == 1
+
+
 @pytest.mark.parametrize(
     ("file", "marks", "limit"),
     [
