@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from itertools import count
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.errors import CommandFailed, Restarting
@@ -101,7 +101,19 @@ def play_in_parts(program: Program, cut: Callable[[int], bool]) -> tuple[list[st
     return story, "endless"
 
 
+SAME_NAME = """VAR A=x
+TEST t-%A% 1
+DONE
+TEST t-%A% 1
+VAR A=x
+VAR A=x
+DONE
+"""
+"""The second test has ended before it begins."""
+
+
 @settings(max_examples=examples(120))
+@example(SAME_NAME, 0)
 @given(scripts, st.integers(0, 60))
 def test_a_script_stopped_anywhere_goes_on_as_if_it_had_not_been(text: str, at: int) -> None:
     program = parse_text(text)
@@ -188,7 +200,19 @@ campaigns = st.lists(st.one_of(measured, together), min_size=1, max_size=3).map(
 )
 
 
+TORN = f"""VAR A=
+INTERLEAVE
+TEST t1 2 MAX=4 2 judge
+{body.format("")}
+TEST t9 1
+{body.format("")}
+DONE
+"""
+"""Killed between the two trials of its last block, and gone on with from a state of the block before."""
+
+
 @settings(max_examples=examples(60))
+@example(TORN, [(54, 2)])
 @given(campaigns, st.lists(kill, min_size=1, max_size=3))
 def test_a_killed_script_makes_each_trial_once_and_ends_no_test_twice(
     text: str, kills: list[tuple[int, int]]
