@@ -236,11 +236,12 @@ class Check:
         numbers = np.where(n < limit, n, -1)
         high = min(max(int(numbers.max(initial=0)) + 1, low) + 2 * FAR + len(n), limit)
         rules = self.rules.expected(self.lanes[lane], lane, np.arange(low, max(high, low)))
-        for at in np.flatnonzero(numbers >= 0)[::-1]:
-            after = int(numbers[at])
-            for back in range(int(at) - 1, -1, -1):
-                found = _fits(calls, back, rules, low, after - AHEAD, after)[-1:]
-                if numbers[back] >= 0 or not found:
+        named = np.flatnonzero(numbers >= 0).tolist()
+        for before, at in reversed(list(itertools.pairwise([-1, *named]))):
+            least, after = int(numbers[before]) + 1 if before >= 0 else low, int(numbers[at])
+            for back in range(at - 1, before, -1):
+                found = _fits(calls, back, rules, low, max(least, after - AHEAD), after)[-1:]
+                if not found:
                     break
                 numbers[back] = after = found[0]
         after = low
@@ -255,8 +256,9 @@ class Check:
         return numbers
 
     def _gaps(self, thread: int, lane: int, first: int, numbers: Numbers) -> None:
-        steps = np.diff(np.concatenate([[first - 1], numbers[numbers >= 0]]))
-        lost, doubled = int((steps[steps > 1] - 1).sum()), int((steps < 1).sum())
+        known = numbers[numbers >= 0]
+        doubled = int((np.diff(known, prepend=first - 1) < 1).sum())
+        lost = max(int(known.max(initial=0)) + 1 - first, 0) - len(np.unique(known[known >= first]))
         if doubled:
             self.found.doubled += doubled
             self.found.tell(f"lane {lane} in thread {thread}: {doubled} calls twice, or out of order")
