@@ -141,6 +141,13 @@ def test_over_a_pool_as_well(tmp_path: Path) -> None:
     assert task.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("masks", [None, 3, ["("]])
+def test_a_plan_whose_masks_cannot_be_read_is_its_owners(tmp_path: Path, masks: object) -> None:
+    part = new_part(tmp_path, {"kind": "blocks", "plan": {"masks": masks}})
+    (task,) = part.place.iterdir()
+    assert task.stat().st_mode & 0o077 == 0
+
+
 def test_a_hook_that_fails_is_named_without_them(tmp_path: Path) -> None:
     setup = "login --password hunter2"
     world = World({"a": around(0.01), setup: {"exit_status": 1}})

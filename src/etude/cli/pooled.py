@@ -65,6 +65,7 @@ def is_over_pool(directory: Path) -> bool:
 def go_on(directory: Path, include: list[str] | None = None) -> bool:
     """Go on with an experiment over its pool; False for one that was begun without."""
     from etude.errors import InputError
+    from etude.masking import mask_of
     from etude.script.run import read_script
     from etude.workbench.spread.asked import complete, stored
 
@@ -86,7 +87,7 @@ def go_on(directory: Path, include: list[str] | None = None) -> bool:
         directories=include or (),
         res=plan["res"],
         counters=plan["counters"],
-        masks=tuple(plan.get("masks", ())),
+        masks=mask_of(plan, str(directory / "experiment.json")).patterns,
     )
     if asked.program.digest != document["digest"]:
         raise InputError(f"{plan['script']}: has changed since {directory} was begun; begin it anew")

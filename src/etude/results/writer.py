@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from etude.errors import MachineRefuses, UsageError
-from etude.masking import Mask
+from etude.errors import InputError, MachineRefuses, UsageError
+from etude.masking import mask_of
 from etude.results.blocks import Block, TrialBlock
 from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
@@ -80,8 +80,13 @@ def write_experiment(directory: Path, document: Mapping[str, Any]) -> None:
 
 
 def mode_of(plan: Mapping[str, Any]) -> int:
-    """The mode of a file that has this plan: its owner's alone where there is a secret in it."""
-    return 0o600 if Mask(plan.get("masks", ())).data(plan) != plan else 0o666
+    """The mode of a file that has this plan: its owner's alone where there is a secret in it, or may be: where its
+    masks cannot be read."""
+    try:
+        mask = mask_of(plan, "plan")
+    except InputError:
+        return 0o600
+    return 0o600 if mask.data(plan) != plan else 0o666
 
 
 @contextmanager

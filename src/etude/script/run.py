@@ -25,6 +25,7 @@ from etude.experiment.sitting import (
     sit,
 )
 from etude.experiment.there import only_here
+from etude.masking import mask_of
 from etude.results.model import signal_name
 from etude.results.reader import load_results, read_experiment
 from etude.results.writer import sole_writer
@@ -164,7 +165,7 @@ def resume_script(
         plan = document["plan"]
         if plan.get("kind") != "script":
             raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
-        masks = tuple(plan.get("masks", ()))
+        masks = mask_of(plan, str(path / "experiment.json")).patterns
         asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
         planned = asked.outline()
         if saved.boot_id != boot_id():

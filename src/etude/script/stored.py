@@ -9,6 +9,7 @@ from typing import Any
 
 from etude.errors import InputError
 from etude.experiment.plan import refuse_masked
+from etude.masking import mask_of
 from etude.script.parse import parse_stored
 from etude.script.run import Asked
 from etude.script.source import same_text
@@ -36,7 +37,7 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Asked:
         seed,
         plan.get("res", True) is not False,
         str(plan.get("counters", "auto")),
-        tuple(plan.get("masks", ())),
+        mask_of(plan, source).patterns,
     )
 
 

@@ -199,8 +199,8 @@ def test_a_busy_program_stands_in_the_top_list_with_its_cpu_time(file: Path) -> 
 
 def test_programs_that_ended_between_samples_stand_with_their_parent(file: Path, tmp_path: Path) -> None:
     done = tmp_path / "done"
-    short = f"{sys.executable} -S -c 'sum(range(1000000))'"
-    script = f"for i in $(seq 25); do {short}; done; touch {done}; read x"
+    short = f"{sys.executable} -S -c 'sum(range(100000))'"
+    script = f"for i in $(seq 100); do {short}; done; touch {done}; read x"
     with monitoring(file, "--every", "500ms") as monitor:
         shell = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE)
         try:

@@ -98,12 +98,12 @@ def test_an_experiment_of_bench_is_repeated_with_a_new_order(tmp_path: Path) -> 
 @pytest.mark.serial
 def test_a_verdict_that_is_contradicted_is_exit_code_1(tmp_path: Path) -> None:
     program = tmp_path / "program"
-    program.write_text("#!/bin/sh\nsleep 0.05\n")
+    program.write_text("#!/bin/sh\nsleep 0.3\n")
     program.chmod(0o755)
-    etude("bench", "--trials", "8", "./program", "sleep 0.01", "-o", "then", cwd=tmp_path)
+    etude("bench", "--trials", "8", "./program", "sleep 0.1", "-o", "then", cwd=tmp_path)
     program.write_text("#!/bin/sh\nexit 0\n")
     done = etude("run", "--again", "then", "-o", "now", cwd=tmp_path, check=1)
-    assert re.search(r"sleep 0.01 / ./program: not reproduced", done.stdout)
+    assert re.search(r"sleep 0.1 / ./program: not reproduced", done.stdout)
     assert "opposite direction" in done.stdout
     assert re.search(r"\b1 not reproduced\b", done.stdout.splitlines()[-1])
 

@@ -55,7 +55,7 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
 
 
 def changed(change: str, which: int, file: Path, lanes: Any) -> Any:
-    """What is found when one call of a worker, from the middle on, was left out, is there twice, or has another value."""
+    """What is found when one call of a worker, was left out, is there twice, or is another."""
     columns = soak_check.Columns(file)
     check = soak_check.Check(columns, lanes, gaps=False)
     worker = int(np.flatnonzero(lanes["flags"] == soak_rules.WHOLE)[0])

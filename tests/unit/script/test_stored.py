@@ -109,6 +109,14 @@ def test_a_record_without_a_text_is_refused(script: Path, change: dict[str, Any]
         stored_script({"plan": {"kind": "res"}}, 1, "here")
 
 
+@pytest.mark.parametrize("masks", [None, 3, [3], ["("]])
+def test_masks_that_cannot_be_read_are_refused(script: Path, masks: object) -> None:
+    document = record(read_script("x.ap", directories=["library"]), script)
+    document["plan"]["masks"] = masks
+    with pytest.raises(InputError, match=r"^here: .*masks"):
+        stored_script(document, 1, "here")
+
+
 @given(st.dictionaries(st.text(max_size=9), st.lists(st.text(max_size=20), max_size=4), max_size=4))
 def test_whatever_stands_in_a_record_is_a_program_or_one_error(text: dict[str, list[str]]) -> None:
     document = {"plan": {"kind": "script", "script": "/x.ap", "text": text, "assignments": {}}}

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from etude.errors import CommandFailed, EtudeError, InputError, Interrupted, MachineRefuses, UsageError
@@ -22,6 +22,7 @@ JSON = st.recursive(
 )
 
 
+@example({"masks": None}, "blocks")
 @given(st.dictionaries(TEXT, JSON), st.sampled_from(["blocks", "tests", "search"]))
 def test_a_part_is_read_as_it_was_written(task: dict[str, object], kind: str) -> None:
     with tempfile.TemporaryDirectory() as name:
