@@ -33,16 +33,24 @@ _BY_UNIT: Mapping[str, Ways] = {
     "1": Ways("sum", "sum"),
     "J": Ways("sum", "sum"),
 }
+_RATE = Ways("sum", NONE)
 _WHOLE = re.compile(r"(?:disk|network|pressure|interrupts|energy|others|loopback|machine)_|.+\.cpu\Z")
 """What a probe, or a process of another host, is called: of the trial as a whole."""
 _LEVEL = re.compile(r"(?:memory_.*|free|free_memory.*)\Z")
 """Readings of the machine's memory: each worker and command has one of the same memory."""
 _PART = re.compile(
     r"(?i)(?:^|[^a-z0-9])"
-    r"(?:p\d+(?:[._]\d+)?|\d+(?:st|nd|rd|th)|median|percentile|quantile|percent|pct|ratio|share|fraction)"
+    r"(?:p\d+(?:[._]\d+)?|\d+(?:st|nd|rd|th)|median|percentile|quantile|percent|pct|ratio|share|fraction"
+    r"|deviation|std_?dev|stdev|variance)"
     r"(?:$|[^a-z0-9])"
 )
-"""Names of percentiles and shares: no function of several of them is one of all."""
+"""Names of percentiles, shares and deviations: no function of several of them is one of all."""
+_FIGURE = re.compile(
+    r"(?i)(?:^|[^a-z0-9])(?<!per.)"
+    r"(?:(?P<min>min|minimum)|(?P<max>max|maximum)|(?P<mean>mean|avg|average))"
+    r"(?:$|[^a-z0-9])"
+)
+"""Names of what a program has made of several values of its own, such as `latency_min`; `per_min` is none."""
 
 
 def ways_of(name: str, unit: str, asked: str | None = None) -> Ways:
@@ -55,10 +63,21 @@ def ways_of(name: str, unit: str, asked: str | None = None) -> Ways:
         return Ways(FIRST, NONE if unit in ("ratio", "%") or unit.endswith("/s") else "sum")
     if _PART.search(name):
         return Ways(NONE, NONE)
-    if unit.endswith("/s"):
-        return Ways("sum", NONE)
     known = unit_of(unit)
-    return _BY_UNIT.get(known.base if known else unit, Ways(NONE, NONE))
+    by_unit = _RATE if unit.endswith("/s") else _BY_UNIT.get(known.base if known else unit, Ways(NONE, NONE))
+    found = _FIGURE.search(name)
+    return _of_figure(found.lastgroup, by_unit) if found else by_unit
+
+
+def _of_figure(figure: str | None, by_unit: Ways) -> Ways:
+    """An extreme of all workers or commands is one of theirs, but a rate's: it is reached by each at another time."""
+    if figure == "mean":
+        return Ways(NONE, NONE) if by_unit == _BY_UNIT["1"] else by_unit
+    if by_unit == _RATE or by_unit.workers == NONE:
+        return Ways(NONE, NONE)
+    if by_unit == _BY_UNIT["B"] and figure == "max":  # memory adds up
+        return by_unit
+    return Ways(str(figure), str(figure))
 
 
 def asked_in(value: Sequence[Any]) -> str | None:
