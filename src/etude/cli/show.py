@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
 from etude.report import export, text
-from etude.report.note_text import note_line
+from etude.report.note_text import note_line, some_names
 from etude.report.notes import MOST, notes_of
 from etude.report.status import status_line
+from etude.report.subject import limited_in
 from etude.report.verdict import Verdict
 from etude.report.warnings import Warning
+from etude.report.warnings.ranking import FOLDED_ABOVE
+from etude.report.warnings.warning import RANKS
 
 if TYPE_CHECKING:
     from etude.report.across import Across
 
 LIMITED = "*"
-"""Marks a test that a limit ended (`text.limited_tests`)."""
+"""Marks a test that a limit ended (`limited_in`)."""
+OF_THE_TABLE = RANKS["caches"]
+"""The rank of notes on the table: behind those on other work, on failures and on METRICs without a value."""
 COLUMNS = (
     ("mean", 0),
     ("± 95 %", 0),
@@ -64,7 +69,8 @@ def show(
             screen.say(line)
     for line in without:
         screen.say(line)
-    say_notes(screen, [verdict], first=[*machines, *_of_the_table(verdict)])
+    limited = limited_in(verdict.subject.experiment or {})
+    say_notes(screen, [verdict], first=[*machines, *_of_the_table(verdict, limited)], marked=limited)
     screen.say_path("Results", str(verdict.directory), "dim")
 
 
@@ -79,17 +85,22 @@ def say_answers(screen: Terminal, verdict: Verdict) -> None:
 
 
 def say_notes(
-    screen: Terminal, verdicts: Sequence[Verdict], *, every: bool = False, first: Sequence[str] = ()
+    screen: Terminal,
+    verdicts: Sequence[Verdict],
+    *,
+    every: bool = False,
+    first: Sequence[str] = (),
+    marked: Collection[str] = (),
 ) -> None:
     """The most important notes on all verdicts, a line each, and how to see the rest; or every one in full.
 
-    first: notes that stand before these, and count as they do.
+    first: notes on the table and the machines. marked: tests of which these say that a limit ended them.
     """
-    lines: list[tuple[int, str]] = [(-1, line) for line in first]
+    lines: list[tuple[int, str]] = [(OF_THE_TABLE, line) for line in first]
     rest = 0
     for verdict in verdicts:
         where = f"{verdict.subject.label}: " if len(verdicts) > 1 else ""
-        found = [each for each in verdict.every if not _is_answered(verdict, each)]
+        found = [each for each in verdict.every if not _is_answered(verdict, each, marked)]
         if every:
             lines += [(each.rank, f"{where}{each}") for each in found]
             continue
@@ -110,15 +121,17 @@ def say_note(screen: Terminal, line: str) -> None:
     screen.say(f"Note: {line}", "yellow")
 
 
-def _is_answered(verdict: Verdict, warning: Warning) -> bool:
+def _is_answered(verdict: Verdict, warning: Warning, marked: Collection[str]) -> bool:
     """Whether a line of the verdict itself says as much."""
     if warning.kind != "not-converged":
         return False
+    if warning.test in marked and not warning.metric:
+        return True
     tests = (test for test in verdict.tests if test.test == warning.test)
     return any(text.precision_line(test, verdict.asked) for test in tests)
 
 
-def _of_the_table(verdict: Verdict) -> Iterator[str]:
+def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]:
     """What figures of the table mean."""
     for test in verdict.tests:
         if test.inner > 1:
@@ -126,8 +139,14 @@ def _of_the_table(verdict: Verdict) -> Iterator[str]:
     yield from text.joined_lines(verdict.tests, (*verdict.judged, *BESIDE))
     if widened := text.widened_line(verdict.asked):
         yield widened
-    for name, why in text.limited_tests(verdict).items():
-        yield f"{LIMITED} {name}: {why}"
+    by_reason: dict[str, list[str]] = {}
+    for name, why in limited.items():
+        by_reason.setdefault(why, []).append(name)
+    if len(by_reason) > FOLDED_ABOVE:
+        yield f"{LIMITED} {some_names(list(limited))}: a limit ended them, not the rest of their stop rules"
+    else:
+        for why, names in by_reason.items():
+            yield f"{LIMITED} {some_names(names)}: {why}"
 
 
 def _table(verdict: Verdict, screen: Terminal, metric: str) -> None:
@@ -148,7 +167,7 @@ def _table(verdict: Verdict, screen: Terminal, metric: str) -> None:
         columns[:0] = _parameters(verdict)
     else:
         screen.say()
-    limited = text.limited_tests(verdict)
+    limited = limited_in(verdict.subject.experiment or {})
     names = [f"{test.test} {LIMITED}" if test.test in limited else test.test for test in tests]
     screen.table(Column(metric, names), columns)
 

@@ -16,6 +16,7 @@ from etude.report import text
 from etude.report.across import Across, overall
 from etude.report.comparisons import Comparison
 from etude.report.status import status_line, status_of
+from etude.report.subject import ended_in
 from etude.report.uncompared import not_compared
 from etude.report.verdict import Verdict
 from etude.results.delimited import text_cell
@@ -55,6 +56,7 @@ def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[
 
     machines: a line for each compared result whose machine or settings are others.
     """
+    ended = ended_in(verdict.subject.experiment or {})
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -73,6 +75,7 @@ def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[
                 "inner": test.inner,
                 "metrics": {m.metric: _metric(m) for m in test.metrics},
                 "spent": test.spent and asdict(test.spent),
+                **({"ended": ended[test.test]} if test.test in ended else {}),
             }
             for test in verdict.tests
         ],

@@ -20,7 +20,7 @@ def note_line(note: Note, tests: int) -> str:
     text = short_text(note.first)
     if len(note.tests) <= 1:
         return ": ".join((*note.tests, text))
-    return f"{len(note.tests)} of {tests} tests: {KINDS[note.kind]} ({_some(note.tests)}); {note.tests[0]}: {text}"
+    return f"{len(note.tests)} of {tests} tests: {KINDS[note.kind]} ({some_names(note.tests)}); {note.tests[0]}: {text}"
 
 
 def short_text(warning: Warning) -> str:
@@ -32,7 +32,8 @@ def short_text(warning: Warning) -> str:
     return f"{f'on {machine}: ' if machine else ''}{short(warning, warning.numbers)}"
 
 
-def _some(names: Sequence[str]) -> str:
+def some_names(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
     if len(names) <= NAMED:
         return ", ".join(names)
     return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"

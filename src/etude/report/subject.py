@@ -111,6 +111,24 @@ def watched_in(experiment: Mapping[str, Any], test: str | None = None) -> tuple[
     return tuple(dict.fromkeys(name for entry in entries for name in entry.get("watch") or ()))
 
 
+def ended_in(experiment: Mapping[str, Any]) -> dict[str, str]:
+    """Of a script: why its tests that have ended did."""
+    tests = experiment.get("tests") or ()
+    return {str(test["name"]): str(test["ended"]) for test in tests if test.get("ended")}
+
+
+def failure_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any] | None:
+    """Of a script: at which directive a test's last trial failed, and why."""
+    entries = (entry for entry in experiment.get("tests") or () if entry["name"] == test)
+    return next((entry["failure"] for entry in entries if entry.get("failure")), None)
+
+
+def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
+    """Of a script: the tests that a limit ended before their stop rule's aim was reached, and the reason."""
+    limited = {test["name"] for test in experiment.get("tests") or () if test.get("limited")}
+    return {name: why for name, why in ended_in(experiment).items() if name in limited}
+
+
 def column_of(series: Series, metric: str) -> Column:
     """The metric's column. Raises UsageError where the test has none of that name."""
     column = series.column(metric)

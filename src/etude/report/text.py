@@ -312,12 +312,6 @@ def _possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
-def limited_tests(verdict: Verdict) -> dict[str, str]:
-    """Of a script: the tests that a limit ended before their stop rule's aim was reached, and the reason."""
-    tests = (verdict.subject.experiment or {}).get("tests", ())
-    return {test["name"]: test["ended"] for test in tests if test.get("limited")}
-
-
 def widened_line(asked: Asked) -> str | None:
     """What a script's predicates cost: they look after each trial, so the intervals are wider than theirs."""
     factors = sorted({factor for factor in asked.factors.values() if factor > 1})

@@ -18,10 +18,12 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class NotCompared:
-    """Tests of one experiment that have the judged metric in one unit, and no comparison of it."""
+    """Tests of one experiment that have the judged metric in one unit, and no comparison of it; or one of several tests
+    that were to be compared."""
 
     tests: tuple[str, ...]
-    why: Literal["one after the other", "too few pairs"]
+    why: Literal["one after the other", "too few pairs", "alone"]
+    """`alone`: no other test of its blocks has a value."""
     script: bool
     """Whether a script ran them."""
     results: str
@@ -40,6 +42,10 @@ def not_compared(verdict: Verdict) -> NotCompared | None:
         if (found := test.metric(verdict.primary)) and found.summary
     }
     tests = tuple(name for name in units if name not in compared)
+    if alone := tuple(
+        name for name in tests if any(set(group) & set(units) == {name} for group in verdict.asked.groups)
+    ):
+        return NotCompared(alone, "alone", kind == "script", verdict.subject.label)
     if not tests or len(units) < 2 or len(set(units.values())) > 1:
         return None
     groups = [group for group in verdict.asked.groups if set(tests) & set(group)]
@@ -70,6 +76,9 @@ def not_compared_lines(verdict: Verdict) -> Iterator[str]:
         return
     if found.why == "too few pairs":
         yield f"Not compared: {_some(found.tests)}: fewer than two complete pairs; make more trials."
+        return
+    if found.why == "alone":
+        yield f"Not compared: {_some(found.tests)}: no other test of the same blocks has a trial that counts."
         return
     apart = "they ran one after the other, so what drifts on the machine is in any difference"
     how = (

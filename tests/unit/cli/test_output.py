@@ -15,6 +15,7 @@ import pytest
 
 from etude.cli.show import say_notes
 from etude.cli.terminal import Terminal
+from etude.report.warnings.warning import warning
 from etude.results.reader import load_results
 from support.fakes import World, around
 from support.golden import Golden
@@ -294,6 +295,15 @@ def test_notes_on_machines_and_launches_count_among_the_five(capsys: Captured) -
     *notes, rest = capsys.readouterr().out.splitlines()
     assert len(notes) == 5
     assert rest.startswith("2 more notes: ")
+
+
+def test_a_metric_without_a_value_stands_before_notes_on_the_table(capsys: Captured) -> None:
+    none = warning("no-match", "a", "rate", "rate has no value", "")
+    verdict: Any = SimpleNamespace(subject=SimpleNamespace(label="r"), every=(none,), tests=("a",))
+    say_notes(Terminal(), [verdict], first=["b: 2 launches in each trial"])
+    first, second = capsys.readouterr().out.splitlines()
+    assert "rate" in first
+    assert "launches" in second
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"], []])

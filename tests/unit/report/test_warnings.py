@@ -494,13 +494,6 @@ def test_a_precision_that_was_not_reached_is_told_with_what_would_reach_it(golde
     assert kinds(NOISE[:20], precision=0.05) == []
 
 
-def test_a_stop_rule_at_its_maximum_is_told(golden):
-    assert kinds(NOISE[:20], stopped_short=True) == ["not-converged"]
-    found = only(NOISE[:20], stopped_short=True, precision=0.05)
-    assert found.kind == "not-converged"
-    golden(str(found))
-
-
 def test_a_precision_that_cannot_be_told_has_a_reason(golden):
     reasons = []
     for values in ([1.0], [-1.0, 1.0] * 10):

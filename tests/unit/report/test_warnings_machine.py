@@ -209,3 +209,19 @@ def test_mounts_outside_the_file_systems_under_test_are_no_reason_not_to_compare
     (told,) = changes(file_system={"mount_point": "/mnt/t"})
     assert "/mnt/t.options" in told
     assert "/else" not in told
+
+
+def test_loop_devices_that_nothing_under_test_is_on_are_no_reason_not_to_compare():
+    def files(name):
+        mounts = {"/mnt/t": {"type": "ext4", "device": "/dev/loop1", "options": "rw"}}
+        disks = {loop: {"backing_file": f"/images/{name}-{loop}"} for loop in ("loop0", "loop1")}
+        return MACHINE | {"directory": {"path": "/", "mount_point": "/"}, "mounts": mounts, "disks": disks}
+
+    def changes(**test):
+        document = experiment(files("b"), before=files("a")) | {"tests": [{"name": "a", **test}]}
+        return [w.text for w in machine_warnings(document)]
+
+    assert changes() == []
+    (told,) = changes(file_system={"mount_point": "/mnt/t"})
+    assert "disks.loop1.backing_file" in told
+    assert "loop0" not in told

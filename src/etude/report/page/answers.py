@@ -13,6 +13,7 @@ from etude.report.differences import Differences, first_line
 from etude.report.extension import reaching
 from etude.report.page.gather import Gathered
 from etude.report.status import status_line
+from etude.report.subject import ended_in
 from etude.report.summaries import Summaries
 from etude.report.uncompared import not_compared_lines
 from etude.report.verdict import TestVerdict, Verdict
@@ -146,9 +147,8 @@ def _ended(verdict: Verdict) -> Iterator[str]:
     """Why the tests had enough trials, those of one reason together."""
     experiment = verdict.subject.experiment or {}
     reasons: dict[str, list[str]] = {}
-    for test in experiment.get("tests") or ():
-        if test.get("ended"):
-            reasons.setdefault(str(test["ended"]), []).append(test["name"])
+    for name, why in ended_in(experiment).items():
+        reasons.setdefault(why, []).append(name)
     for why, names in list(reasons.items())[:MOST_NAMED]:
         yield f"{_some(names)} ended: {why}."
     if not reasons:

@@ -87,9 +87,17 @@ class _State:
             yield "it was rebooted"
         for d in compare_states(self.snapshot, new.snapshot).differs:
             asked_for = d.what in OF_AN_ENTRY and bool(new.restarted)
-            elsewhere = d.what.startswith("mounts.") and _mount_point(d.what) not in self.places
+            elsewhere = (d.what.startswith("mounts.") and _owner(d.what) not in self.places) or (
+                d.what.startswith("disks.loop") and _owner(d.what) not in self._disks() | new._disks()
+            )
             if not asked_for and not d.once and not elsewhere and d.what != "system.hostname":
                 yield f"{d.what} {d.then} → {d.now}"
+
+    def _disks(self) -> set[str]:
+        """The disks that the file systems under test are mounted from."""
+        places = (place for place in self.places if isinstance(place, str))
+        devices = (_member(self.snapshot, "mounts", place, "device") for place in places)
+        return {device.removeprefix("/dev/") for device in devices if isinstance(device, str)}
 
 
 def _states(experiment: Mapping[str, Any]) -> list[_State]:
@@ -129,9 +137,9 @@ def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]
         yield during, states[-1], after
 
 
-def _mount_point(what: str) -> str:
-    """Of `mounts./mnt.options`."""
-    return what.removeprefix("mounts.").rpartition(".")[0]
+def _owner(what: str) -> str:
+    """`/mnt` of `mounts./mnt.options`, `loop0` of `disks.loop0.backing_file`."""
+    return what.partition(".")[2].rpartition(".")[0]
 
 
 def _member(snapshot: object, *path: str) -> object:

@@ -39,7 +39,6 @@ def series_warnings(
     thresholds: Thresholds,
     factor: float = 1.0,
     precision: float | None = None,
-    stopped_short: bool = False,
     memory_bytes: int | None = None,
     resolution: float | None = None,
     full: bool = True,
@@ -48,7 +47,7 @@ def series_warnings(
     """What is to be told of a test and one of its metrics, most important first.
 
     factor: by which the stop rule widens the mean's interval. precision: the relative half width that was asked for.
-    stopped_short: the stop rule reached its maximum. memory_bytes: of the machine. resolution: of the clock, in the
+    memory_bytes: of the machine. resolution: of the clock, in the
     metric's unit, where it is known. full: also whether values are normal. watched: other metrics that are looked at
     for a trend. What does not depend on the metric is said with each; `ranked` says it once.
     """
@@ -70,7 +69,7 @@ def series_warnings(
         if about.count:
             found += _of_each_machine(series, metric, thresholds, resolution, full)
             found += machine_apart(series, metric)
-            found += _not_converged(about, factor, precision, stopped_short)
+            found += _not_converged(about, factor, precision)
     return sorted(found, key=lambda w: w.rank)
 
 
@@ -177,12 +176,12 @@ def _all_equal(about: About) -> list[Warning]:
     return [about.warn("all-equal", text, advice, of=about.count, value=value, unit=about.unit)]
 
 
-def _not_converged(
-    about: About, factor: float, precision: float | None, stopped_short: bool
-) -> list[Warning]:
+def _not_converged(about: About, factor: float, precision: float | None) -> list[Warning]:
+    if precision is None:
+        return []
     mean = abs(float(about.values.mean()))
     interval = mean_interval(about.values, factor=factor) if about.count > 1 else None
-    if precision is not None and (interval is None or mean == 0.0):
+    if interval is None or mean == 0.0:
         why = "one value has no spread" if interval is None else "its mean is 0"
         text = (
             f"the precision that was asked for, {percent(precision)} of {about.metric}, cannot be told: {why}"
@@ -190,19 +189,16 @@ def _not_converged(
         return [
             about.warn("not-converged", text, "make more trials" if interval is None else "ask for another")
         ]
-    if precision is not None and interval is not None and interval.half_width / mean >= precision:
-        width = interval.half_width / mean
-        text = (
-            f"not converged: the mean of {about.metric} is known to ± {percent(width)}, "
-            f"the target is ± {percent(precision)}"
-        )
-        more = more_trials(about.values, target=precision, factor=factor) if math.isfinite(width) else 0
-        advice = _further(about, more)
-        return [about.warn("not-converged", text, advice, width=width, target=precision, more=more)]
-    if not stopped_short:
+    width = interval.half_width / mean
+    if width < precision:
         return []
-    text = f"the stop rule had not enough when it reached its maximum of trials ({about.count} with {about.metric})"
-    return [about.warn("not-converged", text, "allow more trials, or be content with less precision")]
+    text = (
+        f"not converged: the mean of {about.metric} is known to ± {percent(width)}, "
+        f"the target is ± {percent(precision)}"
+    )
+    more = more_trials(about.values, target=precision, factor=factor) if math.isfinite(width) else 0
+    advice = _further(about, more)
+    return [about.warn("not-converged", text, advice, width=width, target=precision, more=more)]
 
 
 def _further(about: About, more: int) -> str:

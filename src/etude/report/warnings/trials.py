@@ -101,6 +101,24 @@ def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> 
     return found
 
 
+def never_begun(test: str, failure: Mapping[str, Any] | None) -> list[Warning]:
+    """No trial of a script's test got as far as its EXEC; `failure`: of its last one, in experiment.json."""
+    if failure is None:
+        return []
+    return [warning("failed", test, "", f"no trial was made: {failure['why']}", f"see {failure['log']}")]
+
+
+def limited(test: str, reasons: Mapping[str, str]) -> list[Warning]:
+    """A limit ended the test of a script before its stop rule's aim was reached; `reasons`: of all such tests."""
+    if test not in reasons:
+        return []
+    return [
+        warning(
+            "not-converged", test, "", reasons[test], "allow more trials, or be content with less precision"
+        )
+    ]
+
+
 def printed(series: Series) -> list[Warning]:
     """Metrics that the program was to print, of which no kept trial has a value, or not every one."""
     found = []

@@ -252,6 +252,35 @@ def test_a_page_says_what_the_terminal_says_first_and_why_tests_ended(tmp_path: 
     assert any("A and B" in line and "the maximum of 12 trials" in line for line in stopped_by)
 
 
+def test_a_limit_that_ended_a_script_s_test_is_told_wherever_the_verdict_stands(tmp_path: Path) -> None:
+    samples = {name: (0.01 + 0.0001 * np.arange(12)).tolist() for name in "AB"}
+    entries = {"A": {"ended": "stopped by 7", "limited": True}, "B": {"ended": "held", "limited": False}}
+    found = of(pages.results(tmp_path / "r", samples, compared=False, entries=entries))
+    (verdict,) = found.verdicts
+    assert status_of(verdict) == ("not converged",)
+    assert [(each.kind, each.test, each.text) for each in verdict.every if each.kind == "not-converged"] == [
+        ("not-converged", "A", "stopped by 7")
+    ]
+    document = json.loads(to_json(verdict))
+    assert [test["ended"] for test in document["tests"]] == ["stopped by 7", "held"]
+    assert headline(found)[0] == status_line(verdict)
+    assert [text for text in (to_markdown(verdict), *document["text"]) if "A: stopped by 7" in text]
+
+
+def test_a_test_whose_neighbour_has_no_trial_says_why_it_is_not_compared(tmp_path: Path) -> None:
+    failure = {"trial": 1, "at": "SETUP", "why": "SETUP failed", "log": "B/hooks.log"}
+    entries = {
+        "A": {"ended": "as many as asked"},
+        "B": {"ended": "given up: SETUP failed", "failure": failure},
+    }
+    (verdict,) = of(pages.results(tmp_path / "r", {"A": [0.01] * 12, "B": []}, entries=entries)).verdicts
+    left = not_compared(verdict)
+    assert left is not None
+    assert list(not_compared_lines(verdict))
+    assert "failed trials" in status_of(verdict)
+    assert (verdict.every[0].kind, verdict.every[0].test) == ("failed", "B")
+
+
 @pytest.mark.parametrize("kind", ["peak", "surface"])
 def test_a_search_opens_with_its_own_answer_and_claims_no_difference(tmp_path: Path, kind: str) -> None:
     plan = {"kind": kind, "primary": "elapsed", "harness": "simulate mm1:700", "text": "simulate mm1:700"}
