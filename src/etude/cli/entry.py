@@ -108,5 +108,5 @@ def _operation(trace: TracebackType | None) -> tuple[str, str]:
 
 def complain(name: str, line: str, code: int) -> int:
     """Say in one line what is wrong; returns the code."""
-    print(f"{name}: {' '.join(line.split())}", file=sys.stderr)
+    print(f"{name}: {' '.join(part.strip() for part in line.splitlines())}", file=sys.stderr)
     return code

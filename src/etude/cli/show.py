@@ -133,12 +133,6 @@ def _is_answered(verdict: Verdict, warning: Warning, marked: Collection[str]) ->
 
 def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]:
     """What figures of the table mean."""
-    for test in verdict.tests:
-        if test.inner > 1:
-            yield f"{test.test}: {test.inner} launches in each trial; figures are per launch"
-    yield from text.joined_lines(verdict.tests, (*verdict.judged, *BESIDE))
-    if widened := text.widened_line(verdict.asked):
-        yield widened
     by_reason: dict[str, list[str]] = {}
     for name, why in limited.items():
         by_reason.setdefault(why, []).append(name)
@@ -147,6 +141,12 @@ def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]
     else:
         for why, names in by_reason.items():
             yield f"{LIMITED} {some_names(names)}: {why}"
+    for test in verdict.tests:
+        if test.inner > 1:
+            yield f"{test.test}: {test.inner} launches in each trial; figures are per launch"
+    yield from text.joined_lines(verdict.tests, (*verdict.judged, *BESIDE))
+    if widened := text.widened_line(verdict.asked):
+        yield widened
 
 
 def _table(verdict: Verdict, screen: Terminal, metric: str) -> None:

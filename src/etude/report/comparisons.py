@@ -197,7 +197,7 @@ def _compare(
     """
     lacking = [series.test for series in (base, other) if metric not in series.columns]
     if lacking and base.trials.size and other.trials.size:
-        raise ValueError(f"{' and '.join(lacking)} has no such metric")
+        raise ValueError(f"{' and '.join(lacking)} {'has' if len(lacking) == 1 else 'have'} no such metric")
     if lacking:
         return []
     unit = column_of(base, metric).unit

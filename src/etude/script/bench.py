@@ -152,6 +152,8 @@ class ScriptBench:
 
     def end_test(self, test: Running) -> None:
         entry = self._test_entry(test)
+        if not self._desk.ledger.trials(test.name) and not entry.get("failure"):
+            test.why = "no trial has executed an EXEC"
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
         entry["limited"] = bool(test.program) and test.why.startswith(stop.LIMITED)
         self._desk.save()

@@ -34,6 +34,11 @@ def raise_failures(directory: Path, tests: Sequence[Mapping[str, Any]], kept: Ca
     ]
     parts = [f"{GIVEN_UP}, their trials kept failing: {', '.join(given_up)}"] if given_up else []
     parts += [f"too few trials: {', '.join(others)}"] if others else []
+    parts += [
+        f"{test['name']}: {test['ended']}"
+        for test in short
+        if not kept(test["name"]) and not test.get("failure")
+    ]
     failure = next((test["failure"] for test in short if test.get("failure")), None)
     detail = ""
     if failure is not None:

@@ -207,6 +207,15 @@ DONE
     assert len(lines(tmp_path / "r", "t")) == 1
 
 
+@pytest.mark.quick
+def test_a_test_that_never_comes_to_its_exec_says_so(tmp_path: Path) -> None:
+    text = "TEST t 2\nSETUP true\nIF THREADS = 2\nEXEC true\nFI\nDONE\n"
+    said = run(tmp_path, text, check=4).stderr
+    (test,) = experiment(tmp_path / "r")["tests"]
+    assert "EXEC" in test["ended"]
+    assert f"t: {test['ended']}" in said.splitlines()[-1]
+
+
 def test_a_test_that_a_limit_ended_is_marked(tmp_path: Path) -> None:
     rule = "getstats --predicate '$hw < 0.0001 || $count > 2' --columns elapsed"
     text = f"TEST counted 2 1 {rule}\nEXEC true\nDONE\nTEST bounded 2 MAX=2 1 {rule}\nEXEC true\nDONE\n"

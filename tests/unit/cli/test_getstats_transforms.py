@@ -490,3 +490,22 @@ def test_any_words_are_answered_or_refused_in_one_line(capsys: Captured, given_w
     code = main(given_words)
     out, err = capsys.readouterr()
     assert (code, bool(out), err) == (0, True, "") or (code in (2, 3) and err.count("\n") == 1)
+
+
+@pytest.mark.parametrize("transforms", [(), ("--select", "1")])
+def test_a_column_of_which_no_trial_has_a_value_is_named(shows: Shows, transforms: tuple[str, ...]) -> None:
+    rows = [measurement(worker=n, metrics={"elapsed": [1.0, "s"], "p99": [0.5, "s"]}) for n in (0, 1)]
+    results_directory(Path("r"), {"a": rows})
+    columns = ("--columns", "elapsed,p99")
+    assert any("p99" in line for line in shows(*transforms, *columns, "r"))
+    assert not any("p99" in line for line in shows(*transforms, "--columns", "elapsed", "r"))
+
+
+def test_blanks_of_a_command_stay_in_the_line_of_an_error(capsys: Captured) -> None:
+    from etude.cli.main import main as etude
+
+    Path("c.res").write_text(
+        "[measurement]\nthread = 1\nepoch = 1\ncommand = run  twice\nuser = 1\nsys = 1\nelapsed = 3\nstatus = 0\n"
+    )
+    assert etude(["stats", "--select", '$command eq "x"', "c.res"]) == 2
+    assert "'run  twice'" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from etude.report.asked import Asked
 from etude.report.text import (
     basis_line,
     comparison_lines,
+    joined_lines,
     margin,
     narrower_line,
     ratio_text,
@@ -19,7 +21,7 @@ from etude.report.text import (
     takes,
     widened_line,
 )
-from etude.report.verdict import Comparison
+from etude.report.verdict import Comparison, MetricSummary, TestVerdict
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from support.golden import Golden
@@ -201,3 +203,19 @@ def test_what_a_predicate_costs_is_said_once(golden: Golden) -> None:
 def test_a_ratio_beyond_a_million_has_an_exponent() -> None:
     assert ratio_text(Ratio(2.42193e28, 1e28, 5e28, 10, "paired", 0.95, 1.0)) == "2.422e+28"
     assert span(1e7, 5e28) == "1e+07–5e+28"
+
+
+def test_workers_of_several_numbers_are_one_line_a_way() -> None:
+    def told(name: str, workers: int, **joins: str) -> TestVerdict:
+        metrics = tuple(
+            MetricSummary(m, "1/s", None, joined=how, workers=workers) for m, how in joins.items()
+        )
+        return TestVerdict(name, {}, 1, Counter(), 1, 1, metrics, 0, 0.0, None)
+
+    tests = [told(str(n), n, rate="sum", memory="max") for n in (1, 2, 4)]
+    one, other = joined_lines(tests[1:], ("rate", "memory"))
+    assert one.endswith("sum of 2 or 4 workers: rate")
+    assert other.endswith("largest of 2 or 4 workers: memory")
+    (of_all, _) = joined_lines(tests, ("rate", "memory"))
+    assert "commands or 2 or 4 workers" in of_all
+    assert len(joined_lines([told("a", 2, rate="sum"), told("b", 4, memory="max")], ("rate", "memory"))) == 2

@@ -13,7 +13,7 @@ from etude.errors import InputError, UsageError
 from etude.report.getstats.options import JUDGED, GetstatsOptions
 from etude.report.getstats.sources import Raw, Source, is_ours, is_plain_table
 from etude.report.getstats.summaries import of_table
-from etude.report.getstats.tables import File
+from etude.report.getstats.tables import File, without_values
 from etude.report.getstats.warnings import FREE
 from etude.report.pipeline.steps import Relation, places, read_pass, stepped
 from etude.results import delimited
@@ -112,6 +112,8 @@ class RelationSource:
         warnings = list(self.relation.warnings)
         if not samples:
             warnings.append(self.relation.emptied or "No row with a number is left.")
+        else:
+            warnings += without_values(columns, samples)
         free = [name for name in metrics(self.relation.frame) if name in FREE and name not in samples]
         watched = {name: self._values(name)[0] for name in free}
         earlier = self.relation.earlier

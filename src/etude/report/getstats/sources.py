@@ -10,7 +10,7 @@ from typing import Protocol
 
 from etude.errors import InputError, UsageError
 from etude.report.getstats.options import JUDGED
-from etude.report.getstats.tables import File, file_of, judged
+from etude.report.getstats.tables import File, file_of, judged, without_values
 from etude.results.delimited import Table, read_table
 from etude.results.model import METRICS, Measurement
 from etude.results.reader import Results, load_results
@@ -113,7 +113,9 @@ class _TrialSource:
     def shown(self, columns: Sequence[str] | None) -> File:
         self._check(columns)
         file = file_of(self.label, self.trials, tuple(DISPLAY) if columns is None else columns)
-        return file._replace(warnings=[*self.warnings, *file.warnings])
+        return file._replace(
+            warnings=[*self.warnings, *file.warnings, *without_values(columns, file.samples)]
+        )
 
     def raw(self) -> Raw:
         names = [name for name in self._metrics() if name not in ("user", "system", "elapsed")]

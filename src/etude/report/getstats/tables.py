@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -87,6 +87,12 @@ def file_of(label: str, trials: Iterable[Trial], columns: Sequence[str] = tuple(
                 epochs.setdefault(display_name(column), []).append(trial.first.trial)
     watched = {name: sample(trials, name) for name in FREE if name not in columns}
     return File(label, samples, epochs, _failures(trials), watched=watched)
+
+
+def without_values(columns: Sequence[str] | None, samples: Collection[str]) -> list[str]:
+    """Which columns that were named stand in no table, because no trial has a value of them."""
+    lacking = [name for name in columns or () if display_name(name) not in samples]
+    return [f"No trial has a value of {', '.join(lacking)}."] if lacking else []
 
 
 def _failures(trials: Iterable[Trial]) -> list[str]:
