@@ -75,6 +75,8 @@ class Bench:
     """Something ran in this sitting: caches are no longer as the boot left them."""
     inner: dict[str, int] = field(default_factory=dict)
     """Launches per trial of each test, once known."""
+    entries: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """Of each test in experiment.json."""
     keepers: dict[str, EngineLike] = field(default_factory=dict)
     """Per test the engine that runs its hooks and keeps alive what they start."""
 

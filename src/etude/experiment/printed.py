@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from etude.patterns import PatternError, compile_pattern
@@ -65,6 +65,13 @@ def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = ""
         more = ", …" if len(different) > _SHOWN else ""
         note = f"METRIC {name} finds {len(different)} different values ({', '.join(shown)}{more}); the first counts"
     return Printed(name, [known.of(found[0]), known.base, *([join] if join else [])], note)
+
+
+def note_matches(entry: dict[str, Any], found: Iterable[Printed]) -> None:
+    """Keep in a test's entry of experiment.json which of its patterns found several values in one output."""
+    for each in found:
+        if each.note:
+            entry.setdefault("several_matches", {}).setdefault(each.name, each.note)
 
 
 def printed_text(*streams: Mapping[str, Any] | None) -> str:

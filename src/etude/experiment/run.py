@@ -182,6 +182,7 @@ def _sit(
             desk.make_engine,
             observe,
             desk.kernel,
+            entries={test["name"]: test for test in desk.document["tests"]},
         )
         if desk.resumed:
             bench.tell("resumed", detail=desk.resumed_with())

@@ -18,7 +18,7 @@ from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import by_trial, members_of
 from etude.experiment.not_found import advice
 from etude.experiment.plan import CHECK_EACH, Plan
-from etude.experiment.printed import Printed, printed_metric, printed_text
+from etude.experiment.printed import Printed, note_matches, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
 from etude.limits import with_limit
@@ -248,7 +248,7 @@ def _measurements(
         note = f"the OOM killer ended {killed} process{'' if killed == 1 else 'es'} in the command's cgroup"
         rows = [row | {"notes": [*(row.get("notes") or ()), note]} for row in rows]
     return tuple(
-        from_line(_with_printed(test, row) | place | {"kept": why is None, "why": why}) for row in rows
+        from_line(_with_printed(bench, test, row) | place | {"kept": why is None, "why": why}) for row in rows
     )
 
 
@@ -270,9 +270,10 @@ def _why_not_kept(bench: Bench, measurements: Sequence[Measurement]) -> str | No
     return None
 
 
-def _with_printed(test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_printed(bench: Bench, test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
     """The row with the metrics that the program printed itself."""
     found = _printed(test, row)
+    note_matches(bench.entries.get(test.name, {}), found)
     notes = [*(row.get("notes") or ()), *(each.note for each in found if each.note)]
     metrics = {**row["metrics"], **{each.name: each.value for each in found}}
     return {**row, "metrics": metrics, **({"notes": notes} if notes else {})}

@@ -123,6 +123,12 @@ def failure_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any] | 
     return next((entry["failure"] for entry in entries if entry.get("failure")), None)
 
 
+def several_matches_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, str]:
+    """Which METRICs of a test found several values in one output, and which these are."""
+    entries = (entry for entry in experiment.get("tests") or () if entry["name"] == test)
+    return next((entry.get("several_matches") or {} for entry in entries), {})
+
+
 def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
     """Of a script: the tests that a limit ended before their stop rule's aim was reached, and the reason."""
     limited = {test["name"] for test in experiment.get("tests") or () if test.get("limited")}

@@ -18,12 +18,20 @@ from etude.report.judging import Judging
 from etude.report.other_processes import others_warnings
 from etude.report.outliers_explained import explained
 from etude.report.reach import within_reach
-from etude.report.subject import Subject, column_of, failure_in, limited_in, subject_of, watched_in
+from etude.report.subject import (
+    Subject,
+    column_of,
+    failure_in,
+    limited_in,
+    several_matches_in,
+    subject_of,
+    watched_in,
+)
 from etude.report.timespent import TimeSpent, time_spent
 from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.report.warnings import Warning, machine_warnings, ranked, series_warnings, work_warnings
 from etude.report.warnings.course import MEMORY
-from etude.report.warnings.trials import DATA, limited, never_begun
+from etude.report.warnings.trials import DATA, limited, never_begun, several_matches
 from etude.report.warnings.warning import warning
 from etude.results.reader import Results
 from etude.results.series import Column, Floats, Series
@@ -283,6 +291,7 @@ def _warned(
     summary = found.summary if found else None
     experiment = subject.experiment or {}
     told = limited(series.test, limited_in(experiment))
+    told += several_matches(series.test, several_matches_in(experiment, series.test))
     if not series.trials.size:
         told += never_begun(series.test, failure_in(experiment, series.test))
     told += series_warnings(

@@ -16,7 +16,7 @@ from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.ledger import Ledger
-from etude.experiment.printed import Printed, printed_metric
+from etude.experiment.printed import Printed, note_matches, printed_metric
 from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
 from etude.masking import Mask
@@ -26,7 +26,7 @@ from etude.results.model import FIRST_RUN, Measurement, from_line
 from etude.results.windows import Taken
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
-from etude.script.arguments import Copied, parse_exec
+from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
 from etude.script.crew import Crew, Shared
 from etude.script.failures import failure_of
 from etude.script.library import search_path
@@ -253,8 +253,12 @@ class ScriptBench:
             output.unlink(missing_ok=True)
             found = printed_metric(name, its_unit, regex, text, join)
             metrics[name] = [None, found.value[1], f"{command}: failed"] if why else found.value
+            if regex != FIRST_NUMBER and not why:
+                note_matches(self._test_entry(test), [found])
             if test.made == 0 and (why or found.value[0] is None):
                 self.warn(f"METRIC {name} of test {test.name!r}: {why or found.value[2]}")
+            elif test.made == 0 and found.note and regex != FIRST_NUMBER:
+                self.warn(f"test {test.name!r}: {found.note}")
 
     def _note_disk(self, test: Running, block: Block) -> None:
         """The state that a disk was last brought into stands with the test, too."""
@@ -346,6 +350,8 @@ class ScriptBench:
     def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[Printed]]) -> None:
         """Warn once of a METRIC that does not fit the first output, or finds several values in it; and of one that only
         some workers have printed."""
+        for of_worker in printed:
+            note_matches(self._test_entry(test), of_worker)
         for found in printed[0] if not test.made and not test.rows else ():
             if found.value[0] is None:
                 self.warn(f"METRIC {found.name} of test {test.name!r}: {found.value[2]}")

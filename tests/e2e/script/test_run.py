@@ -208,6 +208,28 @@ DONE
 
 
 @pytest.mark.quick
+def test_a_metric_that_finds_several_values_is_found_wherever_it_looks(tmp_path: Path) -> None:
+    text = """\
+TEST t 2
+METRIC printed n=([0-9]+)
+METRIC aside FROM CLEANUP "echo 10; echo 20" ([0-9]+)
+METRIC first FROM CLEANUP "echo 10 20"
+EXEC printf 'n=1\\nn=2\\n'
+DONE
+"""
+    done = run(tmp_path, text, "--json")
+    several = [each for each in json.loads(done.stdout)["findings"] if each["kind"] == "several-matches"]
+    assert {each["metric"]: "(1, 2)" in each["text"] or "(10, 20)" in each["text"] for each in several} == {
+        "printed": True,
+        "aside": True,
+    }
+    assert "(10, 20)" in done.stderr
+    words = ["bench", "-o", "b", "--trials", "2", "--json", "--metric", "n=n=([0-9]+)", "printf n=1,n=2"]
+    found = json.loads(etude(*words, cwd=tmp_path).stdout)["findings"]
+    assert "n" in [each["metric"] for each in found if each["kind"] == "several-matches"]
+
+
+@pytest.mark.quick
 def test_a_test_that_never_comes_to_its_exec_says_so(tmp_path: Path) -> None:
     text = "TEST t 2\nSETUP true\nIF THREADS = 2\nEXEC true\nFI\nDONE\n"
     said = run(tmp_path, text, check=4).stderr

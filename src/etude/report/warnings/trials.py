@@ -108,6 +108,12 @@ def never_begun(test: str, failure: Mapping[str, Any] | None) -> list[Warning]:
     return [warning("failed", test, "", f"no trial was made: {failure['why']}", f"see {failure['log']}")]
 
 
+def several_matches(test: str, notes: Mapping[str, str]) -> list[Warning]:
+    """Patterns that found values that differ in one output; `notes`: by metric."""
+    advice = "make the pattern match one of them alone"
+    return [warning("several-matches", test, name, text, advice) for name, text in notes.items()]
+
+
 def limited(test: str, reasons: Mapping[str, str]) -> list[Warning]:
     """A limit ended the test of a script before its stop rule's aim was reached; `reasons`: of all such tests."""
     if test not in reasons:
