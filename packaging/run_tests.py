@@ -37,7 +37,7 @@ RESULTS = ROOT / "build" / "test-results"
 CARGO = os.environ.get("CARGO", "cargo")
 IN_PROCESS = ["tests/unit", "tests/property", "tests/golden"]
 SLOWEST = 10
-FEW = 5
+FEW = 10
 """So many failures at most are run again: more have a common cause."""
 PROGRAM_LIMIT_S = 1200
 """How long one program of the engine's tests may run: several at a time, hundreds of tests."""
