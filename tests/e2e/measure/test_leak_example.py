@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.places import EXAMPLES
-from support.real import ETUDE, etude, lines
+from support.real import ETUDE, called, lines
 
 LEAK = EXAMPLES / "leak"
 SHM = Path("/dev/shm")
@@ -47,7 +47,7 @@ def loses(script: str, place: Path, low: float, high: float, said: str) -> None:
     seen = []
     for number in range(5):
         results = place / str(number)
-        done = etude("run", str(LEAK / f"{script}.ap"), "-o", str(results), cwd=place)
+        done = called("run", str(LEAK / f"{script}.ap"), "-o", str(results), cwd=place)
         lost = steps(results, script)
         middle = lost[len(lost) // 2]
         seen.append((middle, done.stdout))
@@ -66,7 +66,7 @@ def test_the_clean_twin_loses_nothing_and_nothing_is_said(place: Path) -> None:
 
 
 def test_a_smaller_loss_can_be_asked_for(place: Path) -> None:
-    etude("run", str(LEAK / "leak.ap"), "-o", "r", "LEAK_MIB=1", cwd=place)
+    called("run", str(LEAK / "leak.ap"), "-o", "r", "LEAK_MIB=1", cwd=place)
     assert len(lines(place / "r", "leak")) == 21
 
 
@@ -93,4 +93,4 @@ def test_what_a_killed_run_left_is_given_back_by_the_next(place: Path) -> None:
     mine = SHM / f"etude-leak-{os.getuid()}"
     mine.mkdir(mode=0o700)
     (mine / "leak-1-1-1").write_bytes(b"left")
-    etude("run", str(LEAK / "clean.ap"), "-o", "r", cwd=place)
+    called("run", str(LEAK / "clean.ap"), "-o", "r", cwd=place)
