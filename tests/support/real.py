@@ -33,7 +33,12 @@ def called(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.Comp
     """As `etude`, without a process of its own, where none is the subject: with what this one has loaded already. A verb
     that becomes another program, as the engine's do, is refused."""
     said, errors = io.StringIO(), io.StringIO()
-    with chdir(cwd), redirect_stdout(said), redirect_stderr(errors), mock.patch.object(os, "execve", _refused):
+    with (
+        chdir(cwd),
+        redirect_stdout(said),
+        redirect_stderr(errors),
+        mock.patch.object(os, "execve", _refused),
+    ):
         try:
             code: object = main(list(arguments))
         except SystemExit as ended:

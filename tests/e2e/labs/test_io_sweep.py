@@ -79,7 +79,9 @@ def test_each_size_has_its_trials_and_a_rate_that_the_program_itself_measured(
 
 
 def test_a_sweep_over_totals_ends_with_ratios_p_values_and_two_figures(tmp_path: Path) -> None:
-    done = called("io", "sweep", "--totals", "1..16", *QUICK, "-o", "linking", "--format", "png", cwd=tmp_path)
+    done = called(
+        "io", "sweep", "--totals", "1..16", *QUICK, "-o", "linking", "--format", "png", cwd=tmp_path
+    )
     assert re.search(r"^1 B: static \S+ \S+, dynamic \S+ \S+, .*\d times", done.stdout, re.MULTILINE)
     assert re.search(r"\b0\.05 .*\b\d of 5\b", done.stdout)
     for name in ("linking", "significance"):

@@ -259,7 +259,9 @@ def test_a_baseline_of_another_sitting_is_refused_or_marked(tmp_path: Path) -> N
 
 def test_a_shell_is_measured_and_subtracted(tmp_path: Path) -> None:
     called("bench", "-o", "r", "--shell", "--trials", "10", "-n", "s", "sleep 0.01; true", cwd=tmp_path)
-    figures = json.loads(called("stats", "--json", "r", cwd=tmp_path).stdout)["tests"][0]["metrics"]["elapsed"]
+    figures = json.loads(called("stats", "--json", "r", cwd=tmp_path).stdout)["tests"][0]["metrics"][
+        "elapsed"
+    ]
     raw = [row["metrics"]["elapsed"][0] for row in lines(tmp_path / "r", "s") if row["kept"]]
     assert figures["subtracted"] > 0
     assert figures["mean"] == pytest.approx(sum(raw) / len(raw) - figures["subtracted"])
