@@ -30,8 +30,10 @@ def etude(
 
 
 def called(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.CompletedProcess[str]:
-    """As `etude`, without a process of its own, where none is the subject: with what this one has loaded already. A verb
-    that becomes another program, as the engine's do, is refused."""
+    """As `etude`, without a process of its own, where none is the subject: with what this one has loaded already.
+
+    A verb that becomes another program, as the engine's do, is refused.
+    """
     said, errors = io.StringIO(), io.StringIO()
     with (
         chdir(cwd),

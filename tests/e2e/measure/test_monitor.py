@@ -19,7 +19,7 @@ import pytest
 
 from etude.results.monitor import load
 from support.places import DOCS
-from support.real import ETUDE, alive, called, etude, experiment, lines
+from support.real import ETUDE, alive, etude, experiment, lines
 
 TRIALS, HIT = 12, 6
 LOOPS = 2 * (os.cpu_count() or 1)
@@ -98,7 +98,7 @@ def burst(here: Path) -> Iterator[None]:
 
 def explanations(directory: Path) -> dict[int, str]:
     """By trial: what the verdict says of the outliers."""
-    done = called("stats", "--json", str(directory), cwd=directory)
+    done = etude("stats", "--json", str(directory), cwd=directory)
     found = [
         re.match(r"work: (trial (\d+) \(.*)", warning) for warning in json.loads(done.stdout)["warnings"]
     ]
@@ -116,11 +116,11 @@ def check_explained(directory: Path, hit: int) -> None:
     text = explanations(directory)[hit]
     assert re.search(r"used \d+\.\d CPUs\b.*\(usually \d+\.\d\): ", text), text
     assert re.search(rf"{INTRUDER} \d+\.\d CPUs \(\d+ processes, .*\bpid \d+\)", text), text
-    called("report", str(directory), "-o", "page.html", cwd=directory)
+    etude("report", str(directory), "-o", "page.html", cwd=directory)
     page = (directory / "page.html").read_text()
     assert text.partition(" (")[0] in page
     assert "data:image/svg+xml;base64," in page
-    called("plot", "--monitor", str(directory), "-o", "it.png", "--trial", str(hit), cwd=directory)
+    etude("plot", "--monitor", str(directory), "-o", "it.png", "--trial", str(hit), cwd=directory)
     assert (directory / "it.png").stat().st_size > 10_000
 
 
@@ -130,7 +130,7 @@ def test_an_outlier_that_a_foreign_burst_made_is_explained(tmp_path: Path, loops
     (tmp_path / "trial.py").write_text(TRIAL)
     command = f"{sys.executable} trial.py . {loops_a_second} {HIT + 1}"
     with burst(tmp_path):
-        called(
+        etude(
             "bench",
             "-o",
             "r",
@@ -155,7 +155,7 @@ def test_so_it_is_in_a_script(tmp_path: Path, loops_a_second: int) -> None:
         f"TEST work {TRIALS}\nEXEC {sys.executable} trial.py . {loops_a_second // 4} {HIT}\nDONE\n"
     )
     with burst(tmp_path):
-        called("run", "-o", "r", "--monitor", "100ms", "--monitor-top", "20", "x.ap", cwd=tmp_path)
+        etude("run", "-o", "r", "--monitor", "100ms", "--monitor-top", "20", "x.ap", cwd=tmp_path)
     check_explained(tmp_path / "r", HIT)
     noted = experiment(tmp_path / "r")["sittings"][0]["monitor"]
     assert noted == {"file": "monitor-1.jsonl", "every_s": 0.1, "top": 20, "reason": None}
@@ -177,7 +177,7 @@ def test_readings_and_trials_are_of_one_clock(tmp_path: Path) -> None:
 
 
 def test_off_leaves_no_trace(tmp_path: Path) -> None:
-    called("bench", "-o", "r", "--trials", "2", "--monitor", "off", "sleep 0.01", cwd=tmp_path)
+    etude("bench", "-o", "r", "--trials", "2", "--monitor", "off", "sleep 0.01", cwd=tmp_path)
     document = experiment(tmp_path / "r")
     assert document["monitor"] is None
     assert "monitor" not in document["sittings"][0]
@@ -185,7 +185,7 @@ def test_off_leaves_no_trace(tmp_path: Path) -> None:
 
 
 def test_an_experiment_shorter_than_one_interval_leaves_no_file(tmp_path: Path) -> None:
-    called("bench", "-o", "r", "--trials", "2", "--monitor", "1h", "true", cwd=tmp_path)
+    etude("bench", "-o", "r", "--trials", "2", "--monitor", "1h", "true", cwd=tmp_path)
     noted = experiment(tmp_path / "r")["sittings"][0]["monitor"]
     if noted["file"] is None:
         assert "one interval" in noted["reason"]
@@ -269,24 +269,24 @@ def test_a_resumed_experiment_is_monitored_as_it_was(tmp_path: Path) -> None:
     until(lambda: b'"v":' in (tmp_path / "r" / "monitor-1.jsonl").read_bytes())
     process.send_signal(signal.SIGINT)
     process.wait(60)
-    called("bench", "--resume", "r", cwd=tmp_path)
+    etude("bench", "--resume", "r", cwd=tmp_path)
     noted = [sitting["monitor"] for sitting in experiment(tmp_path / "r")["sittings"]]
     assert [(each["file"], each["every_s"], each["top"]) for each in noted] == [
         ("monitor-1.jsonl", 0.05, 3),
         ("monitor-2.jsonl", 0.05, 3),
     ]
-    refused = called("bench", "--resume", "r", "--monitor", "off", cwd=tmp_path, check=2)
+    refused = etude("bench", "--resume", "r", "--monitor", "off", cwd=tmp_path, check=2)
     assert "leave out --monitor" in refused.stderr
 
 
 def test_a_bundle_has_the_readings(tmp_path: Path) -> None:
-    called("bench", "-o", "r", "--trials", "3", "--monitor", "50ms", "sleep 0.2", cwd=tmp_path)
-    called("bundle", "r", "-o", "r.tar.gz", "--anonymous", cwd=tmp_path)
+    etude("bench", "-o", "r", "--trials", "3", "--monitor", "50ms", "sleep 0.2", cwd=tmp_path)
+    etude("bundle", "r", "-o", "r.tar.gz", "--anonymous", cwd=tmp_path)
     names = subprocess.run(
         ["tar", "tf", "r.tar.gz"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert "r-bundle/results/r/monitor-1.jsonl" in names.stdout.split()
-    called("bundle", "--verify", "r.tar.gz", cwd=tmp_path)
+    etude("bundle", "--verify", "r.tar.gz", cwd=tmp_path)
 
 
 def test_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
