@@ -96,7 +96,7 @@ LANES = {
     ],
     "more": [
         [
-            rust("Rust, more examples", PROPTEST_CASES="128", PROPTEST_RNG_SEED="1"),
+            rust("Rust, more examples", PROPTEST_CASES="64", PROPTEST_RNG_SEED="1"),
             tests(
                 "unit, more examples", "more or property", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="full"
             ),
