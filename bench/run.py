@@ -2,9 +2,9 @@
 
 python bench/run.py [--quick] [--all] [PART …]
 
-Parts: launching, reported, barrier, starting, scripts, verdicts, verdict-time, reading, small, opening, io, recording,
-replay, load-files, load-stalls, load-nfs, store, pool-surface, pool-idle; pool-scale and reading-large if named, or
-with --all.
+Parts: launching, reported, barrier, starting, scripts, verdicts, verdict-time, deciding, reading, small, opening, io,
+recording, replay, load-files, load-stalls, load-nfs, store, pool-surface, pool-idle; pool-scale and
+reading-large if named, or with --all.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from barrier import barrier
+from deciding import deciding
 from io_lab import io_lab
 from launching import launching, reported
 from load_files import load_files
@@ -66,6 +67,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int, int]] = {
     "scripts": (scripts, 7, 2),
     "verdicts": (verdicts, COMPARISONS, 3),
     "verdict-time": (verdict_time, 5, 1),
+    "deciding": (deciding, 9, 2),
     "reading": (reading, 5, 2),
     "small": (small, 15, 3),
     "opening": (opening, 9, 2),

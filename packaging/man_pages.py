@@ -110,13 +110,15 @@ if __name__ == "__main__":
         f"etude-{verb}": text_page(f"etude-{verb}", summary, help_of(verb), release, example_lines(verb))
         for verb, summary in ENGINE_VERBS.items()
     }
-    paths = write_pages(build_parser(), release, directory, benchmarks)
+    parser = build_parser()
+    parser.examples = example_lines("etude")
+    paths = write_pages(parser, release, directory, benchmarks)
     texts = {
         "getstats": ("the tables of Auto-pilot's Getstats", USAGE),
         "graphit": ("the graphs of Auto-pilot's Graphit", GRAPHIT),
     }
     for name, (summary, text) in texts.items():
         paths.append(directory / f"{name}.1")
-        paths[-1].write_text(text_page(name, summary, text, release), encoding="utf-8")
+        paths[-1].write_text(text_page(name, summary, text, release, example_lines(name)), encoding="utf-8")
     for path in paths:
         print(path)

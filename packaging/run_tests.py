@@ -37,7 +37,7 @@ RESULTS = ROOT / "build" / "test-results"
 CARGO = os.environ.get("CARGO", "cargo")
 IN_PROCESS = ["tests/unit", "tests/property", "tests/golden"]
 SLOWEST = 10
-FEW = 5
+FEW = 10
 """So many failures at most are run again: more have a common cause."""
 PROGRAM_LIMIT_S = 1200
 """How long one program of the engine's tests may run: several at a time, hundreds of tests."""
@@ -96,7 +96,7 @@ LANES = {
     ],
     "more": [
         [
-            rust("Rust, more examples", PROPTEST_CASES="128", PROPTEST_RNG_SEED="1"),
+            rust("Rust, more examples", PROPTEST_CASES="64", PROPTEST_RNG_SEED="1"),
             tests(
                 "unit, more examples", "more or property", *beside(2), *IN_PROCESS, ETUDE_HYPOTHESIS="full"
             ),

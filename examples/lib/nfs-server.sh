@@ -211,7 +211,7 @@ wait_until_it_serves() {
     until [[ -e $NFSPLACE/run/serves ]]; do
         nfs_alive || fail_to_start "the server did not start: $(nfs_reason)"
         ((SECONDS < until)) || fail_to_start "the server did not start within NFSWAIT=$NFSWAIT s: $(nfs_reason)"
-        sleep 0.02
+        sleep 0.2 # each look starts programs, for which the server waits on a slow machine
     done
 }
 
@@ -229,7 +229,7 @@ end_server() {
     if nfs_process_is_there; then
         read -r pid _ < <(nfs_noted process)
         if init=$(nfs_init) && kill -TERM "$init" 2>/dev/null; then
-            while nfs_process_is_there && ((SECONDS < until)); do sleep 0.02; done
+            while nfs_process_is_there && ((SECONDS < until)); do sleep 0.1; done
         fi
         ! nfs_process_is_there || kill -KILL "$pid"
         while nfs_process_is_there; do sleep 0.02; done
@@ -305,10 +305,10 @@ inside_kernel() {
 
 # In its first 10 s a server of version 4 opens files for clients of before alone, which a trial must not measure.
 wait_for_grace() {
-    local tries=0
-    until [[ $(cat /proc/fs/nfsd/v4_end_grace) == Y ]]; do
-        ((tries++ < 150)) || nfs_die 'it still waits for clients of before, after 15 s'
-        sleep 0.1
+    local tries=0 ended=''
+    until read -r ended </proc/fs/nfsd/v4_end_grace && [[ $ended == Y ]]; do
+        ((tries++ < 60)) || nfs_die 'it still waits for clients of before, after 15 s'
+        sleep 0.25
     done
 }
 

@@ -30,6 +30,11 @@ _PUBLIC = {
 __all__ = ["Plan", "Test", "__version__", "bench", "io", "load_results", "plot", "run"]
 
 
+def __dir__() -> list[str]:
+    """Names that are loaded at their first use are completed, too."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name at its first use: `import etude` alone costs nothing."""
     from importlib import import_module

@@ -8,7 +8,7 @@ import os
 
 from hypothesis import settings
 
-EXAMPLES = {"quick": 20, "full": 100, "random": 100}
+EXAMPLES = {"quick": 20, "full": 60, "random": 100}
 PROFILE = os.environ.get("ETUDE_HYPOTHESIS", "quick")
 
 
@@ -24,9 +24,9 @@ def load() -> None:
     settings.load_profile(PROFILE)
 
 
-def examples(full: int) -> int:
-    """`max_examples` of a test that tries `full` examples in the full profile, and in the quick one its share."""
-    return max(1, full * EXAMPLES[PROFILE] // EXAMPLES["full"])
+def examples(share: int) -> int:
+    """`max_examples` of a test that tries `share` % of the usual number in each profile."""
+    return max(1, share * EXAMPLES[PROFILE] // 100)
 
 
 def examples_ratio() -> float:

@@ -11,6 +11,7 @@ import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from etude.cli.main import main
 
@@ -29,9 +30,17 @@ def etude(
 
 
 def called(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.CompletedProcess[str]:
-    """As `etude`, without a process of its own, where none is the subject: with what this one has loaded already."""
+    """As `etude`, without a process of its own, where none is the subject: with what this one has loaded already.
+
+    A verb that becomes another program, as the engine's do, is refused.
+    """
     said, errors = io.StringIO(), io.StringIO()
-    with chdir(cwd), redirect_stdout(said), redirect_stderr(errors):
+    with (
+        chdir(cwd),
+        redirect_stdout(said),
+        redirect_stderr(errors),
+        mock.patch.object(os, "execve", _refused),
+    ):
         try:
             code: object = main(list(arguments))
         except SystemExit as ended:
@@ -42,6 +51,10 @@ def called(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.Comp
     done = subprocess.CompletedProcess(arguments, code, said.getvalue(), errors.getvalue())
     assert check is None or code == check, done
     return done
+
+
+def _refused(*words: object) -> None:
+    raise AssertionError(f"this process would become {words[0]}")
 
 
 def one_line(text: str) -> str:

@@ -57,6 +57,6 @@ def test_what_cannot_be_meant_is_an_error_of_usage_before_anything_is_written(tm
 
 def test_all_that_is_public_can_be_loaded_and_nothing_else() -> None:
     assert all(getattr(etude, name) is not None for name in etude.__all__)
-    assert set(etude.__all__) <= set(dir(etude)) | set(etude.__all__)
+    assert set(etude.__all__) <= set(dir(etude))
     with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
         _ = etude.nosuch  # type: ignore[attr-defined]

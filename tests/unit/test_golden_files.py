@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,18 @@ def test_what_a_skipped_test_compares_stays(place: Path) -> None:
     module.write_golden_files(passed=True)
     assert found(place).keys() == before.keys()
     assert found(place)["words/a.txt"] == before["words/a.txt"]
+
+
+ONE_OF_MANY = re.compile(
+    r"(?<![\w.,–…\"=] )(?<![\w.,])1 (?:more )?(?:trial|pair|test|time|session|sitting|value|call|file|outlier|worker|"
+    r"machine|window|load|request|thread|step|job|node|metric|search|result|process|note|byte)e?s\b"
+)
+
+
+def test_one_of_something_is_never_written_as_many() -> None:
+    verbs = (TESTS / "golden" / "verbs").rglob("*.txt")
+    # `etude script` lists what it dropped as a table.
+    texts = [*module.WORDS.rglob("*.txt"), *(path for path in verbs if path.parent.name != "script")]
+    assert len(texts) > 50
+    wrong = {f"{path.name}: {found}" for path in texts for found in ONE_OF_MANY.findall(path.read_text())}
+    assert wrong == set()

@@ -1,6 +1,6 @@
 """Completions for bash, zsh or fish: verbs, their options, the values of these; files for all else.
 
-The output is a script for the shell. In ~/.bashrc, or in ~/.zshrc behind compinit, it is evaluated as in the example.
+The output is a script for the shell. In ~/.bashrc or ~/.zshrc it is evaluated as in the example.
 """
 
 from __future__ import annotations
@@ -121,8 +121,11 @@ def _cases(choices: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def zsh(verbs: dict[str, Verb]) -> str:
-    """That of bash, which zsh understands."""
-    return f"autoload -U +X bashcompinit && bashcompinit\n{bash(verbs)}"
+    """That of bash, which zsh understands where its own completions are set up."""
+    return f"""\
+(( $+functions[compdef] )) || {{ autoload -U compinit && compinit -i }}
+autoload -U +X bashcompinit && bashcompinit
+{bash(verbs)}"""
 
 
 def fish(verbs: dict[str, Verb]) -> str:

@@ -140,7 +140,24 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
 }
 
+OF_PROGRAMS = {
+    "etude": (
+        EXAMPLES["bench"][0],
+        EXAMPLES["doctor"][0],
+    ),
+    "getstats": (
+        ("getstats gcc-ext2.res gcc-ext3.res", "tables, with the overhead over the first file"),
+        ("getstats --predicate '$delta < 0.05 * $mean' gcc-ext2.res", "exit status 1 where it does not hold"),
+    ),
+    "graphit": (
+        ("graphit -mode=bar -graphfile=bar.png Ext2 ext2:1.res Ext4 ext4:1.res", "two bars"),
+        ("graphit -mode=line -components=Elapsed -graphfile=line.png Ext4 'ext4:*.res'", "over the threads"),
+    ),
+}
+"""Of the programs, for their manual pages."""
 
-def example_lines(verb: str) -> str:
-    """The examples of a verb as its help shows them."""
-    return "examples:\n" + "".join(f"  {line}\n      {what}\n" for line, what in EXAMPLES[verb]) + "\n"
+
+def example_lines(name: str) -> str:
+    """The examples of a verb as its help shows them, or of a program."""
+    lines = (EXAMPLES | OF_PROGRAMS)[name]
+    return "examples:\n" + "".join(f"  {line}\n      {what}\n" for line, what in lines) + "\n"

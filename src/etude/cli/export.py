@@ -25,7 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE", help="results")
-    add("--format", required=True, choices=tuple(FORMATS), help="docs/export.md says what each is")
+    add(
+        "--format",
+        required=True,
+        choices=tuple(FORMATS),
+        metavar="FORMAT",
+        help=f"{', '.join(FORMATS)} (docs/export.md)",
+    )
     add("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     add(
         "--store",

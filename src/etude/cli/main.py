@@ -28,7 +28,9 @@ def main(argv: list[str] | None = None) -> int:
     if arguments[:1] == ["help"] and arguments[1:]:
         arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(overview(), end="")
+        from etude.cli.help import fitted, help_width
+
+        print(fitted(overview(), help_width()), end="")
         return 0 if arguments else 2
     if arguments[0] in ("-V", "--version"):
         print(f"etude {__version__}")
@@ -46,10 +48,11 @@ def _unknown(verb: str, arguments: list[str]) -> int:
     from etude.cli.parser import closest
 
     close = closest(" ".join(arguments[:2]), SUMMARIES) or closest(verb, SUMMARIES)
-    if close:
-        return _complain(f"no verb {verb!r} (did you mean {close}?): see etude --help", 2)
+    meant = f" (did you mean {close}?)" if close else ""
     if _is_command(verb):
-        return _complain(f"no verb {verb!r}; to measure it, type: {_measuring(arguments)}", 2)
+        return _complain(f"no verb {verb!r}{meant}; to measure it, type: {_measuring(arguments)}", 2)
+    if close:
+        return _complain(f"no verb {verb!r}{meant}: see etude --help", 2)
     return _complain(f"no verb {verb!r}; there are {', '.join(SUMMARIES)}: see etude --help", 2)
 
 

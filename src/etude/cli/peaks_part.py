@@ -14,7 +14,7 @@ from etude.figures.data import Figure
 from etude.figures.searches import Searched, searches_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Table, number, words
-from etude.report.text import duration, percent, span
+from etude.report.text import counted, duration, percent, span
 from etude.workbench.beside import Ratio, differences, ratio
 from etude.workbench.goal import Criterion
 from etude.workbench.kept import Kept
@@ -109,7 +109,7 @@ def _searched(search: Search, only: Criterion | None, limit: float) -> Searched:
 
 def _caption(searches: Sequence[Search]) -> str:
     beyond = sum(reading(s.task.goal, t) > HIGHEST for s in searches for t in s.trials)
-    left_out = f"; {beyond} trials beyond {HIGHEST:g} times the limit are not drawn" if beyond else ""
+    left_out = f"; not drawn: {counted(beyond, 'trial')} beyond {HIGHEST:g} times the limit" if beyond else ""
     return (
         f"What trials measured over the load they were offered ({goal_text(searches[0].task)}), and each search's peak "
         f"rate with its interval{left_out}."

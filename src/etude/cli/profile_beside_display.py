@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.cli.fitting import Column
+from etude.cli.profile_display import further
 from etude.cli.terminal import Terminal
 from etude.iotrace.beside import Beside, FileBeside, Quantity, ratio
 from etude.report.text import digits, quantity
@@ -79,7 +80,7 @@ def _calls(found: Beside, top: int, screen: Terminal) -> None:
         Column(RATIO, [_ratio(ratio(*each.times_s)) for each in shown]),
     ]
     screen.table(Column("call", [each.name for each in shown]), columns)
-    _further(len(found.calls) - len(shown), "calls", screen)
+    further(len(found.calls) - len(shown), "call", screen)
 
 
 def _forms(found: Beside, screen: Terminal) -> None:
@@ -115,7 +116,7 @@ def _files(found: Beside, top: int, screen: Terminal) -> None:
         *(Column(f"written {side}", [_bytes(each, n, "written") for each in shown], 1) for n, side in _SIDES),
     ]
     screen.table(Column("file", [each.path for each in shown]), columns)
-    _further(len(files.different) - len(shown), "files", screen)
+    further(len(files.different) - len(shown), "file", screen)
 
 
 _SIDES = ((0, "A"), (1, "B"))
@@ -124,8 +125,3 @@ _SIDES = ((0, "A"), (1, "B"))
 def _bytes(each: FileBeside, side: int, which: str) -> str:
     value = (each.read_bytes if which == "read" else each.written_bytes)[side]
     return quantity(value, "B") if value else "–"
-
-
-def _further(count: int, what: str, screen: Terminal) -> None:
-    if count > 0:
-        screen.say(f"and {count:,} {what} more (--top)", "dim")

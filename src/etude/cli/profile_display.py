@@ -11,7 +11,7 @@ from etude.cli.terminal import Terminal
 from etude.io.landmarks import size_text
 from etude.iotrace.document import error_name
 from etude.iotrace.profile import CallProfile, FileProfile, ProcessProfile, Profile, Transfers
-from etude.report.text import percent, quantity
+from etude.report.text import counted, percent, quantity
 from etude.results.words import join_words
 
 LEVELS = " ▁▂▃▄▅▆▇█"
@@ -100,7 +100,7 @@ def _calls(calls: Sequence[CallProfile], top: int, screen: Terminal) -> None:
         Column("longest", [quantity(each.longest_s, "s") for each in shown], 4),
     ]
     screen.table(Column("call", [each.name for each in shown]), columns)
-    _further(len(calls) - len(shown), "calls", screen)
+    further(len(calls) - len(shown), "call", screen)
 
 
 def _errors(each: CallProfile) -> str:
@@ -125,7 +125,7 @@ def _files(files: Sequence[FileProfile], top: int, screen: Terminal) -> None:
         Column("sequential", [_share(each.sequential, each.judged) for each in shown], 1),
     ]
     screen.table(Column("file", [each.path for each in shown]), columns)
-    _further(len(files) - len(shown), "files", screen)
+    further(len(files) - len(shown), "file", screen)
 
 
 def _processes(processes: Sequence[ProcessProfile], top: int, screen: Terminal) -> None:
@@ -144,7 +144,7 @@ def _processes(processes: Sequence[ProcessProfile], top: int, screen: Terminal) 
         Column("lived", [quantity(each.life_s, "s") for each in shown], 2),
     ]
     screen.table(Column("command", [_short(each.command) for each in shown]), columns)
-    _further(len(processes) - len(shown), "processes", screen)
+    further(len(processes) - len(shown), "process", screen)
 
 
 def _short(command: Sequence[str]) -> str:
@@ -152,9 +152,10 @@ def _short(command: Sequence[str]) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def _further(count: int, what: str, screen: Terminal) -> None:
+def further(count: int, what: str, screen: Terminal) -> None:
+    """How many are not shown, and the option that shows them."""
     if count > 0:
-        screen.say(f"and {count:,} {what} more (--top)", "dim")
+        screen.say(f"and {counted(count, f'more {what}')} (--top)", "dim")
 
 
 def _over_time(profile: Profile, screen: Terminal) -> None:

@@ -212,9 +212,10 @@ def _show(path: Path, options: argparse.Namespace) -> int:
 
 def _told(found: Outline, script: str) -> str:
     """What would run, in words."""
-    lines = [
-        f"{script}: {len(found.tests)} tests" + ("" if found.whole else ", and more: it does not seem to end")
-    ]
+    from etude.report.text import counted
+
+    more = "" if found.whole else ", and more: it does not seem to end"
+    lines = [f"{script}: {counted(len(found.tests), 'test')}{more}"]
     for test in found.tests:
         lines += ["", *_test_lines(test)]
     outside = [f"  {directive} {line}" for directive, line in found.lines]
@@ -222,8 +223,10 @@ def _told(found: Outline, script: str) -> str:
 
 
 def _test_lines(test: Planned) -> list[str]:
+    from etude.report.text import counted
+
     workers = f", {test.threads} threads" if test.threads > 1 else ""
-    until = f"{test.minimum} trials" if not test.program else f"at least {test.minimum} trials"
+    until = f"{'at least ' if test.program else ''}{counted(test.minimum, 'trial')}"
     if test.maximum is not None:
         until += f", at most {test.maximum}"
     if test.budget_s is not None:

@@ -21,6 +21,8 @@ def advice(command: Sequence[str], directory: str | None = None) -> str:
         return f"{word} is built into shells and no program; run it by one, with --shell"
     if word.startswith(("(", "{")) or word in KEYWORDS:
         return f"{word} is shell syntax; run it by a shell, with --shell"
+    if f"BASH_FUNC_{word}%%" in os.environ:
+        return f"{word} is a function that bash exported, and no program; run it by bash, with --shell=bash"
     if len(command) == 1 and any(map(str.isspace, word)):
         return "the quotes make one word of the whole line; leave out the inner ones"
     here = os.path.join(directory or ".", word)

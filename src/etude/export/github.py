@@ -7,6 +7,7 @@ import json
 from etude.export.document import Document, Exported, Lost, Point, without
 from etude.export.unique import unique
 from etude.export.words import one_line
+from etude.report.text import counted
 
 
 def written(document: Document, kind: str) -> Exported:
@@ -48,7 +49,7 @@ def _row(document: Document, point: Point) -> dict[str, str | float]:
 def _extra(point: Point) -> list[str]:
     figures = point.figures
     assert figures is not None
-    lines = [f"{figures.count} trials"] if figures.count is not None else []
+    lines = [counted(figures.count, "trial")] if figures.count is not None else []
     lines += [f"median {figures.median!r} {point.unit}"] if figures.median is not None else []
     lines += [f"machine {one_line(point.run.machine.name)}"] if point.run.machine else []
     return lines + [f"{one_line(name)}={one_line(value)}" for name, value in point.parameters]

@@ -29,6 +29,12 @@ def detail_lines(c: Comparison) -> list[str]:
         ends = c.difference.low, c.difference.high
         low, high = (text.quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
         lines.append(f"Difference of the means: {low} … {high} ({text.level_of(c.ratio)}).")
+    if c.typical is not None:
+        limits = text.span(c.typical.low, c.typical.high)
+        lines.append(
+            f"Ratio of the geometric means, a typical run's: {text.ratio_text(c.typical)} "
+            f"({text.level_of(c.typical)}: {limits})."
+        )
     if c.shift is not None and c.ratio.p is not None:
         limits = (
             f"{text.span(c.shift.low, c.shift.high)}, "

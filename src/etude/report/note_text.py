@@ -53,6 +53,8 @@ def _far(n: Numbers) -> str:
 
 
 def _outliers(w: Warning, n: Numbers) -> str:
+    if n["count"] == 1 and n["farthest"]:
+        return f"1 outlier ({named(w.trials)}), {signed(n['farthest'])} the median"
     return f"{counted(n['count'], 'outlier')} ({named(w.trials)}){_far(n)}"
 
 
@@ -79,8 +81,8 @@ def _never_steady(w: Warning, n: Numbers) -> str:
 
 def _warm_up(w: Warning, n: Numbers) -> str:
     return (
-        f"warm-up: the first {counted(n['first'], 'trial')} {signed(n['shift'])} the others; rerun with "
-        f"etude bench --warmup {n['runs']}"
+        f"warm-up: the first {counted(n['first'], 'trial')} {signed(n['shift'])} the others; use --warmup {n['runs']}, "
+        f"or a TEST of {n['runs']} before it"
     )
 
 

@@ -276,8 +276,8 @@ def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
 
 
 def _typical(c: Comparison) -> str:
-    """The typical run's ratio, where it reads differently from that of the means."""
-    if c.typical is None or ratio_text(c.typical) == ratio_text(c.ratio):
+    """The typical run's ratio, where it is not among those that the interval allows."""
+    if c.typical is None or c.ratio.low <= c.typical.ratio <= c.ratio.high:
         return ""
     return f"; typical {ratio_text(c.typical)}"
 
@@ -346,7 +346,7 @@ def test_line(test: TestVerdict, metric: str) -> str:
     per = f", {test.inner} launches each" if test.inner > 1 else ""
     return (
         f"{test.test}: mean {quantity(s.mean, unit)}{margin(s, unit)}, median {quantity(s.median, unit, s.mean)}, "
-        f"{quantity(s.minimum, unit, s.mean)} … {quantity(s.maximum, unit, s.mean)}, {s.count} trials{per}"
+        f"{quantity(s.minimum, unit, s.mean)} … {quantity(s.maximum, unit, s.mean)}, {counted(s.count, 'trial')}{per}"
     )
 
 

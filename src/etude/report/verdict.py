@@ -41,6 +41,8 @@ from etude.stats.levels import Split, split_by_kind
 from etude.stats.means import Kind
 from etude.stats.moments import interval_above_zero
 
+WITHOUT_SHELL = "leave out --shell, or give the command more to do"
+
 
 @dataclass(frozen=True)
 class MetricSummary:
@@ -61,7 +63,7 @@ class MetricSummary:
 
     @property
     def within_shell(self) -> bool:
-        """Whether the time, less the start of the shell, would not be above 0: then there is no figure of it."""
+        """Whether a time, less the start of the shell, would not be above 0: then there is no figure of it."""
         return self.summary is None and self.corrected_s > 0.0
 
 
@@ -200,8 +202,13 @@ def _test_verdict(
     if series.trials.size and subject.experiment is not None and primary not in subject.asked.judged:
         column_of(series, primary)
     shell = shell_cost(subject)
-    found = [metric for metric in (metrics or series.columns) if metric in series.columns]
-    more = _more_trials(subject.asked, series, primary, factor)
+    summaries = tuple(
+        metric_summary(series, metric, factor, shell if metric == "elapsed" else (0.0, 0.0), judging)
+        for metric in (metrics or series.columns)
+        if metric in series.columns
+    )
+    refused = any(each.within_shell for each in summaries if each.metric == primary)
+    more = 0 if refused else _more_trials(subject.asked, series, primary, factor)
     excluded = np.flatnonzero(~series.kept).tolist()
     return TestVerdict(
         series.test,
@@ -210,10 +217,7 @@ def _test_verdict(
         Counter((series.why[place] if series.why else None) or "no reason given" for place in excluded),
         int(np.count_nonzero(series.kept)),
         series.inner,
-        tuple(
-            metric_summary(series, metric, factor, shell if metric == "elapsed" else (0.0, 0.0), judging)
-            for metric in found
-        ),
+        summaries,
         more,
         more * (seconds_per_trial([series]) or mean_trial_s(series)),
         time_spent(series),
@@ -243,8 +247,8 @@ def metric_summary(
         )
     cost, error = shell
     kind = cast(Kind, column.kind)
-    if cost and float(values.mean()) <= cost:
-        reason = "not above the start of the shell that is subtracted: leave out --shell"
+    if cost and float(values.min()) <= cost:
+        reason = f"not above the start of the shell that is subtracted: {WITHOUT_SHELL}"
         return MetricSummary(metric, column.unit, None, reason, cost, column.kind)
     summary = describe(values - cost, kind, factor=factor, confidence=judging.confidence)
     if error and summary.mean_interval:
@@ -280,8 +284,7 @@ def _with_error(summary: Summary, error: float) -> Summary:
     assert interval is not None
     half = math.hypot(interval.half_width, 1.96 * error)
     widened = type(interval)(summary.mean - half, summary.mean + half)
-    possible = widened if summary.minimum < 0.0 else interval_above_zero(widened, summary.mean, summary.count)
-    return replace(summary, mean_interval=possible)
+    return replace(summary, mean_interval=interval_above_zero(widened, summary.mean, summary.count))
 
 
 def _warned(
@@ -289,6 +292,7 @@ def _warned(
 ) -> list[Warning]:
     found = test.metric(primary)
     summary = found.summary if found else None
+    refused = found is not None and found.within_shell
     experiment = subject.experiment or {}
     told = limited(series.test, limited_in(experiment))
     told += several_matches(series.test, several_matches_in(experiment, series.test))
@@ -299,7 +303,7 @@ def _warned(
         primary,
         thresholds=judging.thresholds,
         factor=subject.asked.factors[series.test],
-        precision=None if subject.asked.compares else subject.asked.precision,
+        precision=None if refused or subject.asked.compares else subject.asked.precision,
         memory_bytes=subject.memory_bytes,
         full=judging.full,
         watched=(*judging.watched, *watched_in(experiment, series.test)),
@@ -311,7 +315,7 @@ def _warned(
         if summary.count < 2 or (interval is not None and interval.half_width < summary.mean):
             return told
     text = "its time cannot be told from the shell's own start"
-    return [*told, warning("shell", series.test, primary, text, "leave out --shell")]
+    return [*told, warning("shell", series.test, primary, text, WITHOUT_SHELL)]
 
 
 def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[Warning]:

@@ -29,8 +29,6 @@ HOSTS_FILE = "HOSTSFILE"
 """The variable that HOSTS sets."""
 FAILURES_IN_A_ROW = 3
 """After so many failed trials a test is given up."""
-ON_DISK = "its trials are on disk"
-"""Why nothing is measured any more in the trial that leads to POSTCLEANUP."""
 
 
 class GivenUp(CommandFailed):
@@ -322,14 +320,12 @@ class Machine(Flow):
 
     def _begin_trial(self, test: Running) -> None:
         state = self.state
-        if self._ending and test.failed == ON_DISK:  # it was stopped on the way to POSTCLEANUP
-            return
         state.loops = [loop for loop in state.loops if loop.start < test.begin]
         state.counter = test.begin + 1
         test.postcleanup = []
         if self._ending:
             forget_trial(test)
-            test.failed = ON_DISK
+            test.failed = "its trials are on disk"
 
     def _has_enough(self, test: Running, scope: Scope) -> bool:
         """Whether no further trial is needed; says why in `test.why`."""
@@ -422,7 +418,7 @@ class Machine(Flow):
                 moved = True
             if running.order:
                 break
-            begun = max(self._blocks_on_disk.values(), default=0)
+            begun = max(self._blocks_on_disk.get(party.test.name, 0) for party in running.parties)
             if running.block and running.block >= begun and self._block_is_last(running):
                 self._ending = True
                 running.order = [i for i, party in enumerate(running.parties) if not party.test.prepared]

@@ -287,8 +287,9 @@ def _further(now: int, half_width: Callable[[int], float], target: float) -> int
 def _positive(x: ArrayLike, cost: float = 0.0) -> NDArray[np.float64]:
     values = finite_sample(x) - cost
     if bool(np.any(values <= 0.0)):
-        after = f" after {cost:g} is subtracted" if cost else ""
-        raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}{after}")
+        if cost:
+            raise ValueError("ratio needs positive values: not all are above what is subtracted")
+        raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}")
     return values
 
 

@@ -2,11 +2,12 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from support.guest.machine import BOOTED, Machine, image
+from support.guest.machine import BOOTED, SECOND, Machine, image
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,10 +27,29 @@ def missing() -> str:
 
 @pytest.fixture(scope="session")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """The one machine of all tests; its state after a boot is saved as BOOTED."""
-    with Machine(tmp_path_factory.mktemp("guest"), data_mib=256) as machine:
+    """The one machine of all tests but those that restart it; its state after a boot is saved as BOOTED.
+
+    Of its two processors one is off until a test switches SECOND on: two emulated ones wait for each other, and take a
+    quarter more of the real ones.
+    """
+    with booted(tmp_path_factory.mktemp("guest"), processors=2) as machine:
+        yield machine
+
+
+@pytest.fixture(scope="session")
+def restarting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """The same with one processor, also while it boots."""
+    with booted(tmp_path_factory.mktemp("restarting"), processors=1) as machine:
+        yield machine
+
+
+@contextmanager
+def booted(directory: Path, processors: int) -> Iterator[Machine]:
+    with Machine(directory, processors=processors, data_mib=256) as machine:
         machine.start()
         assert machine.wait_started() == "running"
+        if processors > 1:
+            machine.check(f"echo 0 >{SECOND}")
         machine.check("etude --version")  # reads most of Python's modules into the cache
         machine.save(BOOTED)
         yield machine

@@ -63,18 +63,18 @@ INPUT, STOPPED = 3, 4
 
 
 @pytest.fixture(scope="module")
-def resuming(machine: Machine) -> str:
+def resuming(restarting: Machine) -> str:
     """A state in which scripts are gone on with at boot."""
-    machine.restore(BOOTED)
-    machine.check("etude boot-resume install && head -c 4000000 /dev/urandom > /root/data")
-    machine.save("resuming")
+    restarting.restore(BOOTED)
+    restarting.check("etude boot-resume install && head -c 4000000 /dev/urandom > /root/data")
+    restarting.save("resuming")
     return "resuming"
 
 
 @pytest.fixture
-def ready(machine: Machine, resuming: str) -> Machine:
-    machine.restore(resuming)
-    return machine
+def ready(restarting: Machine, resuming: str) -> Machine:
+    restarting.restore(resuming)
+    return restarting
 
 
 def wait_for(come: Callable[[], bool], within_s: float = 900.0) -> None:
@@ -90,8 +90,7 @@ def begin(guest: Machine, script: str, *words: str) -> None:
 
 
 def wait_complete(guest: Machine) -> dict[str, Any]:
-    wait_for(lambda: guest.run('grep -q "how_ended.: .complete" /root/r/experiment.json').status == 0)
-    found: dict[str, Any] = json.loads(guest.read("/root/r/experiment.json"))
+    found: dict[str, Any] = json.loads(guest.wait_text("/root/r/experiment.json", b'"how_ended": "complete"'))
     return found
 
 
@@ -115,7 +114,7 @@ def test_a_script_with_two_reboots_and_a_power_cut_has_all_its_trials_in_order(r
     boots = [ready.boot_id()]
     begin(ready, THREE)
     boots.append(ready.wait_restart(boots[-1]))
-    wait_for(lambda: ready.run("grep -qx '2 2' /root/ran").status == 0)
+    ready.wait_text("/root/ran", b"2 2\n")
     ready.power_cut()  # in the midst of the second trial of t2
     ready.start()
     boots.append(ready.boot_id())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.guest.machine import BOOT_S, BOOTED, PROJECT, GuestFails, Machine
+from support.guest.machine import BOOT_S, BOOTED, PROJECT, SECOND, GuestFails, Machine
 
 DOCUMENTATION = PROJECT / "docs" / "guest.md"
 OTHER = "etude.entry=other"
@@ -159,6 +159,7 @@ def test_boots_are_counted_for_each_test(guest: Machine) -> None:
 
 
 def test_a_guest_that_switches_itself_off_is_off(guest: Machine) -> None:
+    guest.check(f"echo 1 >{SECOND}")
     assert guest.check("nproc") == "2\n"
     guest.power_off()
     assert not guest.power.ended_because

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.guest.machine import BOOTED, Machine
+from support.guest.machine import BOOTED, SECOND, Machine
 
 KEPT = "/var/lib/etude/quiet.json"
 NOLOGIN = "/run/nologin"
@@ -121,6 +121,7 @@ def test_a_service_that_does_not_stop_is_bounded_and_undone(guest: Machine) -> N
 
 
 def test_a_shield_moves_a_whole_machine_and_what_was_born_behind_it(guest: Machine) -> None:
+    guest.check(f"echo 1 >{SECOND}")
     assert affinities(guest) == {"0-1"}
     guest.check("etude quiet on shield irqs cpus=1")
     assert affinities(guest) == {"0"}

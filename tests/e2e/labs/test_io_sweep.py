@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from support.real import ETUDE, etude, experiment, lines, one_line
+from support.real import ETUDE, called, experiment, lines, one_line
 
 pytestmark = pytest.mark.beside
 
@@ -38,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def swept(place: Path) -> subprocess.CompletedProcess[str]:
     """A sweep over buffers into `buffers`."""
     sizes = ("--buffers", "4K,16K,64K,1M,4M", "--totals", "4M", "--curve", "untouched", "--curve", "touched")
-    return etude("io", "sweep", *sizes, *QUICK, "-o", "buffers", "--format", "svg", cwd=place)
+    return called("io", "sweep", *sizes, *QUICK, "-o", "buffers", "--format", "svg", cwd=place)
 
 
 @contextmanager
@@ -79,7 +79,9 @@ def test_each_size_has_its_trials_and_a_rate_that_the_program_itself_measured(
 
 
 def test_a_sweep_over_totals_ends_with_ratios_p_values_and_two_figures(tmp_path: Path) -> None:
-    done = etude("io", "sweep", "--totals", "1..16", *QUICK, "-o", "linking", "--format", "png", cwd=tmp_path)
+    done = called(
+        "io", "sweep", "--totals", "1..16", *QUICK, "-o", "linking", "--format", "png", cwd=tmp_path
+    )
     assert re.search(r"^1 B: static \S+ \S+, dynamic \S+ \S+, .*\d times", done.stdout, re.MULTILINE)
     assert re.search(r"\b0\.05 .*\b\d of 5\b", done.stdout)
     for name in ("linking", "significance"):
@@ -88,7 +90,7 @@ def test_a_sweep_over_totals_ends_with_ratios_p_values_and_two_figures(tmp_path:
 
 
 def test_json_is_one_document_and_nothing_else(swept: subprocess.CompletedProcess[str], place: Path) -> None:
-    done = etude("io", "explain", "buffers", "--json", "--format", "svg", cwd=place)
+    done = called("io", "explain", "buffers", "--json", "--format", "svg", cwd=place)
     document = json.loads(done.stdout, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
     assert (document["format"], document["version"]) == ("etude-io", 1)
     (found,) = document["sweeps"]
@@ -109,10 +111,10 @@ def test_json_is_one_document_and_nothing_else(swept: subprocess.CompletedProces
 
 
 def test_other_verbs_read_a_sweep(swept: subprocess.CompletedProcess[str], place: Path) -> None:
-    said = etude("stats", "buffers", cwd=place).stdout
+    said = called("stats", "buffers", cwd=place).stdout
     assert "buffer=64KiB touched" in said
     assert "iB/s" in said
-    etude(
+    called(
         "plot",
         "buffers",
         "--kind",
@@ -126,9 +128,9 @@ def test_other_verbs_read_a_sweep(swept: subprocess.CompletedProcess[str], place
         cwd=place,
     )
     assert "</svg>" in (place / "p.svg").read_text()
-    etude("report", "buffers", cwd=place)
+    called("report", "buffers", cwd=place)
     assert "buffer=64KiB touched" in (place / "buffers" / "report.html").read_text()
-    again = etude("io", "explain", "buffers", "--figures", ".", "--format", "svg", cwd=place).stdout
+    again = called("io", "explain", "buffers", "--figures", ".", "--format", "svg", cwd=place).stdout
     body = swept.stdout.partition("Figure ")[0]
     assert again.partition("Figure ")[0] == body, "it says the same from what is stored"
     assert (place / "throughput.svg").exists()
@@ -136,7 +138,7 @@ def test_other_verbs_read_a_sweep(swept: subprocess.CompletedProcess[str], place
 
 def test_a_refined_sweep_has_more_sizes_of_a_second_sitting(tmp_path: Path) -> None:
     sizes = ("--buffers", "4K,64K,1M,4M", "--totals", "4M", "--curve", "untouched", "--no-storage")
-    etude("io", "sweep", *sizes, *QUICK, "--refine", "2", "-o", "r", "--format", "svg", cwd=tmp_path)
+    called("io", "sweep", *sizes, *QUICK, "--refine", "2", "-o", "r", "--format", "svg", cwd=tmp_path)
     document = experiment(tmp_path / "r")
     assert [sitting["how_ended"] for sitting in document["sittings"]] == ["complete", "complete"]
     assert len(document["tests"]) == 6
@@ -159,7 +161,7 @@ def test_after_ctrl_c_the_data_are_gone_and_the_sweep_goes_on(tmp_path: Path) ->
     before = _rows(tmp_path / "r")
     assert 20 < sum(map(len, before.values())) < 603
 
-    done = etude("io", "sweep", "--resume", "r", "--format", "svg", "--json", cwd=tmp_path)
+    done = called("io", "sweep", "--resume", "r", "--format", "svg", "--json", cwd=tmp_path)
     (found,) = json.loads(done.stdout)["sweeps"]
     assert [point["trials"] for point in found["curves"][0]["points"]] == [200, 200, 200]
     assert data_files(tmp_path) == []
@@ -174,9 +176,9 @@ def test_a_file_that_is_there_is_read_and_left_as_it_was(tmp_path: Path) -> None
     file.write_bytes(os.urandom(4 * MIB))
     content, when = file.read_bytes(), file.stat().st_mtime_ns
     sizes = ("--buffers", "64K,1M", "--totals", "4M")
-    etude("io", "sweep", "mine", *sizes, *QUICK, "-o", "r", "--format", "svg", cwd=tmp_path)
+    called("io", "sweep", "mine", *sizes, *QUICK, "-o", "r", "--format", "svg", cwd=tmp_path)
     assert (file.read_bytes(), file.stat().st_mtime_ns) == (content, when)
-    done = etude("io", "sweep", "mine", "--write", *sizes, *QUICK, cwd=tmp_path, check=2)
+    done = called("io", "sweep", "mine", "--write", *sizes, *QUICK, cwd=tmp_path, check=2)
     assert "mine" in one_line(done.stderr)
     assert file.read_bytes() == content
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "r"]
@@ -202,13 +204,13 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing(
     tmp_path: Path, arguments: list[str], code: int, text: str
 ) -> None:
     (tmp_path / "short").write_text("short")
-    assert text in one_line(etude("io", "sweep", *arguments, cwd=tmp_path, check=code).stderr)
+    assert text in one_line(called("io", "sweep", *arguments, cwd=tmp_path, check=code).stderr)
     assert [path.name for path in tmp_path.iterdir()] == ["short"]
 
 
 def test_of_a_curve_with_a_wrong_option_the_programs_own_line_is_shown(tmp_path: Path) -> None:
     arguments = ("--buffers", "4K,8K", *QUICK, "--curve", "wrong=--nosuch")
-    line = one_line(etude("io", "sweep", *arguments, cwd=tmp_path, check=4).stderr)
+    line = one_line(called("io", "sweep", *arguments, cwd=tmp_path, check=4).stderr)
     assert re.search(r"\b64: FAIL: .*--nosuch", line)
     assert data_files(tmp_path) == []
 
@@ -217,15 +219,15 @@ def test_of_a_curve_with_a_wrong_option_the_programs_own_line_is_shown(tmp_path:
 @pytest.mark.serial
 def test_a_small_or_read_only_file_system_is_said_to_be_so(tmp_path: Path) -> None:
     with small_file_system(tmp_path / "small", "24m") as small:
-        line = one_line(etude("io", "sweep", "small", "--totals", "32M", cwd=tmp_path, check=5).stderr)
+        line = one_line(called("io", "sweep", "small", "--totals", "32M", cwd=tmp_path, check=5).stderr)
         assert "64MiB" in line
         line = one_line(
-            etude("io", "sweep", "small", "--curve", "direct", *QUICK, cwd=tmp_path, check=5).stderr
+            called("io", "sweep", "small", "--curve", "direct", *QUICK, cwd=tmp_path, check=5).stderr
         )
         assert "32MiB" in line, "16 MiB for each of two files"
         assert list(small.iterdir()) == []
         subprocess.run(["mount", "-o", "remount,ro", small], check=True)
-        line = one_line(etude("io", "sweep", "small", *QUICK, cwd=tmp_path, check=5).stderr)
+        line = one_line(called("io", "sweep", "small", *QUICK, cwd=tmp_path, check=5).stderr)
         assert "small: no file" in line
 
 

@@ -19,6 +19,8 @@ import pytest
 from etude.program import engine_path
 from support.recordings import record, small_disk
 
+pytestmark = pytest.mark.beside
+
 Document = dict[str, Any]
 PRESETS = ("specsfs97", "sfs2008", "web", "db_tp", "mail", "postmark")
 SMALL = {

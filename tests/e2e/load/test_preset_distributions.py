@@ -19,7 +19,7 @@ from support.seen_loads import Server, over_directory, over_nfs, server
 
 OPERATIONS = int(os.environ.get("ETUDE_LOAD_OPERATIONS", "4000"))
 RATE = 2000.0
-FEW = 400
+FEW = 250
 TRIES = 4
 SELDOM = 100.0
 """Requests/s: so few that also a busy machine is late by little of a gap."""

@@ -12,29 +12,29 @@ from pathlib import Path
 
 import pytest
 
-from support.real import ETUDE, etude, experiment, lines, one_line
+from support.real import ETUDE, called, etude, experiment, lines, one_line
 
 pytestmark = pytest.mark.beside
 
 
 def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
-    done = etude("bench", "no-such-program-here", cwd=tmp_path, check=4)
+    done = called("bench", "no-such-program-here", cwd=tmp_path, check=4)
     assert "no-such-program-here" in one_line(done.stderr)
     assert "not found" in one_line(done.stderr)
     (directory,) = (tmp_path / "etude-results").iterdir()
-    told = etude("stats", str(directory), cwd=tmp_path).stdout  # its results can be read
+    told = called("stats", str(directory), cwd=tmp_path).stdout  # its results can be read
     assert re.search(r": 0 trials, 1\b", told)
 
 
 def test_a_command_that_is_not_executable(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("no program\n")
-    done = etude("bench", str(tmp_path / "data"), cwd=tmp_path, check=4)
+    done = called("bench", str(tmp_path / "data"), cwd=tmp_path, check=4)
     assert "data" in one_line(done.stderr)
     assert "ermission" in one_line(done.stderr) or "executable" in one_line(done.stderr)
 
 
 def test_a_command_that_dies_by_a_signal(tmp_path: Path) -> None:
-    done = etude("bench", "-o", "r", "-n", "dies", "sh -c 'kill -SEGV $$'", cwd=tmp_path, check=4)
+    done = called("bench", "-o", "r", "-n", "dies", "sh -c 'kill -SEGV $$'", cwd=tmp_path, check=4)
     assert "signal 11 (SIGSEGV)" in one_line(done.stderr)
     (row,) = lines(tmp_path / "r", "dies")
     assert (row["signal"], row["exit_status"], row["kept"], row["why"]) == (11, None, False, "failed")
@@ -42,7 +42,7 @@ def test_a_command_that_dies_by_a_signal(tmp_path: Path) -> None:
 
 def test_a_command_that_fails_late_keeps_what_was_measured(tmp_path: Path) -> None:
     command = f"sh -c 'echo x >> {tmp_path}/n; test $(wc -l < {tmp_path}/n) -lt 5 || {{ echo broken >&2; exit 3; }}'"
-    done = etude("bench", "-o", "r", "-n", "late", command, cwd=tmp_path, check=4)
+    done = called("bench", "-o", "r", "-n", "late", command, cwd=tmp_path, check=4)
     line = one_line(done.stderr)
     assert "trial 4" in line
     assert "exit status 3" in line
@@ -54,13 +54,13 @@ def test_a_command_that_fails_late_keeps_what_was_measured(tmp_path: Path) -> No
 
 def test_a_failing_repetition_keeps_what_was_measured(tmp_path: Path) -> None:
     command = f"sh -c 'echo x >> {tmp_path}/n; test $(wc -l < {tmp_path}/n) -lt 5'"
-    done = etude("bench", "--trials", "50", "-o", "r", "-n", "late", command, cwd=tmp_path, check=4)
+    done = called("bench", "--trials", "50", "-o", "r", "-n", "late", command, cwd=tmp_path, check=4)
     assert "trial 4" in one_line(done.stderr)
     assert [row["kept"] for row in lines(tmp_path / "r", "late")] == [False, True, True, True, False]
 
 
 def test_a_failing_hook_names_itself(tmp_path: Path) -> None:
-    done = etude("bench", "--prepare", "echo no disk >&2; false", "true", cwd=tmp_path, check=4)
+    done = called("bench", "--prepare", "echo no disk >&2; false", "true", cwd=tmp_path, check=4)
     line = one_line(done.stderr)
     assert "prepare" in line
     assert "exit status 1" in line
@@ -72,13 +72,13 @@ def test_a_failing_hook_names_itself(tmp_path: Path) -> None:
 )
 def test_a_directory_that_is_not_writable(tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)
-    done = etude("bench", "-o", "locked/r", "true", cwd=tmp_path, check=5)
+    done = called("bench", "-o", "locked/r", "true", cwd=tmp_path, check=5)
     assert "locked/r" in one_line(done.stderr)
 
 
 def test_a_results_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = etude("bench", "-o", "file/r", "true", cwd=tmp_path, check=5)
+    done = called("bench", "-o", "file/r", "true", cwd=tmp_path, check=5)
     assert "file/r" in one_line(done.stderr)
 
 
@@ -138,14 +138,14 @@ def test_a_full_disk_keeps_every_whole_trial(tmp_path: Path, options: list[str])
     ],
 )
 def test_a_bad_option_value_starts_nothing(tmp_path: Path, arguments: list[str], says: str) -> None:
-    done = etude("bench", *arguments, cwd=tmp_path, check=2)
+    done = called("bench", *arguments, cwd=tmp_path, check=2)
     assert says in one_line(done.stderr)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    etude("bench", "-o", "r", "-n", "true", "--trials", "3", "true", cwd=tmp_path)
+    called("bench", "-o", "r", "-n", "true", "--trials", "3", "true", cwd=tmp_path)
     return tmp_path / "r"
 
 
@@ -153,7 +153,7 @@ def test_results_of_a_newer_version(results: Path) -> None:
     document = experiment(results) | {"version": 99}
     (results / "experiment.json").write_text(json.dumps(document))
     for arguments in (["stats", "r"], ["bench", "--resume", "r"], ["bench", "--baseline", "r", "true"]):
-        done = etude(*arguments, cwd=results.parent, check=3)
+        done = called(*arguments, cwd=results.parent, check=3)
         assert "version 99" in one_line(done.stderr)
         assert "newer" in one_line(done.stderr)
 
@@ -161,7 +161,7 @@ def test_results_of_a_newer_version(results: Path) -> None:
 def test_a_torn_last_line_is_left_out_and_reported(results: Path) -> None:
     path = results / "true" / "results.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    done = etude("stats", "r", cwd=results.parent)
+    done = called("stats", "r", cwd=results.parent)
     assert "cut short" in done.stdout
     assert ": 2 trials" in done.stdout
 
@@ -170,7 +170,7 @@ def test_a_bad_line_in_the_middle_is_named(results: Path) -> None:
     path = results / "true" / "results.jsonl"
     text = path.read_text().splitlines(keepends=True)
     path.write_text("".join([text[0], "nonsense\n", *text[1:]]))
-    done = etude("stats", "r", cwd=results.parent, check=3)
+    done = called("stats", "r", cwd=results.parent, check=3)
     assert "results.jsonl:2:" in one_line(done.stderr)
 
 
@@ -179,13 +179,13 @@ def test_a_directory_that_is_not_ours(tmp_path: Path, content: str | None) -> No
     (tmp_path / "x").mkdir()
     if content is not None:
         (tmp_path / "x" / "experiment.json").write_text(content)
-    done = etude("stats", "x", cwd=tmp_path, check=3)
+    done = called("stats", "x", cwd=tmp_path, check=3)
     assert "x" in one_line(done.stderr)
 
 
 def test_results_are_never_overwritten(results: Path) -> None:
     before = (results / "true" / "results.jsonl").read_text()
-    done = etude("bench", "-o", "r", "true", cwd=results.parent, check=3)
+    done = called("bench", "-o", "r", "true", cwd=results.parent, check=3)
     assert "--resume" in one_line(done.stderr)
     assert (results / "true" / "results.jsonl").read_text() == before
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.real import ETUDE, etude, experiment, lines, processes_with
+from support.real import ETUDE, called, etude, experiment, lines, processes_with
 
 
 @pytest.mark.quick
@@ -76,13 +76,13 @@ def test_the_record_of_a_real_trial_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["g++ a+b", "ü/ö", "a" * 300, "x y\tz", "..", "(again)"])
 def test_names_may_hold_anything(tmp_path: Path, name: str) -> None:
-    etude("bench", "-o", "r", "-n", name, "-n", f"{name}!", "--trials", "2", "true", "true", cwd=tmp_path)
+    called("bench", "-o", "r", "-n", name, "-n", f"{name}!", "--trials", "2", "true", "true", cwd=tmp_path)
     assert [t["name"] for t in experiment(tmp_path / "r")["tests"]][:2] == [name, f"{name}!"]
     assert experiment(tmp_path / "r")["sittings"][0]["how_ended"] == "complete"
 
 
 def test_programs_print_numbers_of_their_own(tmp_path: Path) -> None:
-    etude(
+    called(
         "bench", "-o", "r", "-n", "t", "--trials", "3", "--metric", r"rate:req/s=rate (\d+\.\d+)", "--primary", "rate",
         "echo 'rate 12.5'", cwd=tmp_path,
     )  # fmt: skip
@@ -90,7 +90,7 @@ def test_programs_print_numbers_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_sweep_makes_one_test_of_each_value(tmp_path: Path) -> None:
-    etude(
+    called(
         "bench",
         "-o",
         "r",
@@ -113,7 +113,7 @@ def test_a_sweep_makes_one_test_of_each_value(tmp_path: Path) -> None:
 
 
 def test_less_output_is_a_word_in_the_first_line_and_a_note(tmp_path: Path) -> None:
-    done = etude("bench", "--trials", "2", "-n", "A", "echo hello", "-n", "B", "echo", cwd=tmp_path)
+    done = called("bench", "--trials", "2", "-n", "A", "echo hello", "-n", "B", "echo", cwd=tmp_path)
     assert "differ" in done.stdout.partition("\n")[0]
     assert re.search(r"^Note: B .*1 B against 6 B", done.stdout, re.MULTILINE)
 
@@ -129,7 +129,7 @@ def test_workers_start_together(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a duet needs two CPUs")
 def test_a_duet_is_marked_as_a_ratio_under_contention(tmp_path: Path) -> None:
-    done = etude(
+    done = called(
         "bench", "--schedule", "duet", "-o", "r", "--trials", "8", "-n", "A", "sleep 0.01", "-n", "B", "sleep 0.01",
         cwd=tmp_path,
     )  # fmt: skip
@@ -144,7 +144,7 @@ def test_a_duet_is_marked_as_a_ratio_under_contention(tmp_path: Path) -> None:
 
 def test_a_daemon_does_not_outlive_its_trial_and_is_counted(tmp_path: Path) -> None:
     marker = f"0.{os.getpid()}777"
-    etude(
+    called(
         "bench",
         "-o",
         "r",
@@ -230,7 +230,7 @@ def test_a_timeout_ends_the_whole_tree(tmp_path: Path) -> None:
 
 
 def test_exports_hold_the_verdict(tmp_path: Path) -> None:
-    etude(
+    called(
         "bench", "-o", "r", "--trials", "3", "--export", "csv", "--export", "markdown=out.md", "--export", "json",
         "-n", "A", "true", "-n", "B", "sleep 0.001", cwd=tmp_path,
     )  # fmt: skip
@@ -249,24 +249,26 @@ def test_json_is_all_there_is_on_standard_output(tmp_path: Path) -> None:
 
 def test_a_baseline_of_another_sitting_is_refused_or_marked(tmp_path: Path) -> None:
     asked = ("bench", "--baseline", "old", "-n", "t", "--trials", "5", "sleep 0.002")
-    etude("bench", "-o", "old", "-n", "t", "--trials", "5", "sleep 0.001", cwd=tmp_path)
-    refused = etude(*asked, cwd=tmp_path, check=7)
+    called("bench", "-o", "old", "-n", "t", "--trials", "5", "sleep 0.001", cwd=tmp_path)
+    refused = called(*asked, cwd=tmp_path, check=7)
     assert "--between-sittings" in refused.stderr
-    marked = " ".join(etude(*asked, "--between-sittings", "3%", cwd=tmp_path).stdout.split())
+    marked = " ".join(called(*asked, "--between-sittings", "3%", cwd=tmp_path).stdout.split())
     assert "not compared" not in marked
     assert "unpaired, drift" in marked
 
 
 def test_a_shell_is_measured_and_subtracted(tmp_path: Path) -> None:
-    etude("bench", "-o", "r", "--shell", "--trials", "10", "-n", "s", "sleep 0.01; true", cwd=tmp_path)
-    figures = json.loads(etude("stats", "--json", "r", cwd=tmp_path).stdout)["tests"][0]["metrics"]["elapsed"]
+    called("bench", "-o", "r", "--shell", "--trials", "10", "-n", "s", "sleep 0.01; true", cwd=tmp_path)
+    figures = json.loads(called("stats", "--json", "r", cwd=tmp_path).stdout)["tests"][0]["metrics"][
+        "elapsed"
+    ]
     raw = [row["metrics"]["elapsed"][0] for row in lines(tmp_path / "r", "s") if row["kept"]]
     assert figures["subtracted"] > 0
     assert figures["mean"] == pytest.approx(sum(raw) / len(raw) - figures["subtracted"])
 
 
 def test_inner_auto_makes_short_trials_long_enough(tmp_path: Path) -> None:
-    done = etude("bench", "-o", "r", "-n", "t", "--inner", "auto", "--trials", "3", "true", cwd=tmp_path)
+    done = called("bench", "-o", "r", "-n", "t", "--inner", "auto", "--trials", "3", "true", cwd=tmp_path)
     kept = [row for row in lines(tmp_path / "r", "t") if row["kept"]]
     assert len({row["inner"] for row in kept}) == 1
     assert kept[0]["inner"] > 5
@@ -275,6 +277,6 @@ def test_inner_auto_makes_short_trials_long_enough(tmp_path: Path) -> None:
 
 
 def test_doctor_changes_nothing_and_says_what_it_means(tmp_path: Path) -> None:
-    findings = json.loads(etude("doctor", "--json", cwd=tmp_path).stdout)
+    findings = json.loads(called("doctor", "--json", cwd=tmp_path).stdout)
     assert all(f["verdict"] in ("good", "noisy", "unknown") and f["meaning"] for f in findings)
     assert len(findings) >= 10

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.real import ETUDE, etude, experiment, lines
+from support.real import ETUDE, called, experiment, lines
 
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
 
@@ -44,13 +44,13 @@ def test_a_message_stands_in_the_trial_during_which_it_came(
     script = tmp_path / "counted.sh"
     script.write_text(COUNTED)
     script.chmod(0o755)
-    done = etude("bench", "-n", "m", "--trials", "6", *more, "-o", "r", "./counted.sh", cwd=tmp_path)
+    done = called("bench", "-n", "m", "--trials", "6", *more, "-o", "r", "./counted.sh", cwd=tmp_path)
     assert marked(tmp_path / "r", "m", mark) == [3]
     [row] = [row for row in lines(tmp_path / "r", "m") if row["trial"] == 3]
     assert [m["level"] for m in row["kernel"] if mark in m["text"]] == [4]
     assert "warned in trial 3" in done.stdout
     assert [s["kernel_log"] for s in experiment(tmp_path / "r")["sittings"]] == [None]
-    assert "warned in trial 3" in etude("stats", "r", cwd=tmp_path).stdout
+    assert "warned in trial 3" in called("stats", "r", cwd=tmp_path).stdout
 
 
 def test_a_script_s_trial_has_its_messages_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_a_script_s_trial_has_its_messages_too(tmp_path: Path, monkeypatch: pyte
     script.write_text(COUNTED)
     script.chmod(0o755)
     (tmp_path / "s.ap").write_text(SCRIPT)
-    etude("run", "-o", "r", "s.ap", cwd=tmp_path)
+    called("run", "-o", "r", "s.ap", cwd=tmp_path)
     assert len(marked(tmp_path / "r", "marked", mark)) == 1
     machine = experiment(tmp_path / "r")["machine"]
     programs = machine["before"]["programs"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.places import EXAMPLES
-from support.real import ETUDE, etude, lines
+from support.real import ETUDE, called, lines
 
 LEAK = EXAMPLES / "leak"
 SHM = Path("/dev/shm")
@@ -42,12 +42,25 @@ def steps(results: Path, test: str) -> list[float]:
     return sorted(before - after for before, after in pairwise(free))
 
 
+def changed(script: str, place: Path, old: str, new: str) -> str:
+    """A copy of a script of the example with other words."""
+    text = (LEAK / f"{script}.ap").read_text()
+    assert old in text
+    (place / "changed.ap").write_text(text.replace(old, new).replace("%SCRIPTDIR%", str(LEAK)))
+    return "changed.ap"
+
+
+def brief(script: str, place: Path) -> str:
+    """A copy that has 3 trials."""
+    return changed(script, place, f"TEST {script} 20", f"TEST {script} 3")
+
+
 def loses(script: str, place: Path, low: float, high: float, said: str) -> None:
     """Run it up to five times: what others take and give back meanwhile is in free memory, too."""
     seen = []
     for number in range(5):
         results = place / str(number)
-        done = etude("run", str(LEAK / f"{script}.ap"), "-o", str(results), cwd=place)
+        done = called("run", str(LEAK / f"{script}.ap"), "-o", str(results), cwd=place)
         lost = steps(results, script)
         middle = lost[len(lost) // 2]
         seen.append((middle, done.stdout))
@@ -66,15 +79,14 @@ def test_the_clean_twin_loses_nothing_and_nothing_is_said(place: Path) -> None:
 
 
 def test_a_smaller_loss_can_be_asked_for(place: Path) -> None:
-    etude("run", str(LEAK / "leak.ap"), "-o", "r", "LEAK_MIB=1", cwd=place)
-    assert len(lines(place / "r", "leak")) == 21
+    called("run", brief("leak", place), "-o", "r", "LEAK_MIB=1", cwd=place)
+    assert len(lines(place / "r", "leak")) == 4
 
 
 def test_what_was_taken_is_given_back_when_the_run_is_stopped(place: Path) -> None:
-    slowly = (LEAK / "leak.ap").read_text().replace("  EXEC", "  SETUP sleep 1\n  EXEC")
-    (place / "slowly.ap").write_text(slowly.replace("%SCRIPTDIR%", str(LEAK)))
+    slowly = changed("leak", place, "  EXEC", "  SETUP sleep 1\n  EXEC")
     process = subprocess.Popen(
-        [ETUDE, "run", "slowly.ap", "-o", "r"],
+        [ETUDE, "run", slowly, "-o", "r"],
         cwd=place,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -93,4 +105,4 @@ def test_what_a_killed_run_left_is_given_back_by_the_next(place: Path) -> None:
     mine = SHM / f"etude-leak-{os.getuid()}"
     mine.mkdir(mode=0o700)
     (mine / "leak-1-1-1").write_bytes(b"left")
-    etude("run", str(LEAK / "clean.ap"), "-o", "r", cwd=place)
+    called("run", brief("clean", place), "-o", "r", cwd=place)

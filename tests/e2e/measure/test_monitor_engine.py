@@ -175,7 +175,7 @@ def test_what_was_missed_while_it_could_not_run_is_left_out(file: Path) -> None:
 
 
 def test_a_busy_program_stands_in_the_top_list_with_its_cpu_time(file: Path) -> None:
-    with monitoring(file, "--every", "200ms") as monitor:
+    with monitoring(file, "--every", "200ms", "--top", "100") as monitor:
         busy = subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE)
         try:
             while True:

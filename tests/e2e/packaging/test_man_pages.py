@@ -102,3 +102,9 @@ def test_the_pages_that_are_kept_are_those_of_this_command_line(tmp_path: Path) 
     made = {path.name: path.read_text() for path in tmp_path.iterdir()}
     kept = {path.name: path.read_text() for path in (root / "docs" / "man").iterdir()}
     assert made == kept, "run make docs"
+
+
+def test_every_page_that_is_kept_has_examples() -> None:
+    pages = list((ROOT / "docs" / "man").iterdir())
+    assert len(pages) > 30
+    assert [page.name for page in pages if "\n.SH EXAMPLES\n" not in page.read_text()] == []

@@ -110,7 +110,7 @@ def test_an_interrupt_keeps_all_and_says_how_to_go_on(tmp_path: Path) -> None:
     directory = tmp_path / "r"
     words = arguments("binsearch", directory, 5)
     process = subprocess.Popen(
-        [ETUDE, *words, "--speed", "2000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [ETUDE, *words, "--speed", "500"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     while process.poll() is None and len(trials(directory)) < 2:
         time.sleep(0.01)

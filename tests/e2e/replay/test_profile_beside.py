@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.real import etude
+from support.real import called
 from support.recordings import environment, record
 
 pytestmark = pytest.mark.beside
@@ -45,12 +45,12 @@ def recorded(directory: Path, name: str, *words: str) -> Path:
 
 def test_one_program_recorded_twice_makes_the_same_calls(tmp_path: Path) -> None:
     first, second = recorded(tmp_path, "a", "100"), recorded(tmp_path, "b", "100")
-    said = etude("profile", str(first), str(second), "--figure", "x.png", cwd=tmp_path).stdout
+    said = called("profile", str(first), str(second), "--figure", "x.png", cwd=tmp_path).stdout
     assert said.startswith("A: ")
     assert "≠" not in said
     assert "; 0 do not." in said
     assert (tmp_path / "x.png").stat().st_size > 5000
-    made = json.loads(etude("profile", str(first), str(second), "--json", cwd=tmp_path).stdout)
+    made = json.loads(called("profile", str(first), str(second), "--json", cwd=tmp_path).stdout)
     assert made["same_program"]
     assert made["ratios"]["events"] == 1.0
     assert {name: each["count"] for name, each in made["ratios"]["calls"].items()} == dict.fromkeys(
@@ -69,7 +69,7 @@ def test_one_program_recorded_twice_makes_the_same_calls(tmp_path: Path) -> None
 
 def test_other_words_are_said_first_and_what_they_change_is_marked(tmp_path: Path) -> None:
     first, second = recorded(tmp_path, "a", "100"), recorded(tmp_path, "b", "140")
-    said = etude("profile", str(first), str(second), cwd=tmp_path).stdout
+    said = called("profile", str(first), str(second), cwd=tmp_path).stdout
     assert said.startswith("! A and B ")
     assert "other words" in said.partition("\n")[0]
     rows = {
@@ -77,7 +77,7 @@ def test_other_words_are_said_first_and_what_they_change_is_marked(tmp_path: Pat
     }
     assert rows["pwrite64"][1:4] == ["100", "140", "≠"]
     assert "≠" not in rows["fsync"]
-    made = json.loads(etude("profile", str(first), str(second), "--json", cwd=tmp_path).stdout)
+    made = json.loads(called("profile", str(first), str(second), "--json", cwd=tmp_path).stdout)
     assert not made["same_program"]
     assert made["ratios"]["calls"]["pwrite64"] == pytest.approx(
         {"count": 1.4, "bytes": 1.4, "errors": None, "time_s": made["ratios"]["calls"]["pwrite64"]["time_s"]}

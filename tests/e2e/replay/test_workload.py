@@ -16,7 +16,7 @@ import pytest
 from etude.program import engine_path
 from etude.results.histograms import decode
 from support.places import DOCS
-from support.real import etude, lines
+from support.real import called, etude, lines
 from support.recordings import environment, record
 
 pytestmark = pytest.mark.beside
@@ -129,7 +129,7 @@ def test_percentiles_are_those_of_all_calls(results: Path) -> None:
     calls = sum(int(row["metrics"]["calls"][0]) for row in lines(results, "replay") if row["kept"])
     told = (results.parents[1] / "said").read_text()
     assert re.search(rf"elapsed, p50 of {calls:,} responses: [\d.]+ [µun]?s \(95 %: ", " ".join(told.split()))
-    page = etude("report", "--format", "markdown", str(results), cwd=results.parent).stdout
+    page = called("report", "--format", "markdown", str(results), cwd=results.parent).stdout
     assert "replay" in page
 
 
@@ -192,14 +192,14 @@ def test_windows_of_a_script_that_measures_itself_stand_in_its_first_row(tmp_pat
     (tmp_path / "x.ap").write_text(
         "TEST own 1\nEXEC sh -c 'aptime true; aptime true; echo {} >> $ETUDE_WINDOWS'\nDONE\n"
     )
-    etude("run", "-o", "r", "x.ap", cwd=tmp_path)
+    called("run", "-o", "r", "x.ap", cwd=tmp_path)
     assert [row.get("windows") for row in lines(tmp_path / "r", "own")] == [[{}], None]
 
 
 def test_a_bad_line_is_left_out_and_the_trial_counts(tmp_path: Path) -> None:
     (tmp_path / "bad.sh").write_text("""printf '{"failed": 1}\\n{"failed": -1}\\n{"fai' >> $ETUDE_WINDOWS""")
     (tmp_path / "x.ap").write_text("TEST bad 2\nEXEC sh bad.sh\nDONE\n")
-    done = etude("run", "-o", "r", "x.ap", cwd=tmp_path)
+    done = called("run", "-o", "r", "x.ap", cwd=tmp_path)
     note = "line 2 of $ETUDE_WINDOWS was left out: failed: expected a whole number, not -1 (and 1 more line)"
     told = [line for line in done.stderr.splitlines() if "was left out" in line]
     assert [line.partition("test ")[2] for line in told] == [f"'bad', trial {n}: {note}" for n in (1, 2)]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from support.places import ROOT
-from support.real import ETUDE, etude, experiment, one_line
+from support.real import ETUDE, called, etude, experiment, one_line
 
 pytestmark = pytest.mark.beside
 
@@ -29,7 +29,7 @@ COMMANDS = re.findall(r"^\$ (.*)$", DOCUMENT, re.M)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of a bench, `b`, and of a script with includes, `s`."""
     here = tmp_path_factory.mktemp("made")
-    etude("bench", "--trials", "6", "sleep 0.01", "sleep 0.02", "-o", "b", cwd=here)
+    called("bench", "--trials", "6", "sleep 0.01", "sleep 0.02", "-o", "b", cwd=here)
     for name, text in {
         "work/main.ap": "INCLUDE sub/near.inc\nINCLUDE common/far.inc\nTEST t 3\nEXEC sh -c 'echo %A%%B%'\nDONE\n",
         "work/sub/near.inc": "VAR A=near\n",
@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text(text)
-    etude("run", "-I", "elsewhere", "work/main.ap", "-o", "s", cwd=here)
+    called("run", "-I", "elsewhere", "work/main.ap", "-o", "s", cwd=here)
     return here
 
 
@@ -75,7 +75,7 @@ def test_a_bundle_holds_what_the_document_says(here: Path) -> None:
     (here / "s" / "notes.txt").write_text("private")
     (here / "s" / "state.json").write_text("{}")
     (here / "s" / "t" / "logs" / "9999-0.log").symlink_to("/etc/passwd")
-    done = etude("bundle", "s", "b", cwd=here)
+    done = called("bundle", "s", "b", cwd=here)
     for left_out in ("s/notes.txt", "s/state.json", "s/t/logs/9999-0.log"):
         assert f"Not packed: {left_out}" in done.stdout
     assert f"host name {socket.gethostname()}" in done.stdout
@@ -90,30 +90,30 @@ def test_a_bundle_holds_what_the_document_says(here: Path) -> None:
         "scripts/s/library/common/far.inc",
     }
     assert not found & {"results/s/notes.txt", "results/s/state.json", "results/s/t/logs/9999-0.log"}
-    etude("bundle", "s", "--no-logs", "-o", "quiet.tar", cwd=here)
+    called("bundle", "s", "--no-logs", "-o", "quiet.tar", cwd=here)
     assert not any("logs" in name for name in names(here / "quiet.tar"))
 
 
 def test_the_same_results_are_the_same_bytes_wherever_they_lie(here: Path, tmp_path: Path) -> None:
-    etude("bundle", "s", "b", "-o", "1.tar.gz", cwd=here)
+    called("bundle", "s", "b", "-o", "1.tar.gz", cwd=here)
     (tmp_path / "other").mkdir()
     for name in ("s", "b"):
         shutil.copytree(here / name, tmp_path / "other" / name, copy_function=shutil.copy)
-    etude("bundle", "s/", "./b", "-o", "2.tar.gz", cwd=tmp_path / "other")
+    called("bundle", "s/", "./b", "-o", "2.tar.gz", cwd=tmp_path / "other")
     assert (here / "1.tar.gz").read_bytes() == (tmp_path / "other" / "2.tar.gz").read_bytes()
 
 
 @pytest.mark.needs_program("sha256sum", package="coreutils")
 def test_it_is_verified_without_etude_and_with_it(here: Path) -> None:
-    etude("bundle", "s", "b", cwd=here)
+    called("bundle", "s", "b", cwd=here)
     subprocess.run(["tar", "xzf", "s-bundle.tar.gz"], cwd=here, check=True)
     place = here / "s-bundle"
     subprocess.run(["sha256sum", "-c", "--strict", "SHA256SUMS"], cwd=place, check=True, capture_output=True)
-    etude("bundle", "--verify", "s-bundle", cwd=here, check=0)
+    called("bundle", "--verify", "s-bundle", cwd=here, check=0)
     (place / "results" / "b" / "experiment.json").write_text("{}")
     (place / "added").write_text("")
     (place / "README.txt").unlink()
-    done = etude("bundle", "--verify", "s-bundle", cwd=here, check=1)
+    done = called("bundle", "--verify", "s-bundle", cwd=here, check=1)
     assert [line.partition(": ")[0] for line in done.stdout.splitlines()] == [
         *("README.txt", "added", "results/b/experiment.json", "s-bundle")
     ]
@@ -121,21 +121,21 @@ def test_it_is_verified_without_etude_and_with_it(here: Path) -> None:
 
 
 def test_a_script_runs_from_what_was_unpacked(here: Path) -> None:
-    etude("bundle", "s", "-o", "out", cwd=here)
+    called("bundle", "s", "-o", "out", cwd=here)
     readme = (here / "out" / "README.txt").read_text()
     (line,) = re.findall(r"The script itself: etude (.*)", readme)
     shutil.rmtree(here / "work")
     shutil.rmtree(here / "elsewhere")
-    assert etude(*line.split(), "--list", cwd=here / "out").stdout == "t\n"
+    assert called(*line.split(), "--list", cwd=here / "out").stdout == "t\n"
 
 
 def test_a_bundle_is_read_and_repeated(here: Path) -> None:
-    etude("bundle", "b", "-o", "b.tar.zst", cwd=here)
-    etude("bundle", "s", "-o", "out", cwd=here)
+    called("bundle", "b", "-o", "b.tar.zst", cwd=here)
+    called("bundle", "s", "-o", "out", cwd=here)
     shutil.rmtree(here / "b")
     shutil.rmtree(here / "s")
     shutil.rmtree(here / "work")
-    document = json.loads(etude("stats", "--json", "b.tar.zst", cwd=here).stdout)
+    document = json.loads(called("stats", "--json", "b.tar.zst", cwd=here).stdout)
     assert document["results"] == "b.tar.zst"
     assert [test["test"] for test in document["tests"]] == ["sleep 0.01", "sleep 0.02"]
     temporary = here / "temporary"
@@ -154,15 +154,15 @@ def test_a_bundle_is_read_and_repeated(here: Path) -> None:
     assert re.search(r"^ sleep 0.02 / sleep 0.01 .* (reproduced|undecided)$", done.stdout, re.M)
     assert experiment(here / "now")["verb"] == "bench"
     assert not list(temporary.iterdir()), "what was unpacked goes away"
-    etude("run", "--again", "out", "-o", "then", cwd=here, check=None)
+    called("run", "--again", "out", "-o", "then", cwd=here, check=None)
     assert experiment(here / "then")["plan"]["kind"] == "script"
 
 
 def test_of_several_results_one_is_named(here: Path) -> None:
-    etude("bundle", "s", "b", "-o", "both.tar", cwd=here)
-    done = etude("run", "--again", "both.tar", cwd=here, check=2)
+    called("bundle", "s", "b", "-o", "both.tar", cwd=here)
+    done = called("run", "--again", "both.tar", cwd=here, check=2)
     assert re.search(r"\b2 results\b.* results/s, results/b", one_line(done.stderr))
-    told = etude("stats", "both.tar", cwd=here).stdout
+    told = called("stats", "both.tar", cwd=here).stdout
     assert set(re.findall(r"^both\.tar: (\w)(?::|$)", told, re.MULTILINE)) == {"s", "b"}
 
 
@@ -173,10 +173,10 @@ def test_nothing_of_the_host_is_left_in_an_anonymous_bundle(made: Path, here: Pa
             text = file.read_text().replace(str(made), f"{home}/project")
             file.write_text(re.sub(rf"\b{re.escape(socket.gethostname())}\b(?!\.[a-z])", host, text))
     (here / "s" / "t" / "logs" / "0001-0.log").write_text(f"petrel@{host}:{home}/x\n\x1b[1m{host}\n")
-    done = etude("bundle", "s", "-o", "open", cwd=here)
+    done = called("bundle", "s", "-o", "open", cwd=here)
     assert f"host name {host}, home {home}; --anonymous replaces them" in done.stdout
-    etude("bundle", "s", "-o", "hidden", "--anonymous", cwd=here)
-    assert etude("bundle", "--verify", "hidden", cwd=here)
+    called("bundle", "s", "-o", "hidden", "--anonymous", cwd=here)
+    assert called("bundle", "--verify", "hidden", cwd=here)
     for file in (here / "hidden").rglob("*"):
         if file.is_file():
             assert host not in file.read_text(), file
@@ -186,9 +186,9 @@ def test_nothing_of_the_host_is_left_in_an_anonymous_bundle(made: Path, here: Pa
         == "host-1"
     )
     assert (here / "hidden" / "scripts" / "s" / "main.ap").is_file()
-    both = [json.loads(etude("stats", "--json", f"{name}", cwd=here).stdout) for name in ("open", "hidden")]
+    both = [json.loads(called("stats", "--json", f"{name}", cwd=here).stdout) for name in ("open", "hidden")]
     assert both[0]["tests"] == both[1]["tests"]
-    etude("run", "--again", "hidden", "-o", "now", cwd=here, check=None)
+    called("run", "--again", "hidden", "-o", "now", cwd=here, check=None)
     assert experiment(here / "now")["sittings"][-1]["how_ended"] == "complete"
 
 
@@ -209,7 +209,7 @@ def test_nothing_of_the_host_is_left_in_an_anonymous_bundle(made: Path, here: Pa
 )
 def test_what_cannot_be_packed_is_one_line(here: Path, arguments: list[str], code: int, message: str) -> None:
     before = sorted(here.rglob("*"))
-    done = etude("bundle", *arguments, cwd=here, check=code)
+    done = called("bundle", *arguments, cwd=here, check=code)
     assert message in one_line(done.stderr)
     assert sorted(here.rglob("*")) == before
 
@@ -230,7 +230,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_one_line_and_leaves_no_half_bundle(here: Path, small: Path, name: str) -> None:
     with open(here / "b" / "sleep-0.01" / "hooks.log", "wb") as file:
         file.write(os.urandom(100_000))
-    done = etude("bundle", "b", "-o", str(small / name), cwd=here, check=5)
+    done = called("bundle", "b", "-o", str(small / name), cwd=here, check=5)
     assert os.strerror(errno.ENOSPC) in one_line(done.stderr)
     assert not list(small.iterdir())
 
@@ -240,12 +240,12 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_bundle(here: Path, small: Pa
 def test_a_read_only_target_and_no_room_to_unpack_are_one_line(here: Path, small: Path) -> None:
     with open(here / "b" / "sleep-0.01" / "hooks.log", "wb") as file:
         file.write(os.urandom(100_000))
-    etude("bundle", "b", "-o", "b.tar", cwd=here)
+    called("bundle", "b", "-o", "b.tar", cwd=here)
     done = etude("stats", "b.tar", cwd=here, check=5, env=os.environ | {"TMPDIR": str(small)})
     assert re.search(r"b\.tar: .*\broom\b.* TMPDIR ", one_line(done.stderr))
     assert not list(small.iterdir())
     subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
-    done = etude("bundle", "b", "-o", str(small / "x.tar.gz"), cwd=here, check=5)
+    done = called("bundle", "b", "-o", str(small / "x.tar.gz"), cwd=here, check=5)
     assert os.strerror(errno.EROFS) in one_line(done.stderr)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.real import ETUDE, etude, experiment, one_line
+from support.real import ETUDE, called, experiment, one_line
 
 SWAPPINESS = Path("/proc/sys/vm/swappiness")
 
@@ -73,7 +73,7 @@ def both(tmp_path: Path, swappiness: int) -> Path:
 def test_a_sysctl_a_mount_option_and_a_compiler_are_named_and_nothing_else(
     both: Path, swappiness: int
 ) -> None:
-    told = json.loads(etude("diff", "first", "second", "--json", cwd=both).stdout)
+    told = json.loads(called("diff", "first", "second", "--json", cwd=both).stdout)
     other = swappiness - 1 if swappiness else 1
     by_name = {d["what"]: (d["first"], d["second"]) for d in told["differs"]}
     point = f"mounts.{both}/mounted.options"
@@ -90,57 +90,57 @@ def test_a_sysctl_a_mount_option_and_a_compiler_are_named_and_nothing_else(
     assert {"plan.seed", "load.total_ticks", "system.uptime_s", "mounts./.free_bytes"} & moved
     assert not {d["what"] for d in told["differs"]} & moved
 
-    shown = etude("diff", "first", "second", cwd=both).stdout
+    shown = called("diff", "first", "second", cwd=both).stdout
     assert "load.total_ticks" not in shown
     assert "not shown: " in shown
-    assert "load.total_ticks: " in etude("diff", "first", "second", "--all", cwd=both).stdout
+    assert "load.total_ticks: " in called("diff", "first", "second", "--all", cwd=both).stdout
 
-    etude("diff", "first", "second", "--fail-if", "sysctl.*", cwd=both, check=1)
-    etude("diff", "first", "second", "--fail-if", "cpu.*", cwd=both, check=0)
-    stats = etude("stats", "first", "second", cwd=both).stdout
+    called("diff", "first", "second", "--fail-if", "sysctl.*", cwd=both, check=1)
+    called("diff", "first", "second", "--fail-if", "cpu.*", cwd=both, check=0)
+    stats = called("stats", "first", "second", cwd=both).stdout
     (note,) = (line for line in stats.splitlines() if line.startswith("Note: Machine or settings "))
     warned = "of first and second"
     assert "etude diff first second" in note
     assert warned in note
-    documents = etude("stats", "first", "second", "--json", cwd=both).stdout
+    documents = called("stats", "first", "second", "--json", cwd=both).stdout
     assert '"machines": [' in documents
     assert warned in documents
-    report = etude("report", "first", "second", "--format", "markdown", cwd=both).stdout
+    report = called("report", "first", "second", "--format", "markdown", cwd=both).stdout
     assert warned in report.split("\n\n")[1]
 
 
 @pytest.mark.serial
 def test_a_result_is_compared_with_itself_with_another_and_with_the_machine_as_it_is(tmp_path: Path) -> None:
-    etude("bench", "--trials", "3", "-o", "a", "true", cwd=tmp_path)
-    etude("bench", "--trials", "3", "-o", "b", "true", cwd=tmp_path)
-    etude("bundle", "a", "-o", "a.tar.gz", cwd=tmp_path)
+    called("bench", "--trials", "3", "-o", "a", "true", cwd=tmp_path)
+    called("bench", "--trials", "3", "-o", "b", "true", cwd=tmp_path)
+    called("bundle", "a", "-o", "a.tar.gz", cwd=tmp_path)
     for words in (["a"], ["a", "b"], ["a.tar.gz", "b"], ["a", "now"], ["now", "b"]):
-        told = json.loads(etude("diff", *words, "--json", "--fail-if", "*", cwd=tmp_path).stdout)
+        told = json.loads(called("diff", *words, "--json", "--fail-if", "*", cwd=tmp_path).stdout)
         assert told["differs"] == [], words
         assert told["moved"] != [], words
-    assert "Nothing differs" in etude("diff", "a", cwd=tmp_path).stdout
-    assert "Note: Machine" not in etude("stats", "a", "b", cwd=tmp_path).stdout
+    assert "Nothing differs" in called("diff", "a", cwd=tmp_path).stdout
+    assert "Note: Machine" not in called("stats", "a", "b", cwd=tmp_path).stdout
 
 
 def test_what_cannot_be_compared_is_one_line(tmp_path: Path) -> None:
-    etude("bench", "--trials", "3", "-o", "a", "true", cwd=tmp_path)
+    called("bench", "--trials", "3", "-o", "a", "true", cwd=tmp_path)
     document = experiment(tmp_path / "a")
     document["machine"]["after"] = None
     (tmp_path / "a" / "experiment.json").write_text(json.dumps(document))
-    assert "was killed" in one_line(etude("diff", "a", cwd=tmp_path, check=3).stderr)
-    assert "no results here" in one_line(etude("diff", "a", "nothing", cwd=tmp_path, check=3).stderr)
-    assert "etude diff DIR now" in one_line(etude("diff", "now", cwd=tmp_path, check=2).stderr)
+    assert "was killed" in one_line(called("diff", "a", cwd=tmp_path, check=3).stderr)
+    assert "no results here" in one_line(called("diff", "a", "nothing", cwd=tmp_path, check=3).stderr)
+    assert "etude diff DIR now" in one_line(called("diff", "now", cwd=tmp_path, check=2).stderr)
 
 
 def test_a_result_of_an_older_version_is_compared_in_what_both_recorded(tmp_path: Path) -> None:
     for name in ("old", "new"):
-        etude("bench", "--trials", "3", "-o", name, "true", cwd=tmp_path)
+        called("bench", "--trials", "3", "-o", name, "true", cwd=tmp_path)
     document = experiment(tmp_path / "old")
     for part in ("sysctl", "limits", "mounts", "disks", "environment", "programs", "toolchain"):
         del document["machine"]["before"][part]
     document["machine"]["before"]["memory"]["swappiness"] += 1
     (tmp_path / "old" / "experiment.json").write_text(json.dumps(document))
-    told = json.loads(etude("diff", "old", "new", "--json", cwd=tmp_path).stdout)
+    told = json.loads(called("diff", "old", "new", "--json", cwd=tmp_path).stdout)
     assert [d["what"] for d in told["differs"]] == ["sysctl.vm.swappiness"]
     unknown = {d["what"]: d["first"] for d in told["unknown"]}
     assert {"sysctl", "limits", "mounts", "environment", "toolchain"} <= set(unknown)

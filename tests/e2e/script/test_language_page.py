@@ -11,7 +11,7 @@ import pytest
 from etude.script.parse import DIRECTIVES, INTERNAL, parse_script, parse_text
 from etude.script.program import Op, ScriptError
 from support.places import ROOT
-from support.real import etude
+from support.real import called
 
 pytestmark = pytest.mark.beside
 
@@ -49,7 +49,7 @@ def prints(text: str) -> list[str]:
 def test_an_example_runs_and_prints_what_it_says(example: re.Match[str], tmp_path: Path) -> None:
     script = write(example, tmp_path)
     code = re.search(r"^# exit code (\d+)$", example["text"], re.MULTILINE)
-    done = etude("run", script.name, "-o", "results", cwd=tmp_path, check=int(code[1]) if code else 0)
+    done = called("run", script.name, "-o", "results", cwd=tmp_path, check=int(code[1]) if code else 0)
     said = done.stdout.splitlines()
     assert [line for line in said if line in prints(example["text"])] == prints(example["text"])
     for results in (tmp_path / "results").glob("*/results.jsonl"):

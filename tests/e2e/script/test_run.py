@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.real import ETUDE, etude, experiment, lines, one_line
+from support.real import ETUDE, called, etude, experiment, lines, one_line
 
 pytestmark = pytest.mark.beside
 
@@ -25,7 +25,7 @@ def script(directory: Path, text: str, name: str = "x.ap") -> str:
 
 def run(directory: Path, text: str, *arguments: str, check: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a script into the directory `r` below `directory`."""
-    return etude("run", "-o", "r", script(directory, text), *arguments, cwd=directory, check=check)
+    return called("run", "-o", "r", script(directory, text), *arguments, cwd=directory, check=check)
 
 
 @pytest.mark.quick
@@ -169,10 +169,10 @@ DONE
 """
     run(tmp_path, text)
     assert len(lines(tmp_path / "r", "t")) == 12
-    metrics = json.loads(etude("stats", "--json", "r", cwd=tmp_path).stdout)["tests"][0]["metrics"]
+    metrics = json.loads(called("stats", "--json", "r", cwd=tmp_path).stdout)["tests"][0]["metrics"]
     found = {name: (metrics[name]["mean"], metrics[name]["joined"]) for name in ("rate", "slowest")}
     assert found == {"rate": (4010.0, "sum"), "slowest": (1001.0, "min")}
-    of_file = json.loads(etude("stats", "--json", "r/t.res", cwd=tmp_path).stdout)["tests"][0]["metrics"]
+    of_file = json.loads(called("stats", "--json", "r/t.res", cwd=tmp_path).stdout)["tests"][0]["metrics"]
     assert [of_file[name]["mean"] for name in ("rate", "slowest")] == [4010.0, 1001.0]
 
 
@@ -372,26 +372,26 @@ def checkpointed(tmp_path: Path) -> Path:
 def test_a_state_that_others_may_have_written_is_refused(tmp_path: Path) -> None:
     state = checkpointed(tmp_path)
     state.chmod(0o662)
-    assert "s.json: others may write" in one_line(etude("run", "s.json", cwd=tmp_path, check=3).stderr)
+    assert "s.json: others may write" in one_line(called("run", "s.json", cwd=tmp_path, check=3).stderr)
 
 
 @pytest.mark.needs_root
 def test_a_state_of_another_user_is_refused(tmp_path: Path) -> None:
     state = checkpointed(tmp_path)
     os.chown(state, 65534, 65534)
-    assert "belongs to user 65534" in one_line(etude("run", "s.json", cwd=tmp_path, check=3).stderr)
+    assert "belongs to user 65534" in one_line(called("run", "s.json", cwd=tmp_path, check=3).stderr)
 
 
 def test_a_link_to_a_state_is_refused(tmp_path: Path) -> None:
     checkpointed(tmp_path)
     (tmp_path / "link.json").symlink_to("s.json")
-    one_line(etude("run", "link.json", cwd=tmp_path, check=3).stderr)
+    one_line(called("run", "link.json", cwd=tmp_path, check=3).stderr)
 
 
 def test_a_changed_script_is_not_gone_on_with(tmp_path: Path) -> None:
     checkpointed(tmp_path)
     (tmp_path / "x.ap").write_text("CHECKPOINT s.json\nTEST t 2\nEXEC true\nDONE\n")
-    assert "has changed" in one_line(etude("run", "s.json", cwd=tmp_path, check=3).stderr)
+    assert "has changed" in one_line(called("run", "s.json", cwd=tmp_path, check=3).stderr)
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,7 @@ def test_a_changed_script_is_not_gone_on_with(tmp_path: Path) -> None:
 )
 def test_a_damaged_state_is_one_line(tmp_path: Path, damage: str) -> None:
     (tmp_path / "s.json").write_text(damage)
-    one_line(etude("run", "s.json", cwd=tmp_path, check=3).stderr)
+    one_line(called("run", "s.json", cwd=tmp_path, check=3).stderr)
 
 
 SLOW = """\
@@ -504,7 +504,7 @@ def test_after_a_kill_behind_the_last_row_no_trial_is_added(
     before = story.read_text().split()
     assert before.count("exec") == 3
     (tmp_path / "go").touch()
-    etude("run", "--resume", "r", cwd=tmp_path)
+    called("run", "--resume", "r", cwd=tmp_path)
     assert [word for word in story.read_text().split()[len(before) :] if word != "judge"] == again
     assert [row["trial"] for row in lines(tmp_path / "r", "t")] == [1, 2, 3]
     assert len(lines(tmp_path / "r", "u")) == 1
@@ -531,8 +531,8 @@ def test_check_and_list_run_nothing(tmp_path: Path) -> None:
         "SYSTEM touch ran\nFOREACH N 1 2\n"
         "TEST t%N% 5 MAX=9 1 getstats --predicate '$count'\nEXEC touch ran\nDONE\nDONE\n",
     )
-    assert etude("run", "--list", name, cwd=tmp_path).stdout.split() == ["t1", "t2"]
-    told = etude("run", "--check", name, cwd=tmp_path).stdout
+    assert called("run", "--list", name, cwd=tmp_path).stdout.split() == ["t1", "t2"]
+    told = called("run", "--check", name, cwd=tmp_path).stdout
     assert "x.ap: 2 tests" in told
     assert re.search(r"\bt2: .*\b5 trials.*\b9\b", told)
     assert "  EXEC touch ran" in told
@@ -564,7 +564,7 @@ def test_variables_of_the_command_line_win(tmp_path: Path) -> None:
 def test_a_script_knows_where_it_lies(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     script(tmp_path / "there", "ECHO %SCRIPTDIR%\n")
-    done = etude("run", "-o", "r", "there/x.ap", cwd=tmp_path)
+    done = called("run", "-o", "r", "there/x.ap", cwd=tmp_path)
     assert done.stdout.splitlines()[0] == str(tmp_path / "there")
 
 

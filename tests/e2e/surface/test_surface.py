@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from support.places import EXAMPLES
-from support.real import ETUDE, etude, one_line, processes_with
+from support.real import ETUDE, called, etude, one_line, processes_with
 
 pytestmark = pytest.mark.beside
 
@@ -81,7 +81,7 @@ def ended_again_and_again(
 
 def test_a_simulated_surface_that_is_killed_again_and_again_is_the_same(tmp_path: Path) -> None:
     words = ["surface", "--simulate", "DB_TP", "--count", "6", "-q", "-o"]
-    etude(*words, "once", cwd=tmp_path, check=None)
+    called(*words, "once", cwd=tmp_path, check=None)
     numbers = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
     kills = ended_again_and_again(
         [*words, "parts"], tmp_path / "parts", random.Random(7), numbers, tmp_path, 1.0
@@ -137,7 +137,7 @@ def test_a_surface_of_a_script(tmp_path: Path) -> None:
     (tmp_path / "in" / "s.toml").write_text(
         '[response]\nscript = "s.ap"\n[factor.time]\nlevels = [0.01, 0.05]\nscale = "log"\n'
     )
-    done = etude("surface", "in/s.toml", "-o", "r", "--json", cwd=tmp_path)
+    done = called("surface", "in/s.toml", "-o", "r", "--json", cwd=tmp_path)
     short, long = json.loads(done.stdout)["cells"]
     assert 0.01 < short["value"] < long["value"]
     assert (tmp_path / "r" / "time-0.01" / "measured" / "experiment.json").exists()
@@ -182,7 +182,7 @@ def test_a_server_under_a_quota_whose_map_is_killed_leaves_nothing(tmp_path: Pat
     until(lambda: groups() and processes_with(f"127.0.0.1:{PORT}"), killed)
     killed.kill()
     killed.communicate(timeout=60)
-    etude(*words, "--plan", "in-order", cwd=tmp_path, check=1)
+    called(*words, "--plan", "in-order", cwd=tmp_path, check=1)
     found = cells(tmp_path / "r")
     assert sorted(cell["cell"] for cell in found) == [[0, 0], [0, 1], [1, 0], [1, 1]]
     assert {cell["state"] for cell in found if cell["cell"][0] == 1} == {"failed"}

@@ -21,8 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-EMULATED = ("-accel", "tcg,thread=multi", "-cpu", "max,la57=off,svm=off")
-"""Page tables of five levels are a level more to walk in software; with SVM modules of KVM would be loaded."""
+EMULATED = ("-accel", "tcg,thread=multi", "-cpu", "max,la57=off,svm=off,erms=off")
+"""Page tables of five levels are a level more to walk in software; with SVM modules of KVM would be loaded; with ERMS
+memory is cleared and copied byte by byte, which QEMU emulates one after the other."""
 
 VIRTUALISED = ("-accel", "kvm", "-cpu", "host")
 PROBE_S = 10.0

@@ -6,6 +6,7 @@ import ast
 import itertools
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from etude.report.extension import Extension
 from etude.report.getstats.options import USAGE as GETSTATS_HELP
 from support.places import ROOT
 
-SOURCES = ROOT / "src" / "etude"
+SOURCES, ENGINE = ROOT / "src" / "etude", ROOT / "engine"
 VALUE = "VALUE"
 """Stands for what a message fills in."""
 OTHERS = {
@@ -52,14 +53,40 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+RUST_TEXT = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^\\'])'|r(?P<marks>\#*)"(?P<raw>.*?)"(?P=marks)|"(?P<text>(?:\\.|[^"\\])*)\"""",
+    re.DOTALL,
+)
+"""A comment, a character, or a text in Rust; a text is in one of two groups."""
+
+
+def engine_messages(path: Path) -> Iterator[tuple[int, str]]:
+    """Every string of a file in Rust but those of its tests: the line, and the text."""
+    source = re.split(r"#\[cfg\(test\)\]\s*mod \w+ \{", path.read_text(encoding="utf-8"))[0]
+    for match in RUST_TEXT.finditer(source):
+        text = match["raw"] if match["raw"] is not None else match["text"]
+        if text is not None:
+            said = re.sub(r"\\\n\s*", "", text).replace("\\n", "\n").replace('\\"', '"')
+            yield source.count("\n", 0, match.start()) + 1, re.sub(r"\{[\w:.?]*\}", VALUE, said)
+
+
 @cache
 def everything() -> list[tuple[str, str]]:
-    """Every message with where it stands."""
+    """Every message of both languages with where it stands."""
+    engine = [path for path in ENGINE.glob("*/src/**/*.rs") if not path.stem.endswith("tests")]
     return [
-        (f"{path.relative_to(SOURCES)}:{line}", text)
-        for path in sorted(SOURCES.rglob("*.py"))
-        for line, text in messages(path)
+        (f"{path.relative_to(ROOT)}:{line}", text)
+        for paths, read in ((SOURCES.rglob("*.py"), messages), (engine, engine_messages))
+        for path in sorted(paths)
+        for line, text in read(path)
     ]
+
+
+def test_messages_of_both_languages_are_found() -> None:
+    files = Counter(where.partition("/")[0] for where, _ in everything())
+    assert min(files["src"], files["engine"]) > 1000
+    named = Counter(where.partition("/")[0] for where, _, _ in mentions())
+    assert min(named["src"], named["engine"]) > 40
 
 
 MENTION = re.compile(r"(?<![\w/.-])etude ([a-z][a-z-]*(?![:a-z-])(?: [^\s;,()]+)*)")

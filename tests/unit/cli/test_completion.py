@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -45,10 +46,13 @@ _etude; printf '%s\\n' "${{COMPREPLY[@]}}" """
 
 
 @pytest.mark.needs_program("zsh")
-def test_zsh_reads_its_script(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", "autoload -U compinit && compinit"], ids=["bare", "compinit"])
+def test_zsh_reads_its_script(tmp_path: Path, before: str) -> None:
     script = tmp_path / "c.zsh"
-    script.write_text(f"autoload -U compinit && compinit -D\n{zsh(VERBS)}\nprint $_comps[etude]\n")
-    done = subprocess.run(["zsh", "-f", str(script)], capture_output=True, text=True, check=True)
+    script.write_text(f"{before}\n{zsh(VERBS)}\nprint $_comps[etude]\n")
+    environment = os.environ | {"ZDOTDIR": str(tmp_path)}
+    words = ["zsh", "-f", str(script)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout.split()[:1], done.stderr) == (["_bash_complete"], "")
 
 

@@ -102,6 +102,8 @@ def test_what_cannot_be_meant_is_one_line_and_leaves_nothing_behind(
         (["ls -l"], 2, "type: etude bench 'ls -l'"),
         (["ls", "-l"], 2, "type: etude bench 'ls -l'"),
         (["ls -l", "true"], 2, "type: etude bench 'ls -l' true"),
+        (["sleep", "1"], 2, "to measure it, type: etude bench 'sleep 1'"),
+        (["stat", "r"], 2, "did you mean stats?"),
         (["io", "swep"], 2, "did you mean io sweep?"),
         (["bench", "a", "-la"], 2, "such as 'ls -l'"),
         (["bench", "sleep", "0.01"], 2, "etude bench 'sleep 0.01'"),

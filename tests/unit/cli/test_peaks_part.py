@@ -43,7 +43,7 @@ def test_the_first_is_what_others_are_compared_with(golden: Golden) -> None:
     ((one, two),) = (table.rows for table in part.tables)
     assert [cell.text for cell in one][:4] == ["fs=ext4", "255.0/s", "240.0 … 270.0/s", "1"]
     assert [cell.text for cell in two][3:6] == ["2", "1.84–2.17", "2"]
-    assert "1 trials beyond 3 " in part.pictures[0].caption
+    assert "1 trial beyond 3 " in part.pictures[0].caption
 
 
 def test_curves_are_in_the_unit_of_the_goal_with_each_peak_at_the_limit() -> None:

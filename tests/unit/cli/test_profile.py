@@ -78,8 +78,8 @@ def test_a_profile_says_what_calls_files_and_processes_there_are(
 def test_the_tables_are_as_long_as_is_asked(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", str(path), "--top", "1"]) == 0
     said = capsys.readouterr().out
-    assert "and 11 calls more" in said
-    assert "and 10 files more" in said
+    assert "and 11 more calls" in said
+    assert "and 10 more files" in said
     assert "/data/in" not in said
 
 

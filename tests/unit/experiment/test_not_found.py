@@ -28,6 +28,12 @@ def test_the_advice_fits_the_first_word(command: list[str], named: str) -> None:
     assert named in advice(command)
 
 
+def test_an_exported_function_is_run_by_bash(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "--shell=bash" not in advice(["mine"])
+    monkeypatch.setenv("BASH_FUNC_mine%%", "() {  sleep 1\n}")
+    assert advice(["mine"]).endswith("--shell=bash")
+
+
 def test_a_file_in_the_directory_is_named_as_it_has_to_be_typed(tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     tool.touch()

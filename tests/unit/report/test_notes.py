@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from etude.report.note_text import note_line, short_text
 from etude.report.notes import notes_of
 from etude.report.warnings import KINDS, Warning
+from etude.report.warnings.about import signed
 from etude.report.warnings.warning import warning
 from support.golden import Golden
 
@@ -52,6 +53,17 @@ def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Gold
     assert [line for line in lines if not line.startswith("a: ") or len(line) > 100] == []
     assert "--warmup 4" in lines[3]
     golden("\n".join(lines))
+
+
+def test_what_is_more_than_ten_times_as_much_is_so_many_times_and_not_above_as_well() -> None:
+    one = warning("outliers", "a", "elapsed", "…", "…", [9], count=1, of=40, farthest=11.6)
+    assert short_text(one).endswith("12.6 times the median")
+    assert [signed(x) for x in (0.23, -0.041, 5.0, 11.6)] == [
+        "23 % above",
+        "4.1 % below",
+        "500 % above",
+        "12.6 times",
+    ]
 
 
 def test_a_warning_without_figures_is_a_note_as_it_is() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -349,6 +350,21 @@ def test_a_time_that_is_not_above_the_shells_own_start_is_refused(tmp_path: Path
     (point,) = (point for point in points if point.metric == "elapsed")
     assert (point.values, point.figures) == ((), None), "no time below zero"
     assert "--shell" in point.reason
+
+
+def test_no_time_below_zero_is_made_of_a_mean_above_the_shells_start(tmp_path: Path) -> None:
+    times = {
+        "/bin/sh": lambda launch: 0.02 if launch.workers[0].argv[-1] == ":" else next(trials),
+    }
+    trials = itertools.cycle([0.03, 0.09, 0.019])
+    test = make_test("x", shell="/bin/sh")
+    found = verdict(results(tmp_path, times, test, shell="/bin/sh", max_trials=10))
+    assert status_of(found)[-1:] == ("refused",)
+    elapsed = found.tests[0].metric("elapsed")
+    assert elapsed is not None
+    assert elapsed.summary is None
+    assert found.tests[0].more == 0, "more trials do not help"
+    assert {"shell", "not-converged"} & {each.kind for each in found.every} == {"shell"}
 
 
 def test_percentiles_are_of_times_less_the_shells_start(tmp_path: Path) -> None:

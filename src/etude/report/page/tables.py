@@ -167,7 +167,7 @@ def _compared(c: Comparison, where: str) -> tuple[Cell, ...]:
         low, high = (text.quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))
         difference = number(f"{low} … {high}", c.difference.low)
     p = c.ratio.p if c.adjusted_p is None else c.adjusted_p
-    how = f"{c.ratio.count} pairs" if c.ratio.method == "paired" else "unpaired"
+    how = text.counted(c.ratio.count, "pair") if c.ratio.method == "paired" else "unpaired"
     return (
         words(c.other + where),
         words(c.base + where),

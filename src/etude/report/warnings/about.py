@@ -77,7 +77,9 @@ def named(trials: Sequence[int]) -> str:
 
 
 def signed(relative: float) -> str:
-    """`23 % above`, `4.1 % below`."""
+    """`23 % above`, `4.1 % below`; `12.1 times`, where it is more than ten times as much above."""
+    if 10 <= relative < math.inf:
+        return f"{1 + relative:.3g} times"
     return f"{size(relative)} {'above' if relative > 0 else 'below'}"
 
 

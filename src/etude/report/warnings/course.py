@@ -122,7 +122,10 @@ def other_ends(about: About, first: int, last: int, shift: float, method: str) -
     trials = _at_the_ends(about, first, last)
     if first:
         runs = first + 1  # and the first run of all, which is excluded anyway
-        advice = f"rerun with {runs} warm-up runs (etude bench --warmup {runs}); none was left out here"
+        advice = (
+            f"rerun with {runs} warm-up runs (etude bench --warmup {runs}; in a script, a TEST of {runs} before it); "
+            "none was left out here"
+        )
         return about.warn("warm-up", text, advice, trials, first=first, shift=shift, runs=runs)
     advice = f"find out what changed at trial {trials[0]}, then rerun; none was left out here"
     return about.warn("late-level", text, advice, trials, last=last, shift=shift)

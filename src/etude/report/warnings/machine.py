@@ -7,6 +7,7 @@ from typing import Any
 
 from etude.report.differences import compare_states
 from etude.report.snapshots import shown
+from etude.report.text import counted
 from etude.report.warnings.warning import Warning, warning
 from etude.results.stretches import restarted_into
 
@@ -30,7 +31,7 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
     found = []
     for changes, places in alike.items():
         more = f" and {len(changes) - MOST} more" if len(changes) > MOST else ""
-        when = f"{places[0]}, and so {len(places) - 1} more times" if len(places) > 1 else places[0]
+        when = f"{places[0]}, and {counted(len(places) - 1, 'more time')}" if len(places) > 1 else places[0]
         text = f"the machine changed {when}: {'; '.join(changes[:MOST])}{more}"
         found.append(warning("machine-changed", "", "", text, _ADVICE))
     return [*found, *_several(_states(experiment))]
