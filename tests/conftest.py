@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from support import limits, profiles, stopping
 from support.golden import golden as golden
-from support.golden import note_skip, write_golden_files
+from support.golden import note_skip, runs_all, write_golden_files
 from support.places import TESTS
 from support.stopping import default_signals as default_signals
 
@@ -73,8 +73,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         note_skip(TESTS.parent / report.location[0])
 
 
-def pytest_sessionfinish(exitstatus: int) -> None:
-    write_golden_files(passed=exitstatus == 0)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    write_golden_files(passed=exitstatus == 0 and runs_all(session.config))
 
 
 def lacking(item: pytest.Item) -> list[str]:

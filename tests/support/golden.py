@@ -11,7 +11,7 @@ All texts of a test module are in one file, a section for each call. `make golde
 reviewed like code. A text must be the same on every machine: no times, paths of a temporary directory, or versions.
 
 `ETUDE_GOLDEN=write` writes what the tests of this session compare; `anew`, of `make golden`, also removes what no test
-compares any more: if all passed, and not beside a test that was skipped, which may lack a program here.
+compares any more: if all tests ran and passed, and not beside a test that was skipped, which may lack a program here.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ whole_files: set[Path] = set()
 """Files of their own that this session wrote."""
 with_skips: set[Path] = set()
 """Test files of which this session skipped a test."""
+ALL = {TESTS / name for name in ("golden", "unit", "property")}
+"""Where tests compare golden files."""
 OWN_FILES = {"readers": "test_readers.py", "verbs": "test_verbs.py"}
 """Which test compares the files of a directory of tests/golden."""
 
@@ -127,6 +129,18 @@ def sections(file: Path) -> dict[str, str]:
     return found
 
 
+def runs_all(config: pytest.Config) -> bool:
+    """Whether this session runs every test that compares a golden file.
+
+    Raises:
+        pytest.UsageError: it writes them, in several processes, of which each knows a part.
+    """
+    if WRITING and hasattr(config, "workerinput"):
+        raise pytest.UsageError("ETUDE_GOLDEN writes golden files from one process: leave out -n")
+    chosen = config.option.keyword or config.option.markexpr or config.option.deselect
+    return not chosen and {Path(each).resolve() for each in config.args} >= ALL
+
+
 def note_skip(test_file: Path) -> None:
     with_skips.add(test_file)
 
@@ -141,7 +155,9 @@ def write_golden_files(passed: bool) -> None:
     if MODE == "anew" and passed:
         remove_stale()
     elif MODE == "anew":
-        print("\nnot every test passed: golden files that no test compares any more were left as they are")
+        print(
+            "\nnot every test ran and passed: golden files that no test compares any more were left as they are"
+        )
 
 
 def write(file: Path, texts: dict[str, str]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -48,6 +50,34 @@ def test_after_one_that_failed_or_was_interrupted_nothing_is_removed(place: Path
     assert found(place).keys() == before.keys()
     assert found(place)["words/a.txt"] == before["words/a.txt"]
     assert module.sections(place / "words/a.txt")["test_now"] == "2\n"
+
+
+ALL = ["tests/golden", "tests/unit", "tests/property"]
+
+
+@pytest.mark.parametrize(
+    ("args", "chosen", "every"),
+    [
+        (ALL, {}, True),
+        (ALL[:2], {}, False),
+        (["tests/unit/test_api.py"], {}, False),
+        (ALL, {"keyword": "fio"}, False),
+        (ALL, {"markexpr": "golden"}, False),
+        (ALL, {"deselect": ["tests/unit/test_api.py"]}, False),
+    ],
+)
+def test_a_part_of_the_tests_removes_nothing(
+    args: list[str], chosen: dict[str, object], every: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(TESTS.parent)
+    option = SimpleNamespace(**({"keyword": "", "markexpr": "", "deselect": None} | chosen))
+    assert module.runs_all(cast(pytest.Config, SimpleNamespace(args=args, option=option))) is every
+
+
+def test_golden_files_are_written_by_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WRITING", True)
+    with pytest.raises(pytest.UsageError):
+        module.runs_all(cast(pytest.Config, SimpleNamespace(workerinput={})))
 
 
 def test_what_a_skipped_test_compares_stays(place: Path) -> None:
