@@ -206,7 +206,7 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
     else:
         bound = max(c.ratio.high - 1.0, 1.0 - c.ratio.low)
         by = "" if c.metric == "elapsed" else f" in {c.metric}"
-        below = f"; any difference is below {percent(bound)}" if bound < 1 else ""
+        below = f"; any difference is below {percent(bound)}" if bound < WORTH_TELLING else ""
         first = (
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
@@ -256,7 +256,7 @@ def basis_line(c: Comparison) -> str:
 
 
 WORTH_TELLING = 0.5
-"""A relative margin of error above which nobody is told how to reach it."""
+"""A relative margin of error above which nobody is told how to reach it, and no difference bounded."""
 
 
 def narrower_line(c: Comparison) -> str | None:

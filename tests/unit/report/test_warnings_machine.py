@@ -225,3 +225,19 @@ def test_loop_devices_that_nothing_under_test_is_on_are_no_reason_not_to_compare
     (told,) = changes(file_system={"mount_point": "/mnt/t"})
     assert "disks.loop1.backing_file" in told
     assert "loop0" not in told
+
+
+@pytest.mark.parametrize(
+    ("load", "cpus", "busy"), [(1.4, 2, False), (1.6, 2, True), (1.6, 16, False), (None, 2, False)]
+)
+def test_a_machine_that_is_busy_at_the_start_is_a_warning(load, cpus, busy):
+    before = {**changed(load__load_1=load), "cpu": {"online": cpus}}
+    found = [w for w in machine_warnings(experiment(None, before=before)) if w.kind == "busy"]
+    assert [dict(w.numbers) for w in found] == ([{"load": load, "cpus": cpus}] if busy else [])
+
+
+def test_of_several_starts_the_busiest_counts():
+    states = [{**changed(load__load_1=load), "cpu": {"online": 2}} for load in (0.1, 9.0, 5.0)]
+    later = [sitting(state, boot=f"{n}") for n, state in enumerate(states[1:])]
+    (found,) = [w for w in machine_warnings(experiment(None, *later, before=states[0])) if w.kind == "busy"]
+    assert found.numbers["load"] == 9.0

@@ -23,10 +23,6 @@ MOST_NAMED = 8
 """Tests, comparisons or warnings that an answer names; the tables have them all."""
 
 
-BUSY = 0.25
-"""A load average of more than this for each CPU is worth a word."""
-
-
 @dataclass(frozen=True)
 class Answer:
     """One question and what the results say to it."""
@@ -465,10 +461,6 @@ def _limits(verdict: Verdict) -> Iterator[str]:
             if sittings
             else "It is not known in how many sittings this was measured."
         )
-    machine = ((verdict.subject.experiment or {}).get("machine") or {}).get("before") or {}
-    load, cpus = (machine.get("load") or {}).get("load_1"), (machine.get("cpu") or {}).get("online")
-    if isinstance(load, float) and isinstance(cpus, int) and load > BUSY * cpus:
-        yield f"The machine was not idle when it began: a load of {load:g} on {text.counted(cpus, 'CPU')}."
     comparisons = verdict.comparisons
     if any(c.ratio.method == "unpaired" for c in comparisons):
         yield f"A comparison is {text.UNPAIRED}."

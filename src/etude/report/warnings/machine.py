@@ -1,4 +1,4 @@
-"""What changed about the machine while an experiment went on, from its snapshots; and on how many machines it was."""
+"""From snapshots: what changed about the machine during an experiment, whether it was busy, how many there were."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ OF_AN_ENTRY = ("system.kernel_release", "system.kernel_version", "system.command
 """What an entry of the boot loader, which was asked for, decides."""
 MOST = 4
 """So many changes are named."""
+BUSY = 0.75
+"""A load average for each CPU above which a machine counts as busy: what is measured one at a time, again and again,
+leaves one of 1 on all CPUs together."""
 
 
 def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
@@ -34,7 +37,22 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
         when = f"{places[0]}, and {counted(len(places) - 1, 'more time')}" if len(places) > 1 else places[0]
         text = f"the machine changed {when}: {'; '.join(changes[:MOST])}{more}"
         found.append(warning("machine-changed", "", "", text, _ADVICE))
-    return [*found, *_several(_states(experiment))]
+    states = _states(experiment)
+    return [*found, *_several(states), *_busy(states)]
+
+
+def _busy(states: Sequence[_State]) -> Iterator[Warning]:
+    """That a machine was busy at the start of a sitting: the busiest start counts."""
+    found = []
+    for state in states:
+        load = _member(state.snapshot, "load", "load_1")
+        cpus = _member(state.snapshot, "cpu", "online")
+        if isinstance(load, int | float) and isinstance(cpus, int) and load > BUSY * cpus:
+            found.append((load / cpus, load, cpus))
+    if found:
+        _, load, cpus = max(found)
+        text = f"the machine was busy when it began: a load average of {load:g} on {counted(cpus, 'CPU')}"
+        yield warning("busy", "", "", text, "rerun on an idle machine", load=load, cpus=cpus)
 
 
 def _several(states: Sequence[_State]) -> Iterator[Warning]:
