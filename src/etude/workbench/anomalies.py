@@ -7,12 +7,13 @@ trials that were repeated, are a finding, `DOUBT` of them are worth another look
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.workbench.generator import BUSY
 from etude.workbench.policies.belief.confirmation import disturbed
 from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered
@@ -59,6 +60,7 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
         failing(task, trials),
         of_generator(trials),
         generator_late(task, trials),
+        generator_saturated(task, trials),
         not_made(trials),
         without_windows(trials),
     )
@@ -365,15 +367,35 @@ def of_generator(trials: Sequence[Trial]) -> Finding | None:
 
 def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """At least half of the trials of a load that was too much were so with requests that were sent late."""
-    loads = {trial.load for trial in trials if _sent_late(task, trial)}
-    for load in sorted(loads):
-        over = [t for t in trials if t.load == load and t.of_server and task.goal.reading(t.windows) > 1]
-        late_s = [t.lateness_p99_s or 0.0 for t in over if _sent_late(task, t)]
-        if 2 * len(late_s) >= len(over):
-            text = f"{len(late_s)} of {len(over)} trials at {load:g} that were too much"
-            what = f"in {text}, 1 % of the requests were sent {1e3 * min(late_s):.3g} ms late or later"
-            return Finding("generator-late", f"{what}: response times are partly the generator's")
+    for load, late, over in _too_much(task, trials, lambda trial: _sent_late(task, trial)):
+        late_s = min(trial.lateness_p99_s or 0.0 for trial in late)
+        text = f"{len(late)} of {over} trials at {load:g} that were too much"
+        what = f"in {text}, 1 % of the requests were sent {1e3 * late_s:.3g} ms late or later"
+        return Finding("generator-late", f"{what}: response times are partly the generator's")
     return None
+
+
+def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """At least half of the trials of a load that was too much were so with a generator that had no time to spare."""
+    for load, full, over in _too_much(task, trials, lambda trial: (trial.generator_busy or 0.0) >= BUSY):
+        text = f"{len(full)} of {over} trials at {load:g} that were too much"
+        return Finding(
+            "generator-saturated",
+            f"in {text}, the generator had no CPU time to spare: the limit may be its own, not the server's",
+        )
+    return None
+
+
+def _too_much(
+    task: Task, trials: Sequence[Trial], holds: Callable[[Trial], bool]
+) -> Iterator[tuple[float, list[Trial], int]]:
+    """Loads that were too much where `holds` is true of at least half of such trials: load, these, of how many."""
+    over = [t for t in trials if t.of_server and task.goal.reading(t.windows) > 1]
+    for load in sorted({trial.load for trial in over}):
+        every = [trial for trial in over if trial.load == load]
+        found = [trial for trial in every if holds(trial)]
+        if found and 2 * len(found) >= len(every):
+            yield load, found, len(every)
 
 
 def _sent_late(task: Task, trial: Trial) -> bool:

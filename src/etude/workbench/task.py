@@ -127,6 +127,7 @@ Kind = Literal[
     "model-misfit",
     "generator-limited",
     "generator-late",
+    "generator-saturated",
     "load-not-made",
     "not-bracketed",
     "disturbed",

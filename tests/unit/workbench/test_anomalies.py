@@ -188,3 +188,14 @@ def test_loads_that_are_too_much_by_a_generator_that_sent_late_are_told() -> Non
     assert kinds(calm(50, 0.2), *[replace(of_errors(100, 0, 900, None), lateness_p99_s=0.05)] * 2) == [
         "non-monotone"
     ]
+
+
+def busy(load: float, level: float, share: float | None) -> Trial:
+    return replace(calm(load, level), generator_busy=share)
+
+
+def test_loads_that_are_too_much_for_a_generator_without_time_to_spare_are_told() -> None:
+    assert kinds(busy(50, 0.2, 0.5), busy(100, 1.5, 0.8), busy(100, 1.5, 0.9)) == ["generator-saturated"]
+    assert kinds(busy(50, 0.2, 0.5), busy(100, 1.5, 0.9), busy(100, 1.5, 0.3)) == ["generator-saturated"]
+    assert kinds(busy(50, 0.2, 0.9), busy(100, 1.5, 0.7), busy(100, 1.5, None)) == []
+    assert kinds(busy(50, 0.2, 0.9), busy(100, 0.5, 0.9)) == []
