@@ -377,13 +377,18 @@ def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
 
 def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """At least half of the trials of a load that was too much were so with a generator that had no time to spare."""
-    for load, full, over in _too_much(task, trials, lambda trial: (trial.generator_busy or 0.0) >= BUSY):
+    for load, full, over in _too_much(task, trials, _saturated):
         text = f"{len(full)} of {over} trials at {load:g} that were too much"
         return Finding(
             "generator-saturated",
             f"in {text}, the generator had no CPU time to spare: the limit may be its own, not the server's",
         )
     return None
+
+
+def _saturated(trial: Trial) -> bool:
+    """Whether a generator that tells how late it was, as ours does, was too busy: other tools wait busily."""
+    return trial.lateness_p99_s is not None and (trial.generator_busy or 0.0) >= BUSY
 
 
 def _too_much(

@@ -191,7 +191,7 @@ def test_loads_that_are_too_much_by_a_generator_that_sent_late_are_told() -> Non
 
 
 def busy(load: float, level: float, share: float | None) -> Trial:
-    return replace(calm(load, level), generator_busy=share)
+    return replace(calm(load, level), generator_busy=share, lateness_p99_s=0.0)
 
 
 def test_loads_that_are_too_much_for_a_generator_without_time_to_spare_are_told() -> None:
@@ -199,3 +199,4 @@ def test_loads_that_are_too_much_for_a_generator_without_time_to_spare_are_told(
     assert kinds(busy(50, 0.2, 0.5), busy(100, 1.5, 0.9), busy(100, 1.5, 0.3)) == ["generator-saturated"]
     assert kinds(busy(50, 0.2, 0.9), busy(100, 1.5, 0.7), busy(100, 1.5, None)) == []
     assert kinds(busy(50, 0.2, 0.9), busy(100, 0.5, 0.9)) == []
+    assert kinds(busy(50, 0.2, 0.5), *[replace(busy(100, 1.5, 0.9), lateness_p99_s=None)] * 2) == []
