@@ -55,6 +55,23 @@ def reaching(verdict: Verdict) -> Extension | None:
     return _extension(verdict, max((each.more for each in missed), default=0))
 
 
+def limit_line(verdict: Verdict) -> str | None:
+    """Which limit of `etude bench` ended an experiment that missed a target, by its option; None where none did."""
+    experiment = verdict.subject.experiment or {}
+    plan, sessions = experiment.get("plan") or {}, experiment.get("sittings") or [{}]
+    missed = any(c.missed for c in verdict.comparisons) or any(test.more for test in verdict.tests)
+    if not missed or plan.get("kind") is not None or sessions[-1].get("how_ended") != "complete":
+        return None
+    if plan["rule"]["kind"] not in ("mean-precision", "ratio-precision"):
+        return None
+    rule: Mapping[str, Any] = plan["rule"]["parameters"]
+    kept, least_s = max(test.kept for test in verdict.tests), rule.get("least_s", 0.0)
+    if kept < rule["maximum"]:
+        return f"Ended by --time {rule['budget_s']:g}."
+    sooner = f", and not before {least_s:g} s" if least_s and kept > rule["maximum"] else ""
+    return f"Ended by --max-trials {rule['maximum']:g}{sooner}."
+
+
 def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:
     """What narrows one ratio to `c.finer`."""
     return _extension(verdict, c.more, c.finer)

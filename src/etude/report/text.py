@@ -375,7 +375,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
 
 def answer_lines(verdict: Verdict) -> list[str]:
     """What is known in the end: the comparisons, the means that missed their target, and the command that goes on."""
-    from etude.report.extension import reaching
+    from etude.report.extension import limit_line, reaching
     from etude.report.uncompared import not_compared_lines
 
     extension, several = reaching(verdict), len(verdict.comparisons) > 1
@@ -383,6 +383,7 @@ def answer_lines(verdict: Verdict) -> list[str]:
         *(line for c in verdict.comparisons for line in comparison_lines(c, several=several)),
         *(line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None),
         *not_compared_lines(verdict),
+        *([line] if (line := limit_line(verdict)) else []),
         *([f"{GOES_ON}: {extension.command}"] if extension else []),
     ]
 

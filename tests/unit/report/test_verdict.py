@@ -22,7 +22,7 @@ from etude.errors import MachineRefuses, UsageError
 from etude.experiment.test import Test, make_test
 from etude.export.gather import gather
 from etude.report.export import to_csv, to_json, to_markdown, write
-from etude.report.extension import reaching
+from etude.report.extension import limit_line, reaching
 from etude.report.further import percentile_lines
 from etude.report.judging import Judging
 from etude.report.status import status_line, status_of
@@ -333,6 +333,22 @@ def test_no_command_is_printed_for_a_target_that_is_out_of_reach(tmp_path: Path)
     assert reaching(judged) is None
     near = replace(judged, comparisons=(replace(c, more=5, more_s=1.0),))
     assert reaching(near) is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"max_trials": 12}, "Ended by --max-trials 12."),
+        ({"budget_s": 0.3}, "Ended by --time 0.3."),
+        ({"precision": 0.9}, None),
+        ({"trials": 12}, None),
+    ],
+)
+def test_the_limit_that_ended_a_bench_before_its_target_is_named(
+    tmp_path: Path, options: dict[str, float], line: str | None
+) -> None:
+    times = {"a": around(0.01, -0.5, 0.7, 0.1, -0.3, 0.9, -0.7), "b": around(0.01, *STEPS)}
+    assert limit_line(verdict(results(tmp_path, times, **options))) == line
 
 
 def test_a_time_that_is_not_above_the_shells_own_start_is_refused(tmp_path: Path) -> None:
