@@ -428,12 +428,10 @@ def not_bracketed(low: float, high: float) -> Finding:
     """Of a peak that no load was measured near or beyond: `low` is the highest load that was fine, `high` the lowest
     that was too much; 0 and inf where there is none."""
     if high == math.inf:
-        return Finding(
-            "not-bracketed", f"{low:g} is fine, and no load near the limit or above it was measured"
-        )
-    return Finding(
-        "not-bracketed", f"{high:g} is too much, and no load near the limit or below it was measured"
-    )
+        what = f"{low:g} is fine, and no load near the limit or above it was measured"
+        return Finding("not-bracketed", f"{what}: allow more time (--budget) or begin higher (--seed-load)")
+    what = f"{high:g} is too much, and no load near the limit or below it was measured"
+    return Finding("not-bracketed", f"{what}: allow lower loads (`lowest`)")
 
 
 def without_windows(trials: Sequence[Trial]) -> Finding | None:
