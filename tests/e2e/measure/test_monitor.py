@@ -6,11 +6,12 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from etude.results.monitor import load
 from support.places import DOCS
 from support.real import ETUDE, alive, etude, experiment, lines
 
-TRIALS, HIT = 12, 6
+TRIALS, HIT, TRIES = 12, 6, 4
 LOOPS = 2 * (os.cpu_count() or 1)
 INTRUDER = "intruder"
 NICE = -5
@@ -124,40 +125,45 @@ def check_explained(directory: Path, hit: int) -> None:
     assert (directory / "it.png").stat().st_size > 10_000
 
 
+def stands_out(directory: Path) -> bool:
+    """Whether the trial with the burst took longer than all others, which are alike: on a busy machine they are not."""
+    took = {row["trial"]: row["metrics"]["elapsed"][0] for row in lines(directory, "work") if row["kept"]}
+    hit = took.pop(HIT)
+    return max(took.values()) < 1.5 * statistics.median(took.values()) < 0.75 * hit
+
+
+def beside_a_burst(tmp_path: Path, measure: Callable[[Path], object]) -> Path:
+    """Results of a measurement with a burst in one of its trials, made again where something else disturbed it too."""
+    for number in range(TRIES):
+        here = tmp_path / str(number)
+        here.mkdir()
+        (here / "trial.py").write_text(TRIAL)
+        with burst(here):
+            measure(here)
+        if stands_out(here / "r"):
+            break
+    return here / "r"
+
+
 @pytest.mark.serial
 def test_an_outlier_that_a_foreign_burst_made_is_explained(tmp_path: Path, loops_a_second: int) -> None:
     """The first run of a command is set aside: the hit is the next trial but one of its number."""
-    (tmp_path / "trial.py").write_text(TRIAL)
     command = f"{sys.executable} trial.py . {loops_a_second} {HIT + 1}"
-    with burst(tmp_path):
-        etude(
-            "bench",
-            "-o",
-            "r",
-            "--trials",
-            str(TRIALS),
-            "--monitor-top",
-            "20",
-            "-n",
-            "work",
-            command,
-            cwd=tmp_path,
-        )
-    check_explained(tmp_path / "r", HIT)
-    noted = experiment(tmp_path / "r")["sittings"][0]["monitor"]
+    words = ("bench", "-o", "r", "--trials", str(TRIALS), "--monitor-top", "20", "-n", "work", command)
+    found = beside_a_burst(tmp_path, lambda here: etude(*words, cwd=here))
+    check_explained(found, HIT)
+    noted = experiment(found)["sittings"][0]["monitor"]
     assert noted == {"file": "monitor-1.jsonl", "every_s": 1.0, "top": 20, "reason": None}
 
 
 @pytest.mark.serial
 def test_so_it_is_in_a_script(tmp_path: Path, loops_a_second: int) -> None:
-    (tmp_path / "trial.py").write_text(TRIAL)
-    (tmp_path / "x.ap").write_text(
-        f"TEST work {TRIALS}\nEXEC {sys.executable} trial.py . {loops_a_second // 4} {HIT}\nDONE\n"
-    )
-    with burst(tmp_path):
-        etude("run", "-o", "r", "--monitor", "100ms", "--monitor-top", "20", "x.ap", cwd=tmp_path)
-    check_explained(tmp_path / "r", HIT)
-    noted = experiment(tmp_path / "r")["sittings"][0]["monitor"]
+    script = f"TEST work {TRIALS}\nEXEC {sys.executable} trial.py . {loops_a_second // 4} {HIT}\nDONE\n"
+    (tmp_path / "x.ap").write_text(script)
+    words = ("run", "-o", "r", "--monitor", "100ms", "--monitor-top", "20", "../x.ap")
+    found = beside_a_burst(tmp_path, lambda here: etude(*words, cwd=here))
+    check_explained(found, HIT)
+    noted = experiment(found)["sittings"][0]["monitor"]
     assert noted == {"file": "monitor-1.jsonl", "every_s": 0.1, "top": 20, "reason": None}
 
 

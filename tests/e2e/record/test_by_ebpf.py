@@ -30,6 +30,7 @@ pytestmark = [
     pytest.mark.needs_root,
     pytest.mark.needs_program("bpftrace"),
     pytest.mark.needs_program("gcc"),
+    pytest.mark.usefixtures("tracing"),
 ]
 
 EBPF = ["--technique", "ebpf"]

@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.needs_root,
     pytest.mark.needs_program("bpftrace"),
     pytest.mark.needs_program("gcc"),
+    pytest.mark.usefixtures("tracing"),
 ]
 
 TABLE = table()
