@@ -90,6 +90,7 @@ def compile_pattern(text: str, *, ignore_case: bool = False, multiline: bool = F
         message = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         place = max(text.find(message.partition(": ")[2]), 0)
         short = message if len(message) <= MOST_SHOWN else f"{message[:MOST_SHOWN]}…"
+        short = "".join(c if c.isprintable() else repr(c)[1:-1] for c in short)
         raise PatternError(f"{short}; {LACKING}" if _PYTHONS.search(message) else short, place) from None
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import count, islice, takewhile
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from etude.script.arguments import (
@@ -328,6 +328,8 @@ PIECES = [
         parse_threads,
     ],
 )
+@example("A )\n0")
+@example("A [\x1b0")
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_any_text_is_parsed_or_an_error_with_its_column(parse: Callable[[str], object], text: str) -> None:
     wrong = None
