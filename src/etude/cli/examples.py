@@ -154,7 +154,7 @@ OF_PROGRAMS = {
         ("graphit -mode=line -components=Elapsed -graphfile=line.png Ext4 'ext4:*.res'", "over the threads"),
     ),
 }
-"""Of the programs, for their manual pages."""
+"""Examples of the programs, for their manual pages."""
 
 
 def example_lines(name: str) -> str:

@@ -76,7 +76,7 @@ class Bench:
     inner: dict[str, int] = field(default_factory=dict)
     """Launches per trial of each test, once known."""
     entries: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """Of each test in experiment.json."""
+    """The entry of each test in experiment.json, by name."""
     keepers: dict[str, EngineLike] = field(default_factory=dict)
     """Per test the engine that runs its hooks and keeps alive what they start."""
 

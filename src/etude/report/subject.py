@@ -112,25 +112,28 @@ def watched_in(experiment: Mapping[str, Any], test: str | None = None) -> tuple[
 
 
 def ended_in(experiment: Mapping[str, Any]) -> dict[str, str]:
-    """Of a script: why its tests that have ended did."""
+    """The reason why each test of a script that has ended did, by name."""
     tests = experiment.get("tests") or ()
     return {str(test["name"]): str(test["ended"]) for test in tests if test.get("ended")}
 
 
 def failure_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any] | None:
-    """Of a script: at which directive a test's last trial failed, and why."""
-    entries = (entry for entry in experiment.get("tests") or () if entry["name"] == test)
-    return next((entry["failure"] for entry in entries if entry.get("failure")), None)
+    """The directive at which the last trial of a script's test failed, why, and its log; None where it did not."""
+    return _entry(experiment, test).get("failure") or None
 
 
 def several_matches_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, str]:
     """Which METRICs of a test found several values in one output, and which these are."""
-    entries = (entry for entry in experiment.get("tests") or () if entry["name"] == test)
-    return next((entry.get("several_matches") or {} for entry in entries), {})
+    return _entry(experiment, test).get("several_matches") or {}
+
+
+def _entry(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any]:
+    """The test's entry in experiment.json; empty where it has none."""
+    return next((entry for entry in experiment.get("tests") or () if entry["name"] == test), {})
 
 
 def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
-    """Of a script: the tests that a limit ended before their stop rule's aim was reached, and the reason."""
+    """The reason of each test of a script that a limit ended before its stop rule's aim was reached, by name."""
     limited = {test["name"] for test in experiment.get("tests") or () if test.get("limited")}
     return {name: why for name, why in ended_in(experiment).items() if name in limited}
 

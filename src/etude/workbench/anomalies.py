@@ -395,12 +395,11 @@ def _too_much(
     task: Task, trials: Sequence[Trial], holds: Callable[[Trial], bool]
 ) -> Iterator[tuple[float, list[Trial], int]]:
     """Loads that were too much where `holds` is true of at least half of such trials: load, these, of how many."""
-    over = [t for t in trials if t.of_server and task.goal.reading(t.windows) > 1]
-    for load in sorted({trial.load for trial in over}):
-        every = [trial for trial in over if trial.load == load]
-        found = [trial for trial in every if holds(trial)]
-        if found and 2 * len(found) >= len(every):
-            yield load, found, len(every)
+    for load in sorted({trial.load for trial in trials if holds(trial)}):
+        over = [t for t in trials if t.load == load and t.of_server and task.goal.reading(t.windows) > 1]
+        found = [trial for trial in over if holds(trial)]
+        if found and 2 * len(found) >= len(over):
+            yield load, found, len(over)
 
 
 def _sent_late(task: Task, trial: Trial) -> bool:
