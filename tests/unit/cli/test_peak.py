@@ -489,3 +489,21 @@ def test_a_terminal_shows_the_trial_under_way_and_a_line_of_80_columns_for_each(
     assert len(lines) == 5, "a heading, and two lines for each trial with a note"
     assert max(map(len, lines)) <= 80
     assert lines[-2].endswith("> 2.000 s   > 5000 %         20 s    6 min  1,234 … 2,469/s")
+
+
+@pytest.mark.parametrize(("width", "columns"), [(80, 7), (60, 5), (40, 3)])
+def test_a_narrow_terminal_has_a_line_a_trial_with_fewer_columns(
+    monkeypatch: pytest.MonkeyPatch, width: int, columns: int
+) -> None:
+    for name, value in {"TERM": "xterm", "COLUMNS": str(width), "LANG": "C.UTF-8", "LC_ALL": ""}.items():
+        monkeypatch.setenv(name, value)
+    screen = Screen()
+    display = PeakDisplay(screen, TASK, Doubling())
+    for load in (1234.5, 2469.0):
+        display.made(Offer(load, 180.0, "twice as much"), made(load, 0.03 if load < 2000 else 3.0))
+    heading, *rows = [plain(line.rpartition("\x1b[K")[2]) for line in screen.getvalue().split("\n")[:-1]]
+    assert len(rows) == 2
+    assert max(map(len, (heading, *rows))) <= width
+    assert heading.endswith("peak in (95 %)")
+    assert len(re.split(r"\s{2,}", heading.strip())) == columns
+    assert "1,234 … 2,469/s" in rows[1]
