@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -190,6 +191,10 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
 
     several: there are others, so that each line names its tests.
     """
+    return [*_ratio_lines(c), *filter(None, [quieter_line(c), _missed_line(c, several)])]
+
+
+def _ratio_lines(c: Comparison) -> list[str]:
     interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{_caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
@@ -211,14 +216,52 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
         )
-    lines = [first, *_machine_lines(c), *filter(None, [quieter_line(c)])]
-    if c.missed:
-        which = f" of {c.other} to {c.base}" if several else ""
-        lines.append(
-            f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
-            f"± {percent(c.finer)}{_reached_by(c, ' of each')}."
-        )
-    return lines
+    return [first, *_machine_lines(c)]
+
+
+def _missed_line(c: Comparison, several: bool) -> str | None:
+    if not c.missed:
+        return None
+    which = f" of {c.other} to {c.base}" if several else ""
+    return (
+        f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
+        f"± {percent(c.finer)}{_reached_by(c, ' of each')}."
+    )
+
+
+def compared_lines(verdict: Verdict) -> Iterator[str]:
+    """The comparisons of an experiment; what is alike of several of them is said in one line for all."""
+    comparisons = verdict.comparisons
+    for c in comparisons:
+        yield from _ratio_lines(c)
+    quieter = [c for c in comparisons if c.quieter]
+    if len({(c.metric, c.quieter.metric) for c in quieter if c.quieter}) == 1 < len(quieter):
+        yield _quieter_line_of_all(quieter, verdict.subject.label)
+    else:
+        yield from filter(None, map(quieter_line, quieter))
+    missed = [c for c in comparisons if c.missed]
+    if len(missed) > 1:
+        yield _missed_line_of_all(missed, len(comparisons))
+    else:
+        yield from filter(None, (_missed_line(c, len(comparisons) > 1) for c in missed))
+
+
+def _quieter_line_of_all(comparisons: Sequence[Comparison], label: str) -> str:
+    known = max(c.quieter.ratio.half_width for c in comparisons if c.quieter)
+    first, widest = comparisons[0], max(c.ratio.half_width for c in comparisons)
+    assert first.quieter is not None
+    return (
+        f"{first.quieter.metric} is less noisy here: {len(comparisons)} of its ratios are known to ± {percent(known)} "
+        f"or better, those of {first.metric} to ± {percent(widest)} (etude stats {shlex.quote(label)})."
+    )
+
+
+def _missed_line_of_all(missed: Sequence[Comparison], count: int) -> str:
+    widest, longest = max(missed, key=lambda c: c.ratio.half_width), max(missed, key=lambda c: c.more_s)
+    return (
+        f"Not converged: {len(missed)} of {count} ratios miss the target of ± {percent(widest.finer)}, the widest is "
+        f"known to ± {percent(widest.ratio.half_width)}{_reached_by(longest, ' of each')}."
+    )
 
 
 def quieter_line(c: Comparison) -> str | None:
@@ -378,9 +421,9 @@ def answer_lines(verdict: Verdict) -> list[str]:
     from etude.report.extension import limit_line, reaching
     from etude.report.uncompared import not_compared_lines
 
-    extension, several = reaching(verdict), len(verdict.comparisons) > 1
+    extension = reaching(verdict)
     return [
-        *(line for c in verdict.comparisons for line in comparison_lines(c, several=several)),
+        *compared_lines(verdict),
         *(line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None),
         *not_compared_lines(verdict),
         *([line] if (line := limit_line(verdict)) else []),

@@ -11,6 +11,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.cli.display import LINE_EVERY_S, Display, time_left
+from etude.errors import EtudeError
 from etude.experiment.ledger import Ledger
 from etude.experiment.run import resume
 from etude.report.text import duration
@@ -81,6 +82,17 @@ def test_a_terminal_says_first_what_is_being_done(tmp_path: Path) -> None:
 
 def test_a_terminal_is_left_clean(tmp_path: Path) -> None:
     terminal = shown(tmp_path, True, {"a": 1e-6}, commands=["a"], trials=2)
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_terminal_is_left_clean_where_the_first_run_failed(tmp_path: Path) -> None:
+    world = World({"a": {"exit_status": 1}})
+    terminal = Screen(True, world)
+    display = Display(terminal, clock=lambda: world.elapsed_s)
+    with pytest.raises(EtudeError):
+        run(make_plan(["a"]), directory=tmp_path, observe=display.observe, make_engine=world.make_engine)
+    assert "first run of" in terminal.getvalue()
+    display.close()
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
