@@ -107,6 +107,9 @@ class Comparison:
     """The ratio of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
     quieter: Quieter | None = None
     """Another metric that the same trials know much better; of the elapsed time only."""
+    trials: int | None = None
+    """Values that it rests on, the fewest of either test, each trial of each machine or process counted; None where
+    that is not known."""
     span_s: float | None = None
     """Seconds by the clock over which the trials are spread, summed over sessions; None where it is not known."""
 
@@ -246,6 +249,7 @@ def _unpaired(
         contention=False,
         which=which,
         sittings=_sittings(base, other),
+        trials=min(base.sample(metric).size, other.sample(metric).size),
         span_s=time_span_s((base, other)),
         difference=Interval(difference.low, difference.high)
         if difference and which == "arithmetic"
@@ -298,6 +302,7 @@ def _paired(
         asked.duet,
         which=which,
         sittings=_sittings(base, other),
+        trials=int(values[0].size),
         span_s=time_span_s((base, other)),
         difference=None
         if which != "arithmetic"
