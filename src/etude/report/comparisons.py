@@ -23,6 +23,7 @@ from etude.stats.compare import (
     noise_floor,
     paired_mean_ratio,
     paired_ratio,
+    range_of_further,
     ratio_of_fitting_means,
     unpaired_mean_ratio,
     unpaired_ratio,
@@ -122,6 +123,12 @@ class Comparison:
     def missed(self) -> bool:
         """Whether the precision that was asked for was not reached."""
         return self.asked is not None and self.ratio.half_width >= self.asked
+
+    @property
+    def more_range(self) -> tuple[int, int]:
+        """`more` as far as the spread is known."""
+        degrees = self.ratio.degrees if self.ratio.degrees > 0.0 else max(self.ratio.count - 1, 1)
+        return range_of_further(self.ratio.count, self.more, degrees)
 
     @property
     def within_reach(self) -> bool:

@@ -54,7 +54,7 @@ def reaching(verdict: Verdict) -> Extension | None:
     missed = [c for c in verdict.comparisons if c.missed] + [test for test in verdict.tests if test.more]
     if not all(each.within_reach for each in missed):
         return None
-    return _extension(verdict, max((each.more for each in missed), default=0))
+    return _extension(verdict, max((each.more_range[1] for each in missed if each.more), default=0))
 
 
 def limit_line(verdict: Verdict) -> str | None:
@@ -76,7 +76,7 @@ def limit_line(verdict: Verdict) -> str | None:
 
 def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:
     """What narrows one ratio to `c.finer`."""
-    return _extension(verdict, c.more, c.finer)
+    return _extension(verdict, c.more_range[1] if c.more else 0, c.finer)
 
 
 def deciding(verdict: Verdict, answers: Sequence[Answer]) -> Extension | None:

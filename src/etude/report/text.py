@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 GOES_ON = "To go on"
 """What stands before the command that extends an experiment."""
+FOLDED_ABOVE = 2
+"""Of more comparisons, or means, than this, what all of them say is one line."""
 UNPAIRED = "unpaired, drift not controlled"
 """The mark of a comparison of trials that did not run side by side."""
 
@@ -211,14 +213,48 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
         )
-    lines = [first, *_machine_lines(c), *filter(None, [quieter_line(c)])]
-    if c.missed:
-        which = f" of {c.other} to {c.base}" if several else ""
-        lines.append(
-            f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
-            f"± {percent(c.finer)}{_reached_by(c, ' of each')}."
+    return [
+        first,
+        *_machine_lines(c),
+        *filter(None, [quieter_line(c), _missed_line(c, several=several) if c.missed else None]),
+    ]
+
+
+def _missed_line(c: Comparison, *, several: bool) -> str:
+    """How well a ratio that missed its target is known, and what reaches it."""
+    which = f" of {c.other} to {c.base}" if several else ""
+    return (
+        f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
+        f"± {percent(c.finer)}{_reached_by(c, ' of each')}."
+    )
+
+
+def folded_lines(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """The lines of many comparisons: each one's ratio, and one line for what all of a kind say beside it."""
+    if len(comparisons) <= FOLDED_ABOVE:
+        for c in comparisons:
+            yield from comparison_lines(c, several=len(comparisons) > 1)
+        return
+    for c in comparisons:
+        yield from [comparison_lines(c)[0], *_machine_lines(c)]
+    quieter = [c for c in comparisons if c.quieter is not None]
+    if quieter:
+        best = min(
+            quieter, key=lambda c: c.quieter.ratio.half_width / c.ratio.half_width if c.quieter else 1.0
         )
-    return lines
+        yield _with_others(quieter_line(best) or "", len(quieter), len(comparisons), "comparisons")
+    missed = [c for c in comparisons if c.missed]
+    if missed:
+        worst = max(missed, key=lambda c: (c.ratio.half_width, c.more))
+        yield _with_others(
+            _missed_line(worst, several=True), len(missed), len(comparisons), "ratios", "the worst"
+        )
+
+
+def _with_others(line: str, count: int, of: int, what: str, which: str = "the clearest") -> str:
+    """A line that stands for those of so many."""
+    kind, _, rest = line.partition(": ")
+    return line if count == 1 else f"{kind}, {count} of {of} {what}; {which}: {rest}"
 
 
 def quieter_line(c: Comparison) -> str | None:
@@ -255,6 +291,8 @@ def basis_line(c: Comparison) -> str:
     return f"Basis: {'; '.join(parts)}."
 
 
+WIDE_FORECAST = 2.0
+"""A forecast whose ends are further apart is a range."""
 WORTH_TELLING = 0.5
 """A relative margin of error above which nobody is told how to reach it, and no difference bounded."""
 
@@ -263,7 +301,24 @@ def narrower_line(c: Comparison) -> str | None:
     """How much more it takes to know the ratio better, where the target was reached or there was none."""
     if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach:
         return None
-    return f"{counted(c.more, 'more trial')} of each ({duration(c.more_s)}) would narrow it to ± {percent(c.finer)}."
+    words = more_words(c, " of each")
+    return f"{words[0].upper()}{words[1:]} would narrow it to ± {percent(c.finer)}."
+
+
+def more_words(known: Comparison | TestVerdict, of: str) -> str:
+    """`about 120 more trials of each (14 s)`, or a range where they follow from few trials."""
+    low, high = known.more_range
+    if high > WIDE_FORECAST * low:
+        ends = f"{_two_digits(low)} to {_two_digits(high)}"
+        times = [duration(known.more_s * end / known.more) for end in (low, high)]
+        return f"{ends} more trials{of} ({' to '.join(dict.fromkeys(times))})"
+    trials = "trial" if known.more == 1 else "trials"
+    return f"about {_two_digits(known.more)} more {trials}{of} ({duration(known.more_s)})"
+
+
+def _two_digits(count: int) -> str:
+    """`1,200` of 1,234: a number that is an estimate."""
+    return f"{int(float(f'{count:.2g}')):,}"
 
 
 def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
@@ -272,7 +327,7 @@ def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
         return ""
     if not known.within_reach:
         return f"; more trials would take too long: {INSTEAD}"
-    return f"; {counted(known.more, 'more trial')}{of} ({duration(known.more_s)}) would reach it"
+    return f"; {more_words(known, of)} would reach it"
 
 
 def _typical(c: Comparison) -> str:
@@ -378,14 +433,25 @@ def answer_lines(verdict: Verdict) -> list[str]:
     from etude.report.extension import limit_line, reaching
     from etude.report.uncompared import not_compared_lines
 
-    extension, several = reaching(verdict), len(verdict.comparisons) > 1
+    extension = reaching(verdict)
     return [
-        *(line for c in verdict.comparisons for line in comparison_lines(c, several=several)),
-        *(line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None),
+        *folded_lines(verdict.comparisons),
+        *_precision_lines(verdict),
         *not_compared_lines(verdict),
         *([line] if (line := limit_line(verdict)) else []),
         *([f"{GOES_ON}: {extension.command}"] if extension else []),
     ]
+
+
+def _precision_lines(verdict: Verdict) -> list[str]:
+    """The means that missed their target; of many, the worst."""
+    found = [
+        (test, line) for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None
+    ]
+    if len(found) <= FOLDED_ABOVE:
+        return [line for _, line in found]
+    worst = max(found, key=lambda each: each[0].more)[1]
+    return [_with_others(worst, len(found), len(verdict.tests), "means", "the worst")]
 
 
 _LEVELS = {"sitting": "session"}

@@ -13,6 +13,7 @@ from etude.report.asked import Asked
 from etude.report.text import (
     basis_line,
     comparison_lines,
+    folded_lines,
     joined_lines,
     margin,
     narrower_line,
@@ -141,7 +142,8 @@ def narrower(**changes: Any) -> str:
 
 def test_what_more_trials_would_show_is_said_with_their_time(golden: Golden) -> None:
     many, one = narrower(), narrower(more=1, more_s=0.02)
-    assert missing(many, "160 more trials", "14 s", "± 1.0 %") == []
+    assert missing(many, "110 to 240 more trials", "± 1.0 %") == []
+    assert missing(narrower(ratio=replace(SLOWER.ratio, degrees=200.0)), "bout 160 more trials", "14 s") == []
     assert missing(one, "1 more trial ", "20 ms", "± 1.0 %") == []
     assert narrower(more=0) == narrower(asked=0.01) == ""
     golden(f"{many}\n{one}")
@@ -154,7 +156,7 @@ def test_nobody_is_told_how_to_reach_a_margin_that_says_nothing() -> None:
 
 def test_a_precision_that_was_not_reached_is_said_not_to_be(golden: Golden) -> None:
     (line,) = said(asked=0.01, finer=0.01)[1:]
-    assert missing(line, "± 1.9 %", "1.0 %", "160 more trials", "14 s") == []
+    assert missing(line, "± 1.9 %", "1.0 %", "110 to 240 more trials") == []
     assert said(asked=0.05) == said()
     (named,) = comparison_lines(replace(SLOWER, asked=0.01, finer=0.01), several=True)[1:]
     assert missing(named, " B ", " A ") == []
@@ -219,3 +221,13 @@ def test_workers_of_several_numbers_are_one_line_a_way() -> None:
     (of_all, _) = joined_lines(tests, ("rate", "memory"))
     assert "commands or 2 or 4 workers" in of_all
     assert len(joined_lines([told("a", 2, rate="sum"), told("b", 4, memory="max")], ("rate", "memory"))) == 2
+
+
+def test_what_many_comparisons_say_alike_is_one_line_of_the_worst() -> None:
+    worst = ratio(1.0, 0.7, 1.4)
+    many = [replace(SLOWER, other=f"B{n}", asked=0.01, finer=0.01) for n in range(8)]
+    many[5] = replace(many[5], ratio=worst)
+    lines = list(folded_lines(many))
+    assert len(lines) == 9
+    assert missing(lines[-1], "8 of 8", " B5 ", "± 40 %") == []
+    assert len(list(folded_lines(many[:2]))) == 4

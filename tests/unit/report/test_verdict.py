@@ -262,7 +262,7 @@ def test_a_mean_that_did_not_converge_says_what_it_would_take(tmp_path: Path, go
     assert test.more > 0
     line = precision_line(test, found.asked)
     assert line is not None
-    for part in (" a ", "5.0 %", f"{test.more:,} more trials"):
+    for part in (" a ", "5.0 %", f"about {float(f'{test.more:.2g}'):,.0f} more trials"):
         assert part in line
     assert line in str(found).splitlines()
     golden(line)
@@ -318,7 +318,7 @@ def test_a_ratio_that_did_not_converge_says_so(tmp_path: Path) -> None:
     assert c.ratio.half_width > c.asked
     assert c.more > 0
     last = comparison_lines(c)[-1]
-    for part in ("2.0 %", f"{c.more:,} more trials of each"):
+    for part in ("2.0 %", f"about {float(f'{c.more:.2g}'):,.0f} more trials of each"):
         assert part in last
     assert last in str(found).splitlines()
 
