@@ -286,6 +286,7 @@ def _paired(
     ratio = headline.among(together) if headline else typical
     level = of_many(judging.confidence, together)
     again = _against_itself(subject, base, metric)
+    itself = paired_ratio(*again) if again[1].size >= 2 else None
     mean, which = _fitting(base, metric, values[0] - subtract[0])
     wanted = asked.precision
     missed = wanted is not None and ratio.half_width >= wanted
@@ -299,9 +300,9 @@ def _paired(
         unit,
         mean,
         ratio,
-        noise_floor(*again, pairs=values[0].size, factor=factor),
+        _noise(again, values[0].size, factor, itself),
         int(again[1].size),
-        paired_ratio(*again) if again[1].size >= 2 else None,
+        itself,
         wanted,
         finer,
         more,
@@ -324,6 +325,15 @@ def _paired(
         else None,
         typical=typical if headline else None,
     )
+
+
+def _noise(again: tuple[Floats, Floats], pairs: int, factor: float, itself: Ratio | None) -> float | None:
+    """The A/A noise of so many pairs: not below a steady difference of the reference from itself, which more pairs do
+    not average out."""
+    floor = noise_floor(*again, pairs=pairs, factor=factor)
+    if floor is None or itself is None or itself.low <= 1.0 <= itself.high:
+        return floor
+    return max(floor, max(itself.ratio, 1.0 / itself.ratio) - 1.0)
 
 
 def _kind(series: Series, metric: str) -> Kind:

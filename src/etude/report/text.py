@@ -458,6 +458,11 @@ _LEVELS = {"sitting": "session"}
 """Levels of the variance whose name for people is another."""
 
 
+def level_name(level: str) -> str:
+    """A level of the variance, as it is called in sentences."""
+    return _LEVELS.get(level, level)
+
+
 def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     """For a mean that missed its target: how wide its interval still is, and what would reach it."""
     measured = test.metric(asked.primary)
@@ -470,7 +475,7 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     if levels is None or levels.over == "trial":
         reached = _reached_by(test, "")
     else:
-        over = counted(levels.groups, _LEVELS.get(levels.over, levels.over))
+        over = counted(levels.groups, level_name(levels.over))
         reached = f"; the interval goes over {over}, and more trials of one do not narrow it"
     return (
         f"Not converged: the mean of {test.test} is known to ± {percent(width)}, the target is "

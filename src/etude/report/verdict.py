@@ -332,7 +332,10 @@ def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[War
     if floor is None or c.floor_pairs < 5 or floor.low <= 1.0 <= floor.high:
         return []
     limits = f"{floor.low:.3f}–{floor.high:.3f}"
-    text = f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs) excludes 1"
+    text = (
+        f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs), a steady difference, which the "
+        "A/A noise includes"
+    )
     return [warning("against-itself", c.base, primary, text, "distrust differences of this size here")]
 
 

@@ -263,8 +263,8 @@ FORECAST = 0.8
 def range_of_further(now: int, further: int, degrees: float) -> tuple[int, int]:
     """The fewest and the most of so many `further` trials, beyond `now`, as far as the spread is known (80 %).
 
-    What is needed grows with the variance, whose estimate of so many degrees of freedom is distributed as chi squared. At least
-    1 and at most 10**9.
+    What is needed grows with the variance, whose estimate is distributed as chi squared with so many degrees of
+    freedom. At least 1 and at most 10**9.
     """
     check_positive("degrees", degrees)
     tail = (1.0 - FORECAST) / 2.0

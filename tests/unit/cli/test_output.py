@@ -333,4 +333,5 @@ def test_each_verb_has_help_of_its_own(etude: Etude, capsys: Captured, verb: str
 
 def test_the_version_is_said(etude: Etude, capsys: Captured) -> None:
     assert etude("--version") == 0
-    assert re.fullmatch(r"etude \d+\.\d+\.\d+\n", capsys.readouterr().out)
+    assert etude("bench", "--version") == etude("io", "lab", "--version") == 0
+    assert re.fullmatch(r"(etude \d+\.\d+\.\d+\n){3}", capsys.readouterr().out)

@@ -144,7 +144,7 @@ def test_what_more_trials_would_show_is_said_with_their_time(golden: Golden) -> 
     many, one = narrower(), narrower(more=1, more_s=0.02)
     assert missing(many, "110 to 240 more trials", "± 1.0 %") == []
     assert missing(narrower(ratio=replace(SLOWER.ratio, degrees=200.0)), "bout 160 more trials", "14 s") == []
-    assert missing(one, "1 more trial ", "20 ms", "± 1.0 %") == []
+    assert missing(one, "1 to ", "20 ms", "± 1.0 %") == []
     assert narrower(more=0) == narrower(asked=0.01) == ""
     golden(f"{many}\n{one}")
 
