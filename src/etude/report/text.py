@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 GOES_ON = "To go on"
 """What stands before the command that extends an experiment."""
+FOLDED_ABOVE = 2
+"""Of more comparisons, or means, than this, what all of them say is one line."""
 UNPAIRED = "unpaired, drift not controlled"
 """The mark of a comparison of trials that did not run side by side."""
 
@@ -298,6 +300,8 @@ def basis_line(c: Comparison) -> str:
     return f"Basis: {'; '.join(parts)}."
 
 
+WIDE_FORECAST = 2.0
+"""A forecast whose ends are further apart is a range."""
 WORTH_TELLING = 0.5
 """A relative margin of error above which nobody is told how to reach it, and no difference bounded."""
 
@@ -306,7 +310,24 @@ def narrower_line(c: Comparison) -> str | None:
     """How much more it takes to know the ratio better, where the target was reached or there was none."""
     if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach:
         return None
-    return f"{counted(c.more, 'more trial')} of each ({duration(c.more_s)}) would narrow it to ± {percent(c.finer)}."
+    words = more_words(c, " of each")
+    return f"{words[0].upper()}{words[1:]} would narrow it to ± {percent(c.finer)}."
+
+
+def more_words(known: Comparison | TestVerdict, of: str) -> str:
+    """`about 120 more trials of each (14 s)`, or a range where they follow from few trials."""
+    low, high = known.more_range
+    if high > WIDE_FORECAST * low:
+        ends = f"{_two_digits(low)} to {_two_digits(high)}"
+        times = [duration(known.more_s * end / known.more) for end in (low, high)]
+        return f"{ends} more trials{of} ({' to '.join(dict.fromkeys(times))})"
+    trials = "trial" if known.more == 1 else "trials"
+    return f"about {_two_digits(known.more)} more {trials}{of} ({duration(known.more_s)})"
+
+
+def _two_digits(count: int) -> str:
+    """`1,200` of 1,234: a number that is an estimate."""
+    return f"{int(float(f'{count:.2g}')):,}"
 
 
 def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
@@ -315,7 +336,7 @@ def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
         return ""
     if not known.within_reach:
         return f"; more trials would take too long: {INSTEAD}"
-    return f"; {counted(known.more, 'more trial')}{of} ({duration(known.more_s)}) would reach it"
+    return f"; {more_words(known, of)} would reach it"
 
 
 def _typical(c: Comparison) -> str:
@@ -424,15 +445,31 @@ def answer_lines(verdict: Verdict) -> list[str]:
     extension = reaching(verdict)
     return [
         *compared_lines(verdict),
-        *(line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None),
+        *_precision_lines(verdict),
         *not_compared_lines(verdict),
         *([line] if (line := limit_line(verdict)) else []),
         *([f"{GOES_ON}: {extension.command}"] if extension else []),
     ]
 
 
+def _precision_lines(verdict: Verdict) -> list[str]:
+    """The means that missed their target; of many, the worst."""
+    found = [
+        (test, line) for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None
+    ]
+    if len(found) <= FOLDED_ABOVE:
+        return [line for _, line in found]
+    kind, _, worst = max(found, key=lambda each: each[0].more)[1].partition(": ")
+    return [f"{kind}: {len(found)} of {len(verdict.tests)} means; the worst: {worst}"]
+
+
 _LEVELS = {"sitting": "session"}
 """Levels of the variance whose name for people is another."""
+
+
+def level_name(level: str) -> str:
+    """A level of the variance, as it is called in sentences."""
+    return _LEVELS.get(level, level)
 
 
 def precision_line(test: TestVerdict, asked: Asked) -> str | None:
@@ -447,7 +484,7 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     if levels is None or levels.over == "trial":
         reached = _reached_by(test, "")
     else:
-        over = counted(levels.groups, _LEVELS.get(levels.over, levels.over))
+        over = counted(levels.groups, level_name(levels.over))
         reached = f"; the interval goes over {over}, and more trials of one do not narrow it"
     return (
         f"Not converged: the mean of {test.test} is known to ± {percent(width)}, the target is "
