@@ -301,9 +301,23 @@ def run(options: argparse.Namespace) -> int:
     )
     for line in left_out:
         Terminal(sys.stderr).say(f"Left out: {line}")
-    return answer(bounds, [found], across, undecided=options.undecided, aside=options.json) or _refusal(
-        across, without
+    code = answer(
+        bounds,
+        [found],
+        across,
+        undecided=options.undecided,
+        beside=_beside_bounds(options),
+        aside=options.json,
     )
+    return code or _refusal(across, without)
+
+
+def _beside_bounds(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """The options that say what the bounds compare with."""
+    pairs = [] if options.baseline is None else [("--baseline", str(options.baseline))]
+    if options.between_sittings is not None:
+        pairs.append(("--between-sittings", f"{100 * options.between_sittings:.12g}%"))
+    return pairs
 
 
 def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:

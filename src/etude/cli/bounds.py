@@ -83,12 +83,14 @@ def answer(
     *,
     undecided: str = "pass",
     few: int | None = None,
+    beside: Sequence[tuple[str, str]] = (),
     aside: bool,
 ) -> int:
     """Print of each bound whether it is broken, by the interval, and return the exit code: 1 where one is.
 
     undecided: `pass` or `fail`, what a bound that is undecided does; few: fewer trials than this decide nothing
-    (default: as by the warnings' own threshold); aside: print on standard error.
+    (default: as by the warnings' own threshold); beside: options that the bounds need, of the command that decides
+    them; aside: print on standard error.
     """
     if not bounds:
         return 0
@@ -113,6 +115,8 @@ def answer(
         screen.say(f"--fail-if: {without} undecided, which passes; --undecided fail ends with {UNDECIDED}")
     elif without:
         screen.say(f"--fail-if: {without} undecided, which fails; more trials may decide it")
-    if len(verdicts) == 1 and (extension := deciding(verdicts[0], [found for _, found in given])):
+    judged = [*(("--fail-if", bound.text) for bound in bounds), *beside]
+    judged += [("--undecided", undecided)] if undecided != "pass" else []
+    if len(verdicts) == 1 and (extension := deciding(verdicts[0], [found for _, found in given], judged)):
         screen.say_command("To decide it", extension.command)
     return 1 if broken else UNDECIDED if without and undecided == "fail" else 0

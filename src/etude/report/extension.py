@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,16 @@ class Extension:
 
     directory: str
     trials: int | None = None
+    min_trials: int | None = None
+    """Given anew only: an experiment that reached its target makes no more trials."""
     max_trials: int | None = None
     time_s: int | None = None
     precision: float | None = None
     anew: tuple[str, ...] | None = None
     """The arguments of a measurement from the start: more trials in another session do not narrow a single mean, whose
     interval then goes over the sessions."""
+    judged: tuple[tuple[str, str], ...] = ()
+    """Options that judge the result, and their values; `anew` may have some of them already."""
 
     @property
     def command(self) -> str:
@@ -40,11 +44,14 @@ class Extension:
         words = ["etude", "bench", *(("--resume", self.directory) if self.anew is None else ())]
         for option, value in (
             ("--trials", self.trials),
+            ("--min-trials", self.min_trials),
             ("--max-trials", self.max_trials),
             ("--time", self.time_s),
             ("--precision", None if self.precision is None else percent(self.precision).replace(" ", "")),
         ):
             words += [] if value is None else [option, str(value)]
+        known = {word.partition("=")[0] for word in self.anew or ()}
+        words += [word for pair in self.judged if pair[0] not in known for word in pair]
         return shlex.join([*words, *(self.anew or ())])
 
 
@@ -79,18 +86,29 @@ def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:
     return _extension(verdict, c.more_range[1] if c.more else 0, c.finer)
 
 
-def deciding(verdict: Verdict, answers: Sequence[Answer]) -> Extension | None:
-    """What may decide the bounds that are undecided; None where that is not known, or would take too long."""
+def deciding(
+    verdict: Verdict, answers: Sequence[Answer], judged: Sequence[tuple[str, str]] = ()
+) -> Extension | None:
+    """What may decide the bounds that are undecided; None where that is not known, or would take too long.
+
+    judged: the options that ask for them, without which nothing would be decided.
+    """
     asked = [each for each in answers if each.fails is None and each.more]
     if not asked or not verdict.tests:
         return None
     more, kept = max(each.more for each in asked), max(test.kept for test in verdict.tests)
     if not within_reach(more, kept, more * _spent_s(verdict.subject.experiment or {}) / max(kept, 1)):
         return None
-    return _extension(verdict, more, min((p for each in asked if (p := each.precision)), default=None))
+    precision = min((p for each in asked if (p := each.precision)), default=None)
+    fewest = max((kept + each.more for each in asked if each.precision is None), default=0)
+    extension = _extension(verdict, more, precision, fewest)
+    return None if extension is None else replace(extension, judged=tuple(judged))
 
 
-def _extension(verdict: Verdict, more: int, precision: float | None = None) -> Extension | None:
+def _extension(
+    verdict: Verdict, more: int, precision: float | None = None, fewest: int = 0
+) -> Extension | None:
+    """What changes for `more` trials of each, to `precision` (None: as it was), and for no fewer than `fewest`."""
     experiment = verdict.subject.experiment or {}
     plan = experiment.get("plan") or {}
     if not more or plan.get("kind") is not None or experiment.get("pool") or not verdict.tests:
@@ -98,22 +116,32 @@ def _extension(verdict: Verdict, more: int, precision: float | None = None) -> E
     rule: Mapping[str, Any] = plan["rule"]["parameters"]
     kept = max(test.kept for test in verdict.tests)
     directory = str(verdict.directory)
+    ends_early = plan["rule"]["kind"] != "fixed-count" and fewest > rule.get("minimum", 0)
+    anew = None
+    if ends_early or not verdict.asked.compares:
+        from etude.report.plan_text import without_rule
+
+        anew = tuple(without_rule(experiment["command_line"][1:])) or None
     if plan["rule"]["kind"] == "fixed-count":
-        return Extension(directory, trials=kept + more)
+        return Extension(directory, trials=kept + more, anew=anew)
     if plan["rule"]["kind"] not in ("mean-precision", "ratio-precision"):
         return None
     trials = kept + math.ceil(ROOM * more)
     needed_s = math.ceil(ROOM * _spent_s(experiment) * (kept + more) / max(kept, 1))
-    anew = None
-    if not verdict.asked.compares:
-        from etude.report.plan_text import without_rule
+    maximum, budget_s = rule["maximum"], rule["budget_s"]
+    if anew is not None:  # its limits are the usual ones, if nothing is said
+        from etude.stats.stopping import MeanPrecision
 
-        anew = tuple(without_rule(experiment["command_line"][1:])) or None
-        precision = None if anew is None else rule["precision"]
+        precision = (verdict.asked.compares and precision) or rule["precision"]
+        trials, maximum = max(trials, maximum), min(maximum, MeanPrecision.maximum)
+        needed_s, budget_s = max(needed_s, math.ceil(budget_s)), min(budget_s, MeanPrecision.budget_s)
+    elif not verdict.asked.compares:
+        precision = None
     return Extension(
         directory,
-        max_trials=trials if trials > rule["maximum"] else None,
-        time_s=needed_s if needed_s > rule["budget_s"] else None,
+        min_trials=fewest if ends_early and anew is not None else None,
+        max_trials=trials if trials > maximum else None,
+        time_s=needed_s if needed_s > budget_s else None,
         precision=precision,
         anew=anew,
     )

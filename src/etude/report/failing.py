@@ -130,7 +130,7 @@ def _of_value(bound: Bound, test: TestVerdict, few: int) -> Answer | None:
     if m.summary.mean_interval is None:
         return Answer(test.test, None, "its mean has no interval: too few values that vary so much")
     found = _judged(bound, test.test, m.summary.mean_interval, "its mean", m.unit)
-    return _with_enough(found, m.summary.count, few)
+    return _with_enough(found, m.summary.count, few, "")
 
 
 def _nothing(bound: Bound, compared: Sequence[str]) -> str:
@@ -142,11 +142,11 @@ def _nothing(bound: Bound, compared: Sequence[str]) -> str:
     return f"nothing is compared in {bound.metric}: name tests with --reference, or other results first"
 
 
-def _with_enough(found: Answer, trials: int | None, few: int) -> Answer:
+def _with_enough(found: Answer, trials: int | None, few: int, each: str = " of each") -> Answer:
     """The answer, undecided where it rests on too few trials."""
     if trials is None or trials >= few:
         return found
-    why = f"{counted(trials, 'trial')} of each: too few to judge, make {few} or more; {found.why}"
+    why = f"{counted(trials, 'trial')}{each}: too few to judge, make {few} or more; {found.why}"
     return replace(found, fails=None, why=why, more=few - trials, precision=None)
 
 

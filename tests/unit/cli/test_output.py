@@ -234,9 +234,55 @@ def test_a_gate_of_too_few_trials_names_the_line_that_decides_it(
     world.times = {"a": around(0.01), "b": around(0.02)}
     gate = ["--fail-if", "elapsed > baseline * 1.5", "--undecided", "fail"]
     assert etude("bench", "a", "b", "-r", "4", "-o", "r", *gate) == 8
-    assert capsys.readouterr().out.endswith("etude bench --resume r --trials 10\n")
-    assert etude("bench", "--resume", "r", "--trials", "10", *gate) == 1
+    line = capsys.readouterr().out.splitlines()[-1].partition(": ")[2]
+    assert shlex.split(line) == ["etude", "bench", "--resume", "r", "--trials", "10", *gate]
+    assert etude(*shlex.split(line)[1:]) == 1
     assert etude("stats", "r", "--threshold", "few=20", *gate) == 8
+
+
+def test_the_line_that_decides_a_bound_has_the_baseline_that_it_needs(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01)}
+    assert etude("bench", "a", "-r", "10", "-o", "old") == 0
+    world.times = {"a": around(0.02)}
+    beside = ["--baseline", "old", "--between-sittings", "3%"]
+    gate = ["--fail-if", "elapsed > baseline * 1.5"]
+    assert etude("bench", "a", "-r", "4", "-o", "new", *beside, *gate) == 0
+    line = capsys.readouterr().out.splitlines()[-1].partition(": ")[2]
+    assert etude(*shlex.split(line)[1:]) == 1
+
+
+def test_a_gate_that_its_precision_left_too_few_trials_is_measured_anew(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01), "b": around(0.02)}
+    gate = ["--fail-if", "elapsed > baseline * 1.5"]
+    assert etude("bench", "a", "b", "-m", "3", "--precision", "50%", "-o", "r", *gate) == 0
+    line = capsys.readouterr().out.splitlines()[-1].partition(": ")[2]
+    assert etude(*shlex.split(line)[1:]) == 1
+
+
+def test_a_single_test_that_is_measured_anew_keeps_limits_that_were_given(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": iter([0.01, 0.02] * 200)}
+    given = ["--max-trials", "20000", "--time", "1s", "--precision", "4%"]
+    assert etude("bench", "a", "-o", "r", *given) == 0
+    line = next(s for s in capsys.readouterr().out.splitlines() if s.startswith("To go on: "))
+    words = shlex.split(line)
+    assert words[words.index("--max-trials") + 1] == "20000"
+
+
+def test_a_bound_on_a_single_test_is_decided_by_one_session(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01)}
+    assert etude("bench", "a", "-r", "4", "-o", "r", "--fail-if", "elapsed > 5ms") == 0
+    line = capsys.readouterr().out.splitlines()[-1].partition(": ")[2]
+    assert shlex.split(line) == ["etude", "bench", "--trials", "10", "a", "--fail-if", "elapsed > 5ms"]
+    assert etude("stats", "r", "--fail-if", "elapsed > 6ms") == 0
+    assert "--resume" not in capsys.readouterr().out
 
 
 def test_a_baseline_of_other_names_is_refused_before_anything_is_measured(
