@@ -16,14 +16,13 @@ from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test, shell_words
 from etude.experiment.there import there_of
 from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
-from etude.results.model import FIRST_RUN, signal_name
+from etude.results.model import CALIBRATION, FIRST_RUN, signal_name
 from etude.testbed.cool.ways import REBOOTS
 
 if TYPE_CHECKING:
     from etude.stats.means import Kind
     from etude.stats.stopping import Decision, Seen
 
-CALIBRATION = "calibration"
 GIVE_UP = 2
 """After this many times the most trials allowed, a metric that some trials lack will not be known."""
 INNER_TRIAL_S = 0.05

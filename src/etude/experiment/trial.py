@@ -138,6 +138,8 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> Non
             m._replace(**members_of(said[m.trial])) if m.trial in said and m.worker == 0 else m for m in rows
         )
         bench.writer.write_again(test.name, offset, rows)
+    for m in rows:
+        _log(bench, test, m)
     bench.ledger.add(test.name, rows)
     bench.tell("trial", test)
     if ended.stopped == "failed":
@@ -287,11 +289,10 @@ def _printed(test: Test, row: Mapping[str, Any]) -> list[Printed]:
 def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> None:
     shortened = []
     for m in measurements:
+        _log(bench, test, m)
         changes: dict[str, Any] = {}
         for stream in ("stdout", "stderr"):
             captured = getattr(m, stream)
-            if captured and captured["bytes"] and (stream == "stderr" or not m.kept or m.failed):
-                bench.writer.log(test.name, f"{m.trial:04d}-{m.worker}.{stream}", captured["tail"])
             if captured:
                 changes[stream] = {**captured, "tail": captured["tail"][-TAIL_CHARACTERS:]}
         shortened.append(m._replace(**changes))
@@ -299,6 +300,14 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
     bench.measured = True
     bench.ledger.add(test.name, measurements)
     bench.tell("trial", test)
+
+
+def _log(bench: Bench, test: Test, m: Measurement) -> None:
+    """Keep what a worker printed: its errors, and all of a trial that failed or was set aside."""
+    for stream in ("stdout", "stderr"):
+        captured = getattr(m, stream)
+        if captured and captured["bytes"] and (stream == "stderr" or not m.kept or m.failed):
+            bench.writer.log(test.name, f"{m.trial:04d}-{m.worker}.{stream}", captured["tail"])
 
 
 def _ending(test: Test, m: Measurement) -> str:

@@ -113,13 +113,14 @@ def _of_columns(
     def of_role(role: str) -> tuple[Series, ...]:
         return tuple(found[name] for name in results.names(role) if name in found)
 
+    tests = of_role("test")
     return Subject(
         label=str(place),
         asked=asked,
-        tests=of_role("test"),
+        tests=tests,
         twins=of_role("again"),
         shell=next(iter(of_role("shell")), None),
         experiment=experiment,
-        notes=(*columns.warnings, *session_notes(results), large),
+        notes=(*columns.warnings, *session_notes(results, tests), large),
         directory=place,
     )

@@ -72,18 +72,19 @@ def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subjec
     parameters = {t["name"]: t.get("parameters") or {} for t in results.experiment["tests"]}
     kind = results.experiment["plan"].get("kind")
     parts = stretches(results.experiment["sittings"])
+    tests = tuple(
+        in_stretches(series_of_trials(name, trials[name], parameters[name], metrics), parts)
+        for name in results.names()
+    )
     return Subject(
         label=str(results.directory),
         asked=asked_of(results),
-        tests=tuple(
-            in_stretches(series_of_trials(name, trials[name], parameters[name], metrics), parts)
-            for name in results.names()
-        ),
+        tests=tests,
         twins=series_of_results(results, "again", metrics),
         shell=shells[0] if shells else None,
         experiment=results.experiment,
         work=() if kind else tuple(differences(results, trials)),
-        notes=tuple(session_notes(results)),
+        notes=tuple(session_notes(results, tests)),
         directory=results.directory,
     )
 
@@ -161,8 +162,14 @@ def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
     return max(metrics, key=rank, default="elapsed")
 
 
-def session_notes(results: Results) -> list[str]:
-    """What was left out or cut short, and why there are several sittings."""
+def _parts(series: Series) -> set[int]:
+    """The stretches of sittings of which trials were kept."""
+    numbers = series.sittings if series.stretches is None else series.stretches
+    return set() if numbers is None else set(np.unique(numbers[series.kept]).tolist())
+
+
+def session_notes(results: Results, tests: Sequence[Series]) -> list[str]:
+    """What was left out or cut short, and why trials that were kept are of several sittings."""
     left_out = results.experiment.get("left_out") or []
     found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
     if not left_out:
@@ -176,9 +183,10 @@ def session_notes(results: Results) -> list[str]:
     parts = len(set(stretches(sittings).values()))
     if len(sittings) > parts:
         found.append(f"the machine was restarted {counted(len(sittings) - parts, 'time')}, as was asked for")
-    if parts > 1:
+    measured = len({part for series in tests for part in _parts(series)})
+    if measured > 1:
         why = "over a pool" if results.experiment.get("pool") else "resumed"
         found.append(
-            f"{why}: these are {parts} sessions: pairs are formed within one, intervals of means go over them"
+            f"{why}: these are {measured} sessions: pairs are formed within one, intervals of means go over them"
         )
     return found

@@ -71,6 +71,8 @@ METRICS: Mapping[str, MetricKind] = {
 
 FIRST_RUN = "first run"
 """The `why` of the excluded first run of each test: as planned, so that nobody has to be told of it."""
+CALIBRATION = "calibration"
+"""The `why` of the run by which `--inner auto` chooses its launches: as planned, too."""
 
 OF_PROBES = (
     "disk_",

@@ -274,6 +274,17 @@ def test_a_single_test_that_is_measured_anew_keeps_limits_that_were_given(
     assert words[words.index("--max-trials") + 1] == "20000"
 
 
+def test_a_session_that_kept_no_trial_is_none_that_intervals_go_over(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01, *[0.5, 1.5, 0.7]), "b": around(0.02)}
+    assert etude("bench", "a", "b", "-M", "12", "--precision", "0.01%", "-o", "r") == 0
+    assert etude("bench", "--resume", "r", "--precision", "0.02%") == 0
+    assert "sessions" not in capsys.readouterr().out
+    assert etude("bench", "--resume", "r", "--max-trials", "24") == 0
+    assert "these are 2 sessions" in capsys.readouterr().out
+
+
 def test_a_bound_on_a_single_test_is_decided_by_one_session(
     etude: Etude, world: World, capsys: Captured
 ) -> None:

@@ -304,6 +304,12 @@ def test_captured_output_is_kept_in_a_log_and_its_tail_in_the_line(tmp_path: Pat
     assert len(line) < 8000
 
 
+def test_the_errors_of_trials_within_the_engine_are_kept_in_logs_as_those_of_others(tmp_path: Path) -> None:
+    found, _ = results(tmp_path, {"a": {"stderr": "oops"}}, Test("a", ("a",)))
+    names = [f"{m.trial:04d}-0.stderr" for m in found.measurements["a"]]
+    assert sorted(path.name for path in (tmp_path / "a" / "logs").iterdir()) == names
+
+
 def test_cgroups_and_counters_are_asked_for_unless_switched_off(tmp_path: Path) -> None:
     _, world = results(tmp_path / "on", {}, Test("a", ("a",)))
     assert world.log[0].counters == "auto"

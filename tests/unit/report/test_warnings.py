@@ -472,6 +472,7 @@ def test_trials_set_aside_are_told_unless_it_was_planned(golden):
     kept = np.arange(20) > 1
     why = ["first run", "incomplete"] + [None] * 18
     found = only(series(NOISE[:20], kept=kept, why=why))
+    assert not told(series(NOISE[:20], kept=kept, why=["first run", "calibration"] + [None] * 18))
     assert (found.kind, found.trials) == ("set-aside", (2,))
     assert re.match(r"1 of 20 .*\(incomplete: ", found.text)
     golden(str(found))

@@ -12,7 +12,7 @@ from etude.report.warnings.about import named
 from etude.report.warnings.thresholds import Thresholds
 from etude.report.warnings.warning import Warning, warning
 from etude.results.joining import NONE
-from etude.results.model import FIRST_RUN, is_printed
+from etude.results.model import CALIBRATION, FIRST_RUN, is_printed
 from etude.results.series import Series
 
 DATA = (
@@ -63,12 +63,12 @@ def failed(series: Series) -> list[Warning]:
 
 
 def set_aside(series: Series) -> list[Warning]:
-    """Trials that were not kept for another reason than failing or being the first run."""
+    """Trials that were not kept, neither as planned nor because they failed."""
     broken = {int(f.trial) for f in series.failures if not f.of_experiment}
     reasons: dict[str, list[int]] = {}
     for place in np.flatnonzero(~series.kept).tolist() if series.why else ():
         trial, why = int(series.trials[place]), series.why[place]
-        if trial not in broken and why != FIRST_RUN:
+        if trial not in broken and why not in (FIRST_RUN, CALIBRATION):
             reasons.setdefault(why or "no reason given", []).append(trial)
     if not reasons:
         return []
