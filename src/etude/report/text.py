@@ -282,11 +282,17 @@ def _typical(c: Comparison) -> str:
     return f"; typical {ratio_text(c.typical)}"
 
 
+MOMENT_S = 2.5
+"""A comparison over less time is one moment of a machine, and says so. The default `--min-time` takes longer, without
+its first run too."""
+
+
 def _caution(c: Comparison) -> str:
     """What limits the claim itself."""
+    moment = f"; within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
     if c.ratio.method == "unpaired":
-        return f"; {UNPAIRED}"
-    return "; under contention" if c.contention else ""
+        return f"; {UNPAIRED}{moment}"
+    return f"; under contention{moment}" if c.contention else moment
 
 
 def _machine_lines(c: Comparison) -> Iterator[str]:

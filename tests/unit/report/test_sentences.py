@@ -175,6 +175,20 @@ def test_a_duet_is_a_ratio_under_contention(golden: Golden) -> None:
     golden(line)
 
 
+@pytest.mark.parametrize(("span_s", "says"), [(0.2, True), (2.4, True), (2.6, False), (None, False)])
+def test_a_ratio_of_one_moment_says_how_long_that_was(
+    span_s: float | None, says: bool, golden: Golden
+) -> None:
+    ways: list[dict[str, Any]] = [
+        {},
+        {"contention": True},
+        {"ratio": replace(SLOWER.ratio, method="unpaired")},
+    ]
+    lines = [said(span_s=span_s, **way)[0] for way in ways]
+    assert [line != said(**way)[0] for line, way in zip(lines, ways, strict=True)] == [says] * 3
+    golden("\n".join(lines))
+
+
 def test_another_metric_is_not_called_time(golden: Golden) -> None:
     first = said(metric="peak_memory", unit="B", base_mean=2048.0)[0]
     second = basis_line(replace(SLOWER, metric="peak_memory", unit="B", base_mean=2048.0))
