@@ -101,7 +101,7 @@ def _own_state(
     if cpu + memory + disk < SUFFICES * waited:
         return None, (
             f"for {quantity(waited, 's')} it neither ran nor waited for a CPU, memory or a disk: it was stopped "
-            "(SIGSTOP, a debugger), slept, or waited for another process or the network"
+            "(SIGSTOP, a debugger), held by a CPU quota, slept, or waited for another process or the network"
         )
     return None, None
 
