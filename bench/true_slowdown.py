@@ -2,7 +2,8 @@
 
     python bench/true_slowdown.py [--runs N] [--time SECONDS] [--trial MILLISECONDS]
 
-Of no slowdown it counts false differences. A C compiler is needed; the machine may be as noisy as it is.
+Of no slowdown it counts false differences. A start of the process, which is not slower, is a small part of a trial.
+A C compiler is needed; the machine may be as noisy as it is.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def main() -> None:
     parser.add_argument(
         "--runs", type=int, default=15, help="of each slowdown; of none 40 of 15 [default: 15]"
     )
-    parser.add_argument("--time", default="12", help="of each comparison, s [default: 12]")
-    parser.add_argument("--trial", type=float, default=20.0, help="length of a trial, ms [default: 20]")
+    parser.add_argument("--time", default="10", help="of each comparison, s [default: 10]")
+    parser.add_argument("--trial", type=float, default=100.0, help="length of a trial, ms [default: 100]")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         program = compiled(Path(directory))
