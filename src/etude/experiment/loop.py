@@ -81,7 +81,7 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
         for twin in twins(bench.plan):
             undo.callback(end_hooks, bench, twin)
         _set_aside(bench, tests)
-        return _repeat(bench, tests[0]) if _can_repeat(bench, tests) else _run_blocks(bench, tests)
+        return _run_blocks(bench, tests)
 
 
 def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
@@ -134,39 +134,23 @@ def _inner(bench: Bench, test: Test) -> int:
     return max(1, math.ceil(INNER_TRIAL_S / elapsed))
 
 
-def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
-    fixed = bench.plan.rule.kind == "fixed-count"
-    here = there_of(bench.engine) is None
-    return (
-        here
-        and fixed
-        and len(tests) == 1
-        and not bench.plan.shell
-        and needs_nothing_between(bench.plan, tests[0])
-    )
-
-
-def _repeat(bench: Bench, test: Test) -> Decision:
-    """A fixed count of one test, within the engine; after an interruption what is missing of it."""
-    kept = bench.ledger.kept(test.name)
-    missing = bench.plan.rule.minimum - kept
-    if missing > 0:
-        repeat_trials(bench, test, kept + 1, missing)
-        _heed(bench)
-    return _decide(bench, (test,))
-
-
 def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
     """Block after block until the stop rule, asked at its looks and at its limits, has enough."""
     rule, names = bench.plan.rule, [test.name for test in tests]
+    within_engine = _can_repeat(bench, tests)
     look = rule.next_look(_fewest(bench, names))
     block = 0
     while True:
-        block += 1
-        for order, members in enumerate(_block(bench.plan, tests, block)):
-            if not all(bench.ledger.has(test.name, block) for test in members):
-                run_trial(bench, members, Slot(block, order))
-                _heed(bench)
+        trials = (
+            _until(bench, tests[0], look) if within_engine and block == bench.ledger.kept(names[0]) else 1
+        )
+        if trials > 1:
+            repeat_trials(bench, tests[0], block + 1, trials)
+            _heed(bench)
+            block += trials
+        else:
+            block += 1
+            _run_block(bench, tests, block)
         count = _fewest(bench, names)
         lacking = count < rule.maximum <= block / GIVE_UP
         ends = block >= rule.minimum and rule.ends(count, bench.ledger.spent_s(names))
@@ -176,6 +160,30 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
             if decision.enough or lacking:
                 return decision
             look = rule.next_look(count + 1)
+
+
+def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
+    """Whether trials can follow one another within the engine: of one test, here, with nothing in between."""
+    here = there_of(bench.engine) is None
+    return here and len(tests) == 1 and not bench.plan.shell and needs_nothing_between(bench.plan, tests[0])
+
+
+def _until(bench: Bench, test: Test, look: int) -> int:
+    """Trials that are missing until the rule looks, or until its time is over if each takes as long as those so far."""
+    missing = look - bench.ledger.count(test.name, bench.plan.primary)
+    spent_s, made = bench.ledger.spent_s([test.name]), len(bench.ledger.trials(test.name))
+    left_s = bench.plan.rule.budget_s - spent_s
+    if math.isinf(left_s):
+        return missing
+    return int(min(missing, left_s * made / spent_s)) if spent_s else 1
+
+
+def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:
+    """Make those trials of a block that are missing."""
+    for order, members in enumerate(_block(bench.plan, tests, block)):
+        if not all(bench.ledger.has(test.name, block) for test in members):
+            run_trial(bench, members, Slot(block, order))
+            _heed(bench)
 
 
 def _fewest(bench: Bench, names: Sequence[str]) -> int:

@@ -48,11 +48,16 @@ class RuleSpec:
         look = next_look(count, self.minimum)
         return look if count > self.maximum else int(min(look, self.maximum))
 
+    @property
+    def budget_s(self) -> float:
+        """Seconds after which the rule ends, whatever it has seen; inf where time is no limit."""
+        seconds: float = self.parameters.get("budget_s", self.parameters.get("seconds", math.inf))
+        return seconds
+
     def ends(self, count: int, spent_s: float) -> bool:
         """Whether a limit of trials or of time is reached, so that the rule is asked whenever its next look is."""
         least_s: float = 0.0 if self.parameters.get("exact") else self.parameters.get("least_s", 0.0)
-        budget_s: float = self.parameters.get("budget_s", self.parameters.get("seconds", math.inf))
-        return spent_s >= budget_s or (count >= self.maximum and spent_s >= least_s)
+        return spent_s >= self.budget_s or (count >= self.maximum and spent_s >= least_s)
 
     def make(self) -> Rule:
         from etude.stats import stopping
