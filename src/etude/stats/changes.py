@@ -189,7 +189,7 @@ def _long_run_of_blocks(ranked: Floats, days: NDArray[np.intp]) -> float:
 
 
 def _lasting(values: Floats, bounds: list[int], days: NDArray[np.intp], stretched: float) -> list[int]:
-    """Without the steps that may stand at an edge of a block, with fewer than `SHORTEST` blocks of a level beside it."""
+    """Without the steps that may stand at an edge of a block, with fewer than `SHORTEST` blocks before or after it."""
     edges = np.flatnonzero(np.diff(days)) + 1
     found = bounds
     for k in range(len(bounds) - 2, 0, -1):
