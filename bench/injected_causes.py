@@ -135,7 +135,10 @@ KINDS: dict[str, tuple[Callable[[int, Path], None], str]] = {
     "hog": (hog, r"^other processes used .*python|^CPU pressure"),
     "pinned": (pinned, r"^other processes used .*python|CPUs that it may use"),
     "short": (short, r"^other processes used|^CPU pressure"),
-    "writer": (writer, r"^\S+ (busy|written)|^waiting for I/O|^I/O pressure"),
+    "writer": (
+        writer,
+        r"^other processes used [^;]*\bdd |^\S+ (busy|written)|^waiting for I/O|^I/O pressure",
+    ),
     "quota": (quota, r"cpu\.max|CPU quota"),
     "none": (nothing, r"SIGSTOP|nothing in the monitor|^$"),
 }
