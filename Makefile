@@ -157,7 +157,7 @@ moved:
 # A stamp is as old as the beginning of the work: what is edited meanwhile is newer than it.
 $(REQUIREMENTS_STAMP): pyproject.toml constraints.txt
 	@packaging/check-tools.sh $(PYTHON) $(CARGO)
-	@$(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -c 'import pip' 2>/dev/null || { echo 'making .venv'; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "$(CURDIR)" > $(VENV)/place
 	@touch $@.new
 	@echo 'installing the requirements of pyproject.toml, at the versions of constraints.txt'
@@ -168,10 +168,11 @@ $(REQUIREMENTS_STAMP): pyproject.toml constraints.txt
 
 $(SETUP_STAMP): $(REQUIREMENTS_STAMP) $(RUST_SOURCES) setup.py
 	@packaging/check-tools.sh $(PYTHON) $(CARGO)
-	@echo 'building the engine in release and installing Étude editable'
+	@echo 'building the engine in release and installing Étude editable: some minutes the first time'
 	@touch $@.new
 	@$(PIP) install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@mv $@.new $@
+	@echo 'Étude is in .venv: . .venv/bin/activate'
 
 # Text that every machine has: the Python library's own sources, a few MB of them in a fixed order.
 $(DEMO)/text: | $(SETUP_STAMP)

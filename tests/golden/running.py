@@ -44,13 +44,14 @@ PROGRAMS = {"etude": main, "getstats": getstats.main, "graphit": graphit.main}
 
 
 class Screen(io.TextIOWrapper):
-    """A terminal of 100 columns that obeys nothing."""
+    """A terminal of 100 columns that obeys nothing, or a pipe."""
 
-    def __init__(self) -> None:
+    def __init__(self, terminal: bool) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+        self._terminal = terminal
 
     def isatty(self) -> bool:
-        return True
+        return self._terminal
 
     def text(self) -> str:
         self.flush()
@@ -100,7 +101,8 @@ def run(words: Sequence[str]) -> tuple[int, str, str]:
     if program == "etude-engine" or (program == "etude" and verbs & {*ENGINE_VERBS} and not verbs & {*VERBS}):
         done = subprocess.run(words, executable=engine_path(), capture_output=True, text=True, check=False)
         return done.returncode, done.stdout, done.stderr
-    out, err = Screen(), Screen()
+    # Errors name paths, whose lengths differ between machines: wrapped lines would, too.
+    out, err = Screen(terminal=True), Screen(terminal=False)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code: object = PROGRAMS[program](arguments)

@@ -11,6 +11,7 @@ use std::time::Duration;
 use etude_clock::SECOND;
 use etude_launch::sys;
 use etude_nfs::Export;
+use etude_replay::screen::{Screen, say};
 
 use crate::chosen::Chosen;
 use crate::driver::Client;
@@ -95,7 +96,7 @@ pub(crate) fn usage(verb: &str, error: &dyn std::fmt::Display) -> Wrong {
 pub(crate) fn answer(verb: &str, done: Result<(), Wrong>) -> u8 {
     done.map_or_else(
         |(line, code)| {
-            eprintln!("{verb}: {line}");
+            say(&format!("{verb}: {line}"));
             code
         },
         |()| 0,
@@ -175,7 +176,10 @@ pub(crate) fn told(
         telling::make_way();
         match format {
             Format::Json => telling::write(&receiver, &kinds, io::stdout()),
-            Format::Text => text_report::write(&receiver, kinds.len(), planned_ns, io::stdout()),
+            Format::Text => {
+                let screen = Screen::of(&io::stdout());
+                text_report::write(&receiver, kinds.len(), planned_ns, screen, io::stdout())
+            }
         }
     });
     let done = generate(&sender);

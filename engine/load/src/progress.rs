@@ -1,8 +1,9 @@
 //! How far a file set is, on a terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use etude_clock::{SECOND, monotonic_ns};
+use etude_replay::screen::Screen;
 
 const EVERY_NS: u64 = SECOND / 10;
 
@@ -14,7 +15,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub fn new() -> Progress {
-        Progress { terminal: io::stderr().is_terminal(), told_ns: 0 }
+        Progress { terminal: Screen::of(&io::stderr()).obeys, told_ns: 0 }
     }
 
     /// So many of so many files, directories and links are as they should be.

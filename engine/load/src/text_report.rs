@@ -1,9 +1,9 @@
 //! A run for people: one line that moves while it runs, and a summary at its end.
 
-use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::mpsc::Receiver;
 
+use etude_replay::screen::Screen;
 use etude_replay::time_text as time;
 
 use crate::summary::Summary;
@@ -20,9 +20,10 @@ pub(crate) fn write(
     lines: &Receiver<Line>,
     kinds: usize,
     planned_ns: u64,
+    screen: Screen,
     mut out: impl Write,
 ) -> io::Result<()> {
-    let live = LiveLine { terminal: io::stderr().is_terminal() };
+    let live = LiveLine { screen: Screen::of(&io::stderr()) };
     let (mut whole, mut ran_s) = (Tally::new(kinds), 0.0);
     for line in lines {
         match line {
@@ -34,7 +35,7 @@ pub(crate) fn write(
             Line::Summary { mut summary, drained } => {
                 let lateness_p99_s = summary.judge(&mut whole, drained.as_ref().map(|(_, tally)| &**tally));
                 live.erase();
-                out.write_all(report(&summary, &whole, lateness_p99_s).as_bytes())?;
+                out.write_all(report(&summary, &whole, lateness_p99_s, screen).as_bytes())?;
                 out.flush()?;
             }
         }
@@ -44,38 +45,40 @@ pub(crate) fn write(
 
 /// A line of standard error that is drawn over, where that is a terminal.
 struct LiveLine {
-    terminal: bool,
+    screen: Screen,
 }
 
 impl LiveLine {
-    /// Without line wrap, as a part of a wrapped line would stay.
     fn draw(&self, text: &str) {
-        if self.terminal {
-            let _ = write!(io::stderr(), "\r\x1b[K\x1b[?7l{text}\x1b[?7h");
+        if self.screen.obeys {
+            let _ = write!(io::stderr(), "\r\x1b[K{}", self.screen.cut(text));
         }
     }
 
     fn erase(&self) {
-        if self.terminal {
+        if self.screen.obeys {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 }
 
-/// The last window.
+/// The last window; what matters most comes first, as a narrow terminal cuts the end off.
 fn progress(window: &Tally, duration_s: f64, ran_s: f64, planned_s: f64) -> String {
     let per_s = |count: u64| rate(count, duration_s);
     let (offered, completed) = (per_s(window.offered), per_s(window.completed));
     let (failed, p99) = (window.failed, quantile_text(window, 0.99));
     format!(
-        "{ran_s:.0} of {planned_s:.0} s: offered {offered}, completed {completed}, errors {failed}, p99 {p99}"
+        "{ran_s:.0} of {planned_s:.0} s: p99 {p99}, errors {failed}, offered {offered}, completed {completed}"
     )
 }
 
-fn report(summary: &Summary, whole: &Tally, lateness_p99_s: Option<f64>) -> String {
+/// Columns of the names, and what parts them from their values.
+const NAMES: usize = 12;
+
+fn report(summary: &Summary, whole: &Tally, lateness_p99_s: Option<f64>, screen: Screen) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "{name:<10}  {value}");
+        text += &screen.wrapped(&format!("{name:<NAMES$}{value}\n"), NAMES);
     };
     if summary.generator_limited {
         let why = if summary.headroom() > 0.0 { "late (others had its CPU)" } else { "saturated" };
@@ -95,9 +98,9 @@ fn report(summary: &Summary, whole: &Tally, lateness_p99_s: Option<f64>) -> Stri
     if let Some(roll) = summary.about.roll.filter(|roll| roll.not_played > 0) {
         line("not played", &format!("{} calls: what they use was not there", roll.not_played));
     }
-    let [headings, values] = responses(whole);
-    line("response", &headings);
-    line("", &values);
+    for (number, row) in responses(whole, screen.width).iter().enumerate() {
+        line(if number == 0 { "response" } else { "" }, row);
+    }
     line("lateness", &lateness_p99_s.map_or_else(none, |s| format!("p99 {}", time(s))));
     let (busy, headroom) = (100.0 * summary.busy, 100.0 * summary.headroom());
     line("generator", &format!("{busy:.1} % busy, headroom {headroom:.0} %"));
@@ -142,18 +145,30 @@ fn errors(summary: &Summary) -> String {
     }
 }
 
-/// Headings, and the times below them.
-fn responses(whole: &Tally) -> [String; 2] {
+/// Columns of a time in the table of response times, and those before it.
+const TIME: usize = 9;
+const GAP: usize = 2;
+
+/// Headings, and the times below them; as many pairs of lines as it takes.
+fn responses(whole: &Tally, width: Option<usize>) -> Vec<String> {
     let all = whole.all();
     let largest_s = all.latency.as_ref().map(|latency| latency.max() as f64 / 1e9);
     let mut columns = vec![("mean", all.mean_s().map_or_else(none, time))];
     columns.extend(QUANTILES.map(|(name, quantile)| (name, quantile_text(whole, quantile))));
     columns.push(("max", largest_s.map_or_else(none, time)));
-    let row = |cells: Vec<&str>| cells.iter().map(|cell| format!("{cell:>9}")).collect::<Vec<_>>().join("  ");
-    [
-        row(columns.iter().map(|(name, _)| *name).collect()),
-        row(columns.iter().map(|(_, value)| value.as_str()).collect()),
-    ]
+    let row = |cells: Vec<&str>| {
+        cells.iter().map(|cell| format!("{cell:>TIME$}")).collect::<Vec<_>>().join(&" ".repeat(GAP))
+    };
+    let fit = width.map_or(columns.len(), |width| (width.saturating_sub(NAMES) + GAP) / (TIME + GAP));
+    columns
+        .chunks(fit.max(1))
+        .flat_map(|part| {
+            [
+                row(part.iter().map(|(name, _)| *name).collect()),
+                row(part.iter().map(|(_, value)| value.as_str()).collect()),
+            ]
+        })
+        .collect()
 }
 
 /// A dash where so few were answered that it would be the largest of them.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use etude_quantity::counted;
 use etude_replay::capture::{ROLL, SCRIPT, seal};
+use etude_replay::screen::say;
 use etude_script::{Needed, Report, What};
 use lexopt::prelude::*;
 
@@ -49,7 +50,7 @@ type Failed = (String, u8);
 pub fn capture(arguments: impl Iterator<Item = OsString>) -> u8 {
     match options(arguments) {
         Ok(Some(options)) => captured(&options).unwrap_or_else(|(line, code)| {
-            eprintln!("etude capture: {line}");
+            say(&format!("etude capture: {line}"));
             code
         }),
         Ok(None) => {
@@ -57,7 +58,7 @@ pub fn capture(arguments: impl Iterator<Item = OsString>) -> u8 {
             0
         }
         Err(error) => {
-            eprintln!("etude capture: {error}; see etude capture --help");
+            say(&format!("etude capture: {error}; see etude capture --help"));
             2
         }
     }
@@ -139,13 +140,14 @@ fn made(options: &Options) -> Result<Report, Failed> {
     seal(directory, &options.command).map_err(|error| written("capture.json", error))?;
     if !options.quiet {
         let (files, bytes) = to_prepare(&script.needed);
-        eprintln!(
-            "etude capture: {}: {} of {}; it needs {} of {bytes} bytes",
+        say(&format!(
+            "etude capture: {}: {} of {}; it needs {} of {}",
             directory.display(),
             counted(compiled.calls, "call"),
             counted(compiled.threads as u64, "thread"),
-            counted(files, "file")
-        );
+            counted(files, "file"),
+            counted(bytes, "byte")
+        ));
     }
     Ok(report)
 }

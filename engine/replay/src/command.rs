@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use crate::player::{Manner, Timing};
 use crate::replay::{Refused, replay};
 use crate::report::Report;
 use crate::roll::Roll;
+use crate::screen::{Screen, say};
 use crate::shared::Shared;
 use crate::show::time;
 use crate::unplayed::Unplayed;
@@ -80,7 +81,7 @@ fn usage(verb: &str, error: &dyn std::fmt::Display) -> Wrong {
 
 fn answer(verb: &str, done: Result<u8, Wrong>) -> u8 {
     done.unwrap_or_else(|(line, code)| {
-        eprintln!("etude {verb}: {line}");
+        say(&format!("etude {verb}: {line}"));
         code
     })
 }
@@ -120,14 +121,14 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
     let bytes = out.get_ref().metadata().map_or(0, |found| found.len());
     if !quiet {
         let each = bytes as f64 / done.calls.max(1) as f64;
-        eprintln!(
+        say(&format!(
             "etude compile: {}: {} of {}, {} for others; {bytes} bytes ({each:.2} a call, {:.1} times less than the text)",
             output.display(),
             counted(done.calls, "call"),
             counted(done.threads as u64, "thread"),
             counted(done.waits, "wait"),
             text.len() as f64 / bytes.max(1) as f64
-        );
+        ));
     }
     Ok(0)
 }
@@ -183,7 +184,7 @@ fn roll(path: &Path) -> Result<Roll, Wrong> {
 
 /// Builds what a roll needs, on disk.
 fn prepared(needed: &[Needed], place: &Path, quiet: bool) -> Result<(), Wrong> {
-    let how = Preparation { sync: true, progress: !quiet && std::io::stderr().is_terminal() };
+    let how = Preparation { sync: true, progress: !quiet && Screen::of(&std::io::stderr()).obeys };
     etude_script::prepare(needed, place, how).map(drop).map_err(|refused| (refused.line, refused.code))
 }
 
@@ -214,7 +215,7 @@ fn played(options: &Options, roll: Roll, path: &Path, directory: &Path) -> Resul
     let text = if options.json {
         serde_json::to_string_pretty(&report).map_err(|error| (error.to_string(), 5))? + "\n"
     } else {
-        crate::show::shown(&report, unfaithful.as_deref())
+        Screen::of(&std::io::stdout()).wrapped(&crate::show::shown(&report, unfaithful.as_deref()), 2)
     };
     // Whoever reads no further has what he wants.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -378,7 +379,7 @@ struct Progress {
 
 impl Progress {
     fn new(calls: u64, quiet: bool) -> Progress {
-        let wanted = !quiet && std::io::stderr().is_terminal();
+        let wanted = !quiet && Screen::of(&std::io::stderr()).obeys;
         Progress { calls, shown: false, wanted, next: Instant::now() + Duration::from_secs(1) }
     }
 

@@ -22,6 +22,7 @@ mod replay;
 mod report;
 mod roll;
 mod score;
+pub mod screen;
 mod shared;
 mod show;
 mod table;

@@ -289,6 +289,7 @@ def run(options: argparse.Namespace) -> int:
         results = _measured(options, bounds, baseline)
 
     from etude.cli.show import BESIDE, show
+    from etude.cli.terminal import Terminal
     from etude.report.judging import Judging
     from etude.report.verdict import verdict
 
@@ -306,7 +307,7 @@ def run(options: argparse.Namespace) -> int:
         machines=_machines(baseline, found),
     )
     for line in left_out:
-        print(f"Left out: {line}", file=sys.stderr)
+        Terminal(sys.stderr).say(f"Left out: {line}")
     return answer(bounds, [found], across, undecided=options.undecided, aside=options.json) or _refusal(
         across, without
     )

@@ -18,6 +18,8 @@ from etude.experiment.test import Test, make_test
 from etude.masking import Mask
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?[smhd]?")
+LONGEST_NAME = 40
+"""Characters of a command that is the name of a test in a sweep."""
 HOOKS = ("setup", "prepare", "conclude", "cleanup")
 
 
@@ -38,10 +40,11 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
     _check_quoted(options.commands)
     if shell is None:
         _check_plain([substitute(c, v) for c in commands for v in sweeps], options.command_line)
+    by_values = _named_by_values(options, commands, sweeps, shell)
     return [
         make_test(
             substitute(command, values, words),
-            name=_name(name, values),
+            name=_values(values) if by_values else _name(name, values),
             shell=shell,
             workers=options.workers,
             cpus=options.cpu,
@@ -101,7 +104,22 @@ def _name(name: str, values: dict[str, str]) -> str:
     replaced = substitute(name, values)
     if replaced != name or not values:
         return replaced
-    return f"{name} ({', '.join(f'{k}={v}' for k, v in values.items())})"
+    return f"{name} ({_values(values)})"
+
+
+def _values(values: dict[str, str]) -> str:
+    """`level=1, size=4K`."""
+    return ", ".join(f"{k}={v}" for k, v in values.items())
+
+
+def _named_by_values(
+    options: argparse.Namespace, commands: Sequence[str], sweeps: Sequence[dict[str, str]], shell: str | None
+) -> bool:
+    """Whether the values of the parameters alone are the names: of one command without a name, where it is a line of a
+    shell or long, so that its values are hard to find in it."""
+    if options.name or len(commands) != 1 or not sweeps[0]:
+        return False
+    return shell is not None or max(len(substitute(commands[0], values)) for values in sweeps) > LONGEST_NAME
 
 
 def shell_of(options: argparse.Namespace) -> str | None:

@@ -27,8 +27,8 @@ def add_undecided(parser: argparse._ActionsContainer) -> None:
         "--undecided",
         choices=("pass", "fail"),
         default="pass",
-        help=f"what a bound of --fail-if does that the interval holds, so that it is undecided: pass ends with 0, "
-        f"fail with {UNDECIDED} (default pass)",
+        help="what a bound of --fail-if does that is undecided (the interval holds it, or there are fewer than 10 "
+        f"trials): pass ends with 0, fail with {UNDECIDED} (default pass)",
     )
 
 
@@ -82,29 +82,37 @@ def answer(
     across: Sequence[Across],
     *,
     undecided: str = "pass",
+    few: int | None = None,
     aside: bool,
 ) -> int:
     """Print of each bound whether it is broken, by the interval, and return the exit code: 1 where one is.
 
-    undecided: `pass` or `fail`, what an interval that holds its bound does; aside: print on standard error.
+    undecided: `pass` or `fail`, what a bound that is undecided does; few: fewer trials than this decide nothing
+    (default: as by the warnings' own threshold); aside: print on standard error.
     """
     if not bounds:
         return 0
     from etude.cli.terminal import Terminal
+    from etude.report.extension import deciding
     from etude.report.failing import answers
+    from etude.report.warnings import Thresholds
 
     screen = Terminal(sys.stderr if aside else None)
     tests = [test for verdict in verdicts[-1:] for test in verdict.tests]
     comparisons = [c for verdict in verdicts for c in verdict.comparisons]
-    without, broken = 0, False
-    for bound in bounds:
-        for found in answers(bound, tests, comparisons, across):
-            said = {True: "yes", False: "no", None: "undecided"}[found.fails]
-            screen.say(f"{bound.text}? {found.test}: {said}: {found.why}")
-            broken |= found.fails is True
-            without += found.fails is None
+    few = Thresholds.few if few is None else few
+    given = [
+        (bound, found) for bound in bounds for found in answers(bound, tests, comparisons, across, few=few)
+    ]
+    for bound, found in given:
+        said = {True: "yes", False: "no", None: "undecided"}[found.fails]
+        screen.say(f"{bound.text}? {found.test}: {said}: {found.why}")
+    broken = any(found.fails for _, found in given)
+    without = sum(found.fails is None for _, found in given)
     if without and undecided == "pass":
         screen.say(f"--fail-if: {without} undecided, which passes; --undecided fail ends with {UNDECIDED}")
     elif without:
         screen.say(f"--fail-if: {without} undecided, which fails; more trials may decide it")
+    if len(verdicts) == 1 and (extension := deciding(verdicts[0], [found for _, found in given])):
+        screen.say_command("To decide it", extension.command)
     return 1 if broken else UNDECIDED if without and undecided == "fail" else 0

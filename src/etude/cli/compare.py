@@ -7,8 +7,10 @@ machine:NAME, or several of these between commas; a word alone is looked up as e
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from math import log
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.cli.store import add_place
@@ -39,6 +41,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Choose, compare, show."""
+    from etude.errors import InputError
+    from etude.experiment.sitting import holds_results
+
+    try:
+        return _compare(options)
+    except InputError as error:
+        if all(map(holds_results, map(Path, (options.base, options.other)))):
+            command = shlex.join(["etude", "stats", options.base, options.other])
+            error.args = (f"{error}; directories are compared by {command}",)
+        raise
+
+
+def _compare(options: argparse.Namespace) -> int:
     from etude.errors import InputError
     from etude.history.choosing import chosen
     from etude.history.comparing import compared

@@ -55,9 +55,8 @@ class Display:
         """Take the display away; what follows is the verdict."""
         if self._live is not None:
             self._live.stop()
-        elif self._plain:
-            self._stream.write("\r\x1b[K")
-        self._stream.flush()
+        elif self._terminal:
+            self._screen.draw()
 
     def _first(self, ledger: Ledger) -> None:
         """The first mean at once, before the libraries for anything more are loaded."""

@@ -107,6 +107,12 @@ def _operation(trace: TracebackType | None) -> tuple[str, str]:
 
 
 def complain(name: str, line: str, code: int) -> int:
-    """Say in one line what is wrong; returns the code."""
-    print(f"{name}: {' '.join(part.strip() for part in line.splitlines())}", file=sys.stderr)
+    """Say what is wrong, in one line or wrapped as the terminal is wide; returns the code."""
+    text = f"{name}: {' '.join(part.strip() for part in line.splitlines())}"
+    try:
+        from etude.cli.terminal import Terminal
+    except (ImportError, OSError):  # no more files may be open
+        print(text, file=sys.stderr)
+    else:
+        Terminal(sys.stderr).say(text)
     return code

@@ -11,15 +11,16 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from etude.cli.io_options import add_figures, add_place
 from etude.io.sweeps import TOTALS
 
 if TYPE_CHECKING:
     from etude.io.lab import Studied
+    from etude.results.reader import Results
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,11 +73,15 @@ def run(options: argparse.Namespace) -> int:
         directory = new_directory(options.output, "io-lab")
         begin(directory, lab)
     display = SweepDisplay(sys.stderr)
-    observed = partial(sweep, observe=display.observe, command_line=options.command_line)
+
+    def shown(measure: Callable[..., Results], *arguments: Any, **named: Any) -> Results:
+        results = measure(*arguments, observe=display.observe, **named)
+        display.figures()
+        return results
+
+    observed = partial(shown, sweep, command_line=options.command_line)
     try:
-        studied = run_lab(
-            lab, directory, observed, partial(resume_sweep, observe=display.observe), options.format
-        )
+        studied = run_lab(lab, directory, observed, partial(shown, resume_sweep), options.format)
     finally:
         display.close()
     if options.exercise:

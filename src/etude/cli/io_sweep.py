@@ -78,9 +78,11 @@ def run(options: argparse.Namespace) -> int:
                 program=options.program,
                 storage=not options.no_storage,
             )
+        display.figures()
+        studied = study(results, suffix=options.format)
     finally:
         display.close()
     from etude.cli.io_show import show
 
-    show([study(results, suffix=options.format)], json=options.json)
+    show([studied], json=options.json)
     return 0

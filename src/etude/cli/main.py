@@ -35,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
     if arguments[0] in ("-V", "--version"):
         print(f"etude {__version__}")
         return 0
+    if arguments[-1:] == ["--version"] and " ".join(arguments[:-1]) in VERBS:
+        return main(["--version"])
     for words in (2, 1):
         verb = " ".join(arguments[:words])
         if verb in VERBS:

@@ -6,12 +6,14 @@ import argparse
 import math
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NoReturn
 
 from etude import quantities
+from etude.cli.entry import complain
 from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
 from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
@@ -28,6 +30,10 @@ class Help(argparse.HelpFormatter):
         from etude.cli.help import fitted
 
         return fitted(text, width)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """At blanks only: a name of an option or a path stays whole."""
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -46,9 +52,7 @@ class OneLineParser(argparse.ArgumentParser):
         return self.examples + super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        hint = self._hint(message)
-        sys.stderr.write(f"etude: {message}{hint}; see {self.prog} --help\n")
-        sys.exit(2)
+        sys.exit(complain("etude", f"{message}{self._hint(message)}; see {self.prog} --help", 2))
 
     def _hint(self, message: str) -> str:
         """For the first unknown option that resembles one that there is, or is known from elsewhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
@@ -16,8 +17,10 @@ from etude.workbench.window import Window
 
 REDRAW_S = 0.2
 HEADING = ("no.", "load", "measured", "of limit", "ran", "bench", "peak in")
-WIDTHS = (3, 9, 9, 9, 11, 7, 0)
+WIDTHS = (3, 9, 9, 9, 11, 7, 16)
 """With an interval of two numbers they fit into 80 columns."""
+LEFT_OUT = ("ran", "bench", "measured", "no.")
+"""Columns that a narrower terminal lacks: the first of them first."""
 
 
 class PeakDisplay:
@@ -59,7 +62,7 @@ class PeakDisplay:
         self.close()
         if not self._trials:
             last = f"{HEADING[-1]} ({level_text(self._task.confidence)})"
-            self._screen.say(_columns((*HEADING[:-1], last)), "dim")
+            self._say((*HEADING[:-1], last), "dim")
         self._trials.append(trial)
         measured, share = reading_texts(self._task, trial)
         best = self._policy.best(self._task, self._trials, "so far")
@@ -72,7 +75,7 @@ class PeakDisplay:
             duration(spent(self._trials)),
             span_text(self._task, best.low, best.high),
         )
-        self._screen.say(_columns(cells))
+        self._say(cells)
         if trial.note and (trial.limited or trial.ended in ("died", "not-made")):
             self._screen.say(f"     {trial.note}", "dim")
 
@@ -81,9 +84,15 @@ class PeakDisplay:
         if self._screen.obeys:
             self._screen.draw()
 
+    def _say(self, cells: Sequence[str], style: str | None = None) -> None:
+        shown = dict(zip(HEADING, WIDTHS, strict=True))
+        for name in LEFT_OUT:
+            if sum(shown.values()) + 2 * (len(shown) - 1) <= (self._screen.width or math.inf):
+                break
+            del shown[name]
+        row = dict(zip(HEADING, cells, strict=True))
+        *first, last = shown
+        self._screen.say("  ".join([*(f"{row[name]:>{shown[name]}}" for name in first), row[last]]), style)
+
     def _draw(self, offer: Offer, text: str) -> None:
         self._screen.draw(f"{len(self._trials) + 1:>3}  {load_text(self._task, offer.load)}: {text}")
-
-
-def _columns(cells: Sequence[str]) -> str:
-    return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()

@@ -13,19 +13,26 @@ from etude.workbench.task import Answer, Task, Trial
 
 
 def load_columns(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Column]:
-    """A row for each load that was measured next to the answer; a column of which nothing is known is left out."""
+    """A row for each load that was measured next to the answer; a column of which nothing is known is left out.
+
+    What the goal limits is on every screen, however narrow.
+    """
     at = [
         [trial for trial in trials if trial.load == each.load and trial.of_server]
         for each in neighbours(task, answer, trials)
     ]
     rows = [load_figures(made) for made in at if any(trial.windows for trial in made)]
-    quantiles = [_times(name, [row.quantiles_s[name] for row in rows], 1) for name in QUANTILES]
+    limited = {each.of if each.percent is None else f"p{each.percent:g}" for each in task.goal.criteria}
+    quantiles = [
+        _times(name, [row.quantiles_s[name] for row in rows], 0 if name in limited else 1)
+        for name in QUANTILES
+    ]
     columns = [
         Column("load", [load_text(task, row.load) for row in rows]),
         Column("offered", [f"{digits(row.offered)}/s" for row in rows], 2),
         Column("completed", [f"{digits(row.completed)}/s" for row in rows]),
         Column("errors", [percent(row.errors) for row in rows]),
-        _times("mean", [row.mean_s for row in rows], 4),
+        _times("mean", [row.mean_s for row in rows], 0 if "mean" in limited else 4),
         *quantiles,
         _times("lateness p99", [row.lateness_p99_s for row in rows], 3),
         Column("headroom", ["–" if row.headroom is None else percent(row.headroom) for row in rows], 3),

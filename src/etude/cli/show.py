@@ -144,9 +144,29 @@ def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]
     for test in verdict.tests:
         if test.inner > 1:
             yield f"{test.test}: {test.inner} launches in each trial; figures are per launch"
+    yield from _without_interval(verdict)
     yield from text.joined_lines(verdict.tests, (*verdict.judged, *BESIDE))
     if widened := text.widened_line(verdict.asked):
         yield widened
+
+
+def _without_interval(verdict: Verdict) -> Iterator[str]:
+    """Why the mean of a test has no margin of error."""
+    by_reason: dict[str, list[str]] = {}
+    for test in verdict.tests:
+        found = test.metric(verdict.primary)
+        if found is None or found.summary is None or found.summary.count < 2 or found.summary.mean_interval:
+            continue
+        levels = found.levels
+        over = levels and levels.over != "trial" and text.counted(levels.groups, text.level_name(levels.over))
+        reason = (
+            f"it goes over {over}, too few that differ so much"
+            if over
+            else "too few values that vary so much"
+        )
+        by_reason.setdefault(reason, []).append(test.test)
+    for reason, names in by_reason.items():
+        yield f"{some_names(names)}: the mean has no interval: {reason}"
 
 
 def _table(verdict: Verdict, screen: Terminal, metric: str) -> None:

@@ -191,7 +191,14 @@ def run(options: argparse.Namespace) -> int:
         display.json(verdicts, across, _machines(subjects))
     else:
         display.show(verdicts, across, without, _machines(subjects))
-    code = answer(bounds, verdicts, across, undecided=options.undecided, aside=options.json)
+    code = answer(
+        bounds,
+        verdicts,
+        across,
+        undecided=options.undecided,
+        few=judging.thresholds.few,
+        aside=options.json,
+    )
     judged = _judge(subjects, predicate, options)
     return 1 if 1 in (code, judged) else code
 

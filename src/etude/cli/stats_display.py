@@ -82,8 +82,12 @@ class StatsDisplay:
     ) -> None:
         """All of it in tables and words; last how the machines differ, and why some are not compared."""
         for number, verdict in enumerate(verdicts, 1):
+            if number > 1:
+                self._screen.say()
             of_all = (across, without) if number == 1 else ((), ())
             self._verdict(verdict, "; ".join(status_of(verdict, *of_all)))
+        if across or without:
+            self._screen.say()
         for comparison in across:
             for line in details.across_lines(comparison):
                 self._screen.say(line)

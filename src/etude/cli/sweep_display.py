@@ -39,6 +39,11 @@ class SweepDisplay:
             self._shown_at = now
             (self._screen.draw if self._screen.obeys else self._screen.say)(self._line(event, ledger, now))
 
+    def figures(self) -> None:
+        """All trials are done: they are judged, and figures drawn, which may take seconds."""
+        if self._screen.obeys:
+            self._screen.draw("judging the trials and drawing figures …")
+
     def close(self) -> None:
         """Take the moving line away; what follows is the table."""
         if self._screen.obeys:

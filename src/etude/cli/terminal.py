@@ -62,6 +62,7 @@ class Terminal:
         self.obeys = self._is_terminal and able
         """Whether it moves its cursor and draws over a line."""
         self._styled = self.obeys or bool(self._environment.get("FORCE_COLOR"))
+        self._after_empty = False
 
     @property
     def width(self) -> int | None:
@@ -147,7 +148,10 @@ class Terminal:
         self._stream.flush()
 
     def _write(self, line: str, style: str | None = None) -> None:
-        print(self.styled(line.rstrip(), style), file=self._stream)
+        line = line.rstrip()
+        if line or not self._after_empty:
+            print(self.styled(line, style), file=self._stream)
+        self._after_empty = not line
 
 
 def encoding_of(stream: TextIO, environment: Mapping[str, str]) -> str:

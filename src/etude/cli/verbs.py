@@ -74,7 +74,7 @@ exit codes:
   5      the machine does not allow it: missing tool, permission, space
   6      the machine is being restarted; it goes on after the boot
   7      refused: results that cannot be compared
-  8      undecided: an interval holds a bound of --fail-if (--undecided fail)
+  8      undecided: a bound of --fail-if was not decided (--undecided fail)
   128+n  ended by signal n; what was measured is on disk
 """
 

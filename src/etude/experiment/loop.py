@@ -29,8 +29,8 @@ GIVE_UP = 2
 INNER_TRIAL_S = 0.05
 """`--inner auto`: a trial lasts at least this long, thousands of times what one reading of the clock or one wake-up
 costs, as hbench:OS sizes its loops."""
-
-
+TOGETHER_S = 0.5
+"""Trials are made together for so long: nothing is seen of them before they end."""
 EARLY_AGAIN = 5
 """A/A pairs that are made early: from so many on their noise is known (`stats.compare.FEWEST_FOR_NOISE_FLOOR`)."""
 
@@ -169,13 +169,11 @@ def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
 
 
 def _until(bench: Bench, test: Test, look: int) -> int:
-    """Trials that are missing until the rule looks, or until its time is over if each takes as long as those so far."""
+    """Trials that are missing until the rule looks, as far as they fit into `TOGETHER_S` and the rule's time."""
     missing = look - bench.ledger.count(test.name, bench.plan.primary)
     spent_s, made = bench.ledger.spent_s([test.name]), len(bench.ledger.trials(test.name))
-    left_s = bench.plan.rule.budget_s - spent_s
-    if math.isinf(left_s):
-        return missing
-    return int(min(missing, left_s * made / spent_s)) if spent_s else 1
+    fitting_s = min(TOGETHER_S, bench.plan.rule.budget_s - spent_s)
+    return int(min(missing, fitting_s * made / spent_s)) if spent_s else 1
 
 
 def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from glob import glob
 
 _EXPANSION = re.compile(r"\$[\w{(@*#?$!'\"-]")
 _IN_QUOTES = re.compile(r"\$[\w{(@*#?$!-]")
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*=")
 _OPERATORS = ("&&", "||", ">>", "<<", "|", ">", "<", ";", "&", "*", "`")
+
+
+_BRACES = re.compile(r"""\{[^\s{}'"\\]*(?:,|\.\.)[^\s{}'"\\]*\}""")
+"""A list of words, such as `{a,b}` and `{1..9}`; not `{}`, and not JSON, whose names have quotes."""
 
 
 def shell_syntax(command: str) -> str | None:
@@ -41,6 +46,17 @@ def _found(command: str, place: int, *, quoted: bool) -> str | None:
         return re.match(r"\$(\w+|.)", expansion[0] + command[expansion.end() :], re.DOTALL)[0]  # type: ignore[index]
     if quoted:
         return "`" if command[place] == "`" else None
-    if command[place] == "~" and (place == 0 or command[place - 1].isspace()):
-        return "~"
+    if command[place] in "~#" and (place == 0 or command[place - 1].isspace()):
+        return command[place]
+    if braces := _BRACES.match(command, place):
+        return braces[0]
+    if command[place] in "?[" and _matches_files(command, place):
+        return command[place]
     return next((each for each in _OPERATORS if command.startswith(each, place)), None)
+
+
+def _matches_files(command: str, place: int) -> bool:
+    """Whether the word there is a pattern that matches files that exist."""
+    start = max(command.rfind(space, 0, place) for space in " \t\n") + 1
+    word = re.match(r"\S*", command[start:])
+    return bool(word and not {"'", '"', "\\"} & set(word[0]) and glob(word[0]))

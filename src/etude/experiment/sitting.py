@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -174,7 +176,11 @@ def holds_results(path: Path) -> bool:
 
 def already(path: Path) -> InputError:
     """The one line for a directory that is taken."""
-    return InputError(f"{path}: holds results already; go on with --resume {path}, or name another with -o")
+    number = next(n for n in itertools.count(2) if not os.path.lexists(f"{path}-{n}"))
+    return InputError(
+        f"{path}: holds results already; name another, such as -o {shlex.quote(f'{path}-{number}')}, or, if it was "
+        f"interrupted or shall be extended, give --resume {shlex.quote(str(path))} in place of what to run"
+    )
 
 
 def new_document(

@@ -50,6 +50,8 @@ class Across:
     """Ratio: both have several sittings, and the interval is over those."""
     note: str = ""
     """What a reader should know of it."""
+    trials: int | None = None
+    """Values of the test that has fewer; None where that is not known."""
 
     @property
     def adjusted_p(self) -> float | None:
@@ -91,7 +93,18 @@ def compare_across(
             mean = describe(before, cast(Kind, column.kind)).mean
             note = "" if same_command(base, old, other, new) else "their command lines differ"
             found.append(
-                Across(old.test, new.test, base.label, other.label, metric, column.unit, mean, ratio, note)
+                Across(
+                    old.test,
+                    new.test,
+                    base.label,
+                    other.label,
+                    metric,
+                    column.unit,
+                    mean,
+                    ratio,
+                    note,
+                    min(before.size, after.size),
+                )
             )
     return found
 

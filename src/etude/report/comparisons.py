@@ -23,6 +23,7 @@ from etude.stats.compare import (
     noise_floor,
     paired_mean_ratio,
     paired_ratio,
+    range_of_further,
     ratio_of_fitting_means,
     unpaired_mean_ratio,
     unpaired_ratio,
@@ -107,6 +108,9 @@ class Comparison:
     """The ratio of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
     quieter: Quieter | None = None
     """Another metric that the same trials know much better; of the elapsed time only."""
+    trials: int | None = None
+    """Values that it rests on, the fewest of either test, each trial of each machine or process counted; None where
+    that is not known."""
     span_s: float | None = None
     """Seconds by the clock over which the trials are spread, summed over sessions; None where it is not known."""
 
@@ -119,6 +123,12 @@ class Comparison:
     def missed(self) -> bool:
         """Whether the precision that was asked for was not reached."""
         return self.asked is not None and self.ratio.half_width >= self.asked
+
+    @property
+    def more_range(self) -> tuple[int, int]:
+        """`more` as far as the spread is known."""
+        degrees = self.ratio.degrees if self.ratio.degrees > 0.0 else max(self.ratio.count - 1, 1)
+        return range_of_further(self.ratio.count, self.more, degrees)
 
     @property
     def within_reach(self) -> bool:
@@ -246,6 +256,7 @@ def _unpaired(
         contention=False,
         which=which,
         sittings=_sittings(base, other),
+        trials=min(base.sample(metric).size, other.sample(metric).size),
         span_s=time_span_s((base, other)),
         difference=Interval(difference.low, difference.high)
         if difference and which == "arithmetic"
@@ -275,6 +286,7 @@ def _paired(
     ratio = headline.among(together) if headline else typical
     level = of_many(judging.confidence, together)
     again = _against_itself(subject, base, metric)
+    itself = paired_ratio(*again) if again[1].size >= 2 else None
     mean, which = _fitting(base, metric, values[0] - subtract[0])
     wanted = asked.precision
     missed = wanted is not None and ratio.half_width >= wanted
@@ -288,9 +300,9 @@ def _paired(
         unit,
         mean,
         ratio,
-        noise_floor(*again, pairs=values[0].size, factor=factor),
+        _noise(again, values[0].size, factor, itself),
         int(again[1].size),
-        paired_ratio(*again) if again[1].size >= 2 else None,
+        itself,
         wanted,
         finer,
         more,
@@ -298,6 +310,7 @@ def _paired(
         asked.duet,
         which=which,
         sittings=_sittings(base, other),
+        trials=int(values[0].size),
         span_s=time_span_s((base, other)),
         difference=None
         if which != "arithmetic"
@@ -312,6 +325,15 @@ def _paired(
         else None,
         typical=typical if headline else None,
     )
+
+
+def _noise(again: tuple[Floats, Floats], pairs: int, factor: float, itself: Ratio | None) -> float | None:
+    """The A/A noise of so many pairs: not below a steady difference of the reference from itself, which more pairs do
+    not average out."""
+    floor = noise_floor(*again, pairs=pairs, factor=factor)
+    if floor is None or itself is None or itself.low <= 1.0 <= itself.high:
+        return floor
+    return max(floor, max(itself.ratio, 1.0 / itself.ratio) - 1.0)
 
 
 def _kind(series: Series, metric: str) -> Kind:

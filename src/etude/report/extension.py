@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from etude.report.reach import within_reach
 from etude.report.text import percent
 
 if TYPE_CHECKING:
     from etude.report.comparisons import Comparison
+    from etude.report.failing import Answer
     from etude.report.verdict import Verdict
 
 ROOM = 1.2
@@ -52,7 +54,7 @@ def reaching(verdict: Verdict) -> Extension | None:
     missed = [c for c in verdict.comparisons if c.missed] + [test for test in verdict.tests if test.more]
     if not all(each.within_reach for each in missed):
         return None
-    return _extension(verdict, max((each.more for each in missed), default=0))
+    return _extension(verdict, max((each.more_range[1] for each in missed if each.more), default=0))
 
 
 def limit_line(verdict: Verdict) -> str | None:
@@ -74,7 +76,18 @@ def limit_line(verdict: Verdict) -> str | None:
 
 def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:
     """What narrows one ratio to `c.finer`."""
-    return _extension(verdict, c.more, c.finer)
+    return _extension(verdict, c.more_range[1] if c.more else 0, c.finer)
+
+
+def deciding(verdict: Verdict, answers: Sequence[Answer]) -> Extension | None:
+    """What may decide the bounds that are undecided; None where that is not known, or would take too long."""
+    asked = [each for each in answers if each.fails is None and each.more]
+    if not asked or not verdict.tests:
+        return None
+    more, kept = max(each.more for each in asked), max(test.kept for test in verdict.tests)
+    if not within_reach(more, kept, more * _spent_s(verdict.subject.experiment or {}) / max(kept, 1)):
+        return None
+    return _extension(verdict, more, min((p for each in asked if (p := each.precision)), default=None))
 
 
 def _extension(verdict: Verdict, more: int, precision: float | None = None) -> Extension | None:

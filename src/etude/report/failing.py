@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from etude.errors import UsageError
 from etude.quantities import quantity
 from etude.report.across import Across
+from etude.report.text import counted
 from etude.report.text import quantity as shown
+from etude.report.warnings import Thresholds
+from etude.stats.compare import more_pairs
 from etude.stats.intervals import Interval
 from etude.stats.sittings import Refused
 
@@ -49,8 +53,13 @@ class Answer:
 
     test: str
     fails: bool | None
-    """None: the interval holds the bound, so that it cannot be told."""
+    """None: undecided, because the interval holds the bound, there are too few trials, or a difference that the verdict
+    does not claim would decide it."""
     why: str
+    more: int = 0
+    """Further trials of each test that may decide it; 0 where that is not known."""
+    precision: float | None = None
+    """Relative margin of error that they reach; None where their number alone matters."""
 
 
 def parse_bound(text: str) -> Bound:
@@ -88,34 +97,40 @@ def _quantity(text: str, value: str) -> tuple[float, str | None]:
 
 
 def answers(
-    bound: Bound, tests: Sequence[TestVerdict], comparisons: Sequence[Comparison], across: Sequence[Across]
+    bound: Bound,
+    tests: Sequence[TestVerdict],
+    comparisons: Sequence[Comparison],
+    across: Sequence[Across],
+    *,
+    few: int = Thresholds.few,
 ) -> list[Answer]:
-    """The bound judged for each test that it can be judged for.
+    """The bound judged for each test that it can be judged for; undecided below `few` trials, as the verdict is.
 
     Raises:
         UsageError: for none, with the reason.
     """
     if bound.of == "value":
-        found = [a for test in tests if (a := _of_value(bound, test)) is not None]
+        found = [a for test in tests if (a := _of_value(bound, test, few)) is not None]
         reason = f"no test has an interval of the mean of {bound.metric}"
     else:
         judged = [c for c in comparisons if c.metric == bound.metric]
-        found = [_of_comparison(bound, c, len(judged)) for c in judged]
-        found += [_of_across(bound, a) for a in across if a.metric == bound.metric]
+        found = [_of_comparison(bound, c, len(judged), few) for c in judged]
+        found += [_of_across(bound, a, few) for a in across if a.metric == bound.metric]
         reason = _nothing(bound, [c.metric for c in comparisons] + [a.metric for a in across])
     if not found:
         raise UsageError(f"--fail-if {bound.text!r}: {reason}")
     return found
 
 
-def _of_value(bound: Bound, test: TestVerdict) -> Answer | None:
+def _of_value(bound: Bound, test: TestVerdict, few: int) -> Answer | None:
     m = test.metric(bound.metric)
     if m is None or m.summary is None or m.summary.count < 2:
         return None
     _check_unit(bound, m.unit)
     if m.summary.mean_interval is None:
         return Answer(test.test, None, "its mean has no interval: too few values that vary so much")
-    return _judged(bound, test.test, m.summary.mean_interval, "its mean", m.unit)
+    found = _judged(bound, test.test, m.summary.mean_interval, "its mean", m.unit)
+    return _with_enough(found, m.summary.count, few)
 
 
 def _nothing(bound: Bound, compared: Sequence[str]) -> str:
@@ -127,23 +142,58 @@ def _nothing(bound: Bound, compared: Sequence[str]) -> str:
     return f"nothing is compared in {bound.metric}: name tests with --reference, or other results first"
 
 
-def _of_comparison(bound: Bound, c: Comparison, together: int) -> Answer:
+def _with_enough(found: Answer, trials: int | None, few: int) -> Answer:
+    """The answer, undecided where it rests on too few trials."""
+    if trials is None or trials >= few:
+        return found
+    why = f"{counted(trials, 'trial')} of each: too few to judge, make {few} or more; {found.why}"
+    return replace(found, fails=None, why=why, more=few - trials, precision=None)
+
+
+def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answer:
     """together: how many comparisons the bound is judged for; the interval is as wide as so many need (Bonferroni)."""
     if bound.of == "ratio":
         name = f"{c.other} against {c.base}"
         if c.ratio.p is None:
             return Answer(name, None, "nothing varies, so that the ratio has no interval")
         what = "the ratio" if together == 1 else f"the ratio (one of {together}, adjusted)"
-        return _judged(bound, name, c.ratio.for_many(max(together, c.ratio.together)), what)
+        interval = c.ratio.for_many(max(together, c.ratio.together))
+        found = _as_claimed(bound, 1.0, c, _judged(bound, name, interval, what))
+        return _with_enough(_decidable(bound, c, interval, found), c.trials, few)
     _check_unit(bound, c.unit)
     if c.difference is None:
         raise UsageError(
             f"--fail-if {bound.text!r}: the difference of {c.other} and {c.base} has no interval"
         )
-    return _judged(bound, f"{c.other} against {c.base}", c.difference, "the difference", c.unit)
+    found = _judged(bound, f"{c.other} against {c.base}", c.difference, "the difference", c.unit)
+    return _with_enough(_as_claimed(bound, 0.0, c, found), c.trials, few)
 
 
-def _of_across(bound: Bound, a: Across) -> Answer:
+def _as_claimed(bound: Bound, equal: float, c: Comparison, found: Answer) -> Answer:
+    """The answer, undecided where only a difference breaks the bound and the verdict claims none.
+
+    equal: what is bounded where there is no difference.
+    """
+    needs_difference = bound.limit >= equal if bound.above else bound.limit <= equal
+    if not found.fails or not needs_difference or not (c.within_noise or c.opposed):
+        return found
+    reason = "within this machine's A/A noise" if c.within_noise else "the typical run differs the other way"
+    return replace(found, fails=None, why=f"{found.why}; {reason}")
+
+
+def _decidable(bound: Bound, c: Comparison, interval: Interval, found: Answer) -> Answer:
+    """The answer with the further pairs that would take the bound out of the interval, were the ratio to stay."""
+    inside = interval.low <= bound.limit <= interval.high < math.inf
+    if found.fails is not None or not inside or c.ratio.method != "paired" or c.machines:
+        return found
+    gap = abs(math.log(bound.limit / c.ratio.ratio))
+    target = math.expm1(gap * math.log1p(c.ratio.half_width) / math.log(interval.high / c.ratio.ratio))
+    if not 0.0 < target < math.inf:
+        return found
+    return replace(found, more=more_pairs(c.ratio, target=target), precision=target)
+
+
+def _of_across(bound: Bound, a: Across, few: int) -> Answer:
     if isinstance(a.found, Refused):
         raise UsageError(
             f"--fail-if {bound.text!r}: {a.other} is not compared with {a.base_label}: {a.found.reason}; "
@@ -156,7 +206,7 @@ def _of_across(bound: Bound, a: Across) -> Answer:
     name = f"{a.other} ({a.other_label}) against {a.base} ({a.base_label})"
     together = a.found.together
     what = "the ratio" if together == 1 else f"the ratio (one of {together}, adjusted)"
-    return _judged(bound, name, Interval(a.found.low, a.found.high), what)
+    return _with_enough(_judged(bound, name, Interval(a.found.low, a.found.high), what), a.trials, few)
 
 
 def _check_unit(bound: Bound, unit: str) -> None:

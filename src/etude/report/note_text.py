@@ -9,6 +9,7 @@ from etude.report.notes import Note
 from etude.report.text import counted, quantity
 from etude.report.warnings import KINDS, Warning
 from etude.report.warnings.about import named, signed, size
+from etude.report.warnings.course import causes
 
 Numbers = Mapping[str, Any]
 NAMED = 3
@@ -72,7 +73,7 @@ def _autocorrelated(w: Warning, n: Numbers) -> str:
 
 
 def _drift(w: Warning, n: Numbers) -> str:
-    return f"{w.metric} {_way(n['change'])} over {n['of']} trials: what fills up, ages or heats up?"
+    return f"{w.metric} {_way(n['change'])} over {n['of']} trials: what {causes(bool(n['slower']))}?"
 
 
 def _never_steady(w: Warning, n: Numbers) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 GOES_ON = "To go on"
 """What stands before the command that extends an experiment."""
+FOLDED_ABOVE = 2
+"""Of more comparisons, or means, than this, what all of them say is one line."""
 UNPAIRED = "unpaired, drift not controlled"
 """The mark of a comparison of trials that did not run side by side."""
 
@@ -190,6 +193,10 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
 
     several: there are others, so that each line names its tests.
     """
+    return [*_ratio_lines(c), *filter(None, [quieter_line(c), _missed_line(c, several)])]
+
+
+def _ratio_lines(c: Comparison) -> list[str]:
     interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{_caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
@@ -211,14 +218,52 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
         )
-    lines = [first, *_machine_lines(c), *filter(None, [quieter_line(c)])]
-    if c.missed:
-        which = f" of {c.other} to {c.base}" if several else ""
-        lines.append(
-            f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
-            f"± {percent(c.finer)}{_reached_by(c, ' of each')}."
-        )
-    return lines
+    return [first, *_machine_lines(c)]
+
+
+def _missed_line(c: Comparison, several: bool) -> str | None:
+    if not c.missed:
+        return None
+    which = f" of {c.other} to {c.base}" if several else ""
+    return (
+        f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
+        f"± {percent(c.finer)}{_reached_by(c, ' of each')}."
+    )
+
+
+def compared_lines(verdict: Verdict) -> Iterator[str]:
+    """The comparisons of an experiment; what is alike of several of them is said in one line for all."""
+    comparisons = verdict.comparisons
+    for c in comparisons:
+        yield from _ratio_lines(c)
+    quieter = [c for c in comparisons if c.quieter]
+    if len({(c.metric, c.quieter.metric) for c in quieter if c.quieter}) == 1 < len(quieter):
+        yield _quieter_line_of_all(quieter, verdict.subject.label)
+    else:
+        yield from filter(None, map(quieter_line, quieter))
+    missed = [c for c in comparisons if c.missed]
+    if len(missed) > 1:
+        yield _missed_line_of_all(missed, len(comparisons))
+    else:
+        yield from filter(None, (_missed_line(c, len(comparisons) > 1) for c in missed))
+
+
+def _quieter_line_of_all(comparisons: Sequence[Comparison], label: str) -> str:
+    known = max(c.quieter.ratio.half_width for c in comparisons if c.quieter)
+    first, widest = comparisons[0], max(c.ratio.half_width for c in comparisons)
+    assert first.quieter is not None
+    return (
+        f"{first.quieter.metric} is less noisy here: {len(comparisons)} of its ratios are known to ± {percent(known)} "
+        f"or better, those of {first.metric} to ± {percent(widest)} (etude stats {shlex.quote(label)})."
+    )
+
+
+def _missed_line_of_all(missed: Sequence[Comparison], count: int) -> str:
+    widest, longest = max(missed, key=lambda c: c.ratio.half_width), max(missed, key=lambda c: c.more_s)
+    return (
+        f"Not converged: {len(missed)} of {count} ratios miss the target of ± {percent(widest.finer)}, the widest is "
+        f"known to ± {percent(widest.ratio.half_width)}{_reached_by(longest, ' of each')}."
+    )
 
 
 def quieter_line(c: Comparison) -> str | None:
@@ -255,6 +300,8 @@ def basis_line(c: Comparison) -> str:
     return f"Basis: {'; '.join(parts)}."
 
 
+WIDE_FORECAST = 2.0
+"""A forecast whose ends are further apart is a range."""
 WORTH_TELLING = 0.5
 """A relative margin of error above which nobody is told how to reach it, and no difference bounded."""
 
@@ -263,7 +310,24 @@ def narrower_line(c: Comparison) -> str | None:
     """How much more it takes to know the ratio better, where the target was reached or there was none."""
     if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach:
         return None
-    return f"{counted(c.more, 'more trial')} of each ({duration(c.more_s)}) would narrow it to ± {percent(c.finer)}."
+    words = more_words(c, " of each")
+    return f"{words[0].upper()}{words[1:]} would narrow it to ± {percent(c.finer)}."
+
+
+def more_words(known: Comparison | TestVerdict, of: str) -> str:
+    """`about 120 more trials of each (14 s)`, or a range where they follow from few trials."""
+    low, high = known.more_range
+    if high > WIDE_FORECAST * low:
+        ends = f"{_two_digits(low)} to {_two_digits(high)}"
+        times = [duration(known.more_s * end / known.more) for end in (low, high)]
+        return f"{ends} more trials{of} ({' to '.join(dict.fromkeys(times))})"
+    trials = "trial" if known.more == 1 else "trials"
+    return f"about {_two_digits(known.more)} more {trials}{of} ({duration(known.more_s)})"
+
+
+def _two_digits(count: int) -> str:
+    """`1,200` of 1,234: a number that is an estimate."""
+    return f"{int(float(f'{count:.2g}')):,}"
 
 
 def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
@@ -272,7 +336,7 @@ def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
         return ""
     if not known.within_reach:
         return f"; more trials would take too long: {INSTEAD}"
-    return f"; {counted(known.more, 'more trial')}{of} ({duration(known.more_s)}) would reach it"
+    return f"; {more_words(known, of)} would reach it"
 
 
 def _typical(c: Comparison) -> str:
@@ -384,18 +448,34 @@ def answer_lines(verdict: Verdict) -> list[str]:
     from etude.report.extension import limit_line, reaching
     from etude.report.uncompared import not_compared_lines
 
-    extension, several = reaching(verdict), len(verdict.comparisons) > 1
+    extension = reaching(verdict)
     return [
-        *(line for c in verdict.comparisons for line in comparison_lines(c, several=several)),
-        *(line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None),
+        *compared_lines(verdict),
+        *_precision_lines(verdict),
         *not_compared_lines(verdict),
         *([line] if (line := limit_line(verdict)) else []),
         *([f"{GOES_ON}: {extension.command}"] if extension else []),
     ]
 
 
+def _precision_lines(verdict: Verdict) -> list[str]:
+    """The means that missed their target; of many, the worst."""
+    found = [
+        (test, line) for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None
+    ]
+    if len(found) <= FOLDED_ABOVE:
+        return [line for _, line in found]
+    kind, _, worst = max(found, key=lambda each: each[0].more)[1].partition(": ")
+    return [f"{kind}: {len(found)} of {len(verdict.tests)} means; the worst: {worst}"]
+
+
 _LEVELS = {"sitting": "session"}
 """Levels of the variance whose name for people is another."""
+
+
+def level_name(level: str) -> str:
+    """A level of the variance, as it is called in sentences."""
+    return _LEVELS.get(level, level)
 
 
 def precision_line(test: TestVerdict, asked: Asked) -> str | None:
@@ -410,7 +490,7 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     if levels is None or levels.over == "trial":
         reached = _reached_by(test, "")
     else:
-        over = counted(levels.groups, _LEVELS.get(levels.over, levels.over))
+        over = counted(levels.groups, level_name(levels.over))
         reached = f"; the interval goes over {over}, and more trials of one do not narrow it"
     return (
         f"Not converged: the mean of {test.test} is known to ± {percent(width)}, the target is "

@@ -35,7 +35,7 @@ from etude.report.warnings.trials import DATA, limited, never_begun, several_mat
 from etude.report.warnings.warning import warning
 from etude.results.reader import Results
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import more_trials
+from etude.stats.compare import more_trials, range_of_further
 from etude.stats.describe import Summary, describe
 from etude.stats.levels import Split, split_by_kind
 from etude.stats.means import Kind
@@ -87,6 +87,11 @@ class TestVerdict:
     """… which take about this long, seconds by the clock: what runs between trials included."""
     spent: TimeSpent | None = None
     """Where the time went; None where elapsed, user or system is not known."""
+
+    @property
+    def more_range(self) -> tuple[int, int]:
+        """`more` as far as the spread is known."""
+        return range_of_further(self.kept, self.more, max(self.kept - 1, 1))
 
     @property
     def within_reach(self) -> bool:
@@ -327,7 +332,10 @@ def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[War
     if floor is None or c.floor_pairs < 5 or floor.low <= 1.0 <= floor.high:
         return []
     limits = f"{floor.low:.3f}–{floor.high:.3f}"
-    text = f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs) excludes 1"
+    text = (
+        f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs), a steady difference, which the "
+        "A/A noise includes"
+    )
     return [warning("against-itself", c.base, primary, text, "distrust differences of this size here")]
 
 

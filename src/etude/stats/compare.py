@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr
+from scipy.special import chdtri, stdtr
 
 from etude.stats.intervals import Interval, deviation, effective_count, t_quantile
 from etude.stats.means import Kind
@@ -254,6 +254,23 @@ def more_trials(x: ArrayLike, *, target: float, confidence: float = 0.95, factor
     worth = effective_count(values) / values.size
     spread = factor * deviation(values) / math.sqrt(worth)
     return _further(int(values.size), lambda n: _half(n, confidence, spread), target * mean)
+
+
+FORECAST = 0.8
+"""Confidence of the range of a forecast."""
+
+
+def range_of_further(now: int, further: int, degrees: float) -> tuple[int, int]:
+    """The fewest and the most of so many `further` trials, beyond `now`, as far as the spread is known (80 %).
+
+    What is needed grows with the variance, whose estimate is distributed as chi squared with so many degrees of
+    freedom. At least 1 and at most 10**9.
+    """
+    check_positive("degrees", degrees)
+    tail = (1.0 - FORECAST) / 2.0
+    ends = (degrees / float(chdtri(degrees, tail)), degrees / float(chdtri(degrees, 1.0 - tail)))
+    low, high = (min(max((now + further) * end - now, 1.0), MOST_FURTHER) for end in ends)
+    return round(low), round(high)
 
 
 def _half(n: int, confidence: float, spread: float) -> float:

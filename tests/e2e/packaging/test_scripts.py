@@ -215,6 +215,33 @@ exec(open("setup.py", encoding="utf-8").read())
     assert set(done.stdout.split()) & set(FLAGS) == set()
 
 
+PYTHON_STUB = """#!/bin/sh
+echo "RUNS $*"
+case "$*" in
+*ensurepip*|*"import pip"*) exit 0 ;;
+*" venv "*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+esac
+"""
+
+
+def test_each_step_of_a_first_set_up_is_named_before_it_begins(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "Makefile").symlink_to(repository / "Makefile")
+    for name in ("pyproject.toml", "constraints.txt", "Cargo.toml", "rust-toolchain.toml", "setup.py"):
+        (tmp_path / name).touch()
+    (tmp_path / "packaging").mkdir()
+    for path, text in {"packaging/check-tools.sh": "#!/bin/sh\n", "python": PYTHON_STUB}.items():
+        (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755)
+    command = ["make", "setup", f"PYTHON={tmp_path / 'python'}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    steps = [n for n, line in enumerate(lines) if line.startswith("RUNS") and re.search("venv|install", line)]
+    assert len(steps) == 3
+    assert [lines[n] for n in steps if lines[n - 1].startswith("RUNS")] == []
+    again = subprocess.run(["make", "setup"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "RUNS" not in again.stdout
+
+
 def test_in_a_clone_that_was_moved_the_virtual_environment_is_made_anew(
     repository: Path, tmp_path: Path
 ) -> None:

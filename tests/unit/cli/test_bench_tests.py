@@ -34,4 +34,26 @@ def test_values_of_our_parameters_are_words_to_our_shell(
     found = made_from(options)
     assert [test.command for test in found] == commands
     assert found[0].prepare == prepare
-    assert found[0].name == "ls a b"
+    assert found[0].name == ("ls a b" if arguments == ["-P", "x=a b"] else "x=a b")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--shell", "-P", "x=1,2", "--", "ls {x} | wc"], ["x=1", "x=2"]),
+        (["-P", "x=1,2", "--", "ls {x} " + 40 * "a"], ["x=1", "x=2"]),
+        (["-P", "x=1,2", "--", "ls {x}"], ["ls 1", "ls 2"]),
+        (["--shell", "-n", "it", "-P", "x=1,2", "--", "ls {x}"], ["it (x=1)", "it (x=2)"]),
+        (["--shell", "-P", "x=1", "--", "ls {x}", "wc {x}"], ["ls 1", "wc 1"]),
+        (["--shell", "--", "ls | wc"], ["ls | wc"]),
+    ],
+    ids=["shell", "long", "short", "named", "several", "no sweep"],
+)
+def test_a_sweep_of_one_line_of_a_shell_is_named_by_its_values(
+    arguments: list[str], names: list[str]
+) -> None:
+    parser = argparse.ArgumentParser()
+    bench.add_arguments(parser)
+    options = parser.parse_args(arguments)
+    options.command_line = arguments
+    assert [test.name for test in made_from(options)] == names

@@ -11,6 +11,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.cli.display import LINE_EVERY_S, Display, time_left
+from etude.errors import EtudeError
 from etude.experiment.ledger import Ledger
 from etude.experiment.run import resume
 from etude.report.text import duration
@@ -84,6 +85,17 @@ def test_a_terminal_is_left_clean(tmp_path: Path) -> None:
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
+def test_a_terminal_is_left_clean_where_the_first_run_failed(tmp_path: Path) -> None:
+    world = World({"a": {"exit_status": 1}})
+    terminal = Screen(True, world)
+    display = Display(terminal, clock=lambda: world.elapsed_s)
+    with pytest.raises(EtudeError):
+        run(make_plan(["a"]), directory=tmp_path, observe=display.observe, make_engine=world.make_engine)
+    assert "first run of" in terminal.getvalue()
+    display.close()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
 def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
     terminal = shown(tmp_path, True, {"a": 0.4, "b": 0.5}, commands=["a '[/x]' [a-z]", "b"])
     assert "[/x]" in terminal.getvalue()
@@ -106,7 +118,11 @@ def test_that_it_was_resumed_is_said(tmp_path: Path) -> None:
             raise MachineRefuses("died")
 
     with pytest.raises(MachineRefuses):
-        run(make_plan(["a"], seed=1), directory=tmp_path, make_engine=World(before=die).make_engine)
+        run(
+            make_plan(["a"], seed=1),
+            directory=tmp_path,
+            make_engine=World({"a": 1.0}, before=die).make_engine,
+        )
     world = World()
     terminal = Screen(False, world)
     display = Display(terminal, clock=lambda: world.elapsed_s)

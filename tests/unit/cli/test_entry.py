@@ -1,5 +1,6 @@
 """What the programs say of an error of the system that nobody handled."""
 
+import io
 import os
 import subprocess
 import sys
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.entry import describe_os_error
+from etude.cli.entry import complain, describe_os_error
+from etude.cli.parser import OneLineParser
 
 PROGRAM = """
 import os, resource
@@ -81,3 +83,31 @@ def test_a_closed_pipe_is_told_from_others() -> None:
         assert "output" not in line
     finally:
         os.close(write)
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_an_error_is_wrapped_at_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "30")
+    assert complain("etude", "a program that was not found in any\nplace", 4) == 4
+    with pytest.raises(SystemExit):
+        OneLineParser(prog="etude bench").parse_args(["--an-option-that-there-is-not"])
+    lines = screen.getvalue().splitlines()
+    assert max(map(len, lines)) <= 30
+    assert {line[:2] for line in lines} == {"et", "  "}
+    assert " ".join(line.strip() for line in lines[:2]).endswith("in any place")
+
+
+def test_an_error_is_one_line_elsewhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    complain("etude", f"{'word ' * 50}", 4)
+    assert capsys.readouterr().err.count("\n") == 1

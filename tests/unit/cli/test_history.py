@@ -12,6 +12,7 @@ import pytest
 
 from etude.store.database import open_store
 from etude.store.entry import Machine
+from support.builders import measurement, results_directory
 from support.fakes import World, around
 from support.golden import Golden
 from support.made_histories import HOST, commit, fill, history, on_another
@@ -222,3 +223,15 @@ def test_names_in_a_page_are_never_markup(stored: World, etude: Etude) -> None:
     page = Path("odd.html").read_text()
     assert name not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+def test_directories_that_are_compared_are_answered_with_the_verb_for_them(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("r 1", "r2"):
+        results_directory(Path(name), {"a": [measurement("a", n, 1.0) for n in range(2)]})
+    for store in ("etude-store.sqlite", "none.sqlite"):
+        assert etude("compare", "r 1", "r2", "--store", store) == 3
+        assert "etude stats 'r 1' r2" in capsys.readouterr().err
+    assert etude("compare", "v1", "r2") == 3
+    assert "etude stats" not in capsys.readouterr().err

@@ -77,7 +77,7 @@ from support.fakes import World, around
 from etude.cli import display
 from etude.cli.main import main
 from etude.experiment import run as running
-world = World({{"a": around(0.01), "b": around(0.02)}})
+world = World({{"a": around(1.0), "b": around(2.0)}})
 world.before = lambda number, world: mark() if number in (1, 2, 10) else None
 running.engine_maker = lambda: world.make_engine
 main(["bench", "-o", "r", *{commands}])

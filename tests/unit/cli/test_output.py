@@ -229,6 +229,17 @@ def test_fail_if_ends_with_1_when_the_whole_interval_is_beyond(
     assert "--fail-if 'elapsed > base': " in capsys.readouterr().err
 
 
+def test_a_gate_of_too_few_trials_names_the_line_that_decides_it(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01), "b": around(0.02)}
+    gate = ["--fail-if", "elapsed > baseline * 1.5", "--undecided", "fail"]
+    assert etude("bench", "a", "b", "-r", "4", "-o", "r", *gate) == 8
+    assert capsys.readouterr().out.endswith("etude bench --resume r --trials 10\n")
+    assert etude("bench", "--resume", "r", "--trials", "10", *gate) == 1
+    assert etude("stats", "r", "--threshold", "few=20", *gate) == 8
+
+
 def test_a_baseline_of_other_names_is_refused_before_anything_is_measured(
     etude: Etude, world: World, capsys: Captured, golden: Golden
 ) -> None:
@@ -323,4 +334,5 @@ def test_each_verb_has_help_of_its_own(etude: Etude, capsys: Captured, verb: str
 
 def test_the_version_is_said(etude: Etude, capsys: Captured) -> None:
     assert etude("--version") == 0
-    assert re.fullmatch(r"etude \d+\.\d+\.\d+\n", capsys.readouterr().out)
+    assert etude("bench", "--version") == etude("io", "lab", "--version") == 0
+    assert re.fullmatch(r"(etude \d+\.\d+\.\d+\n){3}", capsys.readouterr().out)

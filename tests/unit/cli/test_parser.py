@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.cli import parser
+from etude.cli.main import verb_parser
 from support.places import DOCS
 
 KINDS: list[Callable[[str], object]] = [
@@ -84,3 +85,10 @@ def test_any_other_text_is_an_error_of_usage(kind: Callable[[str], object], text
 def test_lists_of_cpus_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         parser.cpus(text)
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 70, 80])
+def test_help_breaks_no_name_of_an_option_or_a_file(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = verb_parser("bench").format_help().splitlines()
+    assert [line for line in lines if re.search(r"[a-z]-$", line)] == []

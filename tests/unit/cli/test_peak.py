@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from etude.cli.peak_display import PeakDisplay
@@ -29,6 +30,7 @@ from etude.cli.peak_words import (
     why_missed,
 )
 from etude.errors import MachineRefuses
+from etude.results.histograms import Counted
 from etude.workbench.bench import Bench, Enough
 from etude.workbench.deadline import Punctual
 from etude.workbench.goal import Criterion, Goal
@@ -151,6 +153,25 @@ def test_the_loads_next_to_the_answer_are_rows_and_what_is_unknown_is_no_column(
     assert columns["lateness p99"] == ["1.000 ms", "1.000 ms"]
     died = Trial(100.0, 180.0, (), 190.0, "died")
     assert load_columns(TASK, answer, []) == load_columns(TASK, answer, [died]) == []
+
+
+@pytest.mark.parametrize(
+    ("criterion", "kept"),
+    [
+        (Criterion("mean", 0.04), "mean"),
+        (Criterion("percentile", 0.1, 99.0), "p99"),
+        (Criterion("errors", 0.01), ""),
+    ],
+    ids=["mean", "p99", "errors"],
+)
+def test_no_screen_is_too_narrow_for_what_the_goal_limits(criterion: Criterion, kept: str) -> None:
+    answer = Answer(150.0, 100.0, 200.0, 0.95, True, "it is bracketed")
+    times = Counted(np.array([30_000_000]), np.array([1000]))
+    trial = Trial(100.0, 10.0, (Window(10.0, 1000, 1000, 0, 0.03, times),), 11.0)
+    columns = load_columns(replace(TASK, goal=Goal((criterion,))), answer, [trial])
+    named = {column.heading for column in columns if column.rank == 0}
+    assert {"load", "completed", "errors"} <= named
+    assert named & {"mean", "p50", "p90", "p99", "p99.9"} == {kept} - {""}
 
 
 def test_a_target_that_is_not_met_is_exit_status_1(
@@ -489,3 +510,21 @@ def test_a_terminal_shows_the_trial_under_way_and_a_line_of_80_columns_for_each(
     assert len(lines) == 5, "a heading, and two lines for each trial with a note"
     assert max(map(len, lines)) <= 80
     assert lines[-2].endswith("> 2.000 s   > 5000 %         20 s    6 min  1,234 … 2,469/s")
+
+
+@pytest.mark.parametrize(("width", "columns"), [(80, 7), (60, 5), (40, 3)])
+def test_a_narrow_terminal_has_a_line_a_trial_with_fewer_columns(
+    monkeypatch: pytest.MonkeyPatch, width: int, columns: int
+) -> None:
+    for name, value in {"TERM": "xterm", "COLUMNS": str(width), "LANG": "C.UTF-8", "LC_ALL": ""}.items():
+        monkeypatch.setenv(name, value)
+    screen = Screen()
+    display = PeakDisplay(screen, TASK, Doubling())
+    for load in (1234.5, 2469.0):
+        display.made(Offer(load, 180.0, "twice as much"), made(load, 0.03 if load < 2000 else 3.0))
+    heading, *rows = [plain(line.rpartition("\x1b[K")[2]) for line in screen.getvalue().split("\n")[:-1]]
+    assert len(rows) == 2
+    assert max(map(len, (heading, *rows))) <= width
+    assert heading.endswith("peak in (95 %)")
+    assert len(re.split(r"\s{2,}", heading.strip())) == columns
+    assert "1,234 … 2,469/s" in rows[1]

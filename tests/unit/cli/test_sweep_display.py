@@ -86,3 +86,13 @@ def test_after_it_was_resumed_only_what_is_missing_counts_for_the_time(tmp_path:
     first = re.search(r"(\d+) of 40 [^·]*· \w+ (\S+) (s|min) ", text)
     assert first is not None, text
     assert (40 - int(first[1]), first[3]) == (int(first[2]), "s")
+
+
+@pytest.mark.parametrize("tty", [True, False])
+def test_only_a_terminal_shows_that_figures_are_drawn(tty: bool) -> None:
+    screen = Screen(tty, World())
+    display = SweepDisplay(screen)
+    display.figures()
+    assert ("figures" in screen.getvalue()) == tty
+    display.close()
+    assert screen.getvalue().endswith("\r\x1b[K" if tty else "")

@@ -158,3 +158,13 @@ def test_a_table_in_ascii_is_still_aligned() -> None:
     assert lines[0].split() == ["name", "+-", "95", "%", "n"]
     assert set(lines[1].strip()) == {"-"}
     assert {len(line) for line in lines} == {len(lines[0])}
+
+
+def test_two_empty_lines_never_follow_each_other() -> None:
+    screen = Screen()
+    terminal = Terminal(screen, UTF8)
+    for _ in range(2):
+        terminal.table(Column("test", ["a"]), [Column("mean", ["1 s"])])
+        terminal.say()
+    assert "\n\n\n" not in screen.getvalue()
+    assert screen.getvalue().count("\n\n") == 2

@@ -129,9 +129,50 @@ def test_a_difference_is_judged_by_its_own_interval() -> None:
         asked("elapsed > baseline + 2 KiB", c)
 
 
+def test_fewer_trials_than_a_verdict_judges_decide_no_bound() -> None:
+    few, enough = (replace(compared(1.5, 1.6), trials=trials) for trials in (4, 10))
+    assert asked("elapsed > baseline * 1.05", few) == asked("elapsed > baseline * 2", few) == [None]
+    assert asked("elapsed > baseline * 1.05", enough) == [True]
+    (told,) = answers(parse_bound("elapsed > baseline"), (), [few], ())
+    assert (told.more, told.precision) == (6, None)
+    assert answers(parse_bound("elapsed > baseline"), (), [few], (), few=4)[0].fails
+    difference = replace(few, difference=Interval(0.003, 0.004))
+    assert asked("elapsed > baseline + 2 ms", difference) == [None]
+    test = TestVerdict(
+        "t", {}, 5, {}, 5, 1, (MetricSummary("elapsed", "s", describe([1.0, 1.1, 0.9])),), 0, 0.0
+    )
+    assert answers(parse_bound("elapsed > 0.01 s"), [test], (), ())[0].fails is None
+    ratio = SittingsRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
+    found = Across("a", "a", "old", "new", "elapsed", "s", 1.0, ratio, trials=9)
+    assert asked("elapsed > baseline * 1.05", across=(found,)) == [None]
+
+
+def test_a_difference_that_the_verdict_does_not_claim_breaks_no_bound() -> None:
+    noise = replace(compared(1.06, 1.10), floor=0.2)
+    assert noise.within_noise
+    assert asked("elapsed > baseline * 1.05", noise) == asked("elapsed > baseline", noise) == [None]
+    assert asked("elapsed > baseline * 0.9", noise) == [True]
+    assert asked("elapsed > baseline * 1.2", noise) == [False]
+    assert asked("elapsed < baseline * 0.9", replace(compared(0.8, 0.88), floor=0.3)) == [None]
+    assert asked("elapsed > baseline + 1 ms", replace(noise, difference=Interval(0.002, 0.004))) == [None]
+    opposed = replace(compared(1.06, 1.10), typical=compared(0.9, 0.95).ratio)
+    assert asked("elapsed > baseline * 1.05", opposed) == [None]
+
+
+def test_an_interval_that_holds_the_bound_says_how_many_more_pairs_would_not() -> None:
+    near, far = (
+        answers(parse_bound(text), (), [compared(1.0, 1.2)], ())[0]
+        for text in ("elapsed > baseline * 1.08", "elapsed > baseline * 1.01")
+    )
+    assert near.more > far.more > 0
+    assert near.precision is not None
+    assert near.precision == pytest.approx(1.2**0.5 / 1.08 - 1.0, rel=0.2)
+    assert answers(parse_bound("elapsed > baseline * 1.5"), (), [compared(1.0, 1.2)], ())[0].more == 0
+
+
 def test_a_mean_is_judged_by_its_interval() -> None:
-    summary = describe([1.0, 1.1, 0.9, 1.0, 1.05])
-    test = TestVerdict("t", {}, 5, {}, 5, 1, (MetricSummary("elapsed", "s", summary),), 0, 0.0)
+    summary = describe([1.0, 1.1, 0.9, 1.0, 1.05] * 2)
+    test = TestVerdict("t", {}, 10, {}, 10, 1, (MetricSummary("elapsed", "s", summary),), 0, 0.0)
 
     def told(text: str) -> list[Answer]:
         return answers(parse_bound(text), [test], (), ())

@@ -40,14 +40,14 @@ def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Gold
     noted = [
         outlier("a"),
         warning("heavy-tail", "a", "elapsed", "…", "…", count=12, of=50, farthest=2.5),
-        warning("drift", "a", "elapsed", "…", "…", of=20, change=-0.05, p=0.001),
+        warning("drift", "a", "elapsed", "…", "…", of=20, change=-0.05, p=0.001, slower=0),
         warning("warm-up", "a", "elapsed", "…", "…", range(3), first=3, shift=0.12, runs=4),
         warning("late-level", "a", "elapsed", "…", "…", [17, 18], last=2, shift=0.12),
         warning("bimodal", "a", "elapsed", "…", "…", few=4, many=16, low=0.001, high=0.002, unit="s"),
         warning("autocorrelated", "a", "elapsed", "…", "…", of=50, worth=17.2),
         warning("failed", "a", "", "…", "…", [1, 2], count=2, of=20, how="exit status 1", kept=0),
         warning("too-few", "a", "elapsed", "…", "…", count=1, needed=10),
-        warning("drift", "a", "elapsed", "…", "…", of=20, change=0.05, p=0.001, machine="n1"),
+        warning("drift", "a", "elapsed", "…", "…", of=20, change=0.05, p=0.001, slower=1, machine="n1"),
     ]
     lines = [note_line(note, 1) for each in noted for note in notes_of([each])]
     assert [line for line in lines if not line.startswith("a: ") or len(line) > 100] == []
@@ -55,13 +55,14 @@ def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Gold
     golden("\n".join(lines))
 
 
-def test_what_is_more_than_ten_times_as_much_is_so_many_times_and_not_above_as_well() -> None:
+def test_what_is_twice_as_much_or_more_is_so_many_times_and_not_above_as_well() -> None:
     one = warning("outliers", "a", "elapsed", "…", "…", [9], count=1, of=40, farthest=11.6)
     assert short_text(one).endswith("12.6 times the median")
-    assert [signed(x) for x in (0.23, -0.041, 5.0, 11.6)] == [
+    assert [signed(x) for x in (0.23, -0.041, 0.999, 5.0, 11.6)] == [
         "23 % above",
         "4.1 % below",
-        "500 % above",
+        "100 % above",
+        "6 times",
         "12.6 times",
     ]
 

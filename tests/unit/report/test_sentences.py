@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from etude.report.asked import Asked
+from etude.report.quieter import Quieter
 from etude.report.text import (
     basis_line,
+    compared_lines,
     comparison_lines,
     joined_lines,
     margin,
@@ -21,7 +24,7 @@ from etude.report.text import (
     takes,
     widened_line,
 )
-from etude.report.verdict import Comparison, MetricSummary, TestVerdict
+from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from support.golden import Golden
@@ -51,6 +54,11 @@ SLOWER = Comparison(
 
 def said(**changes: Any) -> list[str]:
     return comparison_lines(replace(SLOWER, **changes))
+
+
+def of_several(*comparisons: Comparison) -> list[str]:
+    verdict = SimpleNamespace(comparisons=comparisons, subject=SimpleNamespace(label="my results"))
+    return list(compared_lines(cast("Verdict", verdict)))
 
 
 def missing(line: str, *parts: str) -> list[str]:
@@ -141,8 +149,9 @@ def narrower(**changes: Any) -> str:
 
 def test_what_more_trials_would_show_is_said_with_their_time(golden: Golden) -> None:
     many, one = narrower(), narrower(more=1, more_s=0.02)
-    assert missing(many, "160 more trials", "14 s", "± 1.0 %") == []
-    assert missing(one, "1 more trial ", "20 ms", "± 1.0 %") == []
+    assert missing(many, "110 to 240 more trials", "± 1.0 %") == []
+    assert missing(narrower(ratio=replace(SLOWER.ratio, degrees=200.0)), "bout 160 more trials", "14 s") == []
+    assert missing(one, "1 to ", "20 ms", "± 1.0 %") == []
     assert narrower(more=0) == narrower(asked=0.01) == ""
     golden(f"{many}\n{one}")
 
@@ -154,7 +163,7 @@ def test_nobody_is_told_how_to_reach_a_margin_that_says_nothing() -> None:
 
 def test_a_precision_that_was_not_reached_is_said_not_to_be(golden: Golden) -> None:
     (line,) = said(asked=0.01, finer=0.01)[1:]
-    assert missing(line, "± 1.9 %", "1.0 %", "160 more trials", "14 s") == []
+    assert missing(line, "± 1.9 %", "1.0 %", "110 to 240 more trials") == []
     assert said(asked=0.05) == said()
     (named,) = comparison_lines(replace(SLOWER, asked=0.01, finer=0.01), several=True)[1:]
     assert missing(named, " B ", " A ") == []
@@ -233,3 +242,25 @@ def test_workers_of_several_numbers_are_one_line_a_way() -> None:
     (of_all, _) = joined_lines(tests, ("rate", "memory"))
     assert "commands or 2 or 4 workers" in of_all
     assert len(joined_lines([told("a", 2, rate="sum"), told("b", 4, memory="max")], ("rate", "memory"))) == 2
+
+
+def test_what_is_alike_of_several_comparisons_is_one_line(golden: Golden) -> None:
+    quieter = Quieter("CPU time", ratio(1.03, 1.029, 1.031))
+    b = replace(SLOWER, asked=0.01, quieter=quieter)
+    c = replace(b, other="C", ratio=ratio(1.04, 0.9, 1.2), more=900, more_s=40.0)
+    d = replace(SLOWER, other="D", asked=0.1)
+    assert of_several(b) == comparison_lines(b)
+    named = comparison_lines(b, several=True)
+    assert of_several(b, d) == [named[0], comparison_lines(d)[0], *named[1:]]
+    lines = of_several(b, c, d)
+    assert lines[:3] == [comparison_lines(each)[0] for each in (b, c, d)]
+    assert len(lines) == 5
+    assert missing(lines[3], "CPU time", "'my results'") == []
+    assert missing(lines[4], "2 of 3", "900") == []
+    golden("\n".join(lines))
+
+
+def test_each_quieter_metric_of_several_comparisons_has_its_own_line() -> None:
+    b = replace(SLOWER, quieter=Quieter("CPU time", ratio(1.03, 1.029, 1.031)))
+    c = replace(b, other="C", quieter=Quieter("instructions", ratio(1.03, 1.029, 1.031)))
+    assert sorted(of_several(b, c)) == sorted([*comparison_lines(b), *comparison_lines(c)])

@@ -77,6 +77,8 @@ def test_a_drift_is_told_with_its_size_and_nothing_else_is(golden):
     assert re.search(r" 1\d(\.\d)? % ", found.text)
     assert "30 trials" in found.text
     assert "Theil-Sen" in found.text
+    assert (found.numbers["slower"], falls.numbers["slower"]) == (1, 0)
+    assert found.advice != falls.advice
     golden(f"{found}\n{falls}")
 
 

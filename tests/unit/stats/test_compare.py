@@ -14,6 +14,7 @@ from etude.stats.compare import (
     noise_floor,
     paired_mean_ratio,
     paired_ratio,
+    range_of_further,
     unpaired_mean_ratio,
     unpaired_ratio,
 )
@@ -248,3 +249,16 @@ def test_a_wider_target_never_needs_more(values, target, wider):
 def test_a_target_is_above_zero(target):
     with pytest.raises(ValueError, match="target"):
         more_pairs(paired_ratio(BASE, OTHER), target=target)
+
+
+def test_the_range_of_a_forecast_holds_in_four_of_five_pilots() -> None:
+    """The trials that the true spread needs lie in the range that a pilot of normal values states."""
+    rng = np.random.default_rng(3)
+    pilot, needed = 8, 800.0
+    held = 0
+    for _ in range(400):
+        variance = float(rng.normal(size=pilot).var(ddof=1))
+        low, high = range_of_further(pilot, round(needed * variance) - pilot, pilot - 1)
+        held += low <= needed - pilot <= high
+    assert 0.75 < held / 400 < 0.85
+    assert range_of_further(10, 0, 9)[0] == 1

@@ -77,8 +77,8 @@ def named(trials: Sequence[int]) -> str:
 
 
 def signed(relative: float) -> str:
-    """`23 % above`, `4.1 % below`; `12.1 times`, where it is more than ten times as much above."""
-    if 10 <= relative < math.inf:
+    """`23 % above`, `4.1 % below`; `2.1 times`, from twice as much on."""
+    if 1 <= relative < math.inf:
         return f"{1 + relative:.3g} times"
     return f"{size(relative)} {'above' if relative > 0 else 'below'}"
 
@@ -88,4 +88,4 @@ def size(relative: float) -> str:
     value = abs(relative)
     if not value < 10:
         return f"{value:.3g} times the median" if math.isfinite(value) else "any number of %"
-    return f"{100 * value:.2g} %" if value < 1 else f"{100 * value:.0f} %"
+    return f"{100 * value:.2g} %" if value < 0.995 else f"{100 * value:.0f} %"

@@ -99,8 +99,16 @@ def _drifts(about: About, trend: Drift) -> Warning:
         f"{about.metric} {way} by {size(trend.change)} over its {about.count} trials, or neighbours resemble each "
         f"other ({trend.method}, {p_value(trend.p)})"
     )
-    advice = "look for what fills up, ages or heats up, and interleave what is compared"
-    return about.warn("drift", text, advice, of=about.count, change=trend.change, p=trend.p)
+    slower = (trend.change > 0) != (about.kind == "rate")
+    advice = f"look for what {causes(slower)}, and interleave what is compared"
+    return about.warn(
+        "drift", text, advice, of=about.count, change=trend.change, p=trend.p, slower=int(slower)
+    )
+
+
+def causes(slower: bool) -> str:
+    """What usually makes a course of trials slower, or quicker."""
+    return "fills up, ages or heats up" if slower else "warms up or fills a cache"
 
 
 def _never_steady(about: About, level: OtherLevel, left: Drift) -> Warning:
