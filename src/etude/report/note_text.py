@@ -72,7 +72,7 @@ def _autocorrelated(w: Warning, n: Numbers) -> str:
 
 
 def _drift(w: Warning, n: Numbers) -> str:
-    return f"{w.metric} {_way(n['change'])} over {n['of']} trials: what fills up, ages or heats up?"
+    return f"{w.metric} {_way(n['change'])} over {n['of']} trials: what fills up, ages, heats up or runs beside it?"
 
 
 def _never_steady(w: Warning, n: Numbers) -> str:
@@ -87,7 +87,7 @@ def _warm_up(w: Warning, n: Numbers) -> str:
 
 
 def _late_level(w: Warning, n: Numbers) -> str:
-    return f"level shift at trial {w.trials[0]}: the rest {signed(n['shift'])} the trials before"
+    return f"level shift at trial {w.trials[0]}: from there on {signed(n['shift'])} the trials before"
 
 
 def _leak(w: Warning, n: Numbers) -> str:

@@ -79,14 +79,16 @@ def test_root_has_the_packages_of_a_build_installed_and_is_told_of_rust_alone(
     repository: Path, programs: Programs, tmp_path: Path
 ) -> None:
     asked, place = tmp_path / "asked", tmp_path / "path"
-    install = (
-        f'echo "$@" >>{asked}; case "$*" in *install*) ln -s /bin/true {place}/cc; ln -s /bin/true {place}/curl;; esac'
-    )
+    install = f'echo "$@" >>{asked}; case "$*" in *install*) for each in cc curl; do ln -s /bin/true {place}/$each; done;; esac'
     path = programs(*USUAL, "ln", python3=PYTHON, id="echo 0", apt_get=install, apt_cache="")
     done = run(repository, path, "packaging/check-tools.sh", "python3", "cargo")
     assert done.returncode == 1
     assert "missing: Rust 1.95; run: curl " in done.stderr
-    assert asked.read_text().splitlines()[1].endswith(" --no-install-recommends gcc libc6-dev curl ca-certificates")
+    assert (
+        asked.read_text()
+        .splitlines()[1]
+        .endswith(" --no-install-recommends gcc libc6-dev curl ca-certificates")
+    )
 
 
 def test_a_rustup_that_apt_knows_after_its_update_is_what_root_gets(
@@ -97,7 +99,9 @@ def test_a_rustup_that_apt_knows_after_its_update_is_what_root_gets(
         f'echo "$@" >>{asked}; case "$*" in *update*) echo >{known};; *install*) ln -s /bin/true {place}/cc; '
         f"ln -s /bin/true {place}/rustup;; esac"
     )
-    path = programs(*USUAL, "ln", python3=PYTHON, id="echo 0", apt_get=apt, apt_cache=f"[ ! -e {known} ] || echo Known")
+    path = programs(
+        *USUAL, "ln", python3=PYTHON, id="echo 0", apt_get=apt, apt_cache=f"[ ! -e {known} ] || echo Known"
+    )
     done = run(repository, path, "packaging/check-tools.sh", "python3", "cargo")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "missing: Rust 1.95; run: rustup toolchain install" in done.stderr

@@ -99,7 +99,7 @@ def _drifts(about: About, trend: Drift) -> Warning:
         f"{about.metric} {way} by {size(trend.change)} over its {about.count} trials, or neighbours resemble each "
         f"other ({trend.method}, {p_value(trend.p)})"
     )
-    advice = "look for what fills up, ages or heats up, and interleave what is compared"
+    advice = "look for what fills up, ages, heats up or runs beside it, and interleave what is compared"
     return about.warn("drift", text, advice, of=about.count, change=trend.change, p=trend.p)
 
 
