@@ -79,7 +79,10 @@ def test_root_has_the_packages_of_a_build_installed_and_is_told_of_rust_alone(
     repository: Path, programs: Programs, tmp_path: Path
 ) -> None:
     asked, place = tmp_path / "asked", tmp_path / "path"
-    install = f'echo "$@" >>{asked}; case "$*" in *install*) for each in cc curl; do ln -s /bin/true {place}/$each; done;; esac'
+    install = (
+        f'echo "$@" >>{asked}; case "$*" in *install*) '
+        f"ln -s /bin/true {place}/cc; ln -s /bin/true {place}/curl;; esac"
+    )
     path = programs(*USUAL, "ln", python3=PYTHON, id="echo 0", apt_get=install, apt_cache="")
     done = run(repository, path, "packaging/check-tools.sh", "python3", "cargo")
     assert done.returncode == 1
