@@ -90,15 +90,15 @@ def _own_state(
     if len(named) < len(PRESSURES):
         return None, None
     idle = known.level(place, "cpu.idle")
-    cpu, memory, disk = (
-        max(0.0, _excess_rate(known, named[words], place, usual)) * seconds for words in PRESSURES
-    )
+    cpu = max(0.0, _excess_rate(known, named[PRESSURES[0]], place, usual)) * seconds
     if cpu >= SUFFICES * waited and idle is not None and idle >= IDLE_CPUS:
         return (
             f"it was ready to run for up to {quantity(min(cpu, waited), 's')} and did not, while {idle:.1f} CPUs were "
             "idle: a CPU quota (cpu.max of its control group), or too few CPUs that it may use"
         ), None
-    if cpu + memory + disk < SUFFICES * waited:
+    # Where others always wait a longer wait shows in no pressure, which has no more than a second a second.
+    stalled = sum(float(np.nan_to_num(known.values[named[words]][place])) for words in PRESSURES) * seconds
+    if stalled < SUFFICES * waited:
         return None, (
             f"for {quantity(waited, 's')} it neither ran nor waited for a CPU, memory or a disk: it was stopped "
             "(SIGSTOP, a debugger), slept, or waited for another process or the network"
