@@ -22,6 +22,7 @@ from etude.report.text import (
     widened_line,
 )
 from etude.report.verdict import Comparison, MetricSummary, TestVerdict
+from etude.results.joining import why_not_joined
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from support.golden import Golden
@@ -219,3 +220,11 @@ def test_workers_of_several_numbers_are_one_line_a_way() -> None:
     (of_all, _) = joined_lines(tests, ("rate", "memory"))
     assert "commands or 2 or 4 workers" in of_all
     assert len(joined_lines([told("a", 2, rate="sum"), told("b", 4, memory="max")], ("rate", "memory"))) == 2
+
+
+def test_what_is_not_joined_for_one_reason_is_one_line() -> None:
+    why = why_not_joined(asked=False)
+    metrics = tuple(MetricSummary(f"p{n}", "s", None, why, joined="none", workers=2) for n in (50, 99))
+    tests = [TestVerdict(name, {}, 1, Counter(), 1, 1, metrics, 0, 0.0, None) for name in "ab"]
+    (told,) = joined_lines(tests, ("p50", "p99"))
+    assert told == f"p50, p99: {why}"
