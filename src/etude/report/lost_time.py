@@ -89,13 +89,16 @@ def _own_state(
     if len(named) < len(PRESSURES):
         return None, None
     idle = known.level(place, "cpu.idle")
-    cpu, memory, disk = (_waited_s(known, named[words], place, usual) for words in PRESSURES)
+    cpu = _waited_s(known, named[PRESSURES[0]], place, usual)
     if cpu >= SUFFICES * waited and idle is not None and idle >= IDLE_CPUS:
         return (
             f"it was ready to run for up to {quantity(min(cpu, waited), 's')} and did not, while {idle:.1f} CPUs were "
             "idle: a CPU quota (cpu.max of its control group), or too few CPUs that it may use"
         ), None
-    if cpu + memory + disk < SUFFICES * waited:
+    # Where others always wait a longer wait shows in no pressure, which has no more than a second a second.
+    stalled = sum(float(np.nan_to_num(known.values[named[words]][place])) for words in PRESSURES)
+    stalled *= _seconds(known, place)
+    if stalled < SUFFICES * waited:
         return None, (
             f"for {quantity(waited, 's')} it neither ran nor waited for a CPU, memory or a disk: it was stopped "
             "(SIGSTOP, a debugger), held by a CPU quota, slept, or waited for another process or the network"
@@ -106,12 +109,13 @@ def _own_state(
 def _waited_s(known: Beside, pressure: Quantity, place: int, usual: Whole) -> float:
     """Seconds of this pressure beyond the usual: by how much it rose, and for how much longer it went on.
 
-    The latter only as far as the usual trials wait: what others always wait for cost a longer trial nothing.
+    The latter not of a CPU, and only as far as the usual trials wait: what others always wait for cost a trial nothing.
     """
     seconds = _seconds(known, place)
     value, normal = (float(np.nan_to_num(each)) for each in _pair(known, pressure, place, usual))
     longer = max(0.0, seconds - float(np.median([_seconds(known, each) for each in usual])))
-    return max(0.0, value - normal) * seconds + min(value, normal, _usual_wait(known, usual)) * longer
+    always = 0.0 if pressure.words == PRESSURES[0] else min(value, normal, _usual_wait(known, usual))
+    return max(0.0, value - normal) * seconds + always * longer
 
 
 def _usual_wait(known: Beside, usual: Whole) -> float:

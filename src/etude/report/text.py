@@ -128,17 +128,20 @@ def _joined_words(how: str, workers: Collection[int]) -> str:
 def joined_lines(tests: Sequence[TestVerdict], metrics: Collection[str]) -> list[str]:
     """How the values of several workers or commands became one of a trial, of these metrics; which could not."""
     workers: dict[tuple[str, str], set[int]] = {}
-    refused: dict[str, None] = {}
+    refused: dict[str, dict[str, None]] = {}
     for test in tests:
         for m in test.metrics:
             if m.metric in metrics and m.joined in _JOINED:
                 workers.setdefault((m.joined, m.metric), set()).add(m.workers)
             elif m.metric in metrics and m.joined and m.reason:
-                refused[f"{test.test}: {m.metric} is {m.reason}"] = None
+                refused.setdefault(m.reason, {})[m.metric] = None
     found: dict[str, list[str]] = {}
     for (how, metric), numbers in workers.items():
         found.setdefault(_joined_words(how, numbers), []).append(metric)
-    return [*(f"In each trial the {how}: {', '.join(names)}" for how, names in found.items()), *refused]
+    return [
+        *(f"In each trial the {how}: {', '.join(names)}" for how, names in found.items()),
+        *(f"{', '.join(names)}: {reason}" for reason, names in refused.items()),
+    ]
 
 
 def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:

@@ -25,6 +25,7 @@ from etude.report.text import (
     widened_line,
 )
 from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
+from etude.results.joining import why_not_joined
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from support.golden import Golden
@@ -264,3 +265,11 @@ def test_each_quieter_metric_of_several_comparisons_has_its_own_line() -> None:
     b = replace(SLOWER, quieter=Quieter("CPU time", ratio(1.03, 1.029, 1.031)))
     c = replace(b, other="C", quieter=Quieter("instructions", ratio(1.03, 1.029, 1.031)))
     assert sorted(of_several(b, c)) == sorted([*comparison_lines(b), *comparison_lines(c)])
+
+
+def test_what_is_not_joined_for_one_reason_is_one_line() -> None:
+    why = why_not_joined(asked=False)
+    metrics = tuple(MetricSummary(f"p{n}", "s", None, why, joined="none", workers=2) for n in (50, 99))
+    tests = [TestVerdict(name, {}, 1, Counter(), 1, 1, metrics, 0, 0.0, None) for name in "ab"]
+    (told,) = joined_lines(tests, ("p50", "p99"))
+    assert told == f"p50, p99: {why}"
