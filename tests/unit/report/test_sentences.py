@@ -11,10 +11,10 @@ from typing import Any, cast
 import pytest
 
 from etude.report.asked import Asked
+from etude.report.compared import compared_lines
 from etude.report.quieter import Quieter
 from etude.report.text import (
     basis_line,
-    compared_lines,
     comparison_lines,
     joined_lines,
     margin,
