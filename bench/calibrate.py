@@ -2,7 +2,7 @@
 
     python bench/calibrate.py [--replications N] [--seed N] [--output FILE]
 
-Exits with 1 where the factors found are not those in src/etude/stats/factors.py.
+Exits with 1 where a factor in src/etude/stats/factors.py is smaller than the one found.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import calibrate_mean
 import calibrate_ratio
 import calibrate_rest
 import calibrate_steps
+import calibrate_time
 from calibrate_tables import NOMINAL, factor_line, paragraph, standard_error
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.series import OWN
@@ -32,26 +33,29 @@ T = TypeVar("T")
 def main() -> int:
     """Run all parts and write the page."""
     options = _options()
-    search, mean, ratio, rest, dependent = (
-        np.random.default_rng(s) for s in np.random.SeedSequence(options.seed).spawn(5)
+    search, mean, ratio, rest, dependent, spans = (
+        np.random.default_rng(s) for s in np.random.SeedSequence(options.seed).spawn(6)
     )
     n = options.replications
     factors, found = _timed("factors of RatioPrecision", lambda: calibrate_ratio.find_factors(search, 2 * n))
     means = _timed("MeanPrecision", lambda: calibrate_mean.section(mean, n))
-    ratios = _timed("RatioPrecision on fresh draws", lambda: calibrate_ratio.validation(ratio, n, factors))
+    ratios = _timed(
+        "RatioPrecision on fresh draws", lambda: calibrate_ratio.validation(ratio, n, RATIO_FACTORS)
+    )
     others = _timed("the rest", lambda: calibrate_rest.section(rest, n))
     series = _timed("dependent trials", lambda: calibrate_dependent.section(dependent, n))
     steps = _timed("steps", lambda: calibrate_steps.section(options.seed, min(n, calibrate_steps.HISTORIES)))
-    lines = [*_head(options.seed, n, factors), *means, *found, *ratios, *others, *series, *steps]
+    times = _timed("the least time", lambda: calibrate_time.section(spans, min(n, 4000)))
+    lines = [*_head(options.seed, n), *means, *found, *ratios, *others, *series, *steps, *times]
     options.output.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     print(f"wrote {options.output}", file=sys.stderr)
-    if factors != RATIO_FACTORS:
+    if any(own < needed for (_, own), (_, needed) in zip(RATIO_FACTORS, factors, strict=True)):
         print(f"the code has {RATIO_FACTORS}, this run found {factors}", file=sys.stderr)
         return 1
     return 0
 
 
-def _head(seed: int, replications: int, factors: tuple[tuple[int, float], ...]) -> list[str]:
+def _head(seed: int, replications: int) -> list[str]:
     error, most = (100 * standard_error(value, replications) for value in (NOMINAL, 0.5))
     return [
         "# What the intervals cover",
@@ -72,7 +76,7 @@ def _head(seed: int, replications: int, factors: tuple[tuple[int, float], ...]) 
         ),
         "```",
         factor_line("mean", MEAN_FACTORS),
-        factor_line("ratio", factors),
+        factor_line("ratio", RATIO_FACTORS),
         "```",
         "",
     ]

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.random import Generator
 
 from calibrate_tables import paragraph, share, table
-from etude.stats.compare import noise_floor, paired_ratio
+from etude.stats.compare import noise_floor, paired_mean_ratio, paired_ratio
+from etude.stats.factors import RATIO_FACTORS, factor_for
 from etude.stats.intervals import mean_interval
 from etude.stats.outliers import count_outliers
 from etude.stats.series import Draw, autoregressive, lognormal, normal
@@ -30,6 +31,7 @@ def section(rng: Generator, replications: int) -> list[str]:
         *_subtraction(rng, few),
         *_flags(rng, few),
         *_converged(rng, replications),
+        *_families(rng, few),
     ]
 
 
@@ -55,6 +57,38 @@ def _converged(rng: Generator, replications: int) -> list[str]:
 def _by_end(stops: Stops, off: Floats) -> list[str]:
     covered, converged = (off <= stops.half).reshape(-1), stops.converged
     return [f"{100 * part:.1f}" for part in (converged.mean(), covered.mean(), covered[converged].mean())]
+
+
+def _families(rng: Generator, replications: int) -> list[str]:
+    """How often any of several identical tests differs from the first, by intervals of one and of all of them."""
+    factor = factor_for(10, RATIO_FACTORS)
+    rows = []
+    for name, draw, pairs in (
+        ("normal cv 5 %", normal(0.05), 10),
+        ("normal cv 5 %", normal(0.05), 50),
+        ("log-normal cv 40 %", lognormal(0.40), 10),
+        ("log-normal cv 40 %", lognormal(0.40), 50),
+    ):
+        cells = []
+        for together in (5, 10, 20):
+            alone, among = 0, 0
+            for base, *others in draw(rng, replications * (together + 1), pairs).reshape(
+                replications, together + 1, pairs
+            ):
+                ratios = [paired_mean_ratio(base, other, factor=factor) for other in others]
+                alone += any(not r.low <= 1.0 <= r.high for r in ratios)
+                adjusted = [r.among(together) for r in ratios]
+                among += any(not r.low <= 1.0 <= r.high for r in adjusted)
+            cells.append(f"{100 * among / replications:.1f} ({100 * alone / replications:.1f})")
+        rows.append([name, str(pairs), *cells])
+    return [
+        *paragraph(
+            "Several identical commands beside the first: share of experiments in which any ratio of means excludes 1",
+            "by the intervals that are printed, which hold together (in brackets by intervals of one ratio each), in",
+            "%:",
+        ),
+        *table(["noise", "pairs", "5 others", "10 others", "20 others"], rows),
+    ]
 
 
 def _time_budget(rng: Generator, replications: int) -> list[str]:

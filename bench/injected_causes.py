@@ -97,14 +97,32 @@ def writer(pid: int, data: Path) -> None:
 
 def quota(pid: int, _: Path) -> None:
     """A tenth of a CPU for the trial, by a control group of its own."""
-    group = Path("/sys/fs/cgroup/etude-injected")
+    with group_of("cpu", pid) as group:
+        limit = group / "cpu.max"
+        written = ("10000 100000", "max 100000")
+        if not limit.exists():
+            limit, written = group / "cpu.cfs_quota_us", ("10000", "-1")
+        limit.write_text(written[0])
+        time.sleep(LASTS_S)
+        limit.write_text(written[1])
+        wait(pid)
+
+
+@contextmanager
+def group_of(controller: str, pid: int) -> Iterator[Path]:
+    """A control group with a process alone in it, of either version."""
+    parent = Path("/sys/fs/cgroup")
+    parent = parent if (parent / "cgroup.controllers").exists() else parent / controller
+    group = parent / "etude-injected"
     group.mkdir(exist_ok=True)
-    (group / "cpu.max").write_text("10000 100000")
+    if not (group / "cgroup.procs").exists():
+        raise SystemExit(f"{group}: no control group can be made")
     (group / "cgroup.procs").write_text(str(pid))
-    time.sleep(LASTS_S)
-    (group / "cpu.max").write_text("max 100000")
-    wait(pid)
-    group.rmdir()
+    try:
+        yield group
+    finally:
+        wait(pid)
+        group.rmdir()
 
 
 def nothing(pid: int, _: Path) -> None:
@@ -117,8 +135,11 @@ KINDS: dict[str, tuple[Callable[[int, Path], None], str]] = {
     "hog": (hog, r"^other processes used .*python|^CPU pressure"),
     "pinned": (pinned, r"^other processes used .*python|CPUs that it may use"),
     "short": (short, r"^other processes used|^CPU pressure"),
-    "writer": (writer, r"^\S+ (busy|written)|^waiting for I/O|^I/O pressure"),
-    "quota": (quota, r"cpu\.max"),
+    "writer": (
+        writer,
+        r"^other processes used [^;]*\bdd |^\S+ (busy|written)|^waiting for I/O|^I/O pressure",
+    ),
+    "quota": (quota, r"cpu\.max|CPU quota"),
     "none": (nothing, r"SIGSTOP|nothing in the monitor|^$"),
 }
 """What is injected, and what the explanation must begin with."""

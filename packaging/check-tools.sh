@@ -7,9 +7,9 @@ python=${1:-python3}
 cargo=${2:-cargo}
 wanted=$(sed -n 's/^rust-version *= *"\([0-9.]*\)".*/\1/p' Cargo.toml)
 
-# Fills `lacking` (words for people) and `packages` (of Debian).
+# Fills `lacking` (words for people), `packages` (of Debian) and `rust` (what to run for it).
 look() {
-    lacking='' packages=''
+    lacking='' packages='' rust=''
     version=$("$python" -c 'import sys; print(".".join(map(str, sys.version_info[:3])))' 2>/dev/null)
     if [ -z "$version" ]; then
         lack "Python 3.11 or newer as $python" python3 python3-venv
@@ -19,6 +19,7 @@ look() {
         lack "the module venv of $python" python3-venv
     fi
     links || lack "a C compiler with its library (Rust links with it)" gcc libc6-dev
+    look_for_rust
 }
 
 lack() {
@@ -37,9 +38,7 @@ links() {
     return 1
 }
 
-# Fills `rust` (what to run for it).
 look_for_rust() {
-    rust=
     found=$("$cargo" --version 2>/dev/null | sed -n 's/^cargo \([0-9]*\.[0-9]*\).*/\1/p')
     oldest=$(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n 1)
     [ -n "$found" ] && [ "$oldest" = "$wanted" ] && return
@@ -63,22 +62,23 @@ done
 
 look
 if [ -n "$packages" ] && [ "$manager" = apt-get ] && [ "$(id -u 2>/dev/null)" = 0 ]; then
+    apt-get -qq update </dev/null >/dev/null
+    look # at what the distribution has, which apt knows only now
     echo "installing$packages"
     # shellcheck disable=SC2086  # one word a package
-    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $packages; } \
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-remove --no-install-recommends $packages \
         </dev/null >/dev/null
     look
 fi
-look_for_rust
 [ -n "$lacking" ] || exit 0
 case $manager in
-    apt-get) get="apt-get install$packages" ;;
+    apt-get) get="apt-get update && apt-get install$packages" ;;
     dnf | zypper) get="$manager install$(echo "$packages" | sed 's/ python3-venv//; s/libc6-dev/glibc-devel/')" ;;
     pacman) get="pacman -S$(echo "$packages" | sed 's/ python3-venv//; s/ libc6-dev//; s/python3/python/')" ;;
     *) get= ;;
 esac
-line="make: missing: $lacking"
-[ -n "$packages" ] && [ -n "$get" ] && line="$line; as root: $get"
-[ -n "$rust" ] && line="$line; then: $rust"
+line="make: missing: $lacking" next=run
+[ -n "$packages" ] && [ -n "$get" ] && line="$line; as root: $get" next='then'
+[ -n "$rust" ] && line="$line; $next: $rust"
 echo "$line" >&2
 exit 1

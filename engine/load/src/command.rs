@@ -147,7 +147,7 @@ fn offer_http(url: &Url, plan: &Plan, format: Format) -> Result<(), Wrong> {
     let signals = signals()?;
     let mut target = Http::new(address, url.request()).map_err(machine)?;
     target.take(first).map_err(machine)?;
-    offer(plan, About { target: "http", workload: None, roll: None }, signals, target, format)
+    offer(plan, About { target: "http", workload: None, file_set: None, roll: None }, signals, target, format)
 }
 
 /// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
@@ -194,7 +194,7 @@ pub(crate) fn told(
 fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan, format: Format) -> Result<(), Wrong> {
     let chosen = Chosen::new(workload)?;
     let stream = chosen.stream(plan.seed);
-    let about = About { target: "nfs", workload: Some(chosen.name()), roll: None };
+    let about = About { target: "nfs", workload: Some(chosen.name()), file_set: None, roll: None };
     let prepared = prepare_nfs(asked, chosen, plan.timeout_ns)?;
     offer(plan, about, signals()?, NfsTarget::new(prepared, stream), format)
 }

@@ -74,7 +74,7 @@ fn run(plan: &Plan, address: SocketAddr) -> Run {
 fn run_on(plan: &Plan, target: impl Target, instants: Option<Vec<u64>>) -> Run {
     let (sender, receiver) = channel();
     let signals = sys::signalfd(&[libc::SIGUSR2]).unwrap();
-    let about = About { target: "http", workload: None, roll: None };
+    let about = About { target: "http", workload: None, file_set: None, roll: None };
     let client = Client::new(plan, about, &sender, signals, target);
     let client = match instants {
         Some(instants) => client.with_arrivals(instants.into_iter()),

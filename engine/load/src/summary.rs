@@ -22,6 +22,9 @@ pub(crate) struct About {
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
+    /// Where the files are that were made for it and stay, for the next run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_set: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roll: Option<RollAbout>,
 }
@@ -176,7 +179,7 @@ mod tests {
             timeout_ns: 1,
             drain_ns: 1,
         };
-        let about = About { target: "http", workload: None, roll: None };
+        let about = About { target: "http", workload: None, file_set: None, roll: None };
         let limited = |busy, waited, late_s, median_s| {
             let summary = Summary { busy, waited, ..Summary::new(&plan, about.clone()) };
             summary.limited(Some(late_s), Some(median_s))

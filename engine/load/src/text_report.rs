@@ -30,7 +30,7 @@ pub(crate) fn write(
             Line::Window { duration_s, tally, .. } => {
                 whole.add(&tally);
                 ran_s += duration_s;
-                live.draw(&progress(&tally, duration_s, ran_s, planned_ns as f64 / 1e9));
+                live.draw(&progress(&tally, &whole, duration_s, ran_s, planned_ns as f64 / 1e9));
             }
             Line::Summary { mut summary, drained } => {
                 let lateness_p99_s = summary.judge(&mut whole, drained.as_ref().map(|(_, tally)| &**tally));
@@ -62,11 +62,12 @@ impl LiveLine {
     }
 }
 
-/// The last window; what matters most comes first, as a narrow terminal cuts the end off.
-fn progress(window: &Tally, duration_s: f64, ran_s: f64, planned_s: f64) -> String {
+/// The last window, its quantile of all so far where it has too few responses; what matters most comes first, as a narrow terminal cuts the end off.
+fn progress(window: &Tally, whole: &Tally, duration_s: f64, ran_s: f64, planned_s: f64) -> String {
     let per_s = |count: u64| rate(count, duration_s);
     let (offered, completed) = (per_s(window.offered), per_s(window.completed));
-    let (failed, p99) = (window.failed, quantile_text(window, 0.99));
+    let known = if quantile_known(window, 0.99) { window } else { whole };
+    let (failed, p99) = (window.failed, quantile_text(known, 0.99));
     format!(
         "{ran_s:.0} of {planned_s:.0} s: p99 {p99}, errors {failed}, offered {offered}, completed {completed}"
     )
@@ -85,6 +86,9 @@ fn report(summary: &Summary, whole: &Tally, lateness_p99_s: Option<f64>, screen:
         line("Note:", &format!("the generator was {why}: the figures are its own"));
     }
     line("load", &load(summary));
+    if let Some(place) = &summary.about.file_set {
+        line("files", &format!("{place} stays, for the next run"));
+    }
     if summary.ended == "early" {
         line("ended", "early, by a signal");
     }
@@ -172,8 +176,12 @@ fn responses(whole: &Tally, width: Option<usize>) -> Vec<String> {
 }
 
 /// A dash where so few were answered that it would be the largest of them.
+fn quantile_known(tally: &Tally, quantile: f64) -> bool {
+    tally.all().latency.is_some_and(|latency| latency.len() as f64 * (1.0 - quantile) >= 0.999)
+}
+
 fn quantile_text(tally: &Tally, quantile: f64) -> String {
-    let latency = tally.all().latency.filter(|latency| latency.len() as f64 * (1.0 - quantile) >= 0.999);
+    let latency = tally.all().latency.filter(|_| quantile_known(tally, quantile));
     latency.map_or_else(none, |latency| time(latency.value_at_quantile(quantile) as f64 / 1e9))
 }
 

@@ -18,7 +18,8 @@ fn summary(load: Load) -> Summary {
         timeout_ns: 1,
         drain_ns: 1,
     };
-    let about = About { target: "files", workload: Some("web".to_owned()), roll: None };
+    let (workload, file_set) = (Some("web".to_owned()), Some("./web-0".to_owned()));
+    let about = About { target: "files", workload, file_set, roll: None };
     Summary { duration_s: 2.0, ..Summary::new(&plan, about) }
 }
 
@@ -138,10 +139,24 @@ fn the_moving_line_fits_and_has_the_last_window() {
     (0..12345).for_each(|_| tally.answered(0, 1_234_567));
     (tally.offered, tally.started) = (12346, 12346);
     tally.failed(None, &Failure::Timeout);
-    let line = progress(&tally, 1.0, 12.0, 60.0);
+    let line = progress(&tally, &Tally::new(1), 1.0, 12.0, 60.0);
     assert!(line.starts_with("12 of 60 s: p99 1.2"), "{line}");
     assert!(line.ends_with(" ms, errors 1, offered 12346/s, completed 12345/s"), "{line}");
     assert!(line.chars().count() < 80, "{line}");
+}
+
+#[test]
+fn the_moving_line_has_the_quantile_of_all_so_far_where_a_window_has_too_few() {
+    let (mut window, mut whole) = (Tally::new(1), Tally::new(1));
+    (0..50).for_each(|_| window.answered(0, 1_000_000));
+    (0..500).for_each(|_| whole.answered(0, 3_000_000));
+    assert!(progress(&window, &whole, 1.0, 12.0, 60.0).contains("p99 3.0"));
+    assert!(progress(&window, &window, 1.0, 12.0, 60.0).contains("p99 –"));
+}
+
+#[test]
+fn files_that_stay_are_named() {
+    assert!(of(&reported(10, |_, _| ()), "files").starts_with("./web-0 "));
 }
 
 #[test]

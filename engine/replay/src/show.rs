@@ -64,8 +64,16 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
     mismatches(out, report)?;
     unplayed(out, &report.unplayed)?;
     match unfaithful {
-        None => writeln!(out, "Faithful."),
+        None => writeln!(out, "Faithful: the same calls, the same results{}.", other_time(report.ratios.run)),
         Some(why) => writeln!(out, "Not faithful: {why}."),
+    }
+}
+
+/// `, in 0.35 × the original's time`, where that is another time.
+fn other_time(ratio: Option<f64>) -> String {
+    match ratio {
+        Some(ratio) if (ratio - 1.0).abs() > SAME_TIME => format!(", in {ratio:.3} × the original's time"),
+        _ => String::new(),
     }
 }
 
@@ -74,6 +82,9 @@ fn described(report: &Report) -> String {
     let priority = if report.realtime { ", with real-time priority" } else { "" };
     format!("timing {}{speed}{priority}", report.timing)
 }
+
+/// Run times that differ by no more than this share are the same, as far as one run of each can tell.
+const SAME_TIME: f64 = 0.1;
 
 /// Calls with another result that are shown.
 const MOST_OTHERS: usize = 10;
@@ -149,4 +160,16 @@ pub fn time(seconds: f64) -> String {
         3
     };
     format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::other_time;
+
+    #[test]
+    fn another_run_time_is_said_and_one_that_is_not_known_is_not() {
+        assert_eq!([None, Some(1.0), Some(0.91), Some(1.09)].map(other_time), [const { String::new() }; 4]);
+        assert!(other_time(Some(0.35)).contains("0.350"));
+        assert!(other_time(Some(1.2)).contains("1.200"));
+    }
 }

@@ -128,6 +128,13 @@ def _enough(group: argparse._ArgumentGroup) -> None:
         "-M", "--max-trials", "--max-runs", help="at most N trials (default 50, or as many as 3 s take)"
     )
     group.add_argument(
+        "--min-time",
+        type=kinds.seconds,
+        metavar="SECONDS",
+        help="measure for so long by the clock, however soon the precision is reached; --max-trials and --time end "
+        "it sooner (default 3; not with --pool)",
+    )
+    group.add_argument(
         "--precision",
         type=kinds.share,
         metavar="SHARE",
@@ -439,7 +446,7 @@ def _across(
 
 
 def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late
-    from etude.experiment.ask import BUDGET_S, LEAST_S, make_plan
+    from etude.experiment.ask import BUDGET_S, make_plan
 
     tests = tests_of(options)
     return make_plan(
@@ -450,7 +457,7 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
         max_trials=options.max_trials,
         precision=options.precision,
         budget_s=BUDGET_S if options.time is None else options.time,
-        least_s=0.0 if options.pool else LEAST_S,  # a job takes longer than that to begin
+        least_s=_least_s(options),
         schedule=options.schedule,
         seed=options.seed,
         shell=shell_of(options),
@@ -462,6 +469,15 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
         primary=options.primary,
         masks=tuple(options.mask),
     )
+
+
+def _least_s(options: argparse.Namespace) -> float | None:
+    """The shortest time by the clock; 0 over a pool, whose jobs take longer than that to begin."""
+    from etude.errors import UsageError
+
+    if options.pool and options.min_time:
+        raise UsageError("--min-time: jobs of a pool are spread over more time anyway; leave out one of them")
+    return 0.0 if options.pool else options.min_time
 
 
 def _check_resume(options: argparse.Namespace) -> None:

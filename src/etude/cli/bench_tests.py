@@ -144,7 +144,10 @@ def _check_plain(commands: Sequence[str], command_line: Sequence[str]) -> None:
     for command in commands:
         if found := shell_syntax(command):
             words = [word for word in command_line[1:] if word != "-N"]
+            instead = f"quote the {found} within the command"
+            if found.endswith("="):
+                instead = f"begin the command with env: env {found}…"
             raise UsageError(
                 f"{command!r}: {found} is shell syntax, and no shell runs it; type: "
-                f"{shlex.join(['etude', 'bench', '--shell', *words])} (or quote the {found} within the command)"
+                f"{shlex.join(['etude', 'bench', '--shell', *words])} (or {instead})"
             )

@@ -30,7 +30,8 @@ class ScriptDisplay:
         self._terminal = self._screen.obeys
         self._started = clock()
         self._shown_at = self._started
-        self._number, self._why, self._doing = "", "", ""
+        self._number, self._doing = "", ""
+        self._whys: dict[str, str] = {}
         self._ended = 0
         self._moving = False
 
@@ -46,7 +47,7 @@ class ScriptDisplay:
             self._line(f"resumed: {event.detail}")
         elif event.what == "ended":
             self._ended += 1
-            self._line(f"{_state(event.tests[0], ledger)}; {event.detail}")
+            self._line(f"{_state(event.tests[0], ledger, event.detail)}; {event.detail}")
         else:
             self._note(event)
         if event.what in ("trial", "hook"):
@@ -58,9 +59,9 @@ class ScriptDisplay:
 
     def _note(self, event: Event) -> None:
         if event.what == "group":
-            self._number, self._why = event.detail, ""
+            self._number, self._whys = event.detail, {}
         elif event.what == "decision":
-            self._why = event.detail
+            self._whys[event.tests[0].name] = event.detail
         elif event.what == "hook":
             self._doing = event.detail
 
@@ -70,8 +71,10 @@ class ScriptDisplay:
             return
         self._shown_at = now
         parts = [f"{now - self._started:.0f} s", self._number]
-        parts += [_state(event.tests[0], ledger)] if event.tests else []
-        parts += [self._doing if event.what == "hook" else self._why, self._left(now)]
+        why = self._whys.get(event.tests[0].name, "") if event.tests else ""
+        beside = self._doing if event.what == "hook" else why
+        parts += [_state(event.tests[0], ledger, beside)] if event.tests else []
+        parts += [beside, self._left(now)]
         text = " · ".join(part for part in parts if part)
         if self._terminal:
             self._screen.draw(text)
@@ -100,25 +103,32 @@ class ScriptDisplay:
             self._moving = False
 
 
-def _state(test: Named, ledger: Ledger) -> str:
-    """A test's trials so far, and the means of the metrics that its stop rule names, with their intervals."""
-    from etude.report.asked import judged_columns
+def _state(test: Named, ledger: Ledger, beside: str) -> str:
+    """A test's trials so far, and the means of the metrics that its stop rule names.
+
+    beside: what stands behind it. Where the rule says there how well a mean is known, by its own estimator, the means
+    have no intervals of another.
+    """
+    from etude.report.asked import judged_columns, mean_factor
     from etude.report.text import counted
 
-    judged = judged_columns(getattr(test, "program", ())) or ("elapsed",)
-    means = (_mean(test.name, metric, ledger) for metric in judged)
+    program = getattr(test, "program", ())
+    judged = judged_columns(program) or ("elapsed",)
+    factor = None if "±" in beside else mean_factor(program, getattr(test, "minimum", None))
+    means = (_mean(test.name, metric, ledger, factor) for metric in judged)
     return ", ".join((f"{test.name}: {counted(ledger.kept(test.name), 'trial')}", *filter(None, means)))
 
 
-def _mean(test: str, metric: str, ledger: Ledger) -> str:
-    """The mean that the table will show; empty without a value."""
+def _mean(test: str, metric: str, ledger: Ledger, factor: float | None) -> str:
+    """The mean that the table will show, with its interval unless there is no factor; empty without a value."""
     from etude.report.text import percent, quantity
     from etude.stats.describe import describe
 
     values = ledger.sample(test, metric)
     if not values:
         return ""
-    found = describe(values, cast("Kind", ledger.kind(metric)))
-    half = f" ± {percent(width)}" if (width := found.relative_half_width) is not None else ""
+    found = describe(values, cast("Kind", ledger.kind(metric)), factor=factor or 1.0)
+    width = None if factor is None else found.relative_half_width
+    half = "" if width is None else f" ± {percent(width)}"
     named = "" if metric == "elapsed" else f"{metric} "
     return f"mean {named}{quantity(found.mean, ledger.unit(metric))}{half}"

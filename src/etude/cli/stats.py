@@ -277,11 +277,10 @@ def _read(path: str, options: argparse.Namespace) -> Subject | None:
 def _metrics(subject: Subject, options: argparse.Namespace) -> list[str] | None:
     """The metrics to summarise; None for all."""
     if options.metric:
-        from etude.report.subject import column_of
+        from etude.report.subject import check_metric
 
         for metric in options.metric:
-            if not any(metric in series.columns for series in subject.tests):
-                column_of(subject.tests[0], metric)
+            check_metric(subject.tests, metric)
         return list(options.metric)
     if options.all or options.json:
         return None

@@ -283,10 +283,13 @@ def _is_nothing(m: MetricSummary) -> bool:
 
 
 def _without_value(test: TestVerdict, everything: bool) -> list[str]:
-    """The metrics that are always 0, or could not be measured, by reason; and means that there are not."""
+    """The metrics that are always 0, or could not be measured, by reason; and means that there are not.
+
+    Those that were not to be joined are in `text.joined_lines`.
+    """
     reasons: dict[str, list[str]] = {}
     for m in test.metrics:
-        if m.summary is None:
+        if m.summary is None and not m.joined:
             reasons.setdefault(m.reason or "unknown", []).append(m.metric)
     nothing = [m.metric for m in test.metrics if _is_nothing(m)]
     missing = [f"always 0: {', '.join(nothing)} (--all)"] if nothing and not everything else []

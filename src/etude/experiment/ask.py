@@ -16,7 +16,8 @@ from etude.masking import Mask
 MEAN_PRECISION, RATIO_PRECISION = 0.05, 0.02
 MINIMUM, MAXIMUM, BUDGET_S = 10, 50, 30.0
 LEAST_S = 3.0
-"""The default maximum ends no test before this time: fifty trials of 1 ms say little, and 3 s are soon over."""
+"""Neither precision nor the default maximum ends a test before this time: what slows a machine for a second would be in
+all trials or in none."""
 
 
 def make_plan(
@@ -28,7 +29,7 @@ def make_plan(
     max_trials: int | None = None,
     precision: float | None = None,
     budget_s: float = BUDGET_S,
-    least_s: float = LEAST_S,
+    least_s: float | None = None,
     schedule: str | None = None,
     seed: int | None = None,
     shell: str | None = None,
@@ -38,7 +39,8 @@ def make_plan(
 
     `trials` fixes their number; `min_trials`, `max_trials`, `precision` (relative half width: of the mean for one
     command, of the ratio for several) and `budget_s` (seconds by the clock, from the first run on, once the minimum is
-    done) shape the rule. `least_s`: the maximum, unless it is given, ends nothing before so many seconds.
+    done) shape the rule. `least_s` (default 3): neither precision nor the maximum, unless that is given, ends a test
+    before so many seconds by the clock.
 
     Raises:
         UsageError: values that cannot be meant.
@@ -69,14 +71,14 @@ def _rule(
     max_trials: int | None,
     precision: float | None,
     budget_s: float,
-    least_s: float,
+    least_s: float | None,
 ) -> RuleSpec:
     if trials is not None:
         if trials < 1:
             raise UsageError(f"--trials {trials}: at least 1 is needed")
-        if (min_trials, max_trials, precision) != (None, None, None):
+        if (min_trials, max_trials, precision) != (None, None, None) or least_s:
             raise UsageError(
-                "--trials fixes their number; leave out --min-trials, --max-trials and --precision"
+                "--trials fixes their number; leave out --min-trials, --max-trials, --min-time and --precision"
             )
         return RuleSpec("fixed-count", {"count": trials})
     minimum = MINIMUM if min_trials is None else min_trials
@@ -96,9 +98,11 @@ def _rule(
         )
     if not budget_s > 0:
         raise UsageError(f"--time {budget_s:g}: expected seconds above 0")
+    if least_s is not None and not 0.0 <= least_s <= budget_s:
+        raise UsageError(f"--min-time {least_s:g}: expected seconds from 0 to those of --time, {budget_s:g}")
     parameters = {"precision": wanted, "minimum": minimum, "maximum": maximum, "budget_s": budget_s}
-    if max_trials is None and least_s > 0.0:
-        parameters["least_s"] = least_s
+    if least := LEAST_S if least_s is None else least_s:
+        parameters |= {"least_s": least} | ({} if max_trials is None else {"exact": True})
     return RuleSpec("ratio-precision" if ratio else "mean-precision", parameters)
 
 

@@ -38,6 +38,8 @@ def extended(rule: RuleSpec, limits: NewLimits) -> RuleSpec:
         )
     changed = {"maximum": limits.max_trials, "budget_s": limits.budget_s, "precision": limits.precision}
     parameters = {**rule.parameters, **{name: value for name, value in changed.items() if value is not None}}
+    if limits.max_trials is not None and "least_s" in parameters:
+        parameters["exact"] = True
     if parameters["maximum"] < parameters["minimum"]:
         raise UsageError(
             f"--max-trials {parameters['maximum']}: is below the minimum of {parameters['minimum']} trials"

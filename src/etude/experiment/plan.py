@@ -56,7 +56,7 @@ class RuleSpec:
 
     def ends(self, count: int, spent_s: float) -> bool:
         """Whether a limit of trials or of time is reached, so that the rule is asked whenever its next look is."""
-        least_s: float = self.parameters.get("least_s", 0.0)
+        least_s: float = 0.0 if self.parameters.get("exact") else self.parameters.get("least_s", 0.0)
         return spent_s >= self.budget_s or (count >= self.maximum and spent_s >= least_s)
 
     def make(self) -> Rule:

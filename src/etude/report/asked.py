@@ -13,7 +13,7 @@ from etude.experiment.plan import from_document
 from etude.experiment.schedule import DUET
 from etude.report.getstats.options import parse_getstats
 from etude.results.reader import Results
-from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, factor_for
+from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,11 @@ def asked_of(results: Results) -> Asked:
     return Asked(
         primary,
         False,
-        {test["name"]: _factor(test, False) for test in tests},
-        {test["name"]: _factor(test, True) for test in tests},
+        {test["name"]: mean_factor(test.get("stop_program"), test.get("minimum")) for test in tests},
+        {
+            test["name"]: mean_factor(test.get("stop_program"), test.get("minimum"), RATIO_FACTORS)
+            for test in tests
+        },
         None,
         _groups(tests),
         judged,
@@ -97,12 +100,9 @@ def judged_columns(program: Sequence[str]) -> tuple[str, ...]:
     return () if options.predicate is None else options.columns or ("elapsed",)
 
 
-def _factor(test: Mapping[str, Any], ratio: bool) -> float:
+def mean_factor(program: object, minimum: object, factors: Factors = MEAN_FACTORS) -> float:
     """What a script's test pays for having been looked at until its predicate held; nothing for a fixed number."""
-    minimum = test.get("minimum")
-    if not test.get("stop_program") or not isinstance(minimum, int):
-        return 1.0
-    return factor_for(max(2, minimum), RATIO_FACTORS if ratio else MEAN_FACTORS)
+    return factor_for(max(2, minimum), factors) if program and isinstance(minimum, int) else 1.0
 
 
 def _groups(tests: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]:

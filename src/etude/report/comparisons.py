@@ -169,11 +169,23 @@ def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list
             found += _compare(subject, base, other, metric, paired, judging, len(planned))
         except ValueError as error:
             without.append(f"no {metric} of {other.test} against {base.test}: {error}")
+    without += _lacking(subject, metric, planned)
     if metric == "elapsed" and subject.shell is None:  # whose CPU time cannot be taken off
         found = [replace(c, quieter=_quieter(subject, c, judging.confidence)) for c in found]
     if judging.full:
         found = _with_secondary(subject, found, metric, judging)
     return found, without
+
+
+def _lacking(subject: Subject, metric: str, planned: Sequence[tuple[Series, Series, bool]]) -> list[str]:
+    """Tests that nobody compares and that lack the metric that a user asked for."""
+    compared = {series.test for base, other, _ in planned for series in (base, other)}
+    made = [series for series in subject.tests if series.trials.size]
+    lacking = [series.test for series in made if metric not in series.columns]
+    if metric in (subject.asked.primary, *subject.asked.judged) or len(lacking) == len(made):
+        return []
+    alone = [test for test in lacking if test not in compared]
+    return [f"no {metric} of {', '.join(alone)}: no such metric"] if alone else []
 
 
 def _asked_for(subject: Subject, judging: Judging) -> Iterator[tuple[Series, Series, bool]]:

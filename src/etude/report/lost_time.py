@@ -58,7 +58,7 @@ def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: L
     most = np.inf if what.loses_s is None else abs(value - normal) * what.loses_s * seconds
     pressure = _pressures(known).get(what.waited)
     if pressure is not None:
-        waited = max(0.0, _excess_rate(known, pressure, place, usual)) * seconds
+        waited = _waited_s(known, pressure, place, usual)
         most = min(most, waited + max(0.0, np.nan_to_num(found.computed_s)))
     return float(most)
 
@@ -85,25 +85,52 @@ def _own_state(
     span = known.span(place)
     if not waited >= SUFFICES * lost or span is None:
         return None, None
-    seconds = (span[1] - span[0]) / 1e9
     named = _pressures(known)
     if len(named) < len(PRESSURES):
         return None, None
     idle = known.level(place, "cpu.idle")
-    cpu, memory, disk = (
-        max(0.0, _excess_rate(known, named[words], place, usual)) * seconds for words in PRESSURES
-    )
+    cpu = _waited_s(known, named[PRESSURES[0]], place, usual)
     if cpu >= SUFFICES * waited and idle is not None and idle >= IDLE_CPUS:
         return (
             f"it was ready to run for up to {quantity(min(cpu, waited), 's')} and did not, while {idle:.1f} CPUs were "
             "idle: a CPU quota (cpu.max of its control group), or too few CPUs that it may use"
         ), None
-    if cpu + memory + disk < SUFFICES * waited:
+    # Where others always wait a longer wait shows in no pressure, which has no more than a second a second.
+    stalled = sum(float(np.nan_to_num(known.values[named[words]][place])) for words in PRESSURES)
+    stalled *= _seconds(known, place)
+    if stalled < SUFFICES * waited:
         return None, (
             f"for {quantity(waited, 's')} it neither ran nor waited for a CPU, memory or a disk: it was stopped "
-            "(SIGSTOP, a debugger), slept, or waited for another process or the network"
+            "(SIGSTOP, a debugger), held by a CPU quota, slept, or waited for another process or the network"
         )
     return None, None
+
+
+def _waited_s(known: Beside, pressure: Quantity, place: int, usual: Whole) -> float:
+    """Seconds of this pressure beyond the usual: by how much it rose, and for how much longer it went on.
+
+    The latter not of a CPU, and only as far as the usual trials wait: what others always wait for cost a trial nothing.
+    """
+    seconds = _seconds(known, place)
+    value, normal = (float(np.nan_to_num(each)) for each in _pair(known, pressure, place, usual))
+    longer = max(0.0, seconds - float(np.median([_seconds(known, each) for each in usual])))
+    always = 0.0 if pressure.words == PRESSURES[0] else min(value, normal, _usual_wait(known, usual))
+    return max(0.0, value - normal) * seconds + always * longer
+
+
+def _usual_wait(known: Beside, usual: Whole) -> float:
+    """The share of the usual trials' time that is no CPU time of their own; 0 where it is not known."""
+    columns = [known.series.columns.get(name) for name in ("elapsed", "user", "system")]
+    if any(column is None for column in columns):
+        return 0.0
+    elapsed, user, system = (float(np.median(column.values[usual])) for column in columns if column)
+    share = 1.0 - (user + system) / elapsed if elapsed > 0.0 else 0.0
+    return max(0.0, share) if np.isfinite(share) else 0.0
+
+
+def _seconds(known: Beside, place: int) -> float:
+    span = known.span(place)
+    return 0.0 if span is None else (span[1] - span[0]) / 1e9
 
 
 def _excess(known: Beside, name: str, place: int, usual: Whole) -> float:
@@ -112,11 +139,6 @@ def _excess(known: Beside, name: str, place: int, usual: Whole) -> float:
         return float("nan")
     values = column.values
     return float(values[place] - np.median(values[usual]))
-
-
-def _excess_rate(known: Beside, what: Quantity, place: int, usual: Whole) -> float:
-    value, normal = _pair(known, what, place, usual)
-    return float(np.nan_to_num(value - normal))
 
 
 def _pair(known: Beside, what: Quantity, place: int, usual: Whole) -> tuple[float, float]:

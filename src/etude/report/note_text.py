@@ -88,7 +88,7 @@ def _warm_up(w: Warning, n: Numbers) -> str:
 
 
 def _late_level(w: Warning, n: Numbers) -> str:
-    return f"level shift at trial {w.trials[0]}: the rest {signed(n['shift'])} the trials before"
+    return f"level shift at trial {w.trials[0]}: from there on {signed(n['shift'])} the trials before"
 
 
 def _leak(w: Warning, n: Numbers) -> str:

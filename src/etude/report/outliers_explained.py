@@ -206,7 +206,8 @@ def _why(known: Beside, place: int, usual: Whole) -> Why | None:
             f"in the {every(monitor.every_s)} around it (it is shorter than the time between readings) {text}"
         )
     blamed = OTHERS in [what for what, suffices in zip(unusual, enough, strict=True) if suffices]
-    names = [each.name for each in named[:NAMED]] if blamed or OTHERS not in unusual else []
+    possible = OTHERS not in unusual and own is lost.own  # who was stopped, no other process kept waiting
+    names = [each.name for each in named[:NAMED]] if blamed or possible else []
     causes = [what.words for what, suffices in zip(unusual, enough, strict=True) if suffices]
     cause = OWN_STATE if own else next(iter(causes), None)
     return Why(text, f"keep {_listed(names)} away while you measure" if names else "", cause)

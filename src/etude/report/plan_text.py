@@ -14,7 +14,17 @@ from etude.report.reach import INSTEAD, within_reach
 _WITH_VALUE = frozenset(
     f"--{name}"
     for name in (
-        *("trials", "min-trials", "max-trials", "runs", "min-runs", "max-runs", "precision", "time"),
+        *(
+            "trials",
+            "min-trials",
+            "max-trials",
+            "runs",
+            "min-runs",
+            "max-runs",
+            "precision",
+            "time",
+            "min-time",
+        ),
         *("output", "export", "export-json", "export-csv", "export-markdown", "baseline", "seed"),
     )
 ) | {"-r", "-m", "-M", "-o"}

@@ -148,15 +148,25 @@ def column_of(series: Series, metric: str) -> Column:
     return column
 
 
+def check_metric(tests: Sequence[Series], metric: str) -> None:
+    """Raises UsageError where none of the tests that have trials has a metric of that name."""
+    made = [series for series in tests if series.trials.size]
+    if len(made) == 1:
+        column_of(made[0], metric)
+    elif made and not any(metric in series.columns for series in made):
+        known = ", ".join(sorted({name for series in made for name in series.columns})) or "none"
+        raise UsageError(f"metric {metric!r}: no test has one of that name; there are {known}")
+
+
 _TIMES = frozenset(("time", "real", "wall", "duration", "latency", "runtime", "seconds"))
 
 
 def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
-    """elapsed, else the metric that most tests have: one that is called a time, or has a unit, first."""
+    """elapsed, else the metric of which most tests have values: one that is called a time, or has a unit, first."""
 
     def rank(metric: str) -> tuple[bool, int, bool, bool]:
         column = next((s.columns[metric] for s in tests if metric in s.columns), None)
-        having = sum(metric in s.columns for s in tests)
+        having = sum(metric in s.columns and s.sample(metric).size > 0 for s in tests)
         return metric == "elapsed", having, metric in _TIMES, column is not None and column.unit != "1"
 
     return max(metrics, key=rank, default="elapsed")

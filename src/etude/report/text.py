@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -128,17 +127,20 @@ def _joined_words(how: str, workers: Collection[int]) -> str:
 def joined_lines(tests: Sequence[TestVerdict], metrics: Collection[str]) -> list[str]:
     """How the values of several workers or commands became one of a trial, of these metrics; which could not."""
     workers: dict[tuple[str, str], set[int]] = {}
-    refused: dict[str, None] = {}
+    refused: dict[str, dict[str, None]] = {}
     for test in tests:
         for m in test.metrics:
             if m.metric in metrics and m.joined in _JOINED:
                 workers.setdefault((m.joined, m.metric), set()).add(m.workers)
             elif m.metric in metrics and m.joined and m.reason:
-                refused[f"{test.test}: {m.metric} is {m.reason}"] = None
+                refused.setdefault(m.reason, {})[m.metric] = None
     found: dict[str, list[str]] = {}
     for (how, metric), numbers in workers.items():
         found.setdefault(_joined_words(how, numbers), []).append(metric)
-    return [*(f"In each trial the {how}: {', '.join(names)}" for how, names in found.items()), *refused]
+    return [
+        *(f"In each trial the {how}: {', '.join(names)}" for how, names in found.items()),
+        *(f"{', '.join(names)}: {reason}" for reason, names in refused.items()),
+    ]
 
 
 def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -193,10 +195,11 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
 
     several: there are others, so that each line names its tests.
     """
-    return [*_ratio_lines(c), *filter(None, [quieter_line(c), _missed_line(c, several)])]
+    return [*ratio_lines(c), *filter(None, [quieter_line(c), missed_line(c, several)])]
 
 
-def _ratio_lines(c: Comparison) -> list[str]:
+def ratio_lines(c: Comparison) -> list[str]:
+    """What its ratio says of two tests, and where it is not the same on all machines."""
     interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{_caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
@@ -221,48 +224,14 @@ def _ratio_lines(c: Comparison) -> list[str]:
     return [first, *_machine_lines(c)]
 
 
-def _missed_line(c: Comparison, several: bool) -> str | None:
+def missed_line(c: Comparison, several: bool) -> str | None:
+    """How far a ratio is from its target; None where it reached it, or there is none."""
     if not c.missed:
         return None
     which = f" of {c.other} to {c.base}" if several else ""
     return (
         f"Not converged: the ratio{which} is known to ± {percent(c.ratio.half_width)}, the target is "
-        f"± {percent(c.finer)}{_reached_by(c, ' of each')}."
-    )
-
-
-def compared_lines(verdict: Verdict) -> Iterator[str]:
-    """The comparisons of an experiment; what is alike of several of them is said in one line for all."""
-    comparisons = verdict.comparisons
-    for c in comparisons:
-        yield from _ratio_lines(c)
-    quieter = [c for c in comparisons if c.quieter]
-    if len({(c.metric, c.quieter.metric) for c in quieter if c.quieter}) == 1 < len(quieter):
-        yield _quieter_line_of_all(quieter, verdict.subject.label)
-    else:
-        yield from filter(None, map(quieter_line, quieter))
-    missed = [c for c in comparisons if c.missed]
-    if len(missed) > 1:
-        yield _missed_line_of_all(missed, len(comparisons))
-    else:
-        yield from filter(None, (_missed_line(c, len(comparisons) > 1) for c in missed))
-
-
-def _quieter_line_of_all(comparisons: Sequence[Comparison], label: str) -> str:
-    known = max(c.quieter.ratio.half_width for c in comparisons if c.quieter)
-    first, widest = comparisons[0], max(c.ratio.half_width for c in comparisons)
-    assert first.quieter is not None
-    return (
-        f"{first.quieter.metric} is less noisy here: {len(comparisons)} of its ratios are known to ± {percent(known)} "
-        f"or better, those of {first.metric} to ± {percent(widest)} (etude stats {shlex.quote(label)})."
-    )
-
-
-def _missed_line_of_all(missed: Sequence[Comparison], count: int) -> str:
-    widest, longest = max(missed, key=lambda c: c.ratio.half_width), max(missed, key=lambda c: c.more_s)
-    return (
-        f"Not converged: {len(missed)} of {count} ratios miss the target of ± {percent(widest.finer)}, the widest is "
-        f"known to ± {percent(widest.ratio.half_width)}{_reached_by(longest, ' of each')}."
+        f"± {percent(c.finer)}{reached_by(c, ' of each')}."
     )
 
 
@@ -330,7 +299,7 @@ def _two_digits(count: int) -> str:
     return f"{int(float(f'{count:.2g}')):,}"
 
 
-def _reached_by(known: Comparison | TestVerdict, of: str) -> str:
+def reached_by(known: Comparison | TestVerdict, of: str) -> str:
     """The way to the target, as a clause: so many more trials, or the alternatives where they would take too long."""
     if not known.more:
         return ""
@@ -346,11 +315,17 @@ def _typical(c: Comparison) -> str:
     return f"; typical {ratio_text(c.typical)}"
 
 
+MOMENT_S = 2.5
+"""A comparison over less time is one moment of a machine, and says so. The default `--min-time` takes longer, without
+its first run too."""
+
+
 def _caution(c: Comparison) -> str:
     """What limits the claim itself."""
+    moment = f"; within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
     if c.ratio.method == "unpaired":
-        return f"; {UNPAIRED}"
-    return "; under contention" if c.contention else ""
+        return f"; {UNPAIRED}{moment}"
+    return f"; under contention{moment}" if c.contention else moment
 
 
 def _machine_lines(c: Comparison) -> Iterator[str]:
@@ -439,6 +414,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
 
 def answer_lines(verdict: Verdict) -> list[str]:
     """What is known in the end: the comparisons, the means that missed their target, and the command that goes on."""
+    from etude.report.compared import compared_lines
     from etude.report.extension import limit_line, reaching
     from etude.report.uncompared import not_compared_lines
 
@@ -482,7 +458,7 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     width = interval.half_width / abs(summary.mean) if interval else math.inf
     levels = measured.levels if measured else None
     if levels is None or levels.over == "trial":
-        reached = _reached_by(test, "")
+        reached = reached_by(test, "")
     else:
         over = counted(levels.groups, level_name(levels.over))
         reached = f"; the interval goes over {over}, and more trials of one do not narrow it"

@@ -20,6 +20,7 @@ from etude.report.outliers_explained import explained
 from etude.report.reach import within_reach
 from etude.report.subject import (
     Subject,
+    check_metric,
     column_of,
     failure_in,
     limited_in,
@@ -164,6 +165,8 @@ def verdict(
         source if isinstance(source, Subject) else subject_of(source, _read(source, metrics, judging.watched))
     )
     primary = metrics[0] if metrics else subject.asked.primary
+    if subject.experiment is not None and primary not in subject.asked.judged:
+        check_metric(subject.tests, primary)
     tests = tuple(_test_verdict(subject, series, metrics, primary, judging) for series in subject.tests)
     compared = [compare_tests(subject, metric, judging) for metric in judged_metrics(subject.asked, primary)]
     comparisons = [c for found, _ in compared for c in found]
@@ -204,8 +207,6 @@ def _test_verdict(
     subject: Subject, series: Series, metrics: Sequence[str] | None, primary: str, judging: Judging
 ) -> TestVerdict:
     factor = subject.asked.factors[series.test]
-    if series.trials.size and subject.experiment is not None and primary not in subject.asked.judged:
-        column_of(series, primary)
     shell = shell_cost(subject)
     summaries = tuple(
         metric_summary(series, metric, factor, shell if metric == "elapsed" else (0.0, 0.0), judging)

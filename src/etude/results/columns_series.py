@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from etude.results.columns import CANCELLED, SIGNALLED, TIMED_OUT, Columns, Metric
 from etude.results.joining import FIRST, NONE, overall, why_not_joined
-from etude.results.model import MetricKind, metric_kind, signal_name
+from etude.results.model import MetricKind, is_printed, metric_kind, signal_name
 from etude.results.samples import LATEST_NS, LONGEST_S
 from etude.results.series import Column, Failure, Floats, Series, Whole
 
@@ -116,7 +116,7 @@ def _columns_of(
         found = all_trials.values[part]
         how = "" if all_trials.how is None else overall(all_trials.how[part].tolist(), all_trials.way)
         workers = 1 if all_trials.workers is None else max(1, int(all_trials.workers[part].max(initial=1)))
-        reason = why_not_joined(name) if how == NONE else metric.reasons.get(test)
+        reason = why_not_joined(asked=is_printed(name)) if how == NONE else metric.reasons.get(test)
         if reason is None and np.isnan(found).all():
             continue
         yield name, Column(metric.unit, metric.kind, found, reason, how, workers)

@@ -112,6 +112,12 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-def why_not_joined(name: str) -> str:
-    """Why a trial has no value of a metric that several of its workers or commands have."""
-    return f"not joined: several workers or commands have one; METRIC {name}:UNIT {'|'.join(JOINS)} REGEX joins them"
+def why_not_joined(*, asked: bool) -> str:
+    """Why a trial has no value of a metric that several of its workers or commands have, and what shows one.
+
+    asked: the program printed it to a METRIC or --metric, which could have said how it is joined.
+    """
+    ways = "|".join(JOINS)
+    shown = f"METRIC NAME:UNIT {ways} REGEX joins them, in bench --metric NAME:UNIT:{ways}=REGEX"
+    each = "etude stats --shift --group worker (or command) shows each"
+    return f"not joined: several workers or commands have one; {shown if asked else each}"

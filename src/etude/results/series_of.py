@@ -82,7 +82,8 @@ def _column(trials: Sequence[Trial], metric: str, *, single: bool) -> Column:
     values = np.array([each.value for each in joined], dtype=np.float64)
     how = overall((each.how for each in joined), kind.join)
     workers = max((each.workers for each in joined), default=1)
-    return Column(unit, kind.kind, values, why_not_joined(metric) if how == NONE else missing, how, workers)
+    reason = why_not_joined(asked=is_printed(metric)) if how == NONE else missing
+    return Column(unit, kind.kind, values, reason, how, workers)
 
 
 def _windows(trial: Trial) -> Sequence[Mapping[str, Any]] | None:
@@ -159,7 +160,7 @@ def _table_column(table: Table, metric: str, trials: polars.DataFrame, rows: pol
         workers = int(there.unique([*by, "worker"]).group_by(by).len()["len"].to_numpy().max(initial=1))
         hows = (kind.commands if several else "", kind.join if workers > 1 else "")
         how = overall(hows, kind.join)
-        reason = why_not_joined(metric) if how == NONE else None
+        reason = why_not_joined(asked=False) if how == NONE else None
     return Column(table.units[metric], table.kinds[metric], values, reason, how, workers)
 
 
@@ -214,9 +215,9 @@ def _join_workers(metric: str, kind: MetricKind) -> polars.Expr:
 
 
 def _name(test: str, parameters: Mapping[str, str]) -> str:
-    """The test's name; with its parameters, unless they stand in it already."""
-    missing = [f"{name}={value}" for name, value in parameters.items() if value not in test]
-    return f"{test} ({', '.join(missing)})" if missing else test
+    """The test's name, with parameters that vary within it."""
+    varying = [f"{name}={value}" for name, value in parameters.items() if value]
+    return f"{test} ({', '.join(varying)})" if varying else test
 
 
 def _failed_rows(frame: polars.DataFrame) -> Iterable[Failure]:

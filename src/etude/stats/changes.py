@@ -32,6 +32,9 @@ FEWEST_FOR_DRIFT = 10
 STRICTNESS = 3.0
 """A step has to explain this times ln n times the variance of the noise; what that costs is in docs/history.md."""
 
+PLACED = 0.95
+"""A step may stand anywhere in the interval of its place at this confidence."""
+
 TRIMMED = 0.2
 """Share of the largest differences between days that is left out: a step makes some of them."""
 
@@ -171,7 +174,7 @@ def _flat(values: Floats, days: NDArray[np.intp]) -> _Found:
     if variance > 0.0:
         stretched = max(stretched, _long_run_of_blocks(ranked, days) / variance)
     places = _places(ranked, variance * stretched)
-    bounds = _lasting(_refined(values, [0, *places, values.size]), days)
+    bounds = _lasting(values, _refined(values, [0, *places, values.size]), days, stretched)
     return _Found(bounds, ranked, variance, stretched, dependence)
 
 
@@ -185,14 +188,18 @@ def _long_run_of_blocks(ranked: Floats, days: NDArray[np.intp]) -> float:
     return each * variance * (1.0 + dependence) / (1.0 - dependence)
 
 
-def _lasting(bounds: list[int], days: NDArray[np.intp]) -> list[int]:
-    """Without the steps beside an edge of a block with fewer than `SHORTEST` blocks of one level before or after."""
+def _lasting(values: Floats, bounds: list[int], days: NDArray[np.intp], stretched: float) -> list[int]:
+    """Without the steps that may stand at an edge of a block, with fewer than `SHORTEST` blocks before or after it."""
     edges = np.flatnonzero(np.diff(days)) + 1
     found = bounds
     for k in range(len(bounds) - 2, 0, -1):
         begin, at, end = found[k - 1 : k + 2]
         before, after = days[at - 1] - days[begin] + 1, days[end - 1] - days[at] + 1
-        if bool(np.any(np.abs(edges - at) < SHORTEST)) and min(before, after) < SHORTEST:
+        if min(before, after) >= SHORTEST or not edges.size:
+            continue
+        earliest, latest = _place(values[begin:end], at - begin, stretched, PLACED)
+        first, last = min(begin + earliest, at - SHORTEST + 1), max(begin + latest, at + SHORTEST - 1)
+        if bool(np.any((edges >= first) & (edges <= last))):
             found = found[:k] + found[k + 1 :]
     return found
 

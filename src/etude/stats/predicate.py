@@ -172,7 +172,7 @@ class Predicate:
                 limited[f"{name} ± {_digits(found.hw)} %"] = held[0].text
         by = " and ".join(dict.fromkeys(limited.values()))
         aims = " or ".join(part.text for part in self._alternatives if not COUNTED.issuperset(part.names))
-        return f"{by}, not by {aims}: {', '.join(limited)} of the mean" if limited else ""
+        return f"{by}, not by {aims}: {', '.join(limited)} of $mean" if limited else ""
 
     def _objection(self, name: str, x: Sequence[float]) -> str:
         """Empty where the expression holds, else how well the mean is known."""
@@ -183,7 +183,7 @@ class Predicate:
             return ""
         if found.count == 1:
             return "one value"
-        return f"± {_digits(found.hw)} % of the mean"
+        return f"± {_digits(found.hw)} % of $mean"
 
 
 def _holds(part: Expression, variables: Mapping[str, float | str]) -> bool:

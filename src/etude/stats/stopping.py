@@ -134,7 +134,8 @@ class MeanPrecision:
 
     Tests are judged one by one, by factor·t·s/√n_eff (see mean_interval, mean_over_machines); all must pass.
     At `maximum` trials, or when `budget_s` seconds are used, it stops unconverged, but never below `minimum`
-    trials. budget_s may be math.inf. The maximum ends nothing before `least_s` seconds are used.
+    trials. budget_s may be math.inf. Before `least_s` seconds are used neither precision nor the maximum ends a test,
+    since a few trials in a fraction of a second are one moment of a machine; `exact`: the maximum does.
     """
 
     precision: float = 0.05
@@ -143,6 +144,7 @@ class MeanPrecision:
     budget_s: float = 30.0
     confidence: float = 0.95
     least_s: float = 0.0
+    exact: bool = False
 
     def __post_init__(self) -> None:
         _check_precision_rule(self)
@@ -157,8 +159,9 @@ class MeanPrecision:
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum)}", False)
         widths = [self._relative_half_width(*each) for each in zip(seen.values, seen.machines, strict=True)]
+        early = seen.measured_s < self.least_s
         can_go_on = any(
-            not width < self.precision and x.size < self.maximum
+            (early or not width < self.precision) and x.size < self.maximum
             for x, width in zip(seen.values, widths, strict=True)
         )
         return _judge(self, seen, max(widths), "mean", "trial", can_go_on)
@@ -188,6 +191,7 @@ class RatioPrecision:
     budget_s: float = 30.0
     confidence: float = 0.95
     least_s: float = 0.0
+    exact: bool = False
 
     def __post_init__(self) -> None:
         _check_precision_rule(self)
@@ -227,12 +231,18 @@ def _judge(
     """The decision on the widest relative half width, once the minimum is reached."""
     state = f"the {of_what} is known to ± {_percent(width)} % after {_trials(seen.fewest, word)}"
     target = f"the target is ± {100 * rule.precision:g} %"
+    early, spent = seen.measured_s < rule.least_s, seen.measured_s >= rule.budget_s
+    capped = not can_go_on and (rule.exact or not early)
     if width < rule.precision:
-        return Decision(True, f"{state}, {target}", True)
-    if not can_go_on and seen.measured_s >= rule.least_s:
+        if capped or spent or not early:
+            return Decision(True, f"{state}, {target}", True)
+        return Decision(
+            False, f"{state}, {target}; {seen.measured_s:.1f} of at least {rule.least_s:g} s used", False
+        )
+    if capped:
         limit = "the most allowed" if seen.fewest <= rule.maximum else f"{rule.least_s:g} s used"
         return Decision(True, f"not converged: {state}, {limit}; {target}", False)
-    if seen.measured_s >= rule.budget_s:
+    if spent:
         return Decision(True, f"not converged: {state}, {rule.budget_s:g} s used; {target}", False)
     return Decision(False, f"{state}, {target}", False)
 

@@ -361,7 +361,8 @@ def of_generator(trials: Sequence[Trial]) -> Finding | None:
         return None
     return Finding(
         "generator-limited",
-        f"{len(short)} of {len(trials)} trials, from {min(short):g} on, tell nothing of the server",
+        f"{len(short)} of {len(trials)} trials, from {min(short):g} on, tell nothing of the server: "
+        "it takes a stronger load generator",
     )
 
 
@@ -423,11 +424,14 @@ def not_made(trials: Sequence[Trial]) -> Finding | None:
     return Finding("load-not-made", f"{text}: {failed[-1].note}")
 
 
-def not_bracketed(low: float, high: float) -> Finding:
+def not_bracketed(low: float, high: float, trials: Sequence[Trial]) -> Finding:
     """Of a peak that no load was measured near or beyond: `low` is the highest load that was fine, `high` the lowest
     that was too much; 0 and inf where there is none."""
     if high == math.inf:
         what = f"{low:g} is fine, and no load near the limit or above it was measured"
+        beyond = [trial.load for trial in trials if trial.limited == "generator" and trial.load > low]
+        if beyond:
+            return Finding("not-bracketed", f"{what}: the load generator did not offer {min(beyond):g}")
         return Finding("not-bracketed", f"{what}: allow more time (--budget) or begin higher (--seed-load)")
     what = f"{high:g} is too much, and no load near the limit or below it was measured"
     return Finding("not-bracketed", f"{what}: allow lower loads (`lowest`)")

@@ -39,12 +39,16 @@ def run(repository: Path, path: Path, *command: str) -> subprocess.CompletedProc
             {"python3": PYTHON, "cc": "", "apt_cache": "echo Package: rustup"},
             "apt-get install rustup; then: rustup toolchain",
         ),
-        ({"python3": PYTHON, "cc": "", "rustup": "", "cargo": "exit 1"}, "then: rustup toolchain install"),
+        ({"python3": PYTHON, "cc": "", "rustup": "", "cargo": "exit 1"}, "run: rustup toolchain install"),
         ({"python3": PYTHON, "cc": "", "cargo": "echo cargo 1.65.0"}, "Rust 1.95 (cargo is 1.65)"),
-        ({}, "apt-get install python3 python3-venv gcc libc6-dev curl ca-certificates; then: curl"),
+        (
+            {},
+            "apt-get update && apt-get install python3 python3-venv gcc libc6-dev curl ca-certificates; then: curl",
+        ),
+        ({"python3": PYTHON, "cc": "", "curl": ""}, "missing: Rust 1.95; run: curl -sSf"),
     ],
     ids=["no Python", "old Python", "no venv", "no compiler", "no C library", "no cargo", "rustup in the distribution",
-         "no toolchain", "old cargo", "all at once"],
+         "no toolchain", "old cargo", "all at once", "Rust alone"],
 )  # fmt: skip
 def test_what_is_missing_is_said_in_one_line_with_what_to_install(
     repository: Path, programs: Programs, made: dict[str, str], named: str
@@ -60,7 +64,7 @@ def test_what_is_missing_is_said_in_one_line_with_what_to_install(
 @pytest.mark.parametrize(("manager", "named"), [
     ("dnf", "dnf install python3 gcc glibc-devel rustup; then"),
     ("pacman", "pacman -S python gcc rustup; then"),
-    (None, "Rust 1.95; then: curl"),
+    (None, "Rust 1.95; run: curl"),
 ], ids=["dnf", "pacman", "unknown"])  # fmt: skip
 def test_another_distribution_gets_its_own_commands(
     repository: Path, programs: Programs, manager: str | None, named: str
@@ -75,12 +79,36 @@ def test_root_has_the_packages_of_a_build_installed_and_is_told_of_rust_alone(
     repository: Path, programs: Programs, tmp_path: Path
 ) -> None:
     asked, place = tmp_path / "asked", tmp_path / "path"
-    install = f'echo "$@" >>{asked}; case "$*" in *install*) ln -s /bin/true {place}/cc;; esac'
-    path = programs(*USUAL, "ln", python3=PYTHON, id="echo 0", apt_get=install)
+    install = (
+        f'echo "$@" >>{asked}; case "$*" in *install*) '
+        f"ln -s /bin/true {place}/cc; ln -s /bin/true {place}/curl;; esac"
+    )
+    path = programs(*USUAL, "ln", python3=PYTHON, id="echo 0", apt_get=install, apt_cache="")
     done = run(repository, path, "packaging/check-tools.sh", "python3", "cargo")
     assert done.returncode == 1
-    assert "missing: Rust 1.95;" in done.stderr
-    assert asked.read_text().splitlines()[1].endswith(" --no-install-recommends gcc libc6-dev")
+    assert "missing: Rust 1.95; run: curl " in done.stderr
+    assert (
+        asked.read_text()
+        .splitlines()[1]
+        .endswith(" --no-install-recommends gcc libc6-dev curl ca-certificates")
+    )
+
+
+def test_a_rustup_that_apt_knows_after_its_update_is_what_root_gets(
+    repository: Path, programs: Programs, tmp_path: Path
+) -> None:
+    asked, place, known = tmp_path / "asked", tmp_path / "path", tmp_path / "known"
+    apt = (
+        f'echo "$@" >>{asked}; case "$*" in *update*) echo >{known};; *install*) ln -s /bin/true {place}/cc; '
+        f"ln -s /bin/true {place}/rustup;; esac"
+    )
+    path = programs(
+        *USUAL, "ln", python3=PYTHON, id="echo 0", apt_get=apt, apt_cache=f"[ ! -e {known} ] || echo Known"
+    )
+    done = run(repository, path, "packaging/check-tools.sh", "python3", "cargo")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "missing: Rust 1.95; run: rustup toolchain install" in done.stderr
+    assert asked.read_text().splitlines()[1].endswith(" gcc libc6-dev rustup")
 
 
 def test_with_everything_there_nothing_is_said(repository: Path, programs: Programs) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from etude.results.columns import read_columns
 from etude.results.columns_series import series_of_columns
 from etude.results.joining import NONE, why_not_joined
-from etude.results.model import Measurement
+from etude.results.model import Measurement, is_printed
 from etude.results.samples import trials_of
 from etude.results.series import Series
 from etude.results.series_of import series_of_trials
@@ -107,7 +107,7 @@ def check_reasons(found: Series, measurements: Sequence[Measurement]) -> None:
     for name, column in found.columns.items():
         lines = [m.metrics[name] for m in measurements if m.test == found.test and name in m.metrics]
         first = next((line[2] for line in lines if line[0] is None), None)
-        assert column.reason == (why_not_joined(name) if column.joined == NONE else first)
+        assert column.reason == (why_not_joined(asked=is_printed(name)) if column.joined == NONE else first)
 
 
 @given(rows())

@@ -118,7 +118,11 @@ def test_that_it_was_resumed_is_said(tmp_path: Path) -> None:
             raise MachineRefuses("died")
 
     with pytest.raises(MachineRefuses):
-        run(make_plan(["a"], seed=1), directory=tmp_path, make_engine=World({"a": 1.0}, before=die).make_engine)
+        run(
+            make_plan(["a"], seed=1),
+            directory=tmp_path,
+            make_engine=World({"a": 1.0}, before=die).make_engine,
+        )
     world = World()
     terminal = Screen(False, world)
     display = Display(terminal, clock=lambda: world.elapsed_s)

@@ -47,6 +47,7 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
 }
 """Examples of hyperfine's README and --help that run: their arguments, and what is run."""
 REFUSED: dict[str, tuple[list[str], str]] = {
+    "a variable": (["LC_ALL=C sort words"], "env LC_ALL="),
     "a pattern": (["--warmup", "3", "grep -R TODO *"], "etude bench --shell --warmup 3 'grep -R TODO *'"),
     "a pattern, cold": (
         ["--prepare", "sync; echo 3 | sudo tee /proc/sys/vm/drop_caches", "grep -R TODO *"],

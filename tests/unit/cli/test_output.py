@@ -25,7 +25,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 def test_the_verdict_and_last_where_the_results_are(etude: Etude, capsys: Captured, golden: Golden) -> None:
-    assert etude("bench", "a", "b", "-o", "r", "--seed", "1") == 0
+    assert etude("bench", "a", "b", "-o", "r", "--seed", "1", "--min-time", "0") == 0
     out, _ = capsys.readouterr()
     lines = out.splitlines()
     assert any(re.search(r"^ *elapsed .* ratio *$", line) for line in lines)
@@ -86,7 +86,7 @@ NAMES = ["grep '[a-z]' [/red] [bold]x[/bold]", "sed :smile: \\[x]", "x" * 200]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_is_shown_as_it_was_typed(etude: Etude, capsys: Captured, name: str) -> None:
-    assert etude("bench", "a", "b", "-n", "A", "-n", name, "-o", "r") == 0
+    assert etude("bench", "a", "b", "-n", "A", "-n", name, "-o", "r", "--min-time", "0") == 0
     shown = capsys.readouterr().out
     assert re.sub(r"\s", "", name)[:20] in re.sub(r"\s", "", shown.split("ratio", 1)[1].split("takes")[0])
     assert etude("stats", "r") == 0
@@ -127,7 +127,7 @@ def test_exports_go_beside_the_results_or_where_they_are_told(etude: Etude) -> N
 def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sittings_is_known(
     etude: Etude, world: World, capsys: Captured, golden: Golden
 ) -> None:
-    assert etude("bench", "a", "-o", "old") == 0
+    assert etude("bench", "a", "-o", "old", "--min-time", "0") == 0
     world.times = {"a": around(0.02)}
     capsys.readouterr()
     before = len(world.log)
@@ -136,7 +136,8 @@ def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sitt
     assert refused.startswith("etude: old: ")
     assert "--between-sittings" in refused
     assert (len(world.log), Path("new").exists()) == (before, False)
-    assert etude("bench", "a", "-o", "newer", "--baseline", "old", "--between-sittings", "2%") == 0
+    newer = ["bench", "a", "-o", "newer", "--min-time", "0"]
+    assert etude(*newer, "--baseline", "old", "--between-sittings", "2%") == 0
     *others, last = capsys.readouterr().out.splitlines()
     (told,) = (line for line in others if line.startswith("a takes"))
     assert re.match(r"a takes (2|1\.99)\.?\d* × .*\(95 %: [\d.–]+; p [<=] [\d.]+; ", told)
@@ -312,14 +313,14 @@ def test_a_baseline_of_other_names_is_refused_before_anything_is_measured(
 
 
 def test_stats_shows_each_metric_and_the_comparison(etude: Etude, capsys: Captured, golden: Golden) -> None:
-    assert etude("bench", "a", "b", "-o", "r", "--seed", "1") == 0
+    assert etude("bench", "a", "b", "-o", "r", "--seed", "1", "--min-time", "0") == 0
     capsys.readouterr()
     assert etude("stats", "r") == 0
     out = capsys.readouterr().out
     assert out.splitlines()[0] == "r"
     assert re.search(r"^a: 10 .*, 1 ", out, re.MULTILINE)
     assert re.search(r"elapsed +10 +\d+ +(9\.9\d*|10\.0\d*) ms", out)
-    assert re.search(r"^b takes 1\.\d+ × .*\(95 %: 1\.\d+–1\.\d+\)", out, re.MULTILINE)
+    assert re.search(r"^b takes 1\.\d+ × .*\(95 %: 1\.\d+–1\.\d+;", out, re.MULTILINE)
     assert "H0 (" in out
     golden(out)
 

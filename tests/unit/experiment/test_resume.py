@@ -133,7 +133,7 @@ def test_pairs_never_cross_sittings(tmp_path: Path) -> None:
 
 
 def test_a_stop_rule_on_ratios_counts_whole_pairs_only(tmp_path: Path) -> None:
-    plan = make_plan([A, B], seed=1)
+    plan = make_plan([A, B], seed=1, least_s=0.0)
     cut(plan, tmp_path, 9)
     results = resume(tmp_path, make_engine=world().make_engine).results
     assert verdict(results).comparisons[0].ratio.count == 10

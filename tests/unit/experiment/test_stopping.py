@@ -33,17 +33,41 @@ def kept(found: Outcome, test: str = "a") -> int:
 
 
 def test_a_steady_command_stops_at_ten_trials(tmp_path: Path) -> None:
-    found = outcome(tmp_path, {"a": around(0.01, *STEADY)})
+    found = outcome(tmp_path, {"a": around(0.4, *STEADY)})
     assert kept(found) == 10
     assert found.decisions[0].converged
     assert "after 10 trials, the target is ± 5 %" in found.decisions[0].why
 
 
 def test_a_steady_comparison_stops_at_ten_pairs(tmp_path: Path) -> None:
-    times = {"a": around(0.01, *STEADY), "b": around(0.02, *STEADY[::-1])}
+    times = {"a": around(0.2, *STEADY), "b": around(0.4, *STEADY[::-1])}
     found = outcome(tmp_path, times, "a", "b")
     assert (kept(found), kept(found, "b")) == (10, 10)
     assert "after 10 pairs, the target is ± 2 %" in found.decisions[0].why
+
+
+@pytest.mark.parametrize("commands", [("a",), ("a", "b")])
+@pytest.mark.parametrize(
+    ("options", "spent_s"),
+    [
+        ({}, 3.0),
+        ({"least_s": 0.5}, 0.5),
+        ({"least_s": 0.0}, 0.0),
+        ({"budget_s": 1.0}, 1.0),
+        ({"max_trials": 20}, 0.0),
+    ],
+    ids=["default", "half a second", "none", "the time is up", "a maximum"],
+)
+def test_steady_commands_of_milliseconds_are_measured_for_the_least_time(
+    tmp_path: Path, commands: tuple[str, ...], options: dict[str, float], spent_s: float
+) -> None:
+    world = World({"a": around(0.01, *STEADY), "b": 0.01})
+    found = run(make_plan(commands, seed=1, **options), directory=tmp_path, make_engine=world.make_engine)
+    assert found.decisions[0].converged
+    assert spent_s <= world.elapsed_s < spent_s + 0.5
+    most = options.get("max_trials") or (10 if spent_s == 0.0 else 1000)
+    assert min(most, 10) <= kept(found) <= most
+    assert kept(found) == most or spent_s > 0.0
 
 
 @pytest.mark.parametrize("commands", [("a",), ("a", "b")])
@@ -178,10 +202,10 @@ def test_the_count_and_the_sample_of_a_resumed_pair_are_those_of_its_whole_block
         if number == 8:
             world.signal(15)
 
-    world = World({"a": 0.01, "b": 0.02}, after=ended)
+    world = World({"a": 0.2, "b": 0.2}, after=ended)
     with pytest.raises(Interrupted):
         run(make_plan(["a", "b"], seed=1), directory=tmp_path, make_engine=world.make_engine)
-    found = resume(tmp_path, make_engine=World({"a": 0.01, "b": 0.02}).make_engine)
+    found = resume(tmp_path, make_engine=World({"a": 0.2, "b": 0.2}).make_engine)
     assert found.decisions[0].converged
     rows = found.results.measurements
     torn = {m.block for m in rows["a"] if m.kept and m.sitting == 1} ^ {
@@ -200,7 +224,7 @@ def test_a_count_is_kept_to_exactly(tmp_path: Path, count: int, commands: tuple[
 
 
 def test_each_test_in_turn_has_a_decision_of_its_own(tmp_path: Path) -> None:
-    times = {"a": around(0.01, *STEADY), "b": around(0.01, *WILD)}
+    times = {"a": around(0.4, *STEADY), "b": around(0.01, *WILD)}
     found = outcome(tmp_path, times, "a", "b", schedule="in-turn")
     assert [d.converged for d in found.decisions] == [True, False]
     assert kept(found) == 10
@@ -212,8 +236,9 @@ RULES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, USUAL | {"least_s": 3.0}),
     ({"min_trials": 3}, USUAL | {"minimum": 3, "least_s": 3.0}),
     ({"min_trials": 80}, USUAL | {"minimum": 80, "maximum": 80, "least_s": 3.0}),
-    ({"max_trials": 5}, USUAL | {"minimum": 5, "maximum": 5}),
-    ({"max_trials": 200}, USUAL | {"maximum": 200}),
+    ({"max_trials": 5}, USUAL | {"minimum": 5, "maximum": 5, "least_s": 3.0, "exact": True}),
+    ({"max_trials": 200, "least_s": 1}, USUAL | {"maximum": 200, "least_s": 1, "exact": True}),
+    ({"max_trials": 200, "least_s": 0}, USUAL | {"maximum": 200}),
     ({"precision": 0.01, "budget_s": 5}, USUAL | {"precision": 0.01, "budget_s": 5, "least_s": 3.0}),
     ({"least_s": 0.0}, USUAL),
     ({"trials": 4}, {"count": 4}),
@@ -244,6 +269,10 @@ def test_a_comparison_asks_for_two_percent_of_the_ratio() -> None:
         ({"precision": 1}, "--precision 1"),
         ({"precision": float("nan")}, "--precision nan"),
         ({"budget_s": 0}, "--time 0"),
+        ({"least_s": -1.0}, "--min-time -1"),
+        ({"least_s": float("nan")}, "--min-time nan"),
+        ({"least_s": 9.0, "budget_s": 5.0}, "--min-time 9: .* 5"),
+        ({"trials": 5, "least_s": 1.0}, "--min-time"),
         ({"budget_s": float("nan")}, "--time nan"),
     ],
 )

@@ -274,6 +274,49 @@ def test_a_bystander_that_cannot_account_for_the_lost_time_is_not_named_as_the_c
     golden(found.text)
 
 
+@pytest.mark.parametrize("pressure", [0.01, 0.9])
+def test_a_trial_is_said_to_have_been_stopped_only_where_it_can_be_known(
+    tmp_path: Path, pressure: float
+) -> None:
+    """Pressure that is near its most has no room to rise, however long one process waits for a CPU."""
+    hit = range(13, 19)
+    readings = [
+        busy_second(
+            n,
+            0.2 if n in hit else 0.5,
+            0.15 if n in hit else 0.0,
+            pressure_cpu_some=pressure,
+            pressure_memory_some=0.0,
+        )
+        for n in range(1, 39)
+    ]
+    (found,) = told(trials_of_seconds(tmp_path / "r", [2] * 6 + [6] + [2] * 9, readings), every_outlier=True)
+    assert ("SIGSTOP" in found.text) == (pressure < 0.5)
+    assert found.advice == ""
+
+
+def test_a_trial_that_always_waits_for_the_disk_and_waits_longer_was_not_stopped(tmp_path: Path) -> None:
+    """Trials of 2 s that wait for half of it, and one of 6 s: the pressure is as high, for longer."""
+    lengths = [2] * 6 + [6] + [2] * 9
+    hit = range(13, 19)
+    readings = [
+        busy_second(
+            n,
+            0.2 if n in hit else 0.5,
+            pressure_io_some=0.5,
+            cpu_iowait=0.9 if n in hit else 0.4,
+            disk_sda_written=2.0**30 if n in hit else 2.0**20,
+            disk_sda_busy=1.0 if n in hit else 0.5,
+        )
+        for n in range(1, sum(lengths) + 1)
+    ]
+    (found,) = told(trials_of_seconds(tmp_path / "r", lengths, readings), every_outlier=True)
+    first = found.text.partition("): ")[2].split("; ")[0]
+    assert "SIGSTOP" not in found.text
+    assert re.match("waiting for I/O|sda (written|busy)", first)
+    assert "at most" not in first
+
+
 def test_a_trial_that_was_ready_while_cpus_were_idle_had_a_quota(tmp_path: Path) -> None:
     readings = [
         busy_second(n, 0.33 if n in HIT else 0.97, pressure_cpu_some=0.66 if n in HIT else 0.01)

@@ -11,10 +11,10 @@ from typing import Any, cast
 import pytest
 
 from etude.report.asked import Asked
+from etude.report.compared import compared_lines
 from etude.report.quieter import Quieter
 from etude.report.text import (
     basis_line,
-    compared_lines,
     comparison_lines,
     joined_lines,
     margin,
@@ -25,6 +25,7 @@ from etude.report.text import (
     widened_line,
 )
 from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
+from etude.results.joining import why_not_joined
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from support.golden import Golden
@@ -184,6 +185,20 @@ def test_a_duet_is_a_ratio_under_contention(golden: Golden) -> None:
     golden(line)
 
 
+@pytest.mark.parametrize(("span_s", "says"), [(0.2, True), (2.4, True), (2.6, False), (None, False)])
+def test_a_ratio_of_one_moment_says_how_long_that_was(
+    span_s: float | None, says: bool, golden: Golden
+) -> None:
+    ways: list[dict[str, Any]] = [
+        {},
+        {"contention": True},
+        {"ratio": replace(SLOWER.ratio, method="unpaired")},
+    ]
+    lines = [said(span_s=span_s, **way)[0] for way in ways]
+    assert [line != said(**way)[0] for line, way in zip(lines, ways, strict=True)] == [says] * 3
+    golden("\n".join(lines))
+
+
 def test_another_metric_is_not_called_time(golden: Golden) -> None:
     first = said(metric="peak_memory", unit="B", base_mean=2048.0)[0]
     second = basis_line(replace(SLOWER, metric="peak_memory", unit="B", base_mean=2048.0))
@@ -250,3 +265,11 @@ def test_each_quieter_metric_of_several_comparisons_has_its_own_line() -> None:
     b = replace(SLOWER, quieter=Quieter("CPU time", ratio(1.03, 1.029, 1.031)))
     c = replace(b, other="C", quieter=Quieter("instructions", ratio(1.03, 1.029, 1.031)))
     assert sorted(of_several(b, c)) == sorted([*comparison_lines(b), *comparison_lines(c)])
+
+
+def test_what_is_not_joined_for_one_reason_is_one_line() -> None:
+    why = why_not_joined(asked=False)
+    metrics = tuple(MetricSummary(f"p{n}", "s", None, why, joined="none", workers=2) for n in (50, 99))
+    tests = [TestVerdict(name, {}, 1, Counter(), 1, 1, metrics, 0, 0.0, None) for name in "ab"]
+    (told,) = joined_lines(tests, ("p50", "p99"))
+    assert told == f"p50, p99: {why}"

@@ -464,8 +464,25 @@ def test_a_torn_last_line_is_said(tmp_path: Path) -> None:
 
 
 def test_a_metric_that_is_not_there_is_an_error_of_usage(compared: Verdict) -> None:
-    with pytest.raises(UsageError, match=r"'nosuch': test 'a' .* elapsed, user"):
+    with pytest.raises(UsageError, match=r"'nosuch': no test .* elapsed, user"):
         verdict(load_results(compared.directory), ["nosuch"])
+
+
+def test_a_metric_that_one_test_lacks_is_judged_of_the_others(tmp_path: Path) -> None:
+    rows = {
+        name: [
+            measurement(name, trial=n, metrics={"elapsed": [1.0, "s"]} | metrics)
+            for n in range(1, 7)
+            for metrics in [{} if name == "b" else {"rate": [100.0 + n, "1/s"]}]
+        ]
+        for name in "abc"
+    }
+    found = verdict(load_results(results_directory(tmp_path / "r", rows, plan={"kind": "res"})), ["rate"])
+    assert [test.metric("rate") is not None for test in found.tests] == [True, False, True]
+    (told,) = [str(each) for each in found.warnings if each.kind == "note"]
+    assert re.search(r"\brate of b\b", told)
+    with pytest.raises(UsageError, match=r"'nosuch': no test .* elapsed, rate\Z"):
+        verdict(load_results(tmp_path / "r"), ["nosuch"])
 
 
 def test_a_metric_without_values_has_its_reason(tmp_path: Path) -> None:

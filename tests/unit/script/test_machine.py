@@ -324,6 +324,13 @@ def test_of_a_test_whose_end_is_on_disk_nothing_runs_again() -> None:
     assert play(WHOLE, world, state) == ["ECHO end"]
 
 
+def test_a_test_that_had_ended_before_its_minimum_is_not_gone_on_with() -> None:
+    """It was given up: its trials, counted again, would ask for another one."""
+    world, state = killed(WHOLE, states=2, trials=1)
+    world.ends["a"] = "given up"
+    assert not lines(play(WHOLE, world, state), "EXEC")
+
+
 def test_interleaved_tests_that_are_all_on_disk_are_only_cleaned_up_after() -> None:
     text = "INTERLEAVE\nFOREACH X a b\nTEST %X% 2\nPRESETUP p\nEXEC e\nPOSTCLEANUP q\nDONE\nDONE\nDONE\n"
     world, state = killed(text, states=1, trials=2)

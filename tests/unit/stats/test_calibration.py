@@ -28,6 +28,17 @@ def test_the_code_has_the_factors_that_the_calibration_page_states(name, factors
     assert [(int(minimum), float(factor)) for minimum, factor in stated] == list(factors)
 
 
+def test_most_of_the_series_that_show_a_change_within_three_seconds_are_warned_of():
+    _, section = PAGE.read_text(encoding="utf-8").split("## 6. ")
+    rows = [
+        re.split(r" *\| *", line)[1:-1] for line in section.splitlines() if re.search(r"\| \d+ ms \|", line)
+    ]
+    short = [row for row in rows if int(row[1].split()[0]) <= 100 and not row[0].startswith("steady")]
+    assert len(short) == 15
+    assert min(int(row[7].split()[0]) for row in short) >= 90
+    assert min(int(row[4].split()[0]) for row in short) < 50, "not where a rule may end at once"
+
+
 @pytest.mark.parametrize("minimum", [10, 5, 3, 2])
 @pytest.mark.parametrize("cv", [0.05, 0.08, 0.10])
 def test_the_mean_is_covered_with_the_factor(minimum, cv):

@@ -133,6 +133,16 @@ def test_offsets_of_days_are_no_steps() -> None:
     assert false <= 2
 
 
+def test_an_offset_of_one_of_three_days_is_no_step_wherever_it_seems_to_begin() -> None:
+    false = 0
+    for seed in range(80):
+        random = np.random.default_rng([17, seed])
+        days = np.arange(60) // 20
+        x = random.standard_normal(60) + 2.0 * random.standard_normal(3)[days]
+        false += bool(stepped(x, blocks=days).steps)
+    assert false <= 4
+
+
 @pytest.mark.parametrize(("n", "at", "steps"), [(40, 20, []), (60, 33, [33])])
 def test_of_few_days_a_step_within_a_day_is_one_and_another_day_is_none(
     n: int, at: int, steps: list[int]

@@ -230,9 +230,23 @@ def test_the_maximum_ends_nothing_before_the_least_time(rule):
     assert judge(seen(*(x[:40] for x in values), measured_s=3.0)).converged is False
     assert rule(maximum=20, least_s=3.0, budget_s=1.0).decide(seen(*values, measured_s=1.0)).enough
     assert rule(maximum=20).decide(seen(*values)).enough
+    exact = rule(maximum=20, least_s=3.0, exact=True).decide
+    assert exact(seen(*(x[:20] for x in values), measured_s=0.1)).enough
     for least_s in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="least time"):
             rule(least_s=least_s)
+
+
+@pytest.mark.parametrize("rule", [MeanPrecision, RatioPrecision])
+def test_a_precision_that_is_reached_at_once_ends_nothing_before_the_least_time(rule):
+    values = (np.full(40, 2.0),) * (2 if rule is RatioPrecision else 1)
+    early, late = seen(*values, measured_s=2.9), seen(*values, measured_s=3.0)
+    few = seen(*(x[:19] for x in values), measured_s=0.1)
+    assert not rule(maximum=20, least_s=3.0).decide(early).enough
+    assert rule(maximum=20, least_s=3.0).decide(late).converged
+    assert rule(maximum=20, least_s=3.0, budget_s=2.0).decide(early).converged
+    assert rule(maximum=20, least_s=3.0, exact=True).decide(early).converged
+    assert not rule(maximum=20, least_s=3.0, exact=True).decide(few).enough
 
 
 @pytest.mark.parametrize("minimum", [2, 10, 150])

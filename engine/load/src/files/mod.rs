@@ -47,7 +47,8 @@ const OTHERS: usize = 64;
 pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Format) -> Result<(), Wrong> {
     let place = ready(asked, chosen, plan)?;
     let stream = chosen.stream(plan.seed);
-    let about = About { target: "files", workload: Some(chosen.name()), roll: None };
+    let file_set = Some(root_of(asked, chosen).display().to_string());
+    let about = About { target: "files", workload: Some(chosen.name()), file_set, roll: None };
     let signals = signals()?;
     if asked.way == Way::IoUring {
         let ring = Ring::new(place, stream, plan.outstanding).map_err(|error| (refused(&error), 5))?;

@@ -42,7 +42,7 @@ impl<'a> Telling<'a> {
             wait: Wait::Hybrid,
             ..plan.clone()
         };
-        let about = About { target: "roll", workload: Some(piece.name.clone()), roll: None };
+        let about = About { target: "roll", workload: Some(piece.name.clone()), file_set: None, roll: None };
         let summary = Summary { arrivals: "recorded", ..Summary::new(&plan, about) };
         Telling {
             lines,

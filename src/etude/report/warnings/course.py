@@ -108,7 +108,11 @@ def _drifts(about: About, trend: Drift) -> Warning:
 
 def causes(slower: bool) -> str:
     """What usually makes a course of trials slower, or quicker."""
-    return "fills up, ages or heats up" if slower else "warms up or fills a cache"
+    return (
+        "fills up, ages, heats up or runs beside it"
+        if slower
+        else "warms up, fills a cache or ends beside it"
+    )
 
 
 def _never_steady(about: About, level: OtherLevel, left: Drift) -> Warning:

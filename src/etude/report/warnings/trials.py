@@ -87,7 +87,8 @@ def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> 
     if count == 0:
         why = column.reason or ("they are not finite numbers" if kept else "no trial was kept")
         text = f"no kept trial has a value of {metric}: {why}"
-        return [warning("too-few", series.test, metric, text, "measure it again, or ask for another metric")]
+        again = "join it" if column.joined == NONE else "measure it again"
+        return [warning("too-few", series.test, metric, text, f"{again}, or ask for another metric")]
     found = []
     if count < thresholds.few:
         without = "; not even the median has an interval" if count < 6 else ""

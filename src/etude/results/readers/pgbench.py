@@ -55,6 +55,7 @@ _PATTERNS = [(re.compile(pattern), found) for pattern, found in _LINES.items()]
 _PARAMETER = re.compile(
     r"(transaction type|scaling factor|query mode|number of clients|number of threads): (.*)"
 )
+_NUMBERED = re.compile(r"(?<=.)\.[0-9]+(?:\.[0-9]+)?\Z")
 _LAST = ("tps", "tps_with_connecting")
 
 
@@ -121,7 +122,7 @@ def _of_transactions(path: Path, fields: polars.DataFrame, warnings: dict[str, i
         warnings[f"a transaction ({str(how)[:40]}) has no time and is not kept"] = count
     frame = polars.DataFrame(
         [
-            polars.repeat(path.stem or path.name, len(fields), dtype=polars.String, eager=True).alias("test"),
+            polars.repeat(_prefix(path), len(fields), dtype=polars.String, eager=True).alias("test"),
             polars.int_range(1, len(fields) + 1, dtype=polars.Int64, eager=True).alias("trial"),
             polars.zeros(len(fields), dtype=polars.Int64, eager=True).alias("worker"),
             elapsed.is_not_null().alias("kept"),
@@ -141,6 +142,11 @@ def _of_transactions(path: Path, fields: polars.DataFrame, warnings: dict[str, i
     )
 
 
+def _prefix(path: Path) -> str:
+    """What the logs of all threads of a run are called: PREFIX.PID, PREFIX.PID.THREAD."""
+    return _NUMBERED.sub("", path.name) if _NUMBERED.search(path.name) else path.stem or path.name
+
+
 def _seconds(microseconds: polars.Series) -> polars.Series:
     """Null for what is no finite number. Divided by numpy: polars multiplies by a rounded reciprocal."""
     import numpy
@@ -153,7 +159,7 @@ def _seconds(microseconds: polars.Series) -> polars.Series:
 
 
 def _intervals(path: Path) -> Table:
-    rows = Rows(path)
+    rows, test = Rows(path), _prefix(path)
     lines, cut = read_lines(path)
     for line in lines:
         if not _INTERVAL.fullmatch(line):
@@ -168,7 +174,7 @@ def _intervals(path: Path) -> Table:
         if any(values[6:10]):
             metrics |= {n: Quantity(v, MICROSECOND) for n, v in zip(_LAGS, values[6:10], strict=True) if n}
         metrics |= {n: Quantity(v, ONE) for n, v in zip(_COUNTS, values[10:], strict=False)}
-        rows.add(rows.test, metrics)
+        rows.add(test, metrics)
     if cut:
         rows.warn("a last line that was cut short is left out")
     return rows.table()

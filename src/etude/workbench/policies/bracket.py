@@ -211,6 +211,6 @@ def _answer(
     grave = [each for each in found if each.kind not in ("no-windows", "generator-limited", "load-not-made")]
     low, high = sides(task, known)
     if rate is None and low > 0:
-        found = (not_bracketed(low, high), *found)
+        found = (not_bracketed(low, high, trials), *found)
     told = task.confidence if met else 0.0
     return Answer(rate, low, high, told, met and not grave, why or (grave[0].what if grave else ""), found)

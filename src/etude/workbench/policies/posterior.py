@@ -303,7 +303,7 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
     if ends is not None:
         fine, too_much = ends
         sure = 1 - float(belief.below(fine)) if fine else float(belief.below(too_much))
-        finding = anomalies.not_bracketed(*ends)
+        finding = anomalies.not_bracketed(*ends, trials)
         return Answer(None, fine, too_much, sure, False, why or finding.what, (finding, *found))
     return Answer(rate, low, high, now.confidence, now.met and not against, why, found)
 

@@ -11,6 +11,7 @@ import pytest
 
 from etude.report.comparisons import compare_tests
 from etude.report.judging import Judging
+from etude.report.pipeline import Transform
 from etude.report.reading import read_subject
 from etude.report.subject import Subject, subject_of_table
 from etude.report.verdict import metric_summary
@@ -79,6 +80,48 @@ def test_scripts_of_pgbench_are_tests(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("".join(f"0 {n} 1000 {n % 2} 1700000000 {n}\n" for n in range(4)))
     assert names(path) == ["log (script=0)", "log (script=1)"]
+
+
+def test_a_name_has_the_parameters_that_vary_whatever_else_stands_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "t10"
+    path.write_text("".join(f"0 {n} 1000 {n % 2} 1700000000 {n}\n" for n in range(4)))
+    assert names(path) == ["t10 (script=0)", "t10 (script=1)"]
+
+
+@pytest.mark.parametrize("name", ["pgbench_log.4711", "pgbench_log.4711.1"])
+def test_the_logs_of_all_threads_of_pgbench_are_of_one_test(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("0 1 1000 0 1700000000 1\n")
+    assert names(tmp_path / name) == ["pgbench_log"]
+    (tmp_path / name).write_text("1700000000 2 3000 5000000 1000 2000\n")
+    assert names(tmp_path / name) == ["pgbench_log"]
+
+
+def several_jobs(path: Path) -> Path:
+    """A line of fio's terse output of each of two jobs, which differ in a percentile."""
+    line = (DATA / "fio-terse3.txt").read_text().splitlines()[0]
+    path.write_text("".join(line.replace("99.000000%=49", f"99.000000%={n}") + "\n" for n in (2, 3)))
+    return path
+
+
+def test_percentiles_of_several_jobs_are_shown_by_worker_and_no_metric_is_asked_for(tmp_path: Path) -> None:
+    """No METRIC has read another program's file."""
+    (series,) = series_of_table(read_table(several_jobs(tmp_path / "t.terse")))
+    reason = series.columns["write_completion_p99"].reason
+    assert reason is not None
+    assert "METRIC" not in reason
+    assert "--shift --group worker" in reason
+    shifted = read_subject(str(tmp_path / "t.terse"), [Transform("group", ("worker",), shifted=True)])
+    assert isinstance(shifted, Subject)
+    found = [each.sample("write_completion_p99").tolist() for each in shifted.tests]
+    assert found == [[pytest.approx(2e-6)], [pytest.approx(3e-6)]]
+
+
+def test_what_a_file_is_judged_by_has_values(tmp_path: Path) -> None:
+    """Shares of several jobs are not joined: such a column comes last, although it is the first of the file."""
+    subject = read_subject(str(several_jobs(tmp_path / "t.terse")))
+    assert isinstance(subject, Subject)
+    assert subject.tests[0].columns["user_cpu"].joined == "none"
+    assert subject.tests[0].sample(subject.asked.primary).size
 
 
 def test_commits_of_github_action_benchmark_are_trials_of_one_test() -> None:
