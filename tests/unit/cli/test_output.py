@@ -259,7 +259,7 @@ def test_a_gate_that_its_precision_left_too_few_trials_is_measured_anew(
 ) -> None:
     world.times = {"a": around(0.01), "b": around(0.02)}
     gate = ["--fail-if", "elapsed > baseline * 1.5"]
-    assert etude("bench", "a", "b", "-m", "3", "--precision", "50%", "-o", "r", *gate) == 0
+    assert etude("bench", "a", "b", "-m", "3", "-M", "9", "--precision", "50%", "-o", "r", *gate) == 0
     line = capsys.readouterr().out.splitlines()[-1].partition(": ")[2]
     assert etude(*shlex.split(line)[1:]) == 1
 
