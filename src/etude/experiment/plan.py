@@ -172,6 +172,10 @@ def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
         InputError: it does not fit, is not the one that was stored, or others could have written what root would run.
     """
     check_for_root(source)
+    kind = document["plan"].get("kind")
+    if kind is not None:
+        verb = {"script": "run"}.get(kind, kind)
+        raise InputError(f"{source}: made by etude {verb}, which resumes it: etude {verb} --resume")
     plan = from_document(document["plan"], source)
     if document.get("digest") != _digest(document["plan"]):
         refuse_masked(document["plan"], source)

@@ -455,7 +455,8 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     if not test.more or asked.precision is None or summary is None:
         return None
     interval = summary.mean_interval
-    width = interval.half_width / abs(summary.mean) if interval else math.inf
+    width = interval.half_width / abs(summary.mean) if interval and summary.mean else math.inf
+    known = f"is known to ± {percent(width)}" if math.isfinite(width) else "has no interval"
     levels = measured.levels if measured else None
     if levels is None or levels.over == "trial":
         reached = reached_by(test, "")
@@ -463,6 +464,6 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
         over = counted(levels.groups, level_name(levels.over))
         reached = f"; the interval goes over {over}, and more trials of one do not narrow it"
     return (
-        f"Not converged: the mean of {test.test} is known to ± {percent(width)}, the target is "
+        f"Not converged: the mean of {test.test} {known}, the target is "
         f"± {percent(asked.precision)}{reached}."
     )

@@ -399,3 +399,12 @@ def test_what_the_engine_told_of_the_tlbs_is_kept_and_older_results_are_read_wit
     results = tmp_path / "a" / "results.jsonl"
     results.write_text("".join(results.read_text().splitlines(keepends=True)[:-1]))
     assert resume(tmp_path, make_engine=telling).results.experiment["machine"]["tlb"] == tlb
+
+
+def test_a_script_s_results_are_resumed_by_their_own_verb(tmp_path: Path) -> None:
+    run(make_plan(["a"], trials=2, seed=1), directory=tmp_path, make_engine=World({"a": 1.0}).make_engine)
+    file = tmp_path / "experiment.json"
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps(document | {"plan": {"kind": "script"}}))
+    with pytest.raises(InputError, match="etude run --resume"):
+        resume(tmp_path, make_engine=World().make_engine)

@@ -377,21 +377,21 @@ def _real_sentence(c: Comparison) -> str:
     who = f"{c.other} against {c.base}"
     if c.excludes_one and c.within_noise:
         return (
-            f"{who}: not shown: the {level} interval of the ratio, {limits}, excludes 1 ({p}{adjusted}), but identical "
+            f"{who}: not shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted}), but identical "
             f"commands differ by as much on this machine (± {text.percent(c.floor or 0.0)})."
         )
     if c.excludes_one and c.opposed and c.typical is not None:
         return (
-            f"{who}: not shown: the {level} interval of the ratio of the means, {limits}, excludes 1 ({p}{adjusted}), "
+            f"{who}: not shown: the interval of the ratio of the means, {limits} ({level}), excludes 1 ({p}{adjusted}), "
             f"but the typical run differs the other way ({text.ratio_text(c.typical)})."
         )
     if not c.differs:
         smallest = c.ratio.smallest_found()
         seen = "" if smallest is None else f" A difference of {text.percent(smallest)} would mostly be found."
         return (
-            f"{who}: not shown: the {level} interval of the ratio, {limits}, holds 1 ({p}{adjusted}).{seen}"
+            f"{who}: not shown: the interval of the ratio, {limits} ({level}), holds 1 ({p}{adjusted}).{seen}"
         )
-    sentence = f"{who}: yes: the {level} interval of the ratio, {limits}, excludes 1 ({p}{adjusted})."
+    sentence = f"{who}: yes: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted})."
     if c.floor is None:
         return sentence
     nearest = min(abs(c.ratio.low - 1.0), abs(c.ratio.high - 1.0))
