@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -95,7 +96,8 @@ def _input_file(file: str | None, values: dict[str, str]) -> str | None:
         return None
     path = Path(substitute(file, values))
     if not path.is_file():
-        raise UsageError(f"--input {path}: no such file; expected one that can be read")
+        why = "is no regular file" if path.exists() else "no such file"
+        raise UsageError(f"--input {path}: {why}; expected one that can be read")
     return str(path.absolute())  # a resumed run, or a job of a pool, may be elsewhere
 
 
@@ -134,7 +136,7 @@ def shell_of(options: argparse.Namespace) -> str | None:
 def _check_quoted(commands: Sequence[str]) -> None:
     """Raise UsageError where a command is an argument of the one before it: a number, or a directory."""
     for before, command in pairwise(commands):
-        if _NUMBER.fullmatch(command) or os.path.isdir(command):
+        if _NUMBER.fullmatch(command) or (os.path.isdir(command) and not shutil.which(command)):
             line = shlex.join(["etude", "bench", shlex.join([*shlex.split(before), command])])
             raise UsageError(f"{command!r}: is no command; quote a command and its arguments as one: {line}")
 
@@ -142,7 +144,11 @@ def _check_quoted(commands: Sequence[str]) -> None:
 def _check_plain(commands: Sequence[str], command_line: Sequence[str]) -> None:
     """Raise UsageError for shell syntax where there is no shell; it names the line to type."""
     for command in commands:
-        if found := shell_syntax(command):
+        if (found := shell_syntax(command)) == "\n":
+            raise UsageError(
+                f"{command!r}: a line break is shell syntax, and no shell runs it; add --shell, or write one line"
+            )
+        if found:
             words = [word for word in command_line[1:] if word != "-N"]
             instead = f"quote the {found} within the command"
             if found.endswith("="):

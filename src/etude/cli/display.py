@@ -65,7 +65,9 @@ class Display:
         test = next(test for test in self._tests if ledger.kept(test.name))
         values = ledger.sample(test.name, "elapsed")
         self._plain = True
-        mean = f"mean {quantity(sum(values) / len(values), 's')} ({len(values)} trial)"
+        mean = (
+            f"mean {quantity(sum(values) / len(values), 's')} ({len(values)} trial{'s' * (len(values) > 1)})"
+        )
         (name,) = shortened([self._screen.shown(test.name)], max(8, self._room(mean)))
         self._screen.draw(f"{name}: {mean}")
 

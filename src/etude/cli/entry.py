@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,6 +35,9 @@ class _Output(io.FileIO):
 def run_program(name: str, main: Callable[[], int]) -> None:
     """Run `main` with streams that take any text, and end with its exit code (docs/exit-codes.md)."""
     _make_streams_usable()
+    signal.signal(
+        signal.SIGCHLD, signal.SIG_DFL
+    )  # where who starts us ignores it, no child's end is told to us
     try:
         code = _code_of(main)
         sys.stdout.flush()

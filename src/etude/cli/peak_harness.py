@@ -153,9 +153,10 @@ def save_harness(options: argparse.Namespace, text: str) -> None:
     """Write the harness as --save says, after which it is the one that is searched.
 
     Raises:
-        UsageError: another file is there, or it has no meaning, and is not written; InputError: it cannot be written.
+        UsageError: another file is there, or it has no meaning, and is not written.
+        MachineRefuses: it cannot be written.
     """
-    from etude.errors import InputError, UsageError
+    from etude.errors import MachineRefuses, UsageError
 
     if options.save is None:
         return
@@ -167,5 +168,7 @@ def save_harness(options: argparse.Namespace, text: str) -> None:
         elif path.read_bytes() != text.encode():
             raise UsageError(f"--save {path}: is there with another text; name another file, or remove it")
     except OSError as error:
-        raise InputError(f"--save {path}: cannot be written: {error.strerror}") from None
+        raise MachineRefuses(
+            f"--save {path}: cannot be written: {error.strerror}; name another file"
+        ) from None
     options.harness = [str(path)]

@@ -87,8 +87,9 @@ def _rule(
     maximum = max(MAXIMUM, minimum) if max_trials is None else max_trials
     wanted = precision if precision is not None else RATIO_PRECISION if ratio else MEAN_PRECISION
     if minimum < 2:
+        option = "--max-trials" if min_trials is None else "--min-trials"
         raise UsageError(
-            f"--min-trials {minimum}: an interval needs at least 2; for a single look use --trials 1"
+            f"{option} {minimum}: an interval needs at least 2; for a single look use --trials 1"
         )
     if maximum < minimum:
         raise UsageError(f"--max-trials {maximum}: is below --min-trials {minimum}")

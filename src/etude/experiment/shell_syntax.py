@@ -8,7 +8,7 @@ from glob import glob
 _EXPANSION = re.compile(r"\$[\w{(@*#?$!'\"-]")
 _IN_QUOTES = re.compile(r"\$[\w{(@*#?$!-]")
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*=")
-_OPERATORS = ("&&", "||", ">>", "<<", "|", ">", "<", ";", "&", "*", "`")
+_OPERATORS = ("&&", "||", ">>", "<<", "|", ">", "<", ";", "&", "*", "`", "\n")
 
 
 _BRACES = re.compile(r"""\{[^\s{}'"\\]*(?:,|\.\.)[^\s{}'"\\]*\}""")
@@ -19,8 +19,9 @@ def shell_syntax(command: str) -> str | None:
     """The first part of a command line that only a shell understands, such as `|`; None where there is none.
 
     Looked for outside of quotes, `$` and backquotes also within double quotes: operators, patterns, expansions,
-    `~` at the start of a word, and an assignment in front.
+    `~` at the start of a word, an assignment in front, and the end of a line before the last one.
     """
+    command = command.strip()
     assignment = _ASSIGNMENT.match(command)
     if assignment:
         return assignment[0].strip()
@@ -28,6 +29,8 @@ def shell_syntax(command: str) -> str | None:
     while place < len(command):
         char = command[place]
         if char == "\\" and quote != "'":
+            if command[place + 1 : place + 2] == "\n":
+                return "\n"
             place += 2
             continue
         if char == quote:

@@ -113,8 +113,9 @@ def make_test(command: str, *, name: str | None = None, shell: str | None = None
     if shell is not None:
         return Test(name, (*shell_words(shell), "-c", command), **options)
     if found := shell_syntax(command):
+        named = "a line break" if found == "\n" else found
         raise UsageError(
-            f"command {command!r}: {found} is shell syntax; run it by a shell (--shell, in Python "
+            f"command {command!r}: {named} is shell syntax; run it by a shell (--shell, in Python "
             'shell="/bin/sh"), or quote it within the command to pass it on as it is'
         )
     try:

@@ -71,7 +71,7 @@ def test_a_terminal_shows_the_first_mean_at_once(tmp_path: Path) -> None:
     terminal = shown(tmp_path, True, {"a": around(0.4, 0.0), "b": around(0.5, 0.0)})
     means = [(when, text) for when, text in terminal.times if "mean" in text]
     when, text = means[0]
-    assert re.search(r"[ab]: .*(400|500)\.0 ms \(1 ", text)
+    assert re.search(r"[ab]: .*(400|500)\.0 ms \(1 trial\)", text)
     assert when == pytest.approx(0.9 + (0.4 if "400" in text else 0.5), abs=0.01)
 
 

@@ -111,3 +111,10 @@ def test_an_error_is_one_line_elsewhere(
     monkeypatch.setenv("COLUMNS", "30")
     complain("etude", f"{'word ' * 50}", 4)
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_end_of_a_child_is_told_also_where_the_parent_ignores_it() -> None:
+    body = PROGRAM.format("return subprocess.run(['false'], check=False).returncode + 6")
+    start = "import signal, subprocess; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    done = subprocess.run([sys.executable, "-c", start + body], check=False)
+    assert done.returncode == 7

@@ -189,6 +189,13 @@ def test_input_is_a_file_that_is_there(etude: Etude, world: World) -> None:
     assert etude("bench", "--input", "nowhere", "a") == 2
 
 
+def test_a_program_is_a_command_also_where_a_directory_has_its_name(etude: Etude) -> None:
+    Path("ls").mkdir()
+    Path("data").mkdir()
+    assert etude("bench", "-r", "2", "a", "ls") == 0
+    assert etude("bench", "-r", "2", "a", "data") == 2
+
+
 def test_output_is_shown_after_each_run(etude: Etude, world: World, capsys: Captured) -> None:
     world.times = {"a": {"elapsed": 0.01, "stdout": "said\n"}}
     assert etude("bench", "-o", "r", "-r", "2", "--show-output", "a") == 0

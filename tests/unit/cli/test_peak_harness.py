@@ -50,6 +50,10 @@ def test_a_harness_that_has_no_meaning_is_refused_with_its_line_and_not_saved(
     assert not Path("tool.toml").exists()
 
 
+def test_a_harness_that_cannot_be_written_is_the_machines_refusal(etude: Etude) -> None:
+    assert etude("peak", *RUN, "--save", "nowhere/tool.toml") == 5
+
+
 def test_a_run_length_of_nothing_is_refused(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
     assert etude("peak", *RUN, "--runlength", "0") == 2
     assert "[load] runlength" in capsys.readouterr().err

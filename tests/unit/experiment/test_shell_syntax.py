@@ -46,6 +46,8 @@ from etude.experiment.shell_syntax import shell_syntax
         ("  X_2='a b' a", "X_2="),
         ("f() { a; }; f", ";"),
         (r"a \\| b", "|"),
+        ("a\nb", "\n"),
+        ("a \\\n b", "\n"),
     ],
 )
 def test_what_a_shell_would_understand_is_named(command: str, found: str) -> None:
@@ -56,6 +58,8 @@ def test_what_a_shell_would_understand_is_named(command: str, found: str) -> Non
     "command",
     [
         "",
+        "\na\n",
+        "a 'b\nc'",
         "a b --c=d",
         "find . -exec ls {} +",
         "curl http://h/?a=1#top",

@@ -216,6 +216,12 @@ def test_a_duet_is_kept_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     ] * 2
 
 
+def test_the_worker_that_failed_by_itself_is_named_and_not_those_that_ended_with_it(tmp_path: Path) -> None:
+    ends = iter([{"exit_status": None, "cancelled": True}, {"exit_status": None, "error": "no pipe"}])
+    with pytest.raises(CommandFailed, match="no pipe"):
+        results(tmp_path, {"a": ends}, Test("a", ("a",), workers=2))
+
+
 def test_a_failure_advises_only_what_helps(tmp_path: Path) -> None:
     def message(name: str, changes: dict[str, Any]) -> str:
         with pytest.raises(CommandFailed) as error:
