@@ -165,6 +165,34 @@ fn no_answer_within_the_time_is_a_failure_and_draining_has_a_bound() {
 }
 
 #[test]
+fn an_answer_without_end_keeps_neither_the_others_nor_the_end_of_the_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut chunk = format!("{:x}\r\n", 1 << 16).into_bytes();
+        chunk.resize(chunk.len() + (1 << 16), b'a');
+        chunk.extend_from_slice(b"\r\n");
+        for (number, stream) in listener.incoming().enumerate() {
+            let (mut stream, chunk) = (stream.unwrap(), chunk.clone());
+            thread::spawn(move || {
+                let mut room = [0; 1024];
+                while stream.read(&mut room).is_ok_and(|bytes| bytes > 0) {
+                    if number > 0 {
+                        stream.write_all(GOOD.as_bytes()).unwrap();
+                        continue;
+                    }
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
+                    while stream.write_all(&chunk).is_ok() {}
+                }
+            });
+        }
+    });
+    let done = run(&Plan { timeout_ns: 10_000 * MILLI, drain_ns: 10 * MILLI, ..plan() }, address);
+    let Summary { offered, completed, abandoned, .. } = *done.summary;
+    assert!(abandoned >= 1 && completed > 0 && completed + abandoned == offered, "{:?}", done.summary);
+}
+
+#[test]
 fn wrong_answers_are_failures_of_their_kind() {
     let busy = run(&plan(), served(|_| "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"));
     assert_eq!((busy.summary.failures.status, busy.summary.completed), (80, 0));

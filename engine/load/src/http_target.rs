@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::http::Answer;
 use crate::poller::Poller;
 use crate::target::{Ended, Failure, Target, Ticket};
-use crate::wire::Wire;
+use crate::wire::{Filled, Wire};
 
 struct Connection {
     wire: Wire,
@@ -87,22 +87,30 @@ impl Http {
     /// Something came, or there is room.
     fn hear(&mut self, key: DefaultKey) {
         let Some(Connection { wire, asked }) = self.connections.get_mut(key) else { return };
-        let filled = wire.flush().and_then(|()| wire.fill());
+        let mut filled = wire.flush().and_then(|()| wire.fill());
         let Some(request) = asked else {
             // An idle connection has nothing to say but its end.
-            if !matches!(filled, Ok(false)) || !wire.input.is_empty() {
+            if !matches!(filled, Ok(Filled::All)) || !wire.input.is_empty() {
                 self.connections.remove(key);
             }
             return;
         };
         let whole = request.answer.feed(&mut wire.input);
+        if matches!((&whole, &filled), (Ok(true), Ok(Filled::Part))) {
+            filled = wire.fill();
+        }
         match (whole, filled) {
             (Err(_), _) => self.lose(key, Failure::Malformed),
-            (Ok(true), filled) => self.answered(key, matches!(filled, Ok(false))),
-            (Ok(false), Ok(true)) if request.answer.closed() => self.answered(key, false),
-            (Ok(false), Ok(true)) => self.lose(key, Failure::Closed),
+            (Ok(true), filled) => self.answered(key, matches!(filled, Ok(Filled::All))),
+            (Ok(false), Ok(Filled::Ended)) if request.answer.closed() => self.answered(key, false),
+            (Ok(false), Ok(Filled::Ended)) => self.lose(key, Failure::Closed),
             (Ok(false), Err(error)) => self.lose(key, broken(&error)),
-            (Ok(false), Ok(false)) => {}
+            (Ok(false), Ok(Filled::All)) => {}
+            (Ok(false), Ok(Filled::Part)) => {
+                if let Err(error) = self.poller.tell_again(&wire.stream, key.data().as_ffi()) {
+                    self.lose(key, broken(&error));
+                }
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use crate::law::Services;
 use crate::poller::{Poller, Token};
 use crate::stalls::Stalls;
 use crate::station::{Service, Station};
-use crate::wire::Wire;
+use crate::wire::{Filled, Wire};
 
 /// These are no keys of a connection: theirs have an odd upper half.
 const LISTENER: Token = 0;
@@ -124,8 +124,11 @@ impl Server {
     fn hear(&mut self, key: DefaultKey) {
         let Some(peer) = self.peers.get_mut(key) else { return };
         let told = peer.wire.flush();
-        let gone = told.and_then(|()| peer.wire.fill()).unwrap_or(true);
-        if gone || peer.wire.input.len() > MOST_INPUT_BYTES {
+        let mut filled = told.and_then(|()| peer.wire.fill()).unwrap_or(Filled::Ended);
+        if filled == Filled::Part && self.poller.tell_again(&peer.wire.stream, key.data().as_ffi()).is_err() {
+            filled = Filled::Ended;
+        }
+        if filled == Filled::Ended || peer.wire.input.len() > MOST_INPUT_BYTES {
             self.part(key);
         } else {
             self.understand(key);

@@ -9,6 +9,8 @@ use etude_clock::{SECOND, monotonic_ns};
 /// What became ready: whoever is named reads and writes until that would block.
 pub(crate) type Token = u64;
 
+const EDGES: libc::c_int = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+
 pub(crate) struct Poller {
     epoll: OwnedFd,
     events: Vec<libc::epoll_event>,
@@ -39,7 +41,15 @@ impl Poller {
     /// # Errors
     /// The kernel's.
     pub fn watch_edges(&self, fd: &impl AsFd, token: Token) -> io::Result<()> {
-        self.add(fd, token, libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET)
+        self.add(fd, token, EDGES)
+    }
+
+    /// What [`Poller::watch_edges`] has told and still holds is told once more, after all others had their turn.
+    ///
+    /// # Errors
+    /// It is not watched.
+    pub fn tell_again(&self, fd: &impl AsFd, token: Token) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, token, EDGES)
     }
 
     /// Tells as long as there is something to read.

@@ -3,6 +3,19 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
+/// Bytes that are taken from one socket before the others have their turn.
+const AT_ONCE: usize = 65536;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Filled {
+    /// All that has come is here.
+    All,
+    /// There may be more.
+    Part,
+    /// All that will ever come is here.
+    Ended,
+}
+
 /// Of either side of a conversation.
 pub(crate) struct Wire {
     pub stream: TcpStream,
@@ -20,21 +33,25 @@ impl Wire {
         Ok(Wire { stream, input: Vec::new(), output: Vec::new() })
     }
 
-    /// Takes all that has come; true: nothing more will.
+    /// Takes what has come, up to a bound: a peer that sends without end would keep it from all else.
     ///
     /// # Errors
     /// The connection is broken, or could not be made.
-    pub fn fill(&mut self) -> io::Result<bool> {
-        let mut room = [0; 16384];
-        loop {
+    pub fn fill(&mut self) -> io::Result<Filled> {
+        let (mut room, mut taken) = ([0; 16384], 0);
+        while taken < AT_ONCE {
             match self.stream.read(&mut room) {
-                Ok(0) => return Ok(true),
-                Ok(bytes) => self.input.extend_from_slice(&room[..bytes]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Ok(0) => return Ok(Filled::Ended),
+                Ok(bytes) => {
+                    self.input.extend_from_slice(&room[..bytes]);
+                    taken += bytes;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Filled::All),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+        Ok(Filled::Part)
     }
 
     /// Sends as much as goes at once, and keeps the rest for [`Wire::flush`].

@@ -377,13 +377,13 @@ def _real_sentence(c: Comparison) -> str:
     who = f"{c.other} against {c.base}"
     if c.excludes_one and c.within_noise:
         return (
-            f"{who}: not shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted}), but identical "
-            f"commands differ by as much on this machine (± {text.percent(c.floor or 0.0)})."
+            f"{who}: not shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted}), but "
+            f"identical commands differ by as much on this machine (± {text.percent(c.floor or 0.0)})."
         )
     if c.excludes_one and c.opposed and c.typical is not None:
         return (
-            f"{who}: not shown: the interval of the ratio of the means, {limits} ({level}), excludes 1 ({p}{adjusted}), "
-            f"but the typical run differs the other way ({text.ratio_text(c.typical)})."
+            f"{who}: not shown: the interval of the ratio of the means, {limits} ({level}), excludes 1 ({p}{adjusted}"
+            f"), but the typical run differs the other way ({text.ratio_text(c.typical)})."
         )
     if not c.differs:
         smallest = c.ratio.smallest_found()
