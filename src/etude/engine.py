@@ -39,6 +39,8 @@ class Repeat:
     trial: int
     block: int
     head: Mapping[str, Any]
+    within_s: float | None = None
+    """No trial but the first begins once so many seconds have passed."""
 
 
 @dataclass(frozen=True)

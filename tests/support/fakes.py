@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,9 +104,12 @@ class FakeEngine:
         self._begin(launch)
         repeat = launch.repeat
         assert repeat is not None
-        done, stopped = 0, None
+        done, stopped, began_s = 0, None, self.world.elapsed_s
+        within_s = math.inf if repeat.within_s is None else repeat.within_s
         with open(repeat.journal, "a", encoding="utf-8") as file:
             while done < repeat.count and stopped is None:
+                if done and self.world.elapsed_s - began_s >= within_s:
+                    break
                 rows = [self._row(launch, index) for index in range(len(launch.workers))]
                 if self._signalled(0):
                     stopped, rows = "cancelled", [row | CANCELLED for row in rows]

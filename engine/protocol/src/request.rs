@@ -195,6 +195,9 @@ pub enum Release {
 pub struct Repeat {
     /// How many trials.
     pub count: u64,
+    /// No trial but the first begins once so many seconds have passed.
+    #[serde(default)]
+    pub within_s: Option<f64>,
     /// Path of the results that each finished trial is appended to.
     pub journal: String,
     /// Number of the first trial; the next ones count up.

@@ -37,7 +37,7 @@ prop_compose! {
         (inner, counting, keep, any, inside, told) in any::<(u32, u8, bool, bool, bool, bool)>(),
         cgroup in option::of(any::<String>()),
         capture_bytes in any::<u32>(),
-        repeat in option::of((any::<u64>(), any::<String>(), any::<u64>(), any::<u64>())),
+        repeat in option::of((any::<u64>(), option::of(0.0..1e9), any::<String>(), any::<u64>(), any::<u64>())),
     ) -> Launch {
         Launch {
             id, workers, timeout_s, grace_s, inner, cgroup,
@@ -47,8 +47,8 @@ prop_compose! {
             accept: if any { Accept::Any } else { Accept::Zero },
             barrier: if inside { Barrier::Inside } else { Barrier::Start },
             release: if told { Release::Told } else { Release::Own },
-            repeat: repeat.map(|(count, journal, trial, block)| {
-                Repeat { count, journal, trial, block, head: Default::default() }
+            repeat: repeat.map(|(count, within_s, journal, trial, block)| {
+                Repeat { count, within_s, journal, trial, block, head: Default::default() }
             }),
         }
     }

@@ -73,11 +73,13 @@ impl Engine {
     ) -> io::Result<(u64, Option<String>)> {
         let head = repeat.head.iter().filter(|(name, _)| !Line::OWN.contains(&name.as_str()));
         let head = head.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let mut told = Instant::now();
+        let began = Instant::now();
+        let late = || repeat.within_s.is_some_and(|most| began.elapsed().as_secs_f64() >= most);
+        let mut told = began;
         let mut lines = Vec::new();
         let mut done = 0;
         let mut stopped = None;
-        while done < repeat.count && stopped.is_none() {
+        while done < repeat.count && stopped.is_none() && (done == 0 || !late()) {
             if input.cancelled() {
                 stopped = Some("cancelled".to_owned());
                 break;

@@ -140,13 +140,11 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
     look = rule.next_look(_fewest(bench, names))
     block = 0
     while True:
-        trials = (
-            _until(bench, tests[0], look) if within_engine and block == bench.ledger.kept(names[0]) else 1
-        )
-        if trials > 1:
-            repeat_trials(bench, tests[0], block + 1, trials)
+        missing = look - _fewest(bench, names)
+        if within_engine and missing > 1 and block == bench.ledger.kept(names[0]):
+            left_s = rule.budget_s - bench.ledger.spent_s(names)
+            block += repeat_trials(bench, tests[0], block + 1, missing, min(TOGETHER_S, left_s))
             _heed(bench)
-            block += trials
         else:
             block += 1
             _run_block(bench, tests, block)
@@ -165,14 +163,6 @@ def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
     """Whether trials can follow one another within the engine: of one test, here, with nothing in between."""
     here = there_of(bench.engine) is None
     return here and len(tests) == 1 and not bench.plan.shell and needs_nothing_between(bench.plan, tests[0])
-
-
-def _until(bench: Bench, test: Test, look: int) -> int:
-    """Trials that are missing until the rule looks, as far as they fit into `TOGETHER_S` and the rule's time."""
-    missing = look - bench.ledger.count(test.name, bench.plan.primary)
-    spent_s, made = bench.ledger.spent_s([test.name]), len(bench.ledger.trials(test.name))
-    fitting_s = min(TOGETHER_S, bench.plan.rule.budget_s - spent_s)
-    return int(min(missing, fitting_s * made / spent_s)) if spent_s else 1
 
 
 def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:

@@ -115,8 +115,10 @@ def _cooled(bench: Bench, members: Sequence[Test], slot: Slot) -> dict[str, Any]
     return done.members()
 
 
-def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> None:
-    """Make `count` trials of one test within the engine, which writes their lines itself.
+def repeat_trials(bench: Bench, test: Test, first_block: int, count: int, within_s: float) -> int:
+    """Make up to `count` trials of one test within the engine, which writes their lines itself; how many it made.
+
+    No trial but the first begins once `within_s` seconds have passed.
 
     Raises:
         CommandFailed, MachineRefuses: as `run_trial`.
@@ -126,7 +128,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> Non
     first = bench.ledger.next_trial(test.name)
     before, offset = bench.ledger.kept(test.name), path.stat().st_size
     launch = _launch(bench, [test], Slot(first_block))
-    repeat = Repeat(count, str(path), first, first_block, head)
+    repeat = Repeat(count, str(path), first, first_block, head, within_s)
     with bench.kernel.following() as messages:
         ended = bench.engine.repeat(
             replace(launch, repeat=repeat),
@@ -146,6 +148,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int) -> Non
         _judge(bench, test, [row for row in rows if row.trial == rows[-1].trial])
     elif ended.stopped not in (None, "cancelled"):
         raise MachineRefuses(f"{ended.stopped}; see to that, then go on with --resume")
+    return ended.done
 
 
 def needs_nothing_between(plan: Plan, test: Test) -> bool:

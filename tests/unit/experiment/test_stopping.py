@@ -182,6 +182,17 @@ def test_trials_between_two_looks_are_one_request_to_the_engine(tmp_path: Path) 
     assert len(requests) < 300
 
 
+def test_a_command_that_becomes_slow_between_two_looks_is_ended_by_the_time(tmp_path: Path) -> None:
+    def slow_from(n: int) -> Iterator[float]:
+        yield from itertools.islice(around(0.001, *WILD), n)
+        yield from around(0.2, *WILD)
+
+    world = World({"a": slow_from(1000)})
+    asked = make_plan(["a"], seed=1, max_trials=10**6, precision=0.0001, budget_s=2.0)
+    run(asked, directory=tmp_path, make_engine=world.make_engine)
+    assert 2.0 <= world.elapsed_s < 2.6
+
+
 def test_a_series_over_many_trials_takes_each_value_of_a_trial_once(tmp_path: Path) -> None:
     read: list[int] = []
 
