@@ -26,6 +26,7 @@ def workers(name: str, unit: str, *values: float, asked: str = "") -> list[Measu
         ("bandwidth", "B/s", "", 4010.0, "sum"),
         ("rate", "ops/sec", "", 4010.0, "sum"),
         ("rate", "Hz", "", 4010.0, "sum"),
+        ("rate", "rps", "", 4010.0, "sum"),
         ("rate", "requests per second", "", 4010.0, "sum"),
         ("max_rate", "ops/sec", "", None, "none"),
         ("files", "1", "", 4010.0, "sum"),
@@ -107,6 +108,8 @@ def test_what_a_metric_asks_for_stands_in_its_rows() -> None:
     [
         ("ops/sec", "rate"),
         ("Hz", "rate"),
+        ("IOPS", "rate"),
+        ("qps", "rate"),
         ("bytes per second", "rate"),
         ("Mbit/s", "rate"),
         ("percent", "count"),
