@@ -53,7 +53,7 @@ _SIZES: Mapping[Unit, str] = {
 _OTHERS: Mapping[Unit, str] = {
     ONE: "1 count",
     PERCENT: "% percent Percent pct",
-    PER_SECOND: "Hz",
+    PER_SECOND: "Hz IOPS iops rps RPS qps QPS tps TPS",
     Unit("1/s", 10**3): "kHz",
     Unit("1/s", 10**6): "MHz",
     Unit("1/s", 10**9): "GHz",
@@ -75,7 +75,7 @@ _QUOTIENT = re.compile(r"\s*(\S+?)\s*(?:/|\s+per\s+)\s*(\S+?)\s*")
 # Only where the kind is known: in a heading, or in a value of any kind, m and d could be anything.
 _DURATIONS = TIME | _by_name({MINUTE: "m", DAY: "d day days"})
 _SHARES = _by_name({ONE: "1", Unit("1", over=100): "% percent Percent pct"})
-_HERTZ = {name: unit for name, unit in _SIMPLE.items() if unit.base == "1/s"}
+_HERTZ = {name: unit for name, unit in _SIMPLE.items() if name.endswith("Hz")}
 _LETTERS = {
     letter: Unit("B", 1024**n) for n, letters in enumerate(("kK", "M", "G", "T"), 1) for letter in letters
 }

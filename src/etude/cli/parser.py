@@ -18,7 +18,7 @@ from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, 
 from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
-from etude.results.joining import JOINS
+from etude.results.joining import JOINS, is_join
 
 MOST_CPUS = 65536
 
@@ -202,6 +202,10 @@ def metric(text: str) -> MetricPattern:
             f"{text!r}: expected NAME=REGEX, NAME:UNIT=REGEX or NAME:UNIT:sum=REGEX"
         )
     name, unit, join, regex = match.groups()
+    if unit and is_join(unit):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: {unit!r} is no unit; expected NAME=REGEX, NAME:UNIT=REGEX or NAME:UNIT:{'|'.join(JOINS)}=REGEX"
+        )
     try:
         check_place(regex)
         compile_pattern(regex)

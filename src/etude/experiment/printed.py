@@ -21,6 +21,9 @@ _STEP = re.compile(_NAME)
 _QUOTED = re.compile(r"""(["'])(?:(?!\1).)+\1""")
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 _NOWHERE = object()
+_GROUPED = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
+METRIC_BYTES = 16 << 20
+"""No more than this of the end of an output is searched."""
 _SHOWN = 3
 """Of the different values that a pattern finds."""
 
@@ -97,16 +100,23 @@ def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
     except PatternError as error:  # of an experiment that is older than RE2 here
         return (), f"no regular expression: {error}"
     for found in matches:
-        try:
-            value = float((found or "").replace(",", ""))
-        except ValueError:
-            value = math.nan
+        value = _written(found or "")
         first = first or f"the pattern matched {found!r}, which is not a number"
         if math.isfinite(value):
             values.append(value)
         elif not values:
             return (), first
     return values, "" if values else first or "the pattern matched nothing in the output"
+
+
+def _written(text: str) -> float:
+    """The number that is written there. Commas count for nothing between groups of three digits, as in `12,345.6`;
+    others make it none: that in `1,5` may be a decimal point."""
+    text = text.strip().removesuffix(",")  # of a list
+    try:
+        return float(text.replace(",", "") if _GROUPED.match(text) else text)
+    except ValueError:
+        return math.nan
 
 
 def _placed(place: str, text: str) -> tuple[Sequence[float], str]:

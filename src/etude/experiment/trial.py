@@ -18,7 +18,7 @@ from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import by_trial, members_of
 from etude.experiment.not_found import advice
 from etude.experiment.plan import CHECK_EACH, Plan
-from etude.experiment.printed import Printed, note_matches, printed_metric, printed_text
+from etude.experiment.printed import METRIC_BYTES, Printed, note_matches, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
 from etude.limits import with_limit
@@ -175,7 +175,7 @@ def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
         inner=bench.inner.get(members[0].name, 1),  # 1 until its set-aside run is over
         cgroup=group_name(members[0].name) if plan.cgroup else None,
         counters=plan.counters,
-        capture_bytes=CAPTURE_BYTES if captures or members[0].metrics else TAIL_CHARACTERS,
+        capture_bytes=METRIC_BYTES if members[0].metrics else CAPTURE_BYTES if captures else TAIL_CHARACTERS,
         accept="any" if plan.ignore_failure else "zero",
     )
 
@@ -310,7 +310,9 @@ def _log(bench: Bench, test: Test, m: Measurement) -> None:
     for stream in ("stdout", "stderr"):
         captured = getattr(m, stream)
         if captured and captured["bytes"] and (stream == "stderr" or not m.kept or m.failed):
-            bench.writer.log(test.name, f"{m.trial:04d}-{m.worker}.{stream}", captured["tail"])
+            bench.writer.log(
+                test.name, f"{m.trial:04d}-{m.worker}.{stream}", captured["tail"][-CAPTURE_BYTES:]
+            )
 
 
 def _ending(test: Test, m: Measurement) -> str:

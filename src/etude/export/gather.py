@@ -19,6 +19,7 @@ from etude.report.subject import Subject
 from etude.report.summaries import Summaries
 from etude.report.text import comparison_lines
 from etude.report.verdict import MetricSummary, Verdict, verdict
+from etude.results.model import metric_kind
 from etude.results.series import Series
 from etude.results.units import kind_of
 from etude.store.machine import machine_of
@@ -92,6 +93,8 @@ def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterat
     """Of one test: each metric on each machine on which it was measured."""
     subject = judged.subject
     series, test = subject.tests[number], judged.tests[number]
+    if not test.metrics:
+        yield _never_made(judged, series.test, run)
     hosts = _hosts(subject, series)
     for host in dict.fromkeys(hosts) or ("",):
         here = np.array([each == host for each in hosts], dtype=bool)
@@ -116,6 +119,15 @@ def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterat
                 "" if figures else metric.reason or "no kept trial has a value",
                 tuple((str(name), str(value)) for name, value in series.parameters.items()),
             )
+
+
+def _never_made(judged: Verdict, test: str, run: Run) -> Point:
+    """A test that was given up before its first trial: the primary metric, which is lost."""
+    hosts = [str(sitting["host"]) for sitting in _sittings(judged.subject)]
+    others = (m for other in judged.tests for m in other.metrics if m.metric == judged.primary)
+    what = next(others, None) or metric_kind(judged.primary, "1")
+    its_run = _run(judged.subject, hosts[0] if hosts else "", run)
+    return Point(its_run, test, judged.primary, what.unit, what.kind, (), None, "no trial was made")
 
 
 def _hosts(subject: Subject, series: Series) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -214,20 +215,34 @@ def _equivalence(e: Equivalence) -> str:
 
 def _other_metrics(secondary: Sequence[Secondary]) -> list[str]:
     judged = [s for s in secondary if s.adjusted_p is not None]
-    if not judged:
-        return []
     found = sorted((s for s in judged if (s.adjusted_p or 0.0) < LEVEL), key=lambda s: s.adjusted_p or 0.0)
-    which = [
+    tested = [
         f"{s.metric} {text.ratio_text(s.ratio)} × ({text.span(s.ratio.low, s.ratio.high)}, {p_text(s.ratio.p)}, "
         f"adjusted {p_text(s.adjusted_p)})"
-        for s in found[:MOST_METRICS]
+        for s in found
     ]
-    more = [f"and {len(found) - MOST_METRICS} more"] if len(found) > MOST_METRICS else []
-    told = f": {'; '.join([*which, *more])}" if found else ""
-    return [
-        f"Of {text.counted(len(judged), 'other metric')} {len(found) or 'none'} "
-        f"{'differs' if len(found) == 1 else 'differ'} (Benjamini–Hochberg at 5 %){told}."
-    ]
+    exact = [s for s in secondary if s.ratio.low == s.ratio.high and not math.isclose(s.ratio.ratio, 1.0)]
+    untested = [f"{s.metric} {text.ratio_text(s.ratio)} ×" for s in exact]
+    lines = []
+    if judged:
+        lines += [
+            f"Of {text.counted(len(judged), 'other metric')} {len(found) or 'none'} "
+            f"{_differ(found)} (Benjamini–Hochberg at 5 %){_first(tested)}."
+        ]
+    if exact:
+        others = text.counted(len(exact), "other metric")
+        lines += [f"{others} {_differ(exact)} by a ratio that does not vary (no p){_first(untested)}."]
+    return lines
+
+
+def _differ(found: Sequence[Secondary]) -> str:
+    return "differs" if len(found) == 1 else "differ"
+
+
+def _first(shown: Sequence[str]) -> str:
+    """The first of what is shown, and how many more there are."""
+    more = [f"and {len(shown) - MOST_METRICS} more"] if len(shown) > MOST_METRICS else []
+    return f": {'; '.join([*shown[:MOST_METRICS], *more])}" if shown else ""
 
 
 def _basis(found: SittingsRatio | Ratio) -> str:

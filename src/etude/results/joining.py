@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from etude.results.units import unit_of
+from etude.results.units import is_rate, unit_of
 
 JOINS = ("sum", "max", "mean", "min")
 """Ways that a METRIC can ask for."""
@@ -60,11 +60,11 @@ def ways_of(name: str, unit: str, asked: str | None = None) -> Ways:
     if _LEVEL.match(name):
         return Ways("max", "max")
     if _WHOLE.match(name):
-        return Ways(FIRST, NONE if unit in ("ratio", "%") or unit.endswith("/s") else "sum")
+        return Ways(FIRST, NONE if unit in ("ratio", "%") or is_rate(unit) else "sum")
     if _PART.search(name):
         return Ways(NONE, NONE)
     known = unit_of(unit)
-    by_unit = _RATE if unit.endswith("/s") else _BY_UNIT.get(known.base if known else unit, Ways(NONE, NONE))
+    by_unit = _RATE if is_rate(unit) else _BY_UNIT.get(known.base if known else unit, Ways(NONE, NONE))
     found = _FIGURE.search(name)
     return _of_figure(found.lastgroup, by_unit) if found else by_unit
 
@@ -78,6 +78,11 @@ def _of_figure(figure: str | None, by_unit: Ways) -> Ways:
     if by_unit == _BY_UNIT["B"] and figure == "max":  # memory adds up
         return by_unit
     return Ways(str(figure), str(figure))
+
+
+def is_join(unit: str) -> bool:
+    """Whether a way of joining stands in the place of a unit, or in it: `sum`, `s:max`, `s sum`. `min` are minutes."""
+    return unit_of(unit) is None and (":" in unit or unit.split()[-1:] in [[how] for how in JOINS])
 
 
 def asked_in(value: Sequence[Any]) -> str | None:

@@ -38,6 +38,7 @@ __all__ = [
     "TIME",
     "Unit",
     "heading",
+    "is_rate",
     "kind_of",
     "unit_kept",
     "unit_of",
@@ -45,18 +46,26 @@ __all__ = [
 
 
 def unit_kept(text: str) -> Unit:
-    """What a value in the unit that the text names is kept in: the base unit, unless that differs in name alone, as
-    `req/s` does from `1/s`; the unit itself where it is not known."""
+    """What a value in the unit that the text names is kept in: the base unit; the unit itself where it is not known,
+    or says what is counted, as `req/s` does."""
     known = unit_of(text)
-    return Unit(text) if known is None or known.times == known.over else known
+    return Unit(text) if known is None or known == PER_SECOND else known
+
+
+def is_rate(unit: str) -> bool:
+    """Whether the unit is something over a time: `ops/sec` and `Hz`, and what nobody knows, such as `Mbit/s`."""
+    known = unit_of(unit)
+    return (known.base if known else unit).endswith("/s")
 
 
 def kind_of(unit: str) -> str:
-    """The kind of a metric of which no more is known than its base unit."""
+    """The kind of a metric of which no more is known than its unit, by whatever name."""
     if unit == "ratio":
         return "ratio"
-    if unit.endswith("/s"):
+    if is_rate(unit):
         return "rate"
+    known = unit_of(unit)
+    unit = known.base if known else unit
     return (
         "count" if unit in ("1", "%") else "cost"
     )  # shares of a whole: neither better high nor low by themselves

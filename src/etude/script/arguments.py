@@ -18,7 +18,7 @@ from etude.errors import UsageError
 from etude.experiment.printed import check_place, unquoted
 from etude.patterns import PatternError, compile_pattern
 from etude.quantities import QuantityError, duration
-from etude.results.joining import JOINS
+from etude.results.joining import JOINS, is_join
 from etude.results.model import CACHE_WAYS, METRICS
 from etude.script.forloop import plain
 from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
@@ -234,6 +234,8 @@ def parse_metric_name(text: str) -> tuple[str, str]:
     name, colon, unit = word.text.partition(":")
     if not NAME.fullmatch(name) or (colon and not unit):
         raise expected("NAME REGEX or NAME:UNIT REGEX", word)
+    if is_join(unit or "1"):
+        raise expected(f"NAME:UNIT {'|'.join(JOINS)} REGEX", word)
     if name in METRICS:
         raise ArgumentError(f"{name} is measured already; choose another name", word.column)
     return name, unit or "1"

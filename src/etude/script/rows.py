@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.experiment.printed import Printed, printed_metric
+from etude.experiment.printed import METRIC_BYTES, Printed, printed_metric
 from etude.limits import with_limit
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
@@ -16,8 +16,6 @@ from etude.script.outputs import Output, tail
 from etude.script.state import OF_OUTPUT, Running
 
 MOST_LOG_BYTES = 64 << 20
-METRIC_BYTES = 16 << 20
-"""No more than this of a worker's output is searched for METRIC."""
 
 
 def read_log(path: str) -> list[Block]:

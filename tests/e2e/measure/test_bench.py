@@ -81,6 +81,15 @@ def test_names_may_hold_anything(tmp_path: Path, name: str) -> None:
     assert experiment(tmp_path / "r")["sittings"][0]["how_ended"] == "complete"
 
 
+@pytest.mark.quick
+def test_the_first_match_counts_also_in_a_long_output(tmp_path: Path) -> None:
+    says = f'{sys.executable} -c \'print("n=1"); print(100_000 * "long "); print("n=2")\''
+    etude("bench", "-o", "r", "-n", "t", "--trials", "2", "--metric", "n=n=([0-9])", says, cwd=tmp_path)
+    rows = lines(tmp_path / "r", "t")
+    assert [row["metrics"]["n"] for row in rows] == [[1.0, "1"]] * 3
+    assert max(len(row["stdout"]["tail"]) for row in rows) <= 4096
+
+
 def test_programs_print_numbers_of_their_own(tmp_path: Path) -> None:
     called(
         "bench", "-o", "r", "-n", "t", "--trials", "3", "--metric", r"rate:req/s=rate (\d+\.\d+)", "--primary", "rate",

@@ -65,6 +65,17 @@ def test_a_metric_is_name_unit_and_pattern(text: str, parts: tuple[str, str, str
     assert (found.name, found.regex, found.unit) == parts
 
 
+@pytest.mark.parametrize("text", ["x:sum=x", "x:s sum=x", "x:s:bogus=x", "x::max=x", "x:s:max:min=x"])
+def test_a_way_of_joining_is_no_unit(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        parser.metric(text)
+
+
+@pytest.mark.parametrize("unit", ["min", "req/min", "requests per min", "MiB/s", "widgets"])
+def test_a_unit_may_be_in_minutes_or_unknown(unit: str) -> None:
+    assert parser.metric(f"x:{unit}=x").unit == unit
+
+
 def test_the_guides_pattern_finds_the_rate_of_dd() -> None:
     (text,) = re.findall(r"--metric '([^']*)'.*dd if=", (DOCS / "guide.md").read_text())
     found = parser.metric(text)

@@ -32,6 +32,45 @@ def _step(step: str | int) -> str:
     return f"[{json.dumps(step, ensure_ascii=False)}]" if plain else f".{step}"
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12,345.5", 12345.5),
+        ("1,234,567", 1234567.0),
+        ("-1,234e3", -1234000.0),
+        ("12,", 12.0),
+        ("1,5", None),
+        ("1.234,5", None),
+        ("1,23,4", None),
+        ("1,2345", None),
+        (",5", None),
+    ],
+)
+def test_commas_stand_between_groups_of_three_digits_or_it_is_no_number(
+    text: str, number: float | None
+) -> None:
+    assert printed_metric("m", "1", "is (.*)", f"it is {text}").value[0] == number
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "base"),
+    [
+        ("sec", 3.0, "s"),
+        ("Bytes", 3.0, "B"),
+        ("bytes/second", 3.0, "B/s"),
+        ("percent", 3.0, "%"),
+        ("count", 3.0, "1"),
+        ("ops/sec", 3.0, "ops/sec"),
+        ("req/min", 0.05, "1/s"),
+        ("widgets", 3.0, "widgets"),
+    ],
+)
+def test_a_unit_by_another_name_is_its_base_but_what_is_counted_is_kept(
+    unit: str, value: float, base: str
+) -> None:
+    assert printed_metric("m", unit, "[0-9]", "3").value == [value, base]
+
+
 @pytest.mark.parametrize("place", ['$["a.b"].c', "$['a.b']['c']"])
 def test_a_name_with_dots_stands_in_brackets_and_quotes(place: str) -> None:
     check_place(place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -51,6 +52,17 @@ def test_machines_of_one_result_are_not_pooled(tmp_path: Path) -> None:
     assert second.figures.mean == 3.5
     names = {first.run.machine and first.run.machine.name, second.run.machine and second.run.machine.name}
     assert names == {"lab1", "lab2"}
+
+
+def test_a_test_that_was_given_up_before_its_first_trial_is_an_error_in_junit(tmp_path: Path) -> None:
+    place = results_directory(tmp_path / "r", {"a": [measurement(test="a")], "b": []}, plan=KIND)
+    document = gather([str(place)])
+    lost = [point for point in document.points if point.test == "b"]
+    assert [(point.metric, point.unit, point.figures) for point in lost] == [("elapsed", "s", None)]
+    assert lost[0].reason
+    suite = ElementTree.fromstring(exported("junit", document).text).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("errors")) == ("2", "1")
 
 
 def test_a_test_without_a_kept_trial_is_there_and_says_why(tmp_path: Path) -> None:

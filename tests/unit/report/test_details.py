@@ -106,6 +106,18 @@ def test_other_metrics_are_counted_and_the_found_ones_named(golden: Golden) -> N
     golden(f"{some}\n{none}")
 
 
+def test_other_metrics_that_differ_without_varying_are_named(golden: Golden) -> None:
+    one = np.ones(20)
+    same, twice = paired_ratio(one, one), paired_ratio(one, 2 * one)
+    assert twice.p is None
+    weak = Secondary("faults", paired_ratio(BASE, BASE[::-1]), 0.8)
+    exact = (Secondary("written", twice, None), Secondary("memory", same, None), weak)
+    *_, tested, untested = detail_lines(compared(paired_ratio(BASE, OTHER), secondary=exact))
+    assert "written" in untested
+    assert "memory" not in tested + untested
+    golden(untested)
+
+
 def spent(**metrics: tuple[float, ...]) -> Series:
     units = {"pressure_io_some": "s", "others_cpu": "s"}
     rows = [

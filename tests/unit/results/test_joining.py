@@ -7,6 +7,7 @@ import pytest
 from etude.results.joining import ways_of
 from etude.results.model import Measurement, from_line, join_trial, to_line
 from etude.results.res import metric_of
+from etude.results.units import kind_of
 from support.builders import measurement
 
 RATES = (1001.0, 1002.0, 1003.0, 1004.0)
@@ -23,6 +24,11 @@ def workers(name: str, unit: str, *values: float, asked: str = "") -> list[Measu
     [
         ("rate", "1/s", "", 4010.0, "sum"),
         ("bandwidth", "B/s", "", 4010.0, "sum"),
+        ("rate", "ops/sec", "", 4010.0, "sum"),
+        ("rate", "Hz", "", 4010.0, "sum"),
+        ("rate", "rps", "", 4010.0, "sum"),
+        ("rate", "requests per second", "", 4010.0, "sum"),
+        ("max_rate", "ops/sec", "", None, "none"),
         ("files", "1", "", 4010.0, "sum"),
         ("held", "B", "", 4010.0, "sum"),
         ("energy", "J", "", 4010.0, "sum"),
@@ -95,3 +101,22 @@ def test_what_a_metric_asks_for_stands_in_its_rows() -> None:
     assert from_line(to_line(row)).metrics["rate"] == [5.0, "1/s", "mean"]
     assert metric_of("5 1/s mean") == [5, "1/s", "mean"]
     assert metric_of("5 1/s other") is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind"),
+    [
+        ("ops/sec", "rate"),
+        ("Hz", "rate"),
+        ("IOPS", "rate"),
+        ("qps", "rate"),
+        ("bytes per second", "rate"),
+        ("Mbit/s", "rate"),
+        ("percent", "count"),
+        ("count", "count"),
+        ("seconds", "cost"),
+        ("ratio", "ratio"),
+    ],
+)
+def test_the_kind_of_a_metric_is_that_of_its_unit_by_whatever_name(unit: str, kind: str) -> None:
+    assert kind_of(unit) == kind

@@ -298,6 +298,8 @@ WRONG = [
     ("TEST a 1\nMETRIC rate\nDONE", 2, ""),
     ("TEST a 1\nMETRIC 9 x\nDONE", 2, "9 x"),
     ("TEST a 1\nMETRIC rate: x\nDONE", 2, "rate: x"),
+    ("TEST a 1\nMETRIC rate:sum x\nDONE", 2, "rate:sum x"),
+    ("TEST a 1\nMETRIC rate:s:max x\nDONE", 2, "rate:s:max x"),
     ("TEST a 1\nMETRIC elapsed x\nDONE", 2, "elapsed x"),
     ("TEST a 1\nMETRIC user %R%\nDONE", 2, "user %R%"),
     ("TEST a 1\nMETRIC r x(\nDONE", 2, "x("),

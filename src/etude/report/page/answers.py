@@ -276,8 +276,8 @@ def _often(found: Gathered) -> Iterator[str]:
     for where, verdict in _labelled(found):
         for line in _trials(verdict):
             yield where + line
-        for c in verdict.comparisons[:1]:
-            yield where + _design(c, verdict)
+        if verdict.comparisons:
+            yield where + _design(verdict)
         yield from _sittings(verdict, where)
     for summary in found.summaries:
         yield from _stated(summary)
@@ -307,10 +307,12 @@ def _count(test: TestVerdict) -> str:
     return f"{text.counted(test.kept, 'trial')} kept of {test.made} made{aside}{inner}"
 
 
-def _design(c: Comparison, verdict: Verdict) -> str:
-    if c.ratio.method == "paired":
+def _design(verdict: Verdict) -> str:
+    if verdict.comparisons[0].ratio.method == "paired":
         order = "both at once" if verdict.asked.duet else "in random order"
-        return f"Compared in {c.ratio.count} pairs: one trial of each side by side, {order}."
+        counts = [c.ratio.count for c in verdict.comparisons]
+        pairs = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+        return f"Compared in {pairs} pairs: one trial of each side by side, {order}."
     return "The trials are not paired: they did not run side by side, and what drifted meanwhile is in the difference."
 
 

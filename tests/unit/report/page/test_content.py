@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,12 @@ def test_many_comparisons_are_counted_and_not_all_told(tmp_path: Path) -> None:
     content = content_of(gather([str(pages.results(tmp_path / "r", samples))]))
     assert content.headline[0].startswith("7 of 13 ")
     assert len(content.comparisons.rows) == 13
+
+
+def test_comparisons_of_fewer_pairs_are_not_taken_for_all(tmp_path: Path) -> None:
+    samples = {name: [0.01, 0.011, 0.012, 0.013][:count] for name, count in (("A", 4), ("B", 3), ("C", 4))}
+    often = answers(of(pages.results(tmp_path / "r", samples)))["often"]
+    assert re.search(r"\b3\b[^.]*\b4 pairs", often)
 
 
 def test_answers_are_data() -> None:
