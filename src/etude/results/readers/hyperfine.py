@@ -10,6 +10,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
+    UNFITTING,
     csv_rows,
     head_of,
     items,
@@ -145,7 +146,7 @@ def _of_csv(rows: Summaries, lines: list[str]) -> None:
     header, *rest = csv_rows(rows.path, lines)
     for cells in rest:
         if len(cells) != len(header):
-            rows.warn("a line that does not fit its names is left out")
+            rows.warn(UNFITTING)
             continue
         row = dict(zip(header, cells, strict=True))
         parameters = {n.removeprefix("parameter_"): t for n, t in row.items() if n.startswith("parameter_")}
