@@ -70,7 +70,8 @@ class Flow:
         column = getattr(error, "column", 0) if known and not isinstance(error, ExpressionError) else 0
         message = str(error)
         if not known:
-            message += f" (after replacement: {expand.compile_text(text).expand(self._variables, self._environment)})"
+            replaced = expand.compile_text(text).expand(self._variables, self._environment)
+            message += f" (after replacement: {replaced if len(replaced) <= 1000 else replaced[:1000] + '…'})"
         return error_at(self.program.lines, instruction.file, instruction.line, message, text, column)
 
     def _here(self) -> None:

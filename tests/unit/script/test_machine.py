@@ -381,3 +381,10 @@ def test_a_variable_that_doubles_in_a_loop_is_an_error_before_it_fills_the_memor
         play(text)
     assert ":4" in str(error.value)
     assert len(str(error.value)) < 1000
+
+
+def test_one_name_of_a_metric_has_one_pattern() -> None:
+    body = "TEST a 2\nMETRIC m x=([0-9])\nMETRIC m {}=([0-9])\nEXEC e\nDONE\n"
+    assert lines(play(body.format("x")), "EXEC") == ["EXEC e [a 1 x1]", "EXEC e [a 2 x1]"]
+    with pytest.raises(ScriptError, match=r":3: .*m is read"):
+        play(body.format("y"))

@@ -156,7 +156,9 @@ def _of_csv(rows: Summaries, lines: list[str]) -> None:
             ("user", {"mean": number_in(row["user"])}),
             ("system", {"mean": number_in(row["system"])}),
         ):
-            if known["mean"] is not None:
+            if known["mean"] is None:
+                rows.warn(f"{row['command']}: its mean of {metric} is no number, and is left out")
+            else:
                 rows.add(row["command"], metric, SECOND, known, parameters=parameters)
 
 
@@ -172,7 +174,9 @@ def _of_markdown(rows: Summaries, lines: list[str]) -> None:
         mean, _, deviation = cells[2].partition("±")
         figures = {"mean": number_in(mean), "deviation": number_in(deviation)}
         figures |= {"minimum": number_in(cells[3]), "maximum": number_in(cells[4])}
-        if figures["mean"] is not None:
+        if figures["mean"] is None:
+            rows.warn(f"{command[1:-1]}: its mean is no number, and it is left out")
+        else:
             rows.add(command[1:-1].replace("\\|", "|"), "elapsed", unit, figures)
     if len(rows):
         rows.warn("times in Markdown are rounded")

@@ -19,7 +19,7 @@ from etude.results.readers.rows import MOST_COLUMNS
 from etude.results.readers.source import UNFITTING
 from etude.results.table import Table
 from support.profiles import examples
-from support.sampled import MODULES, SAMPLES, check_table, format_of, module
+from support.sampled import DATA, MODULES, SAMPLES, check_table, format_of, module
 
 NAMES = sorted(MODULES)
 BITS = [b"\n", b"\t", b" ", b",", b'"', b":", b"0", b"9", b"-", b"e9", b"1e999", b"NaN", b"Infinity", b"null"]
@@ -367,3 +367,23 @@ def test_a_line_of_a_go_benchmark_that_output_cut_in_two_is_told(tmp_path: Path)
     table = read_table(path)
     assert table.frame["test"].to_list() == ["A"]
     assert any("BenchmarkB-8" in warning for warning in table.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("hyperfine-pipe.md", " ± ", "x ± "),
+        ("hyperfine.csv", "0.0", "0,0"),
+        ("hyperfine.csv", ",0.0", ",nan0"),
+        ("stress-ng.yaml", "bogo-ops-per-second-real-time: 9", "bogo-ops-per-second-real-time: ,9"),
+        ("fio-terse5.txt", ";0;0;", ";nan;0;"),
+    ],
+)
+def test_what_is_lost_of_a_damaged_figure_is_told(name: str, old: str, new: str, tmp_path: Path) -> None:
+    sample = DATA / name
+    path = tmp_path / name
+    text = sample.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    table = module(format_of(sample)).read(path)
+    assert set(table.warnings) - set(read_table(sample).warnings)
