@@ -130,12 +130,13 @@ def _summaries(path: Path, results: list[Any]) -> Table:
 def _exported(path: Path) -> Table:
     """CSV and Markdown: a line a command, of which there are figures only."""
     rows = Summaries(path)
-    rows.warn("holds no single times (--export-json does), only what hyperfine made of them")
     lines, cut = read_lines(path)
     if lines and lines[0].startswith(_CSV):
         _of_csv(rows, lines)
     else:
         _of_markdown(rows, lines)
+    if len(rows):
+        rows.warn("holds no single times (--export-json does), only what hyperfine made of them")
     if cut:
         rows.warn("a last line that was cut short is left out")
     return rows.table()

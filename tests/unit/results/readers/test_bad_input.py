@@ -387,3 +387,10 @@ def test_what_is_lost_of_a_damaged_figure_is_told(name: str, old: str, new: str,
     path.write_text(text.replace(old, new, 1))
     table = module(format_of(sample)).read(path)
     assert set(table.warnings) - set(read_table(sample).warnings)
+
+
+def test_a_table_of_which_no_row_fits_is_refused_with_that_reason(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(re.sub(r"([0-9])\.([0-9])", r"\1,\2", (DATA / "hyperfine.csv").read_text()))
+    with pytest.raises(InputError, match=UNFITTING):
+        read_table(path)
