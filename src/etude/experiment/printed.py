@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from etude.patterns import PatternError, compile_pattern
 from etude.results.model import MetricValue
+from etude.results.readers.source import number_in
 from etude.results.units import unit_kept
 
 _NAME = r"""\.([\w-]+)|\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]"""
@@ -20,8 +21,8 @@ _PLACE = re.compile(rf"\$(?:{_NAME})+")
 _STEP = re.compile(_NAME)
 _QUOTED = re.compile(r"""(["'])(?:(?!\1).)+\1""")
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
 _NOWHERE = object()
-_GROUPED = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
 METRIC_BYTES = 16 << 20
 """No more than this of the end of an output is searched."""
 _SHOWN = 3
@@ -100,7 +101,7 @@ def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
     except PatternError as error:  # of an experiment that is older than RE2 here
         return (), f"no regular expression: {error}"
     for found in matches:
-        value = _written(found or "")
+        value = _number_in(found or "")
         first = first or f"the pattern matched {found!r}, which is not a number"
         if math.isfinite(value):
             values.append(value)
@@ -109,14 +110,12 @@ def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
     return values, "" if values else first or "the pattern matched nothing in the output"
 
 
-def _written(text: str) -> float:
-    """The number that is written there. Commas count for nothing between groups of three digits, as in `12,345.6`;
-    others make it none: that in `1,5` may be a decimal point."""
+def _number_in(text: str) -> float:
+    """The number that a text is, its thousands apart by commas or not; nan for any other, such as one with a comma for
+    its point."""
     text = text.strip().removesuffix(",")  # of a list
-    try:
-        return float(text.replace(",", "") if _GROUPED.match(text) else text)
-    except ValueError:
-        return math.nan
+    value = number_in(text.replace(",", "") if _GROUPED.match(text) else text)
+    return math.nan if value is None else value
 
 
 def _placed(place: str, text: str) -> tuple[Sequence[float], str]:

@@ -13,7 +13,24 @@ Kind = Literal["variable", "environment"]
 _HOLE = re.compile(r"%(?:%|([A-Za-z_][A-Za-z0-9_]*)%)|\$([A-Za-z_][A-Za-z0-9_]*)\$")
 
 
-class UndefinedVariable(Exception):
+MOST_CHARACTERS = 2**24
+"""Of a line with all values in their places: a variable that is made of itself twice fills the memory in 40 rounds."""
+
+
+class ExpansionError(Exception):
+    """A text in which the values cannot be put."""
+
+
+class TooLong(ExpansionError):
+    """A text that would be longer than `MOST_CHARACTERS`."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"longer than {MOST_CHARACTERS:,} characters with its variables; does one grow in a loop?"
+        )
+
+
+class UndefinedVariable(ExpansionError):
     """A name that has no value.
 
     Attributes:
@@ -57,6 +74,7 @@ class Template:
 
         Raises:
             UndefinedVariable: the first name that has none.
+            TooLong: the values together are too long for a line.
         """
         if not self.holes:
             return self.text
@@ -67,6 +85,8 @@ class Template:
             except KeyError:
                 raise UndefinedVariable(name, kind, column) from None
             parts += (value, after)
+        if sum(map(len, parts)) > MOST_CHARACTERS:
+            raise TooLong
         return "".join(parts)
 
 

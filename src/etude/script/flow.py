@@ -59,18 +59,19 @@ class Flow:
                 template = self._texts[at] = expand.compile_text(instruction.text)
             text = template.expand(self._variables, self._environment)
             self._do[at](instruction, text)
-        except (expand.UndefinedVariable, ArgumentError, ExpressionError) as error:
+        except (expand.ExpansionError, ArgumentError, ExpressionError) as error:
             state.counter = at
             raise self._wrong(instruction, error) from None
 
     def _wrong(self, instruction: Instruction, error: Exception) -> ScriptError:
         """The error at its place. A column in a text in which something was replaced says nothing about the line."""
         text = instruction.text
-        known = isinstance(error, expand.UndefinedVariable) or expand.compile_text(text).is_static
+        known = isinstance(error, expand.ExpansionError) or expand.compile_text(text).is_static
         column = getattr(error, "column", 0) if known and not isinstance(error, ExpressionError) else 0
         message = str(error)
         if not known:
-            message += f" (after replacement: {expand.compile_text(text).expand(self._variables, self._environment)})"
+            replaced = expand.compile_text(text).expand(self._variables, self._environment)
+            message += f" (after replacement: {replaced if len(replaced) <= 1000 else replaced[:1000] + '…'})"
         return error_at(self.program.lines, instruction.file, instruction.line, message, text, column)
 
     def _here(self) -> None:

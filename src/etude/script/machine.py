@@ -20,6 +20,7 @@ from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import OF_OUTPUT, Interleave, Party, Running, Scope, State, forget_trial, release
 from etude.script.stop import LIMITED
+from etude.script.wording import ArgumentError
 from etude.script.world import CANCELLED, World
 
 Answer = TypeVar("Answer")
@@ -178,8 +179,11 @@ class Machine(Flow):
     def _metric(self, _: Instruction, text: str) -> None:
         parsed, test = arguments.parse_metric(text), self._running()
         metric = [*parsed] if len(parsed) > OF_OUTPUT else [*filter(None, parsed)]
-        if metric not in test.metrics:
-            test.metrics.append(metric)
+        if metric in test.metrics:
+            return
+        if any(metric[0] == other[0] for other in test.metrics):
+            raise ArgumentError(f"{metric[0]} is read in another way already; choose another name", 1)
+        test.metrics.append(metric)
 
     def _cache(self, _: Instruction, text: str) -> None:
         test = self._running()

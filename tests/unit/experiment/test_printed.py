@@ -138,3 +138,17 @@ def test_streams_do_not_run_together_and_half_a_number_is_not_read() -> None:
     text = printed_text(first, None, second)
     assert printed_metric("rate", "1/s", "rate=([0-9]+)", text).value == [1.0, "1/s"]
     assert printed_metric("late", "1", "([0-9]+) late", text).value == [9.0, "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("1,234", 1234.0), ("-1,234,567.5", -1234567.5), ("12,345e3", 12345e3)]
+)
+def test_commas_between_thousands_are_none_of_the_number(text: str, number: float) -> None:
+    assert printed_metric("m", "1", r"x=(\S+)", f"x={text}\n").value == [number, "1"]
+
+
+@pytest.mark.parametrize(
+    "text", ["1,5", "1.234,5", "1,23,456", "1234,567", "12,3456", "1_0", "\u0663", "0x10", "1,"]
+)
+def test_what_another_locale_writes_is_no_number(text: str) -> None:
+    assert printed_metric("m", "1", r"x=(\S+)", f"x={text}\n").value[0] is None

@@ -373,3 +373,18 @@ def test_what_is_quiet_is_part_of_the_state() -> None:
     world = NotedWorld()
     play("QUIET swap\nQUIET aslr\nCHECKPOINT f\nQUIET off\nCHECKPOINT g\n", world)
     assert [json.loads(text)["quiet"] for _, text in world.saved] == [["swap", "aslr"], []]
+
+
+def test_a_variable_that_doubles_in_a_loop_is_an_error_before_it_fills_the_memory() -> None:
+    text = "VAR A=x\nVAR N=0\nWHILE N < 40\nVAR A=%A%%A%\nVAREX N=$N + 1\nDONE\n"
+    with pytest.raises(ScriptError) as error:
+        play(text)
+    assert ":4" in str(error.value)
+    assert len(str(error.value)) < 1000
+
+
+def test_one_name_of_a_metric_has_one_pattern() -> None:
+    body = "TEST a 2\nMETRIC m x=([0-9])\nMETRIC m {}=([0-9])\nEXEC e\nDONE\n"
+    assert lines(play(body.format("x")), "EXEC") == ["EXEC e [a 1 x1]", "EXEC e [a 2 x1]"]
+    with pytest.raises(ScriptError, match=r":3: .*m is read"):
+        play(body.format("y"))

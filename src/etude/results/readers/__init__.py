@@ -145,12 +145,25 @@ def _mistake(reader: Reader, file: Path, error: Exception) -> str:
     return f"{file}: the reader {reader.NAME} has a mistake: {reason[:200]}; please report it"
 
 
+_OTHERWISE = {
+    b"\x1f\x8b": "is compressed; unpack it first, by gunzip",
+    b"\x28\xb5\x2f\xfd": "is compressed; unpack it first, by unzstd",
+    b"\xfd7zXZ": "is compressed; unpack it first, by unxz",
+    b"\xff\xfe": "is UTF-16; make it UTF-8, by iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "is UTF-16; make it UTF-8, by iconv -f UTF-16 -t UTF-8",
+}
+"""What a file is that begins so, and what makes one of it that can be read."""
+
+
 def _unclear(file: Path, claims: list[str], known: list[str], head: bytes) -> str:
     if claims:
         several = " and ".join(sorted(claims))
         return f"{file}: could be read as {several}; say which, as in {sorted(claims)[0]}:{file}"
     if not head and not os.path.isdir(file):
         return f"{file}: is empty"
+    for begins, advice in _OTHERWISE.items():
+        if head.startswith(begins):
+            return f"{file}: {advice}"
     return (
         f"{file}: is of no known format ({', '.join(known)}); name one as in csv:{file}, or convert it to CSV"
     )

@@ -13,6 +13,7 @@ from etude.results.units import KIBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SEC
 
 _LINE = re.compile(rb"(?m)^(?:2;[^;\n]+|[345];fio-[^;\n]+;[^;\n]*);[0-9]+;[0-9]+;(?:[0-9.]+;){10}")
 _START = re.compile(r"(?:2;|(?P<version>[345]);fio-[^;]*;)(?P<rest>[^;]*;[0-9]+;[0-9]+;.*)")
+_BEGINNING = re.compile(r"[345];fio-")
 _DIRECTIONS = ("read", "write", "trim")
 _AMOUNTS: tuple[tuple[str, Unit, str | None], ...] = (
     ("bytes", KIBIBYTE, "count"),
@@ -45,6 +46,8 @@ def read_terse(path: Path) -> Table:
     for line in lines:
         match = _START.fullmatch(line) if len(line) < 100_000 else None
         if match is None:
+            if _BEGINNING.match(line):
+                rows.warn("a line that begins as one of a job and is none is left out")
             continue
         name, _, error, *fields = match["rest"].split(";")
         metrics = _metrics(fields, match["version"] or "2")

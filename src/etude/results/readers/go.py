@@ -58,6 +58,8 @@ def read(path: Path) -> Table:
             better[match["unit"]] = match["better"]
         elif match := _FAILED.fullmatch(line):
             rows.warn(f"{match['what']} failed")
+        elif line.startswith("Benchmark") and "\t" in line:
+            rows.warn(f"a line of {line.split()[0][:100]} that does not hold its figures is left out")
     if cut:
         rows.warn("a last line that was cut short is left out")
     if not len(rows):

@@ -9,6 +9,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
+    UNFITTING,
     csv_rows,
     head_of,
     members,
@@ -49,13 +50,13 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Table:
-    benchmarks, cut = _of_csv(path) if _HEADING.encode() in head_of(path) else (_of_json(path), False)
+    benchmarks, left_out = _of_csv(path) if _HEADING.encode() in head_of(path) else (_of_json(path), [])
     single = [each for each in benchmarks if _aggregate(each) is None]
     if len(single) < len(benchmarks) and all(map(_skipped, single)):
-        return _summaries(path, benchmarks)
+        return _summaries(path, benchmarks, left_out)
     rows = Rows(path)
-    if cut:
-        rows.warn("a last line that was cut short is left out")
+    for text in left_out:
+        rows.warn(text)
     for benchmark in single:
         name = _name(benchmark)
         if _skipped(benchmark):
@@ -83,20 +84,23 @@ def _of_json(path: Path) -> list[dict[str, Any]]:
     return benchmarks
 
 
-def _of_csv(path: Path) -> tuple[list[dict[str, Any]], bool]:
-    """Rows as the objects that they are in JSON, and whether one more was cut short. The context may stand above."""
+def _of_csv(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """Rows as the objects that they are in JSON, and what was left out. The context may stand above."""
     lines, cut = read_lines(path)
     start = next((place for place, line in enumerate(lines) if line.startswith(_HEADING)), None)
     if start is None:
         raise InputError(f"{path}: holds no whole row")
     header, *rest = csv_rows(path, lines[start:])
-    found = []
+    found, left_out = [], ["a last line that was cut short is left out"] if cut else []
     for cells in rest:  # a row ends early where nothing follows
         row: dict[str, Any] = {name: cell for name, cell in zip(header, cells, strict=False) if cell != ""}
+        if len(cells) > len(header) or number_in(row.get("time_unit", "")) is not None:
+            left_out.append(UNFITTING)
+            continue
         failed = "error_occurred" in row
         row |= {name: number_in(cell) for name, cell in row.items() if name not in _TEXTS}
         found.append(row | {"error_occurred": failed})
-    return found, cut
+    return found, left_out
 
 
 def _base_name(benchmark: Mapping[str, Any]) -> str:
@@ -142,9 +146,10 @@ def _metrics(warner: Rows | Summaries, benchmark: Mapping[str, Any]) -> dict[str
     return {n: v for n, v in counters.items() if n not in (*_METRICS, *_RATES, *_NO_COUNTERS)} | found
 
 
-def _summaries(path: Path, benchmarks: list[dict[str, Any]]) -> Table:
+def _summaries(path: Path, benchmarks: list[dict[str, Any]], left_out: list[str]) -> Table:
     rows = Summaries(path)
-    rows.warn("holds no single repetitions, only aggregates of them")
+    for text in ("holds no single repetitions, only aggregates of them", *left_out):
+        rows.warn(text)
     found: dict[tuple[str, str, Unit], dict[str, float | None]] = {}
     counts: dict[str, int | None] = {}
     for benchmark in benchmarks:

@@ -10,6 +10,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
+    UNFITTING,
     csv_rows,
     head_of,
     items,
@@ -129,12 +130,13 @@ def _summaries(path: Path, results: list[Any]) -> Table:
 def _exported(path: Path) -> Table:
     """CSV and Markdown: a line a command, of which there are figures only."""
     rows = Summaries(path)
-    rows.warn("holds no single times (--export-json does), only what hyperfine made of them")
     lines, cut = read_lines(path)
     if lines and lines[0].startswith(_CSV):
         _of_csv(rows, lines)
     else:
         _of_markdown(rows, lines)
+    if len(rows):
+        rows.warn("holds no single times (--export-json does), only what hyperfine made of them")
     if cut:
         rows.warn("a last line that was cut short is left out")
     return rows.table()
@@ -145,7 +147,7 @@ def _of_csv(rows: Summaries, lines: list[str]) -> None:
     header, *rest = csv_rows(rows.path, lines)
     for cells in rest:
         if len(cells) != len(header):
-            rows.warn("a line that does not fit its names is left out")
+            rows.warn(UNFITTING)
             continue
         row = dict(zip(header, cells, strict=True))
         parameters = {n.removeprefix("parameter_"): t for n, t in row.items() if n.startswith("parameter_")}
@@ -155,7 +157,9 @@ def _of_csv(rows: Summaries, lines: list[str]) -> None:
             ("user", {"mean": number_in(row["user"])}),
             ("system", {"mean": number_in(row["system"])}),
         ):
-            if known["mean"] is not None:
+            if known["mean"] is None:
+                rows.warn(f"{row['command']}: its mean of {metric} is no number, and is left out")
+            else:
                 rows.add(row["command"], metric, SECOND, known, parameters=parameters)
 
 
@@ -171,7 +175,9 @@ def _of_markdown(rows: Summaries, lines: list[str]) -> None:
         mean, _, deviation = cells[2].partition("±")
         figures = {"mean": number_in(mean), "deviation": number_in(deviation)}
         figures |= {"minimum": number_in(cells[3]), "maximum": number_in(cells[4])}
-        if figures["mean"] is not None:
+        if figures["mean"] is None:
+            rows.warn(f"{command[1:-1]}: its mean is no number, and it is left out")
+        else:
             rows.add(command[1:-1].replace("\\|", "|"), "elapsed", unit, figures)
     if len(rows):
         rows.warn("times in Markdown are rounded")

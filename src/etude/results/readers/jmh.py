@@ -9,6 +9,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
+    UNFITTING,
     csv_rows,
     head_of,
     items,
@@ -137,7 +138,10 @@ def _of_csv(path: Path) -> Table:
     lines, cut = read_lines(path)
     table = csv_rows(path, lines)
     for cells in table[1:]:
-        row = dict(zip(table[0], cells, strict=False))
+        if len(cells) != len(table[0]):
+            rows.warn(UNFITTING)
+            continue
+        row = dict(zip(table[0], cells, strict=True))
         score, stated = number_in(row.get("Score", "")), row.get("Unit", "")
         if score is None or not stated:
             rows.warn("a line without score or unit is left out")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from etude.errors import InputError
 from etude.results.readers.perf_reading import NO_VALUE, Reading, unit_of_event
-from etude.results.readers.perf_text import is_text, text_runs
+from etude.results.readers.perf_text import foreign_number, is_text, text_runs
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import members, number, number_in, read_lines, text_of
 from etude.results.table import Table
@@ -35,6 +35,8 @@ def detect(path: Path, head: bytes) -> bool:
 def read(path: Path) -> Table:
     lines, cut = read_lines(path)
     filled = [line for line in lines if line.strip()]
+    if is_text(filled) and (strange := foreign_number(filled)) is not None:
+        raise InputError(f"{path}: has numbers of another locale ({strange}); run perf by LC_ALL=C")
     runs = list(text_runs(filled) if is_text(filled) else _runs(path, filled))
     if not any(runs):
         raise InputError(f"{path}: is not what perf stat writes: no line of a counter")
@@ -114,17 +116,27 @@ def _reading(before: list[str], counter: str, unit: str, event: str, rest: list[
     if len(rest) < 2 or number_in(rest[0]) is None or number_in(rest[1]) is None:
         return None
     interval = number_in(before[0]) if before and re.fullmatch(r"[0-9]+\.[0-9]{3,}", before[0]) else None
-    place = next((field for field in before[0 if interval is None else 1 :] if field), "")
+    places = before[0 if interval is None else 1 :]
+    place = next((field for field in places if field), "")
+    cut_in_two = _cut_in_two(places)
     return Reading(
         interval,
-        place,
+        "" if cut_in_two else place,
         event,
-        number_in(counter),
+        None if cut_in_two else number_in(counter),
         unit_of_event(event, unit),
-        counter,
+        "its number has a decimal comma, which parts fields, too: run perf by LC_ALL=C"
+        if cut_in_two
+        else counter,
         error,
         number_in(rest[1]),
     )
+
+
+def _cut_in_two(places: list[str]) -> bool:
+    """Whether the field before the counter is a part of it: it is whole, and is no number of CPUs behind a place."""
+    counted = places[1:2] if places and not places[0].isdecimal() and not places[0].startswith("CPU") else []
+    return any(field.isdecimal() for field in places[:1] + places[1 + len(counted) :])
 
 
 def _of_json(line: str) -> Reading | None:

@@ -21,12 +21,29 @@ _TIME = re.compile(
     r"(?:\s+\(\s*\+-\s*(?P<error>[0-9.]+)%\s*\))?"
 )
 _AT = re.compile(r"\s*(?P<time>[0-9]+\.[0-9]{6,})\s+(?P<rest>\S.*)")
+_FOREIGN = re.compile(
+    r"(?:^|\s)(?P<number>[0-9]{1,3}(?:[.'’][0-9]{3})+(?:,[0-9]+)?|[0-9]+,[0-9]{1,2}|[0-9]+,[0-9]+(?=\s.*seconds))(?=\s)"
+)
 _NAMES = {"time elapsed": "duration_time", "user": "user_time", "sys": "system_time"}
 
 
 def is_text(lines: list[str]) -> bool:
     """Whether lines of a file are of this kind."""
     return any(_RUN.fullmatch(line) or _INTERVALS.fullmatch(line) for line in lines)
+
+
+def foreign_number(lines: list[str]) -> str | None:
+    """The first number that has a comma for its point, or a point between its thousands: perf writes whole ones without
+    a point, and others with two digits behind it. Seconds have as many as they need.
+    """
+    for line in lines:
+        counted = (
+            line.partition("#")[0].partition("(")[0] if len(line) < 1000 and not _RUN.fullmatch(line) else ""
+        )
+        match = _FOREIGN.search(counted)
+        if match and ("," in match["number"] or "seconds" not in counted):
+            return match["number"]
+    return None
 
 
 def text_runs(lines: list[str]) -> Iterator[list[Reading]]:

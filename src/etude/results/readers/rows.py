@@ -124,7 +124,7 @@ class Rows:
         import polars
 
         if not self._places:
-            raise InputError(f"{self.path}: holds no measurement{self._reason()}")
+            raise InputError(f"{self.path}: holds no measurement{_reason(self._warnings)}")
         count = len(self._places)
         names = [*self._texts, *self._values]
         if len(names) > MOST_COLUMNS or len(names) * count > MOST_CELLS:
@@ -161,10 +161,6 @@ class Rows:
             told(self._warnings),
             attributes=tuple(column for name, column in texts.items() if name in self._attributes),
         )
-
-    def _reason(self) -> str:
-        first = next(iter(self._warnings), "")
-        return f": {first}" if first else ""
 
 
 class Summaries:
@@ -218,7 +214,7 @@ class Summaries:
         import polars
 
         if not self._rows:
-            raise InputError(f"{self.path}: holds no measurement")
+            raise InputError(f"{self.path}: holds no measurement{_reason(self._warnings)}")
         if len(self._parameters) > MOST_COLUMNS or len(self._parameters) * len(self._rows) > MOST_CELLS:
             raise InputError(f"{self.path}: has more than {MOST_COLUMNS} columns, or {MOST_CELLS} cells")
         texts = ["test", "metric", *self._parameters]
@@ -236,6 +232,11 @@ class Summaries:
             told(self._warnings),
             summary_only=True,
         )
+
+
+def _reason(warnings: Mapping[str, int]) -> str:
+    first = next(iter(warnings), "")
+    return f": {first}" if first else ""
 
 
 def told(warnings: Mapping[str, int]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import os
 import random
@@ -22,7 +23,7 @@ MOST_BYTES = 2**30
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file; none of a directory.
+    """The first bytes of a file, behind a byte order mark; none of a directory.
 
     Raises:
         InputError: there is no such file, it cannot be read, or it is a pipe or a device.
@@ -33,7 +34,7 @@ def head_of(path: Path) -> bytes:
         if os.path.exists(path) and not os.path.isfile(path):
             raise InputError(f"{path}: is no file; write what comes out of a pipe to a file first")
         with open(path, "rb") as file:
-            return file.read(HEAD)
+            return file.read(HEAD).removeprefix(codecs.BOM_UTF8)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
 
@@ -44,12 +45,12 @@ def unreadable(path: Path, error: Exception) -> InputError:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file. Raises InputError where it cannot be read, or is too large for that."""
+    """The whole file, behind a byte order mark. Raises InputError where it cannot be read, or is too large for that."""
     try:
         size = os.stat(path).st_size
         if size > MOST_BYTES:
             raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB; split it")
-        return path.read_bytes()
+        return path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
 
@@ -59,13 +60,17 @@ def read_text(path: Path) -> str:
     data = read_bytes(path)
     if b"\0" in data:
         raise InputError(f"{path}: is no text: it holds a zero byte")
-    return data.decode("utf-8-sig", "backslashreplace")
+    return data.decode("utf-8", "backslashreplace")
 
 
 def read_lines(path: Path) -> tuple[list[str], bool]:
     """The lines that were ended, and whether one more was cut short. Raises InputError as `read_text`."""
     *lines, last = read_text(path).split("\n")
     return [line.rstrip("\r") for line in lines], last.strip() != ""
+
+
+UNFITTING = "a line that does not fit its names is left out"
+"""Of a row with more cells than names, or fewer: a number in it may stand below another name."""
 
 
 def csv_rows(path: Path, lines: Iterable[str]) -> list[list[str]]:
@@ -100,7 +105,7 @@ def parse_json(path: Path, data: bytes) -> Any:
     import json
 
     try:
-        return json.loads(data.decode("utf-8-sig", "backslashreplace"))
+        return json.loads(data.decode("utf-8", "backslashreplace"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is no whole JSON document: {_short(str(error))}") from None
 

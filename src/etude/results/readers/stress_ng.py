@@ -39,6 +39,8 @@ def read(path: Path) -> Table:
         if test and (member := _MEMBER.fullmatch(line)):
             name, unit = _named(member["name"])
             metrics[name] = Quantity(number_in(member["value"]), unit)
+        elif test and line.startswith("      "):
+            rows.warn(f"{line.strip().partition(':')[0][:100]}: what is no number is left out")
         elif not line.startswith("      "):  # what follows a stressor: an empty line, or the next one
             if metrics:
                 rows.add(test, metrics)

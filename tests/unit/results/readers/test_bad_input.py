@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -12,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.results.readers import read_table
+from etude.results.readers import formats_of, read_table
 from etude.results.readers.rows import MOST_COLUMNS
+from etude.results.readers.source import UNFITTING
 from etude.results.table import Table
 from support.profiles import examples
-from support.sampled import MODULES, SAMPLES, check_table, format_of, module
+from support.sampled import DATA, MODULES, SAMPLES, check_table, format_of, module
 
 NAMES = sorted(MODULES)
 BITS = [b"\n", b"\t", b" ", b",", b'"', b":", b"0", b"9", b"-", b"e9", b"1e999", b"NaN", b"Infinity", b"null"]
@@ -273,3 +276,121 @@ def test_a_report_of_postmark_that_lacks_a_line_is_left_out(tmp_path: Path) -> N
     assert table.frame.height == 2
     (warning,) = table.warnings
     assert "cut short" in warning
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_a_byte_order_mark_changes_nothing(path: Path, tmp_path: Path) -> None:
+    marked = tmp_path / path.name
+    marked.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert formats_of(marked) == formats_of(path)
+    if formats_of(path) != ["etude"]:
+        assert read_table(marked).frame.equals(read_table(path).frame)
+
+
+PERF = "\n Performance counter stats for 'true':\n\n{}\n\n       {} seconds time elapsed\n\n"
+
+
+@pytest.mark.parametrize(
+    ("counted", "seconds"),
+    [
+        ("    12.345      page-faults", "0.359006044"),
+        (" 1.234.567      cycles   #  0,977 GHz", "0.359006044"),
+        ("    350,96 msec task-clock", "0.359006044"),
+        ("1.350,96 msec task-clock", "0.359006044"),
+        ("1’234’567      cycles", "0.359006044"),
+        ("        12      page-faults", "0,359006044"),
+        ("        12      page-faults", "0,35 +- 0,01"),
+    ],
+)
+def test_the_text_of_perf_in_another_locale_is_refused(counted: str, seconds: str, tmp_path: Path) -> None:
+    path = tmp_path / "perf.txt"
+    path.write_text(PERF.format(counted, seconds))
+    with pytest.raises(InputError, match="LC_ALL=C"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("counted", "seconds"),
+    [("1,234,567      cycles", "1.234"), ("     49.33 msec task-clock", "1.234 +- 0.123")],
+)
+def test_the_text_of_perf_has_commas_between_thousands(counted: str, seconds: str, tmp_path: Path) -> None:
+    path = tmp_path / "perf.txt"
+    path.write_text(PERF.format(counted, seconds))
+    assert len(read_table(path).frame) >= 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0,62,msec,task-clock,624024,100,00,0,054,CPUs utilized",
+        "CPU0,51,92,msec,cpu-clock,51919370,100.00,1.000,CPUs utilized",
+        "S0-D0-C0,1,51,93,msec,cpu-clock,51934383,100.00,1.000,CPUs utilized",
+        "     0.100149136,0,59,msec,task-clock,593909,100.00,0.006,CPUs utilized",
+    ],
+)
+def test_a_counter_that_a_decimal_comma_cuts_in_two_has_no_value(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "perf.csv"
+    path.write_text(f"# started on Sat Nov 21 12:46:11 2026\n\n{line}\n7,,page-faults,624024,100.00,,\n")
+    table = module("perf").read(path)
+    assert not {"task_clock", "cpu_clock"} & set(table.frame.columns)
+    assert any("LC_ALL=C" in warning for warning in table.warnings)
+
+
+@pytest.mark.parametrize(
+    "name", ["jmh.csv", "google-benchmark.csv", "google-benchmark-aggregates.csv", "hyperfine.csv"]
+)
+def test_a_row_with_more_cells_than_names_is_left_out(name: str, tmp_path: Path) -> None:
+    [sample] = [path for path in SAMPLES if path.name == name]
+    lines = sample.read_text().splitlines()
+    last = next(line for line in reversed(lines) if re.search(r"[0-9]\.[0-9]", line))
+    above = [line for line in lines if line is not last]
+    path = tmp_path / name
+    path.write_text("\n".join([*above, re.sub(r"([0-9])\.([0-9])", r"\1,\2", last)]) + "\n")
+    shorter = tmp_path / "shorter" / name
+    shorter.parent.mkdir()
+    shorter.write_text("\n".join(above) + "\n")
+    table = read_table(path)
+    assert table.frame.equals(read_table(shorter).frame)
+    assert UNFITTING in table.warnings
+
+
+def test_a_cut_line_of_aggregates_is_told(tmp_path: Path) -> None:
+    [sample] = [path for path in SAMPLES if path.name == "google-benchmark-aggregates.csv"]
+    path = tmp_path / sample.name
+    path.write_bytes(sample.read_bytes()[:-3])
+    assert len(read_table(path).warnings) == len(read_table(sample).warnings) + 1
+
+
+def test_a_line_of_a_go_benchmark_that_output_cut_in_two_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "go.txt"
+    path.write_text("BenchmarkA-8   \t 100\t  5 ns/op\nBenchmarkB-8   \tlogged\n     100\t  7 ns/op\n")
+    table = read_table(path)
+    assert table.frame["test"].to_list() == ["A"]
+    assert any("BenchmarkB-8" in warning for warning in table.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("hyperfine-pipe.md", " ± ", "x ± "),
+        ("hyperfine.csv", "0.0", "0,0"),
+        ("hyperfine.csv", ",0.0", ",nan0"),
+        ("stress-ng.yaml", "bogo-ops-per-second-real-time: 9", "bogo-ops-per-second-real-time: ,9"),
+        ("fio-terse5.txt", ";0;0;", ";nan;0;"),
+    ],
+)
+def test_what_is_lost_of_a_damaged_figure_is_told(name: str, old: str, new: str, tmp_path: Path) -> None:
+    sample = DATA / name
+    path = tmp_path / name
+    text = sample.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    table = module(format_of(sample)).read(path)
+    assert set(table.warnings) - set(read_table(sample).warnings)
+
+
+def test_a_table_of_which_no_row_fits_is_refused_with_that_reason(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(re.sub(r"([0-9])\.([0-9])", r"\1,\2", (DATA / "hyperfine.csv").read_text()))
+    with pytest.raises(InputError, match=UNFITTING):
+        read_table(path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import gzip
+import lzma
 import os
 import subprocess
 import sys
@@ -126,3 +128,20 @@ def test_asking_all_readers_does_not_import_polars() -> None:
         "assert not {'polars', 'numpy'} & set(sys.modules), 'imported'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "by"),
+    [
+        (gzip.compress(b"test,elapsed\na,1\n"), "gunzip"),
+        (lzma.compress(b"test,elapsed\na,1\n"), "unxz"),
+        ("test,elapsed\na,1\n".encode("utf-16"), "iconv"),
+    ],
+)
+def test_a_file_that_is_packed_or_of_another_encoding_is_refused_with_what_helps(
+    content: bytes, by: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=by):
+        read_table(path)
