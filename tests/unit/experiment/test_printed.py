@@ -148,7 +148,7 @@ def test_commas_between_thousands_are_none_of_the_number(text: str, number: floa
 
 
 @pytest.mark.parametrize(
-    "text", ["1,5", "1.234,5", "1,23,456", "1234,567", "12,3456", "1_0", "\u0663", "0x10", "1,"]
+    "text", ["1,5", "1.234,5", "1,23,456", "1234,567", "12,3456", "1_0", "\u0663", "0x10"]
 )
 def test_what_another_locale_writes_is_no_number(text: str) -> None:
     assert printed_metric("m", "1", r"x=(\S+)", f"x={text}\n").value[0] is None
