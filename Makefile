@@ -107,9 +107,9 @@ io-lab: $(SETUP_STAMP) ## the I/O lab: throughput over buffer sizes, static agai
 	@$(BIN)/etude io lab build/io-lab -o build/io-lab/$$(date -u +%Y%m%dT%H%M%S) --format png
 
 picture: $(SETUP_STAMP) ## the README's picture and transcript, from a real run on this machine
-	@mkdir -p $(DEMO) && cd $(DEMO) && rm -rf starts && PATH="$(CURDIR)/$(BIN):$$PATH" python ../../packaging/terminal_picture.py \
+	@mkdir -p $(DEMO) && cd $(DEMO) && rm -rf sums && PATH="$(CURDIR)/$(BIN):$$PATH" python ../../packaging/terminal_picture.py \
 		../../docs/images/bench.svg 100 -- \
-		etude bench --precision 5% -o starts -n site 'python3 -c pass' -n no-site 'python3 -S -c pass'
+		etude bench --precision 5% -o sums -n loop 'python3 -c "for i in range(10**7): pass"' -n sum 'python3 -c "sum(range(10**7))"'
 
 wheel: $(REQUIREMENTS_STAMP) ## one wheel with all programs, into dist
 	@rm -rf dist build/bdist.* build/lib build/lib.* build/scripts-*

@@ -37,7 +37,7 @@ def test_the_blocks_of_the_readme_run_in_order_in_any_directory(tmp_path: Path) 
         # A busy machine may not let a search reach its confidence, which the README says.
         allowed = (0, 1) if "etude peak" in block else (0,)
         assert done.returncode in allowed, (block, done.stdout[-2000:], done.stderr[-2000:])
-    assert {"starts.html", "starts.svg", "starts.tar.gz", "fs", "tar.capture"} <= {
+    assert {"sums.html", "sums.svg", "sums.tar.gz", "fs", "tar.capture"} <= {
         p.name for p in tmp_path.iterdir()
     }
 
