@@ -117,7 +117,8 @@ def add_cells(rows: Rows, cells: Cells) -> None:
             metrics[ours] = (unit, [number_in(cell) for cell in column])
             lacking = sum(value is None for value in metrics[ours][1])
             if lacking:
-                rows.warn(f"{name}: {lacking} of {len(column)} cells have no value")
+                which = next((f", such as {cell[:40]!r} in row {row}" for row, cell in _strange(column)), "")
+                rows.warn(f"{name}: {lacking} of {len(column)} cells have no value{which}")
     for index in range(len(cells.rows)):
         test = places.tests[index] if places.tests else rows.test
         rows.add(
@@ -182,19 +183,26 @@ class _Places:
 _NOT_A_NUMBER = re.compile(r"\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
 
 
-def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
-    """Whether a column holds anything but numbers and marks for a missing one."""
-    strange = [
-        (number, cell)
-        for number, cell in enumerate(column, 2)
+def _strange(column: Sequence[str]) -> list[tuple[int, str]]:
+    """The cells that are neither numbers nor marks for a missing one, with the numbers of their rows."""
+    return [
+        (row, cell)
+        for row, cell in enumerate(column, 2)
         if number_in(cell) is None and cell.lower() not in _NOTHING
     ]
+
+
+def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
+    """Whether a column holds text: never one whose heading names a unit or what Étude measures."""
+    bare, unit = heading(name)
+    if unit is not None or bare.lower() in METRICS:
+        return False
+    strange = _strange(column)
     if not strange:
-        numbers = any(number_in(cell) is not None or _NOT_A_NUMBER.fullmatch(cell) for cell in column)
-        return not (numbers or heading(name)[0].lower() in METRICS)
+        return not any(number_in(cell) is not None or _NOT_A_NUMBER.fullmatch(cell) for cell in column)
     if len(strange) < len(column) and any(number_in(cell) is not None for cell in column):
-        number, cell = strange[0]
-        rows.warn(f"{name}: is taken as text, for {cell[:40]!r} in row {number} is no number")
+        row, cell = strange[0]
+        rows.warn(f"{name}: is taken as text, for {cell[:40]!r} in row {row} is no number")
     return True
 
 

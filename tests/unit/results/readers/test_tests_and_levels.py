@@ -214,3 +214,19 @@ def test_a_column_without_any_number_is_a_metric_without_values_and_no_parameter
     file = tmp_path / "t.csv"
     file.write_text("test,elapsed,speed,host\na,,NaN,\na,,nan,\nb,,inf,\n")
     assert names(file) == ["a", "b"]
+
+
+@pytest.mark.parametrize("cell", ["0x10", '"1,5"', "elapsed (s)"])
+def test_a_cell_that_is_no_number_makes_no_parameter_of_what_was_measured(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"test,elapsed (s),cache\na,1.1,on\na,{cell},on\na,1.3,on\n")
+    table = read_table(path)
+    assert table.frame["elapsed"].to_list() == [1.1, None, 1.3]
+    assert names(path) == ["a"]
+    assert any(line.startswith("elapsed (s): 1 of 3 ") for line in table.warnings)
+
+
+def test_a_column_of_text_whose_heading_names_no_unit_is_a_parameter(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("test,elapsed (s),mode (fast)\na,1.1,yes\na,1.2,no\n")
+    assert len(names(path)) == 2
