@@ -28,7 +28,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Of an open stream and the environment.
+    /// The screen that an open stream and the environment tell.
     pub fn of(stream: &(impl IsTerminal + AsRawFd)) -> Screen {
         let width = stream.is_terminal().then(|| {
             let stated = env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&n| n > 0);

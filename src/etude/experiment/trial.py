@@ -337,9 +337,8 @@ def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> Non
     if measurements[0].why == OOM_KILLED and _never_whole(bench, test):
         note = (measurements[0].notes or ("",))[-1]
         raise CommandFailed(f"{test.name}: trial {measurements[0].trial}: {note}, as in all trials so far")
-    for m in sorted(
-        measurements, key=lambda m: m.cancelled_only
-    ):  # one that failed by itself ended the others
+    by_itself_first = sorted(measurements, key=lambda m: m.cancelled_only)  # it ended the others
+    for m in by_itself_first:
         if m.unfinished or (m.failed and not bench.plan.ignore_failure):
             said = (m.stderr or {}).get("tail", "").strip().splitlines()
             hint = "" if m.unfinished else "; if that is how it should end, use --ignore-failure"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GOES_ON = "To go on"
 """What stands before the command that extends an experiment."""
 FOLDED_ABOVE = 2
-"""Of more comparisons, or means, than this, what all of them say is one line."""
+"""So many comparisons or means have a line each; what more of them say alike is one line."""
 UNPAIRED = "unpaired, drift not controlled"
 """The mark of a comparison of trials that did not run side by side."""
 

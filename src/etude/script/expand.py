@@ -14,7 +14,7 @@ _HOLE = re.compile(r"%(?:%|([A-Za-z_][A-Za-z0-9_]*)%)|\$([A-Za-z_][A-Za-z0-9_]*)
 
 
 MOST_CHARACTERS = 2**24
-"""Of a line with all values in their places: a variable that is made of itself twice fills the memory in 40 rounds."""
+"""The longest line with all values in their places: a variable made of itself twice fills the memory in 40 rounds."""
 
 
 class ExpansionError(Exception):

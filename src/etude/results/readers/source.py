@@ -70,7 +70,7 @@ def read_lines(path: Path) -> tuple[list[str], bool]:
 
 
 UNFITTING = "a line that does not fit its names is left out"
-"""Of a row with more cells than names, or fewer: a number in it may stand below another name."""
+"""Said of a row with more cells than names, or fewer: a number in it may stand below another name."""
 
 
 def csv_rows(path: Path, lines: Iterable[str]) -> list[list[str]]:
