@@ -17,7 +17,7 @@ from etude.cli import hyperfine
 from etude.cli import parser as kinds
 from etude.cli.bench_tests import shell_of, tests_of
 from etude.cli.bounds import add_undecided, answer, check_bounds, read_bounds
-from etude.cli.exports import export_of, write_exports
+from etude.cli.exports import check_places, export_of, write_exports
 from etude.cli.pool_options import add_pool, pool_of
 from etude.results.model import CACHE_WAYS
 
@@ -281,6 +281,7 @@ def run(options: argparse.Namespace) -> int:
     """Measure, show the verdict, say where the results are."""
     hyperfine.check_output_option(options.output)
     exports = [export_of(text) for text in options.export]
+    check_places(exports, options.output)
     bounds = read_bounds(options.fail_if)
     baseline = _baseline(options.baseline)
     if options.resume is not None:

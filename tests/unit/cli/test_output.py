@@ -115,8 +115,25 @@ def test_an_export_that_cannot_be_written_is_not_taken_for_the_results(
     assert "--resume" not in told
 
 
+@pytest.mark.parametrize("place", ["nowhere/x.json", "."])
+def test_an_export_that_cannot_be_written_is_refused_before_anything_is_measured(
+    etude: Etude, place: str
+) -> None:
+    assert etude("bench", "-o", "r", "-r", "2", "a", "--export", f"json={place}") == 5
+    assert not Path("r").exists()
+
+
 def test_exports_go_beside_the_results_or_where_they_are_told(etude: Etude) -> None:
-    exports = ["--export", "csv", "--export", "markdown=out.md", "--export", "json"]
+    exports = [
+        "--export",
+        "csv",
+        "--export",
+        "markdown=out.md",
+        "--export",
+        "json",
+        "--export",
+        "json=r/own.json",
+    ]
     assert etude("bench", "a", "-o", "r", *exports) == 0
     lines = Path("r/summary.csv").read_text().splitlines()
     assert [row["test"] for row in csv.DictReader(lines)] == ["a", "a"]
