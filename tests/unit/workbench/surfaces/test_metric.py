@@ -105,7 +105,7 @@ def test_an_interrupted_cell_is_measured_anew_with_the_resources_that_are_held_n
     of = command(text, setup="make {volume}")
     former = Setting(values={"volume": "/former"})
     with pytest.raises(MachineRefuses):
-        measured_in(World({"/bin/sh": 0.01, "make": 0.1}, before=dies_at(4)), of, tmp_path, setting=former)
+        measured_in(World({"/bin/sh": 1.0, "make": 0.1}, before=dies_at(4)), of, tmp_path, setting=former)
     now = World({"/bin/sh": 0.01, "make": 0.1})
     found = measured_in(now, of, tmp_path, setting=Setting(values={"volume": "/now"}))
     assert found.trials >= 10
@@ -118,7 +118,7 @@ def test_an_interrupted_cell_with_the_same_resources_is_resumed(tmp_path: Path) 
     setting = Setting(values={"volume": "/there"})
     with pytest.raises(MachineRefuses):
         measured_in(
-            World({"/bin/sh": 0.01}, before=dies_at(4)), command("cat {n}"), tmp_path, setting=setting
+            World({"/bin/sh": 1.0}, before=dies_at(4)), command("cat {n}"), tmp_path, setting=setting
         )
     measured_in(World({"/bin/sh": 0.01}), command("cat {n}"), tmp_path, setting=setting)
     assert [place.name for place in (tmp_path / "cell").iterdir()] == [EXPERIMENT]
