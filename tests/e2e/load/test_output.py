@@ -42,7 +42,7 @@ def fields(text: str) -> list[str]:
     return [line.split()[0] for line in text.splitlines() if line[:1].strip()]
 
 
-SUMMARY = ["load", "offered", "completed", "errors", "response", "lateness", "generator"]
+SUMMARY = ["load", "files", "offered", "completed", "errors", "response", "lateness", "generator"]
 
 
 def test_a_pipe_gets_json_and_a_terminal_gets_text(tmp_path: Path) -> None:
