@@ -117,9 +117,7 @@ def test_an_interrupted_cell_is_measured_anew_with_the_resources_that_are_held_n
 def test_an_interrupted_cell_with_the_same_resources_is_resumed(tmp_path: Path) -> None:
     setting = Setting(values={"volume": "/there"})
     with pytest.raises(MachineRefuses):
-        measured_in(
-            World({"/bin/sh": 1.0}, before=dies_at(4)), command("cat {n}"), tmp_path, setting=setting
-        )
+        measured_in(World({"/bin/sh": 1.0}, before=dies_at(4)), command("cat {n}"), tmp_path, setting=setting)
     measured_in(World({"/bin/sh": 0.01}), command("cat {n}"), tmp_path, setting=setting)
     assert [place.name for place in (tmp_path / "cell").iterdir()] == [EXPERIMENT]
 
