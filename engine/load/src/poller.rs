@@ -44,7 +44,7 @@ impl Poller {
         self.add(fd, token, EDGES)
     }
 
-    /// What [`Poller::watch_edges`] has told and still holds is told once more, after all others had their turn.
+    /// Tells once more, after all others had their turn, what [`Poller::watch_edges`] has told and still holds.
     ///
     /// # Errors
     /// It is not watched.

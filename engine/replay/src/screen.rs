@@ -1,4 +1,4 @@
-//! What a terminal can show: lines as wide as it is, in the characters of its encoding.
+//! Text for a terminal: lines as wide as it is, in the characters of its encoding.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -9,14 +9,14 @@ use std::os::fd::AsRawFd;
 const USUAL: usize = 80;
 /// Narrower terminals are written to as if they were so wide.
 const LEAST: usize = 20;
-/// What stands for a character where the encoding is ASCII.
+/// The stand-in for a character where the encoding is ASCII.
 const PLAIN: [(char, &str); 7] =
     [('µ', "u"), ('–', "-"), ('…', ".."), ('×', "x"), ('±', "+-"), ('≤', "<="), ('≥', ">=")];
 
-/// What stays in the line of the number before it.
+/// The units that stay in the line of the number before them.
 const UNITS: [&str; 6] = ["s", "ms", "µs", "us", "ns", "%"];
 
-/// What a stream can show.
+/// The width, encoding and abilities of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     /// Its columns; none of what is no terminal, where no line is broken.
@@ -112,7 +112,7 @@ fn wrapped(line: &str, width: usize, further: usize) -> String {
     lines + if line.ends_with('\n') { "\n" } else { "" }
 }
 
-/// What blanks part; a number and its unit are one word.
+/// The words between blanks; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in text.split(' ') {

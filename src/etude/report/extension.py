@@ -89,7 +89,7 @@ def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:
 def deciding(
     verdict: Verdict, answers: Sequence[Answer], judged: Sequence[tuple[str, str]] = ()
 ) -> Extension | None:
-    """What may decide the bounds that are undecided; None where that is not known, or would take too long.
+    """The extension that may decide the undecided bounds; None where that is not known, or would take too long.
 
     judged: the options that ask for them, without which nothing would be decided.
     """
@@ -108,7 +108,7 @@ def deciding(
 def _extension(
     verdict: Verdict, more: int, precision: float | None = None, fewest: int = 0
 ) -> Extension | None:
-    """What changes for `more` trials of each, to `precision` (None: as it was), and for no fewer than `fewest`."""
+    """The extension by `more` trials of each, to `precision` (None: as it was), and for no fewer than `fewest`."""
     experiment = verdict.subject.experiment or {}
     plan = experiment.get("plan") or {}
     if not more or plan.get("kind") is not None or experiment.get("pool") or not verdict.tests:

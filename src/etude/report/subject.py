@@ -179,7 +179,7 @@ def _parts(series: Series) -> set[int]:
 
 
 def session_notes(results: Results, tests: Sequence[Series]) -> list[str]:
-    """What was left out or cut short, and why trials that were kept are of several sittings."""
+    """The lines on what was left out or cut short, and why trials that were kept are of several sittings."""
     left_out = results.experiment.get("left_out") or []
     found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
     if not left_out:

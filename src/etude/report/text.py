@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GOES_ON = "To go on"
 """What stands before the command that extends an experiment."""
 FOLDED_ABOVE = 2
-"""So many comparisons or means have a line each; what more of them say alike is one line."""
+"""The most means with a line each; more of them share one line."""
 UNPAIRED = "unpaired, drift not controlled"
 """The mark of a comparison of trials that did not run side by side."""
 
@@ -199,7 +199,7 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
 
 
 def ratio_lines(c: Comparison) -> list[str]:
-    """What its ratio says of two tests, and where it is not the same on all machines."""
+    """The lines on a ratio of two tests, and on machines where it is another."""
     interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{_caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."

@@ -46,7 +46,7 @@ __all__ = [
 
 
 def unit_kept(text: str) -> Unit:
-    """What a value in the unit that the text names is kept in: the base unit; the unit itself where it is not known,
+    """The unit in which a value in the named unit is kept: the base unit; the unit itself where it is not known,
     or says what is counted, as `req/s` does."""
     known = unit_of(text)
     return Unit(text) if known is None or known == PER_SECOND else known

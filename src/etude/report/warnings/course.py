@@ -107,7 +107,7 @@ def _drifts(about: About, trend: Drift) -> Warning:
 
 
 def causes(slower: bool) -> str:
-    """What usually makes a course of trials slower, or quicker."""
+    """The usual causes of a course of trials that gets slower, or quicker."""
     return (
         "fills up, ages, heats up or runs beside it"
         if slower

@@ -152,7 +152,7 @@ _OTHERWISE = {
     b"\xff\xfe": "is UTF-16; make it UTF-8, by iconv -f UTF-16 -t UTF-8",
     b"\xfe\xff": "is UTF-16; make it UTF-8, by iconv -f UTF-16 -t UTF-8",
 }
-"""What a file is that begins so, and what makes one of it that can be read."""
+"""By how a file begins: its kind, and the command that makes it readable."""
 
 
 def _unclear(file: Path, claims: list[str], known: list[str], head: bytes) -> str:

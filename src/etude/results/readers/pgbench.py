@@ -143,7 +143,7 @@ def _of_transactions(path: Path, fields: polars.DataFrame, warnings: dict[str, i
 
 
 def _prefix(path: Path) -> str:
-    """What the logs of all threads of a run are called: PREFIX.PID, PREFIX.PID.THREAD."""
+    """The names of the logs of all threads of a run: PREFIX.PID, PREFIX.PID.THREAD."""
     return _NUMBERED.sub("", path.name) if _NUMBERED.search(path.name) else path.stem or path.name
 
 
