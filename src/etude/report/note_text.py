@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from etude.report.notes import Note
+from etude.report.notes import NAMED, Note
 from etude.report.text import counted, quantity
 from etude.report.warnings import KINDS, Warning
 from etude.report.warnings.about import named, signed, size
 from etude.report.warnings.course import causes
 
 Numbers = Mapping[str, Any]
-NAMED = 3
-"""Tests that a note names."""
 
 
 def note_line(note: Note, tests: int) -> str:
     """`sort: 2 outliers (trials 4 and 9), the farthest 33 % above the median`; `tests`: how many there are."""
-    text = short_text(note.first)
-    if len(note.tests) <= 1:
-        return ": ".join((*note.tests, text))
-    return f"{len(note.tests)} of {tests} tests: {KINDS[note.kind]} ({some_names(note.tests)}); {note.tests[0]}: {text}"
+    if len(note.firsts) > NAMED:
+        first = note.firsts[0]
+        kind = f"{len(note.tests)} of {tests} tests: {KINDS[note.kind]} ({some_names(note.tests)})"
+        return f"{kind}; {first.test}: {short_text(first)}"
+    names: dict[str, list[str]] = {}
+    for each in note.firsts:
+        names.setdefault(short_text(each), []).append(each.test)
+    return "; ".join(": ".join((*filter(None, [", ".join(of)]), text)) for text, of in names.items())
 
 
 def short_text(warning: Warning) -> str:

@@ -1,4 +1,4 @@
-"""Which notes stand below a verdict: the most important ones, one for each kind and test; the rest are counted."""
+"""Which notes stand below a verdict: the most important ones, one for each kind; the rest are counted."""
 
 from __future__ import annotations
 
@@ -6,44 +6,48 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from etude.report.warnings import Warning
-from etude.report.warnings.ranking import FOLDED_ABOVE
 
-MOST = 5
+MOST = 3
 """Notes that are shown unless all are asked for."""
+
+NAMED = 3
+"""Tests that a note names; of more it has the text of the first one only."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """What is to be noted of one kind: of one test, of the whole experiment, or of more than three tests at once."""
+    """What is to be noted of one kind: of one test or several, or of the whole experiment."""
 
-    first: Warning
-    """The one that is shown."""
-    tests: tuple[str, ...]
-    """Empty: it is about the whole experiment."""
+    firsts: tuple[Warning, ...]
+    """The first warning of each test, in the order of the tests; one, without a test, on the whole experiment."""
     stands_for: int = 1
-    """How many warnings it tells of, `first` included."""
+    """How many warnings it tells of: all of its kind where it names more tests than it has texts for."""
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Empty: it is about the whole experiment."""
+        return tuple(each.test for each in self.firsts if each.test)
 
     @property
     def kind(self) -> str:
         """One of the kinds of warnings."""
-        return self.first.kind
+        return self.firsts[0].kind
 
     @property
     def rank(self) -> int:
         """Lower is more important."""
-        return self.first.rank
+        return self.firsts[0].rank
 
 
 def notes_of(warnings: Iterable[Warning]) -> tuple[Note, ...]:
-    """One note for each kind and test, the most important first; one for a kind that more than three tests share."""
-    kinds: dict[str, dict[str, list[Warning]]] = {}
+    """One note for each kind, for all tests that have it or for the whole experiment; the most important first."""
+    kinds: dict[tuple[str, bool], dict[str, list[Warning]]] = {}
     for each in sorted(warnings, key=lambda each: each.rank):
-        kinds.setdefault(each.kind, {}).setdefault(each.test, []).append(each)
-    found = []
-    for by_test in kinds.values():
-        named = tuple(test for test in by_test if test)
-        if len(named) > FOLDED_ABOVE:
-            folded = [by_test.pop(test) for test in named]
-            found.append(Note(folded[0][0], named, sum(map(len, folded))))
-        found += [Note(alike[0], (test,) if test else ()) for test, alike in by_test.items()]
-    return tuple(found)
+        kinds.setdefault((each.kind, bool(each.test)), {}).setdefault(each.test, []).append(each)
+    return tuple(
+        Note(
+            tuple(alike[0] for alike in by_test.values()),
+            len(by_test) if len(by_test) <= NAMED else sum(map(len, by_test.values())),
+        )
+        for by_test in kinds.values()
+    )

@@ -375,12 +375,12 @@ def test_what_differs_is_a_word_in_the_first_line_and_a_note_below_the_verdict(
     golden(f"{first}\n{note}")
 
 
-def test_notes_on_machines_and_launches_count_among_the_five(capsys: Captured) -> None:
+def test_notes_on_machines_and_launches_count_among_the_three(capsys: Captured) -> None:
     quiet: Any = SimpleNamespace(subject=SimpleNamespace(label="r"), every=(), tests=())
     say_notes(Terminal(), [quiet], first=[f"b{n}: 2 launches in each trial" for n in range(7)])
     *notes, rest = capsys.readouterr().out.splitlines()
-    assert len(notes) == 5
-    assert rest.startswith("2 more notes: ")
+    assert len(notes) == 3
+    assert rest.startswith("4 more notes: ")
 
 
 def test_a_metric_without_a_value_stands_before_notes_on_the_table(capsys: Captured) -> None:

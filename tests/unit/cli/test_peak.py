@@ -401,7 +401,7 @@ def test_where_the_lowest_load_is_too_much_lower_ones_are_advised_once() -> None
     assert why_missed(replace(answer, findings=findings[1:])) == findings[0].what
 
 
-def test_notes_of_a_search_stand_below_its_table_and_are_five_at_most(
+def test_notes_of_a_search_stand_below_its_table_and_are_three_at_most(
     etude: Etude, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert peak(etude, "-q") == 0
@@ -413,9 +413,9 @@ def test_notes_of_a_search_stand_below_its_table_and_are_five_at_most(
     assert etude("peak", "r") == 0
     lines = capsys.readouterr().out.splitlines()
     notes = [n for n, line in enumerate(lines) if "window " in line]
-    assert len(notes) == 5
+    assert len(notes) == 3
     assert min(notes) > max(n for n, line in enumerate(lines) if "400.0/s  " in line)
-    assert "2 more notes" in lines[max(notes) + 1]
+    assert "4 more notes" in lines[max(notes) + 1]
 
 
 def test_a_finding_that_stands_in_the_way_is_said_once() -> None:

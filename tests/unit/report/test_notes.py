@@ -18,22 +18,32 @@ def outlier(test: str, trial: int = 4) -> Warning:
     return warning("outliers", test, "elapsed", text, advice, [trial], count=1, of=20, farthest=0.33)
 
 
-def test_there_is_one_note_for_each_kind_and_test_the_most_important_first() -> None:
+def test_there_is_one_note_for_each_kind_the_most_important_first() -> None:
     drift = warning("drift", "a", "elapsed", "it rises", "look", of=20, change=0.05, p=0.001)
     found = notes_of([outlier("b"), outlier("a"), drift, outlier("b", 9)])
     assert [(note.kind, note.tests, note.stands_for) for note in found] == [
         ("drift", ("a",), 1),
-        ("outliers", ("b",), 1),
-        ("outliers", ("a",), 1),
+        ("outliers", ("b", "a"), 2),
     ]
-    assert found[1].first.trials == (4,)
+    assert found[1].firsts[0].trials == (4,)
 
 
-def test_a_kind_that_more_than_three_tests_share_is_one_note_for_all() -> None:
+def test_a_note_on_a_few_tests_has_the_text_of_each_and_equal_ones_once() -> None:
+    (found,) = notes_of([outlier("a"), outlier("b", 9), outlier("c")])
+    texts = [short_text(each.firsts[0]) for each in notes_of([outlier("a")]) + notes_of([outlier("b", 9)])]
+    assert note_line(found, 3) == f"a, c: {texts[0]}; b: {texts[1]}"
+
+
+def test_a_kind_that_more_than_three_tests_share_has_the_text_of_the_first_one() -> None:
     (found,) = notes_of([outlier(test, trial) for test in "abcd" for trial in (1, 2)])
     assert (found.tests, found.stands_for) == (tuple("abcd"), 8)
     assert note_line(found, 40).startswith("4 of 40 tests: ")
-    assert len(notes_of(outlier(test) for test in "abc")) == 3
+
+
+def test_warnings_of_the_whole_experiment_have_a_note_of_their_own() -> None:
+    whole = warning("drift", "", "elapsed", "it rises", "look")
+    found = notes_of([outlier("a"), whole, warning("drift", "a", "elapsed", "it falls", "look")])
+    assert sorted(note.tests for note in found) == [(), ("a",), ("a",)]
 
 
 def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Golden) -> None:
