@@ -114,7 +114,7 @@ def answer(
     if without and undecided == "pass":
         screen.say(f"--fail-if: {without} undecided, which passes; --undecided fail ends with {UNDECIDED}")
     elif without:
-        screen.say(f"--fail-if: {without} undecided, which fails; more trials may decide it")
+        screen.say(f"--fail-if: {without} undecided, which fails")
     judged = [*(("--fail-if", bound.text) for bound in bounds), *beside]
     judged += [("--undecided", undecided)] if undecided != "pass" else []
     if len(verdicts) == 1 and (extension := deciding(verdicts[0], [found for _, found in given], judged)):

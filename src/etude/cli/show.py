@@ -78,7 +78,7 @@ def say_answers(screen: Terminal, verdict: Verdict) -> None:
     """The comparisons, and targets that were missed with the command that goes on."""
     for line in text.answer_lines(verdict):
         what, _, command = line.partition(": ")
-        if what == text.GOES_ON:
+        if what in (text.GOES_ON, text.MEASURES_ANEW):
             screen.say_command(what, command)
         else:
             screen.say(line)
@@ -155,16 +155,8 @@ def _without_interval(verdict: Verdict) -> Iterator[str]:
     by_reason: dict[str, list[str]] = {}
     for test in verdict.tests:
         found = test.metric(verdict.primary)
-        if found is None or found.summary is None or found.summary.count < 2 or found.summary.mean_interval:
-            continue
-        levels = found.levels
-        over = levels and levels.over != "trial" and text.counted(levels.groups, text.level_name(levels.over))
-        reason = (
-            f"it goes over {over}, too few that differ so much"
-            if over
-            else "too few values that vary so much"
-        )
-        by_reason.setdefault(reason, []).append(test.test)
+        if found is not None and (reason := text.interval_reason(found)):
+            by_reason.setdefault(reason, []).append(test.test)
     for reason, names in by_reason.items():
         yield f"{some_names(names)}: the mean has no interval: {reason}"
 

@@ -11,7 +11,7 @@ from etude.cli.show import say_notes
 from etude.cli.sparkline import bar_lines
 from etude.cli.terminal import Terminal
 from etude.report import details, further, text
-from etude.report.comparisons import Comparison
+from etude.report.comparison import Comparison
 from etude.report.extension import narrowing, reaching
 from etude.report.judging import Judging
 from etude.report.status import status_of
@@ -120,7 +120,7 @@ class StatsDisplay:
         for line in not_compared_lines(verdict):
             self._screen.say(line)
         if (extension := reaching(verdict)) is not None:
-            self._screen.say_command(text.GOES_ON, extension.command)
+            self._screen.say_command(extension.label, extension.command)
 
     def _narrower(self, verdict: Verdict, c: Comparison) -> None:
         """How to know a ratio better, where it is known as well as was asked."""
@@ -294,8 +294,12 @@ def _without_value(test: TestVerdict, everything: bool) -> list[str]:
     nothing = [m.metric for m in test.metrics if _is_nothing(m)]
     missing = [f"always 0: {', '.join(nothing)} (--all)"] if nothing and not everything else []
     missing += [f"not measured: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    shown = [m for m in test.metrics if m.summary and (everything or not _is_nothing(m))]
+    missing += [f"{m.metric}: {m.summary.mean_reason}" for m in shown if m.summary and m.summary.mean_reason]
+    without: dict[str, list[str]] = {}
+    for m in shown:
+        if reason := text.interval_reason(m):
+            without.setdefault(reason, []).append(m.metric)
     return missing + [
-        f"{m.metric}: {m.summary.mean_reason}"
-        for m in test.metrics
-        if m.summary and m.summary.mean_reason and (everything or not _is_nothing(m))
+        f"no interval of the mean: {', '.join(names)}: {reason}" for reason, names in without.items()
     ]

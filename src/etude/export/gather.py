@@ -12,7 +12,7 @@ import numpy as np
 from etude.errors import InputError
 from etude.export.described import figures_of, of_summary
 from etude.export.document import Compared, Document, Figures, Point, Run
-from etude.report.comparisons import Comparison
+from etude.report.comparison import Comparison
 from etude.report.judging import Judging
 from etude.report.reading import read_subject
 from etude.report.subject import Subject

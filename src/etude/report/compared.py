@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from etude.report.text import missed_line, percent, quieter_line, ratio_lines, reached_by
 
 if TYPE_CHECKING:
-    from etude.report.comparisons import Comparison
+    from etude.report.comparison import Comparison
     from etude.report.verdict import Verdict
 
 

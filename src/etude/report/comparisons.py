@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar, cast
 
 import numpy as np
 
+from etude.report.comparison import Comparison, OnMachine, Secondary, is_steady, off_one
 from etude.report.judging import Judging
 from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.report.quieter import CANDIDATES, LEAST_KNOWN, TIMES_NARROWER, Quieter, with_cpu_time
-from etude.report.reach import within_reach
 from etude.report.subject import Subject, column_of
 from etude.report.trialcost import mean_trial_s, seconds_per_trial, time_span_s
 from etude.results.series import Floats, Series
@@ -23,140 +23,24 @@ from etude.stats.compare import (
     noise_floor,
     paired_mean_ratio,
     paired_ratio,
-    range_of_further,
     ratio_of_fitting_means,
     unpaired_mean_ratio,
     unpaired_ratio,
 )
 from etude.stats.describe import describe
-from etude.stats.equivalence import Equivalence, equivalence_of
+from etude.stats.equivalence import equivalence_of
 from etude.stats.intervals import Interval
 from etude.stats.machines import apart, ratio_over_machines, ratios_differ, unpaired_over_machines
 from etude.stats.means import ADDING_UP, Kind, Mean
 from etude.stats.moments import effective_moments, interval_of_mean, mean_of
 from etude.stats.multiplicity import benjamini_hochberg, of_many
-from etude.stats.ranks import Shift, mann_whitney, wilcoxon
+from etude.stats.ranks import mann_whitney, wilcoxon
 from etude.stats.twosample import welch
 
 T = TypeVar("T")
 
 FINER = 2.0
 """A verdict says what it would take to see this many times smaller a difference."""
-
-
-@dataclass(frozen=True)
-class Secondary:
-    """Another metric of two compared tests than the one that is judged."""
-
-    metric: str
-    ratio: Ratio
-    adjusted_p: float | None
-    """By Benjamini and Hochberg, over all secondary metrics of all comparisons of the experiment."""
-
-
-@dataclass(frozen=True)
-class OnMachine:
-    """A ratio on one of several machines."""
-
-    machine: str
-    pairs: int
-    ratio: Ratio | None
-    """None for a single pair."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How one test's metric relates to the reference's."""
-
-    base: str
-    other: str
-    metric: str
-    unit: str
-    base_mean: float
-    ratio: Ratio
-    floor: float | None
-    """Relative half width that as many pairs of identical commands show; None below five A/A pairs."""
-    floor_pairs: int
-    floor_ratio: Ratio | None
-    """The reference against itself."""
-    asked: float | None
-    """The relative half width of `ratio` that was asked for; None for a fixed number of trials."""
-    finer: float
-    """That half width if it was not reached, else one finer than what was, …"""
-    more: int
-    """… and the further pairs that would show it,"""
-    more_s: float
-    """… which take about this long, seconds by the clock: what runs between trials included."""
-    contention: bool
-    """Both ran at once: a ratio under contention."""
-    which: Mean = "arithmetic"
-    """Which mean `base_mean` is: the one that fits the metric's kind."""
-    sittings: int = 1
-    """In how many the pairs, or trials, were made."""
-    difference: Interval | None = None
-    """Of the means, other - base, in the metric's unit: paired, or Welch's; None where values do not add up."""
-    shift: Shift | None = None
-    """other/base by ranks: Hodges and Lehmann's, with Wilcoxon's or Mann and Whitney's p."""
-    equivalence: Equivalence | None = None
-    """Where it was asked whether they are the same."""
-    machines: tuple[OnMachine, ...] = ()
-    """The ratio on each, where pairs come from several machines: then `ratio` is their mean, each counting once."""
-    machines_p: float | None = None
-    """Of one and the same ratio on all of them."""
-    secondary: tuple[Secondary, ...] = ()
-    typical: Ratio | None = None
-    """The ratio of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
-    quieter: Quieter | None = None
-    """Another metric that the same trials know much better; of the elapsed time only."""
-    trials: int | None = None
-    """Values that it rests on, the fewest of either test, each trial of each machine or process counted; None where
-    that is not known."""
-    span_s: float | None = None
-    """Seconds by the clock over which the trials are spread, summed over sessions; None where it is not known."""
-
-    @property
-    def opposed(self) -> bool:
-        """Whether the means and the typical run point in different directions."""
-        return self.typical is not None and (self.ratio.ratio - 1.0) * (self.typical.ratio - 1.0) < 0.0
-
-    @property
-    def missed(self) -> bool:
-        """Whether the precision that was asked for was not reached."""
-        return self.asked is not None and self.ratio.half_width >= self.asked
-
-    @property
-    def more_range(self) -> tuple[int, int]:
-        """`more` as far as the spread is known."""
-        degrees = self.ratio.degrees if self.ratio.degrees > 0.0 else max(self.ratio.count - 1, 1)
-        return range_of_further(self.ratio.count, self.more, degrees)
-
-    @property
-    def within_reach(self) -> bool:
-        """Whether `more` further pairs are worth advising."""
-        return within_reach(self.more, self.ratio.count, self.more_s)
-
-    @property
-    def adjusted_p(self) -> float | None:
-        """The ratio's p counting all comparisons of the experiment; None where there is only one."""
-        return self.ratio.adjusted_p if self.ratio.together > 1 else None
-
-    @property
-    def excludes_one(self) -> bool:
-        """Whether the interval does, as one of all comparisons of the experiment."""
-        return self.ratio.low > 1.0 or self.ratio.high < 1.0
-
-    @property
-    def within_noise(self) -> bool:
-        """Whether identical commands differ by as much on this machine: the ratio lies within the A/A noise."""
-        return self.floor is not None and max(self.ratio.ratio, 1.0 / self.ratio.ratio) <= 1.0 + self.floor
-
-    @property
-    def differs(self) -> bool:
-        """Whether a difference is claimed.
-
-        The interval excludes 1, the ratio lies beyond the A/A noise, and the typical run does not point the other way.
-        """
-        return self.excludes_one and not self.within_noise and not self.opposed
 
 
 def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list[Comparison], list[str]]:
@@ -298,7 +182,7 @@ def _paired(
     ratio = headline.among(together) if headline else typical
     level = of_many(judging.confidence, together)
     again = _against_itself(subject, base, metric)
-    itself = paired_ratio(*again) if again[1].size >= 2 else None
+    itself = _of_itself(again, _kind(base, metric))
     mean, which = _fitting(base, metric, values[0] - subtract[0])
     wanted = asked.precision
     missed = wanted is not None and ratio.half_width >= wanted
@@ -312,7 +196,7 @@ def _paired(
         unit,
         mean,
         ratio,
-        _noise(again, values[0].size, factor, itself),
+        _noise(again, values[0].size, factor, itself, _kind(base, metric), level),
         int(again[1].size),
         itself,
         wanted,
@@ -339,13 +223,20 @@ def _paired(
     )
 
 
-def _noise(again: tuple[Floats, Floats], pairs: int, factor: float, itself: Ratio | None) -> float | None:
+def _of_itself(again: tuple[Floats, Floats], kind: Kind) -> Ratio | None:
+    """The reference against itself; None below two A/A pairs."""
+    if again[1].size < 2:
+        return None
+    return ratio_of_fitting_means(*again, kind, paired_mean_ratio) or paired_ratio(*again)
+
+
+def _noise(
+    again: tuple[Floats, Floats], pairs: int, factor: float, itself: Ratio | None, kind: Kind, level: float
+) -> float | None:
     """The A/A noise of so many pairs: not below a steady difference of the reference from itself, which more pairs do
     not average out."""
-    floor = noise_floor(*again, pairs=pairs, factor=factor)
-    if floor is None or itself is None or itself.low <= 1.0 <= itself.high:
-        return floor
-    return max(floor, max(itself.ratio, 1.0 / itself.ratio) - 1.0)
+    floor = noise_floor(*again, pairs=pairs, kind=kind, factor=factor, confidence=level)
+    return floor if floor is None or not is_steady(itself) else max(floor, off_one(itself))
 
 
 def _kind(series: Series, metric: str) -> Kind:
@@ -465,10 +356,10 @@ def _quieter(subject: Subject, c: Comparison, confidence: float) -> Quieter | No
     found = []
     for metric in CANDIDATES:
         if metric in base.columns and metric in other.columns:
-            ratio = _or_none(partial(_ratio_as, c, base, other, metric, confidence))
-            widest = min(LEAST_KNOWN, c.ratio.half_width / TIMES_NARROWER)
-            if ratio and 0.0 < ratio.half_width <= widest:
-                found.append(Quieter(metric, ratio.among(c.ratio.together)))
+            alone = _or_none(partial(_ratio_as, c, base, other, metric, confidence))
+            ratio = alone and alone.among(c.ratio.together)
+            if ratio and 0.0 < ratio.half_width <= min(LEAST_KNOWN, c.ratio.half_width / TIMES_NARROWER):
+                found.append(Quieter(metric, ratio))
     return min(found, key=lambda each: each.ratio.half_width, default=None)
 
 

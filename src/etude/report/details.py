@@ -9,7 +9,7 @@ from typing import Any
 
 from etude.report import text
 from etude.report.across import Across, overall
-from etude.report.comparisons import Comparison, Secondary
+from etude.report.comparison import Comparison, Secondary
 from etude.report.timespent import TimeSpent
 from etude.results.series import Series
 from etude.stats.compare import Ratio
@@ -38,13 +38,13 @@ def detail_lines(c: Comparison) -> list[str]:
         )
     if c.shift is not None and c.ratio.p is not None:
         limits = (
-            f"{text.span(c.shift.low, c.shift.high)}, "
+            f"{text.level_of(c.ratio)}: {text.span(c.shift.low, c.shift.high)}; "
             if c.shift.low is not None and c.shift.high is not None
             else ""
         )
         lines.append(
             f"By ranks (Hodges–Lehmann, {_authors(c.shift.method)}): {c.shift.shift:.4g} × "
-            f"({limits}{p_text(c.shift.p)})."
+            f"({limits}{p_text(min(1.0, c.ratio.together * c.shift.p))})."
         )
     smallest = c.ratio.smallest_found()
     if smallest is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from etude.errors import cannot_write
 from etude.report import text
 from etude.report.across import Across, overall
-from etude.report.comparisons import Comparison
+from etude.report.comparison import Comparison
 from etude.report.status import status_line, status_of
 from etude.report.subject import ended_in
 from etude.report.uncompared import not_compared
@@ -99,7 +99,7 @@ def _metric(m: Any) -> dict[str, Any]:
         "subtracted": m.corrected_s,
         **_figures(m.summary),
         "which": m.summary.which,
-        "mean_reason": m.summary.mean_reason,
+        "mean_reason": m.summary.mean_reason or text.interval_reason(m),
         "effective_count": m.summary.effective_count,
         "quartiles": list(m.summary.quartiles),
         "levels": m.levels and asdict(m.levels),
@@ -114,6 +114,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
         "ratio": ratio,
         "secondary": secondary,
         "differs": c.differs,
+        "varies": c.varies,
         "within_noise": c.within_noise,
         "opposed": c.opposed,
         "adjusted_p": c.adjusted_p,

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from etude.report.reach import within_reach
-from etude.report.text import percent
+from etude.report.text import GOES_ON, MEASURES_ANEW, percent
 
 if TYPE_CHECKING:
-    from etude.report.comparisons import Comparison
+    from etude.report.comparison import Comparison
     from etude.report.failing import Answer
     from etude.report.verdict import Verdict
 
@@ -37,6 +37,11 @@ class Extension:
     interval then goes over the sessions."""
     judged: tuple[tuple[str, str], ...] = ()
     """Options that judge the result, and their values; `anew` may have some of them already."""
+
+    @property
+    def label(self) -> str:
+        """Whether the command resumes the experiment or makes another."""
+        return GOES_ON if self.anew is None else MEASURES_ANEW
 
     @property
     def command(self) -> str:
@@ -78,7 +83,8 @@ def limit_line(verdict: Verdict) -> str | None:
     if kept < rule["maximum"]:
         return f"Ended by --time {rule['budget_s']:g}."
     sooner = f", and not before {least_s:g} s" if least_s and kept > rule["maximum"] else ""
-    return f"Ended by --max-trials {rule['maximum']:g}{sooner}."
+    default = "" if rule.get("exact", True) else " (the default)"
+    return f"Ended by --max-trials {rule['maximum']:g}{default}{sooner}."
 
 
 def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:

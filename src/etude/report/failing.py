@@ -19,7 +19,7 @@ from etude.stats.intervals import Interval
 from etude.stats.sittings import Refused
 
 if TYPE_CHECKING:
-    from etude.report.comparisons import Comparison
+    from etude.report.comparison import Comparison
     from etude.report.verdict import TestVerdict
 
 _FORM = re.compile(
@@ -177,7 +177,12 @@ def _as_claimed(bound: Bound, equal: float, c: Comparison, found: Answer) -> Ans
     needs_difference = bound.limit >= equal if bound.above else bound.limit <= equal
     if not found.fails or not needs_difference or not (c.within_noise or c.opposed):
         return found
-    reason = "within this machine's A/A noise" if c.within_noise else "the typical run differs the other way"
+    if c.within_steady_noise:
+        reason = "the reference differs from itself by as much, which more trials do not change"
+    else:
+        reason = (
+            "within this machine's A/A noise" if c.within_noise else "the typical run points the other way"
+        )
     return replace(found, fails=None, why=f"{found.why}; {reason}")
 
 

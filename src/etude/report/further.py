@@ -7,7 +7,7 @@ from typing import cast
 
 from etude.errors import UsageError
 from etude.report import text
-from etude.report.comparisons import Comparison
+from etude.report.comparison import Comparison
 from etude.report.details import p_text
 from etude.report.judging import Judging
 from etude.report.pairs import paired_values

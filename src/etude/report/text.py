@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from etude.stats.sittings import SittingsRatio
 
 GOES_ON = "To go on"
+MEASURES_ANEW = "To measure anew"
 """What stands before the command that extends an experiment."""
 FOLDED_ABOVE = 2
 """The most means with a line each; more of them share one line."""
@@ -101,7 +102,9 @@ def _form(largest: float, width: float) -> str:
     """The format of ratios up to `largest` whose interval is so wide."""
     if LONGEST_RATIO <= largest < math.inf:
         return ".4g"
-    places = 2 if not 0 < width < math.inf else max(2, 1 - math.floor(math.log10(width)))
+    if width == 0:
+        return ".4g"
+    places = 2 if not width < math.inf else max(2, 1 - math.floor(math.log10(width)))
     return f".{min(places, 5)}f"
 
 
@@ -203,9 +206,14 @@ def ratio_lines(c: Comparison) -> list[str]:
     interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{_caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
+    elif not c.varies:
+        first = (
+            f"{c.other} and {c.base} cannot be compared in {c.metric}: no value of either varies, so that the ratio "
+            f"{ratio_text(c.ratio)} has no interval{_noise(c)}."
+        )
     elif c.excludes_one and c.opposed:
         first = (
-            f"{c.other} and {c.base} differ in opposite directions on average and in the typical run: "
+            f"The means of {c.other} and {c.base} and their typical runs point in different directions: "
             f"ratio of the means {ratio_text(c.ratio)} ({interval}){_noise(c)}."
         )
     elif c.excludes_one:
@@ -216,7 +224,9 @@ def ratio_lines(c: Comparison) -> list[str]:
     else:
         bound = max(c.ratio.high - 1.0, 1.0 - c.ratio.low)
         by = "" if c.metric == "elapsed" else f" in {c.metric}"
-        below = f"; any difference is below {percent(bound)}" if bound < WORTH_TELLING else ""
+        told = max(bound, c.floor or 0.0) == bound < WORTH_TELLING
+        means = "means" if c.which == "arithmetic" else f"{c.which} means"
+        below = f"; any difference of the {means} is below {percent(bound)}" if told else ""
         first = (
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
@@ -277,7 +287,7 @@ WORTH_TELLING = 0.5
 
 def narrower_line(c: Comparison) -> str | None:
     """How much more it takes to know the ratio better, where the target was reached or there was none."""
-    if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach:
+    if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach or c.within_steady_noise:
         return None
     words = more_words(c, " of each")
     return f"{words[0].upper()}{words[1:]} would narrow it to ± {percent(c.finer)}."
@@ -424,7 +434,7 @@ def answer_lines(verdict: Verdict) -> list[str]:
         *_precision_lines(verdict),
         *not_compared_lines(verdict),
         *([line] if (line := limit_line(verdict)) else []),
-        *([f"{GOES_ON}: {extension.command}"] if extension else []),
+        *([f"{extension.label}: {extension.command}"] if extension else []),
     ]
 
 
@@ -446,6 +456,15 @@ _LEVELS = {"sitting": "session"}
 def level_name(level: str) -> str:
     """A level of the variance, as it is called in sentences."""
     return _LEVELS.get(level, level)
+
+
+def interval_reason(m: MetricSummary) -> str | None:
+    """The reason that the mean of two values or more has no interval; None where it has one, or there is no mean."""
+    if m.summary is None or m.summary.count < 2 or m.summary.mean_interval or m.summary.mean_reason:
+        return None
+    if m.levels is None or m.levels.over == "trial":
+        return "too few values that vary so much"
+    return f"it goes over {counted(m.levels.groups, level_name(m.levels.over))}, too few that differ so much"
 
 
 def precision_line(test: TestVerdict, asked: Asked) -> str | None:

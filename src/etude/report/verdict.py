@@ -13,7 +13,8 @@ from typing import cast
 import numpy as np
 
 from etude.report.asked import Asked
-from etude.report.comparisons import Comparison, compare_tests, shell_cost
+from etude.report.comparison import Comparison
+from etude.report.comparisons import compare_tests, shell_cost
 from etude.report.judging import Judging
 from etude.report.other_processes import others_warnings
 from etude.report.outliers_explained import explained
@@ -169,7 +170,8 @@ def verdict(
         check_metric(subject.tests, primary)
     tests = tuple(_test_verdict(subject, series, metrics, primary, judging) for series in subject.tests)
     compared = [compare_tests(subject, metric, judging) for metric in judged_metrics(subject.asked, primary)]
-    comparisons = [c for found, _ in compared for c in found]
+    printed = {(test.test, m.metric): m.summary for test in tests for m in test.metrics}
+    comparisons = [_with_printed_mean(c, printed) for found, _ in compared for c in found]
     without = [line for _, lines in compared for line in lines]
     found = [
         *work_warnings(subject.work),
@@ -189,6 +191,13 @@ def verdict(
     every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
     told = ranked(found, len(tests))
     return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every))
+
+
+def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], Summary | None]) -> Comparison:
+    """With the mean of the base that stands in its row: over sessions where it has several, also of trials without a
+    pair."""
+    summary = printed.get((c.base, c.metric))
+    return c if summary is None else replace(c, base_mean=summary.mean, which=summary.which)
 
 
 def judged_metrics(asked: Asked, primary: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, stdtr
 
 from etude.stats.intervals import Interval, deviation, effective_count, t_quantile
-from etude.stats.means import Kind
+from etude.stats.means import ADDING_UP, Kind
 from etude.stats.moments import effective_moments, mean_of
 from etude.stats.multiplicity import of_many
 from etude.stats.samples import check_confidence, check_positive, finite_sample
@@ -48,10 +48,10 @@ class Ratio:
 
     @property
     def half_width(self) -> float:
-        """Relative half width of this ratio alone: 0.02 where it is known within a factor of 1.02 to either side."""
+        """Relative half width of the interval: 0.02 where the ratio is known within a factor of 1.02 to either side."""
         if self.ratio == 0.0 or math.isinf(self.ratio):
             return math.inf
-        return self.for_many(1).high / self.ratio - 1.0
+        return self.high / self.ratio - 1.0
 
     @property
     def p(self) -> float | None:
@@ -199,24 +199,36 @@ def unpaired_mean_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float 
 
 
 def noise_floor(
-    base: ArrayLike, again: ArrayLike, *, pairs: int, confidence: float = 0.95, factor: float = 1.0
+    base: ArrayLike,
+    again: ArrayLike,
+    *,
+    pairs: int,
+    kind: Kind = "cost",
+    confidence: float = 0.95,
+    factor: float = 1.0,
 ) -> float | None:
-    """The relative difference that `pairs` pairs of one and the same command would still show as half
-    width.
+    """The relative difference that `pairs` pairs of one and the same command would still show as half width.
 
-    base, again: shape (m,) each, the reference paired with itself in the same sitting (A/A pairs),
-    positive.
+    base, again: shape (m,) each, the reference paired with itself in the same sitting (A/A pairs), positive.
+    kind: the metric's; its ratio is that of the means that fit it, as in `ratio_of_fitting_means`.
     None below five such pairs. The spread is taken around a ratio of 1, which is known to be true, so that
     a steady difference between the two counts as noise too.
+    Source: the delta method with both means equal, and so estimated by the mean of all values.
     """
     check_confidence(confidence)
     check_positive("factor", factor)
     check_positive("pairs", pairs)
     if min(finite_sample(base).size, finite_sample(again).size) < FEWEST_FOR_NOISE_FLOOR:
         return None
-    logs = _log_ratios(base, again)
-    spread = math.sqrt(float(np.mean(logs**2)))
-    half = factor * t_quantile(confidence, logs.size - 1) * spread / math.sqrt(pairs)
+    lower, upper = _pairs(base, again, 0.0)
+    if kind == "rate":
+        lower, upper = 1.0 / lower, 1.0 / upper
+    if kind in ADDING_UP:
+        off = (upper - lower) / mean_of(np.concatenate((lower, upper)))
+    else:
+        off = np.log(upper) - np.log(lower)
+    spread = math.sqrt(float(np.mean(off**2)))
+    half = factor * t_quantile(confidence, off.size - 1) * spread / math.sqrt(pairs)
     return _or_infinity(math.expm1, half)
 
 
@@ -229,7 +241,8 @@ def more_pairs(ratio: Ratio, *, target: float) -> int:
     spread = ratio.standard_error * math.sqrt(ratio.count)
 
     def half(n: int) -> float:
-        return t_quantile(ratio.confidence, ratio.degrees + n - ratio.count) * spread / math.sqrt(n)
+        level = of_many(ratio.confidence, ratio.together)
+        return t_quantile(level, ratio.degrees + n - ratio.count) * spread / math.sqrt(n)
 
     return _further(ratio.count, half, math.log1p(target))
 
@@ -317,11 +330,6 @@ def _pairs(base: ArrayLike, other: ArrayLike, cost: float) -> tuple[NDArray[np.f
     if lower.size < 2:
         raise ValueError("ratio needs two or more pairs")
     return lower, upper
-
-
-def _log_ratios(base: ArrayLike, other: ArrayLike) -> NDArray[np.float64]:
-    lower, upper = _pairs(base, other, 0.0)
-    return np.log(upper) - np.log(lower)
 
 
 def _checked_cost(subtract: tuple[float, float]) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 
 from etude.stats.factors import next_look
 from etude.stats.intervals import DEPENDENCE_THRESHOLD
+from etude.stats.multiplicity import of_many
 from etude.stats.stopping import MeanPrecision, RatioPrecision
 
 Floats = NDArray[np.float64]
@@ -61,7 +62,7 @@ def ratio_stops(blocks: Floats, rule: RatioPrecision, *, factor: float | None = 
     with_base = _covariance(blocks[1:], blocks[0]) / mean[1:] / mean[0]
     squares = variance[1:] / mean[1:] ** 2 + variance[0] / mean[0] ** 2 - 2.0 * with_base
     error = np.sqrt(np.maximum(squares, 0.0) / counts)
-    half = _factor(rule, factor) * _t(counts - 1.0, rule.confidence) * error
+    half = _factor(rule, factor) * _t(counts - 1.0, of_many(rule.confidence, len(error))) * error
     return _stop(np.log(mean[1:] / mean[0]), half, (half < np.log1p(rule.precision)).all(axis=0), rule)
 
 

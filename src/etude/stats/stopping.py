@@ -182,7 +182,8 @@ class RatioPrecision:
 
     The ratio is the one that a verdict claims: of the means that fit the metric (see ratio_of_fitting_means), over
     several machines within each. It looks at the width of the intervals, never at whether they exclude 1: stopping at a
-    difference would find differences that are not there. Limits as in MeanPrecision, counted in blocks.
+    difference would find differences that are not there. Of several ratios each interval is so wide that all hold
+    together, as those that a verdict prints. Limits as in MeanPrecision, counted in blocks.
     """
 
     precision: float = 0.02
@@ -210,7 +211,7 @@ class RatioPrecision:
             raise ValueError("a rule on ratios needs as many trials of every test")
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum, 'pair')}", False)
-        worst = max(self._ratio(base, x, seen).half_width for x in others)
+        worst = max(self._ratio(base, x, seen).among(len(others)).half_width for x in others)
         return _judge(self, seen, worst, "ratio", "pair", seen.fewest < self.maximum)
 
     def _ratio(self, base: NDArray[np.float64], other: NDArray[np.float64], seen: Seen) -> Ratio:

@@ -287,7 +287,7 @@ def test_a_single_test_that_is_measured_anew_keeps_limits_that_were_given(
     world.times = {"a": iter([0.01, 0.02] * 200)}
     given = ["--max-trials", "20000", "--time", "1s", "--precision", "4%"]
     assert etude("bench", "a", "-o", "r", *given) == 0
-    line = next(s for s in capsys.readouterr().out.splitlines() if s.startswith("To go on: "))
+    line = next(s for s in capsys.readouterr().out.splitlines() if s.startswith("To measure anew: "))
     words = shlex.split(line)
     assert words[words.index("--max-trials") + 1] == "20000"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from etude.report.comparisons import Comparison, Secondary
+from etude.report.comparison import Comparison, Secondary
 from etude.report.details import cache_line, detail_lines, p_text, time_line
 from etude.report.text import percent
 from etude.report.timespent import time_spent
@@ -82,7 +82,7 @@ def test_ranks_smallest_difference_and_sameness_are_told(golden: Golden) -> None
     same = equivalence_of(paired_ratio(BASE, OTHER), margin=0.1)
     c = compared(paired_ratio(BASE, OTHER), shift=wilcoxon(OTHER, BASE, ratio=True), equivalence=same)
     _, _, ranks, smallest, sameness = detail_lines(c)
-    assert re.search(r"Wilcoxon\): 1\.04\d* × \(1\.04\d*–1\.0[45]\d*, p < \.0001\)", ranks)
+    assert re.search(r"Wilcoxon\): 1\.04\d* × \(95 %: 1\.04\d*–1\.0[45]\d*; p < \.0001\)", ranks)
     assert percent(c.ratio.smallest_found() or 0.0) in smallest
     assert same.verdict == "the same"
     assert re.search(r"10 %.*\(90 %: ", sameness)

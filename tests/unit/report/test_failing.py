@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etude.errors import UsageError
 from etude.report.across import Across
-from etude.report.comparisons import Comparison
+from etude.report.comparison import Comparison
 from etude.report.failing import Answer, Bound, answers, parse_bound
 from etude.report.verdict import MetricSummary, TestVerdict
 from etude.stats.compare import Ratio
@@ -155,6 +155,10 @@ def test_a_difference_that_the_verdict_does_not_claim_breaks_no_bound() -> None:
     assert asked("elapsed > baseline * 1.2", noise) == [False]
     assert asked("elapsed < baseline * 0.9", replace(compared(0.8, 0.88), floor=0.3)) == [None]
     assert asked("elapsed > baseline + 1 ms", replace(noise, difference=Interval(0.002, 0.004))) == [None]
+    steady = replace(noise, floor_ratio=compared(1.15, 1.25).ratio)
+    assert steady.within_steady_noise
+    given = [answers(parse_bound("elapsed > baseline * 1.05"), (), [c], ())[0].why for c in (noise, steady)]
+    assert given[0] != given[1]
     opposed = replace(compared(1.06, 1.10), typical=compared(0.9, 0.95).ratio)
     assert asked("elapsed > baseline * 1.05", opposed) == [None]
 

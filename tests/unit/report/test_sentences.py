@@ -97,6 +97,23 @@ def test_no_claim_where_the_means_and_the_typical_run_point_in_different_directi
     golden("\n".join(comparison_lines(c)[0] for c in (opposed, alike)))
 
 
+def test_nothing_is_claimed_of_values_that_never_vary(golden: Golden) -> None:
+    constant = replace(SLOWER, ratio=ratio(1.025, 1.025, 1.025))
+    assert (constant.varies, constant.excludes_one, constant.differs) == (False, True, False)
+    (line,) = comparison_lines(constant)
+    assert "1.025" in line
+    golden(line)
+
+
+def test_a_difference_of_the_reference_from_itself_is_not_averaged_out() -> None:
+    noisy = replace(SLOWER, floor=0.05, finer=0.01, more=100)
+    steady = replace(noisy, floor_ratio=ratio(1.05, 1.04, 1.06, 10))
+    assert (noisy.within_steady_noise, steady.within_steady_noise) == (False, True)
+    assert not replace(steady, ratio=ratio(1.07, 1.06, 1.08)).within_steady_noise
+    assert narrower_line(noisy) is not None
+    assert narrower_line(steady) is None
+
+
 def test_what_a_ratio_rests_on_is_a_line_of_its_own(golden: Golden) -> None:
     bases = [replace(SLOWER, **changes) for changes in ({}, {"contention": True}, {"floor": None})]
     lines = [basis_line(c) for c in bases]
@@ -115,6 +132,7 @@ def test_a_verdict_needs_no_more_than_a_ratio_its_interval_and_the_noise() -> No
 def test_no_difference_says_above_which_size(golden: Golden) -> None:
     line = said(ratio=ratio(1.003, 0.987, 1.019))[0]
     assert missing(line, "B", "A", "1.9 %", "1.003", "95 %", "0.987–1.019", "± 1.8 %") == []
+    assert "1.9 %" not in said(ratio=ratio(1.003, 0.987, 1.019), floor=0.03)[0]
     golden(line)
 
 

@@ -643,5 +643,7 @@ def test_the_noise_is_not_below_a_steady_difference_of_the_reference_from_itself
     base = 0.01 * np.exp(rng.normal(0.0, 0.001, 100))
     again = 1.02 * base * np.exp(rng.normal(0.0, 0.001, 100))
     steady, alike = paired_ratio(base, again), paired_ratio(base, base[::-1])
-    assert _noise((base, again), 100, 1.0, steady) == pytest.approx(0.02, rel=0.1)
-    assert _noise((base, base[::-1]), 100, 1.0, alike) == noise_floor(base, base[::-1], pairs=100)
+    assert _noise((base, again), 100, 1.0, steady, "cost", 0.95) == pytest.approx(0.02, rel=0.1)
+    assert _noise((base, base[::-1]), 100, 1.0, alike, "cost", 0.95) == noise_floor(
+        base, base[::-1], pairs=100
+    )

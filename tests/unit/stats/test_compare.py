@@ -55,7 +55,7 @@ def test_of_many_identical_tests_few_experiments_find_any_difference(together):
         each = [paired_ratio(base, other).among(together) for other in others]
         found += any(not ratio.low <= 1.0 <= ratio.high for ratio in each)
         assert all((ratio.adjusted_p < 0.05) == (not ratio.low <= 1.0 <= ratio.high) for ratio in each)
-        assert each[0].half_width == pytest.approx(paired_ratio(base, others[0]).half_width)
+        assert each[0].for_many(1).high == pytest.approx(paired_ratio(base, others[0]).high)
     assert found <= 0.05 * 200 + 6
 
 
@@ -190,8 +190,33 @@ def test_a_cost_has_a_finite_value_and_error(subtract):
 
 def test_the_noise_floor_is_the_half_width_that_identical_tests_show():
     noise = np.array([0.03, -0.03, 0.03, -0.03, 0.03])
-    floor = noise_floor(np.ones(5), np.exp(noise), pairs=20, factor=1.1)
+    floor = noise_floor(np.ones(5), np.exp(noise), pairs=20, kind="ratio", factor=1.1)
     assert floor == pytest.approx(math.exp(1.1 * stats.t.ppf(0.975, 4) * 0.03 / math.sqrt(20)) - 1.0)
+
+
+@pytest.mark.parametrize("kind", ["cost", "rate"])
+def test_the_noise_floor_is_that_of_the_ratio_of_means(kind):
+    rng = np.random.default_rng(6)
+    base, again = rng.lognormal(0.0, 0.8, (2, 20_000))
+    ratio = paired_mean_ratio(base, again)
+    values = (base, again) if kind == "cost" else (1.0 / base, 1.0 / again)
+    assert noise_floor(*values, pairs=20_000, kind=kind) == pytest.approx(ratio.half_width, rel=0.03)
+    typical = paired_ratio(base, again)
+    assert typical.half_width < 0.9 * ratio.half_width
+    assert noise_floor(base, again, pairs=20_000, kind="ratio") == pytest.approx(typical.half_width, rel=0.03)
+
+
+def test_of_several_ratios_width_and_further_pairs_are_those_of_the_interval_that_is_printed():
+    alone = paired_ratio(BASE, OTHER)
+    among = alone.among(4)
+    assert among.high == pytest.approx(among.ratio * (1.0 + among.half_width))
+    assert among.half_width > alone.half_width
+    further = more_pairs(among, target=0.5 * among.half_width)
+    assert further > more_pairs(alone, target=0.5 * among.half_width)
+    n = among.count + further
+    spread = among.standard_error * math.sqrt(among.count)
+    halves = [stats.t.isf(0.05 / 4 / 2, m - 1) * spread / math.sqrt(m) for m in (n - 1, n)]
+    assert halves[1] < math.log1p(0.5 * among.half_width) <= halves[0]
 
 
 def test_a_steady_difference_of_the_reference_from_itself_is_noise_too():

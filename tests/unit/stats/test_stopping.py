@@ -142,6 +142,14 @@ def test_the_ratio_must_be_precise_with_the_factor():
     assert RatioPrecision(precision=1.001 * half).decide(seen(base, other)).enough
 
 
+def test_several_ratios_are_precise_where_their_intervals_are_that_hold_together():
+    base, other, rule = STEADY[:12], 1.0 + 0.1 * NOISY[:12], RatioPrecision()
+    half = paired_mean_ratio(base, other, factor=rule.factor).among(3).half_width
+    tests = seen(base, other, other, other)
+    assert not RatioPrecision(precision=0.999 * half).decide(tests).enough
+    assert RatioPrecision(precision=1.001 * half).decide(tests).enough
+
+
 @pytest.mark.parametrize(
     ("kind", "ratio"),
     [

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from etude.report import details, text
-from etude.report.comparisons import Comparison
+from etude.report.comparison import Comparison
 from etude.report.differences import Differences, first_line
 from etude.report.extension import reaching
 from etude.report.page.gather import Gathered
@@ -135,7 +135,7 @@ def _open(verdict: Verdict) -> Iterator[str]:
     yield from lines[:MOST_NAMED]
     yield from not_compared_lines(verdict)
     if (extension := reaching(verdict)) is not None:
-        yield f"{text.GOES_ON}: {extension.command}"
+        yield f"{extension.label}: {extension.command}"
     yield from _ended(verdict)
 
 
@@ -220,7 +220,7 @@ def _where(found: Gathered) -> Iterator[str]:
     for label, differences in found.machines:
         if differences:
             yield (
-                f"The machine of {label} is not that of the first result: "
+                f"Machine or settings of {label} are not those of the first result: "
                 f"{text.counted(len(differences), 'difference')} (see Machine)."
             )
         else:
@@ -377,6 +377,8 @@ def _real_sentence(c: Comparison) -> str:
         f"; {details.p_text(c.adjusted_p)} counting all comparisons" if c.adjusted_p is not None else ""
     )
     who = f"{c.other} against {c.base}"
+    if not c.varies:
+        return f"{who}: not known: no value of either varies, so that the ratio has no interval."
     if c.excludes_one and c.within_noise:
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted}), but "
@@ -385,7 +387,7 @@ def _real_sentence(c: Comparison) -> str:
     if c.excludes_one and c.opposed and c.typical is not None:
         return (
             f"{who}: not shown: the interval of the ratio of the means, {limits} ({level}), excludes 1 ({p}{adjusted}"
-            f"), but the typical run differs the other way ({text.ratio_text(c.typical)})."
+            f"), but the typical run points the other way ({text.ratio_text(c.typical)})."
         )
     if not c.differs:
         smallest = c.ratio.smallest_found()
@@ -410,8 +412,8 @@ def _large(found: Gathered) -> Iterator[str]:
         yield f"All {len(comparisons)} ratios lie between {ratios[0]:.4g} and {ratios[-1]:.4g}: see the table."
     for a in found.across[:MOST_NAMED]:
         if not isinstance(a.found, Refused):
-            limits = text.span(a.found.low, a.found.high)
-            yield f"{a.other} ({a.other_label}): {a.found.ratio:.4g} × the baseline's {a.metric}, {limits}."
+            limits = f"{text.level_of(a.found)}: {text.span(a.found.low, a.found.high)}"
+            yield f"{a.other} ({a.other_label}): {a.found.ratio:.4g} × the baseline's {a.metric} ({limits})."
     yield from details.overall_lines(found.across)
     if not comparisons and not found.across:
         yield "Nothing was compared. What each test takes stands in the table of tests."
@@ -442,9 +444,11 @@ def _against(found: Gathered) -> Iterator[str]:
         yield f"{len(warnings) - MOST_NAMED} more warnings stand below."
     if not warnings and found.verdicts:
         yield "No warning was found in the trials; with few trials that means little."
-    yield from dict.fromkeys(line for verdict in found.verdicts for line in _limits(verdict))
+    yield from dict.fromkeys(
+        line for verdict in found.verdicts for line in _limits(verdict, len(found.verdicts))
+    )
     if any(differences for _, differences in found.machines):
-        yield "The results come from machines, or versions, that are not alike (see Machine)."
+        yield "The machines or the settings of the results are not alike (see Machine)."
     if found.summaries:
         yield "Of files with summaries only nothing can be checked."
 
@@ -454,14 +458,15 @@ def stopped(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _limits(verdict: Verdict) -> Iterator[str]:
-    """What the design itself leaves open."""
-    sittings = (verdict.subject.experiment or {}).get("sittings") or ()
-    if len(sittings) < 2:
+def _limits(verdict: Verdict, results: int) -> Iterator[str]:
+    """What the design itself leaves open; results: how many are reported of."""
+    sessions = (verdict.subject.experiment or {}).get("sittings") or ()
+    if len(sessions) < 2:
+        trials = "All trials" if results == 1 else "All trials of a result"
         yield (
-            "All trials are of one sitting: another boot, build or day may differ by more than the interval says."
-            if sittings
-            else "It is not known in how many sittings this was measured."
+            f"{trials} are of one session: another boot, build or day may differ by more than the interval says."
+            if sessions
+            else "It is not known in how many sessions this was measured."
         )
     comparisons = verdict.comparisons
     if any(c.ratio.method == "unpaired" for c in comparisons):

@@ -9,7 +9,7 @@ from typing import Any
 from etude.errors import EtudeError
 from etude.report import text
 from etude.report.across import Across
-from etude.report.comparisons import Comparison
+from etude.report.comparison import Comparison
 from etude.report.failing import answers, parse_bound
 from etude.report.page.gather import Gathered
 from etude.report.verdict import TestVerdict, Verdict

@@ -40,7 +40,9 @@ def _part(verdict: Verdict, number: int, several: bool) -> Part | None:
     if not monitors:
         return None
     told = [each for each in verdict.every if each.kind == "outlier-explained"]
-    lines = tuple(f"{each.test}: {each.text}." for each in told) or ("No trial is an outlier.",)
+    outliers = any(each.kind in ("outliers", "heavy-tail") for each in verdict.every)
+    nothing = "Nothing that explains them was seen." if outliers else "No trial is an outlier."
+    lines = tuple(f"{each.test}: {each.text}." for each in told) or (nothing,)
     paragraphs = [
         Paragraphs("Outliers, and what was unusual beside them", lines),
         Paragraphs("What was read", tuple(_how(monitors))),

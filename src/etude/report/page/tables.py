@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from etude.report import details, text
-from etude.report.comparisons import Comparison
+from etude.report.comparison import Comparison
 from etude.report.page.gather import Gathered
 from etude.report.summaries import SummaryRow
 from etude.report.usual import usual_metrics
@@ -127,7 +127,7 @@ def comparisons_table(found: Gathered) -> Table:
         "metric",
         "ratio",
         "interval",
-        "p",
+        "p, of all comparisons",
         "difference of means",
         "how",
         "difference shown?",
