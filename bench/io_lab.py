@@ -67,7 +67,7 @@ MAPPED = f"""\
 the same round. To be reached: io is no further from 1 than C again, and {BEYOND_C}. Both call the same memcpy of glibc,
 and both have the same page faults in the loop: 8 where the page cache holds the file in pages of 2 MiB, 256 where it
 does not, which takes up to four times as long. So only rates of one and the same file can be compared. At 512 B io is
-2 to 5 % behind, a nanosecond or two a copy; the reason is not known.
+2 to 5 % behind, at most 3 ns a copy; the reason is not known.
 
 Without `-B` the program rests for a second before the clock is read, and the machine has cooled by then. The C program
 loses as much by that rest. Against a program in C that does not rest, only `io -B` is the same measurement."""
