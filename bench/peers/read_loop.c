@@ -1,15 +1,19 @@
 /* What reading a file at one buffer size costs at the least: a bare loop of read(2), between two readings of the clock.
  *
- * read_loop [-q] -b BUFFER -t TOTAL PATH
+ * read_loop [-qmr] -b BUFFER -t TOTAL PATH
  * prints: the rate of the loop in KBytes/sec (1 KByte = 1024 bytes), with -q nothing. Both sizes are in bytes.
+ * -m: the loop copies from a shared mapping of the file by memcpy, in place of read(2).
+ * -r: before the clock is read, what is dirty is written and the program rests for a second, as `io read` without -B.
  *
  * It prepares what `io read -B` prepares, in its order: the file is opened and must be large enough, the buffer is
- * anonymous memory fresh from mmap that nothing has touched, and only then is the clock read.
+ * anonymous memory fresh from mmap that nothing has touched, the file is mapped and none of its pages is touched, and
+ * only then is the clock read.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,10 +22,14 @@
 int main(int argc, char **argv)
 {
 	long buffer_size = 0, total_size = 0;
-	int quiet = 0, option;
-	while ((option = getopt(argc, argv, "qb:t:")) != -1) {
+	int quiet = 0, mapped = 0, rested = 0, option;
+	while ((option = getopt(argc, argv, "qmrb:t:")) != -1) {
 		if (option == 'q')
 			quiet = 1;
+		else if (option == 'm')
+			mapped = 1;
+		else if (option == 'r')
+			rested = 1;
 		else if (option == 'b')
 			buffer_size = atol(optarg);
 		else if (option == 't')
@@ -30,7 +38,7 @@ int main(int argc, char **argv)
 			return 64;
 	}
 	if (optind + 1 != argc || buffer_size < 1 || total_size < buffer_size || total_size % buffer_size) {
-		fprintf(stderr, "usage: read_loop [-q] -b BUFFER -t TOTAL PATH (in bytes; TOTAL a multiple of BUFFER)\n");
+		fprintf(stderr, "usage: read_loop [-qmr] -b BUFFER -t TOTAL PATH (in bytes; TOTAL a multiple of BUFFER)\n");
 		return 64;
 	}
 
@@ -49,10 +57,22 @@ int main(int argc, char **argv)
 		perror("read_loop: mmap");
 		return 71;
 	}
+	char *mapping = mapped ? mmap(NULL, total_size, PROT_READ, MAP_SHARED, file, 0) : NULL;
+	if (mapping == MAP_FAILED) {
+		perror("read_loop: mmap");
+		return 71;
+	}
+
+	if (rested) {
+		sync();
+		sleep(1);
+	}
 
 	struct timespec start, end;
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (long left = total_size / buffer_size; left > 0; left--) {
+	for (long offset = 0; mapped && offset < total_size; offset += buffer_size)
+		memcpy(buffer, mapping + offset, buffer_size);
+	for (long left = mapped ? 0 : total_size / buffer_size; left > 0; left--) {
 		if (read(file, buffer, buffer_size) != buffer_size) {
 			fprintf(stderr, "read_loop: a short read\n");
 			return 74;

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.style
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
@@ -14,7 +15,17 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter, NullL
 
 from etude.figures import data, style
 from etude.figures.fields import draw_field, draw_solid, height_of
-from etude.figures.thresholds import HALO, draw_line, place_names, plain
+from etude.figures.thresholds import (
+    DASHED,
+    HALO,
+    ON_A_CURVE,
+    Panels,
+    draw_line,
+    drawn,
+    place_names_above,
+    place_names_within,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -58,7 +69,16 @@ def draw(figure: data.Figure, look: style.Style) -> Canvas:
         _keys(canvas, axes, figure, look)
         if figure.key == BESIDE:
             canvas.align_ylabels(axes)
-        place_names(canvas, list(zip(axes, figure.panels, strict=True)), look)
+        panels = list(zip(axes, figure.panels, strict=True))
+        place_names_above(canvas, panels, look)
+        if figure.key == "best" and not _clear(canvas, panels):
+            _key_below(canvas, panels, figure, look)
+        names, covered = place_names_within(canvas, panels, look)
+        if covered and figure.key in ("best", "off"):
+            for name in names:
+                name.remove()
+            _key_below(canvas, panels, figure, look, covered)
+            place_names_within(canvas, panels, look, covered)
         return canvas
 
 
@@ -250,16 +270,69 @@ def _keys(canvas: Canvas, panels: Sequence[Axes], figure: data.Figure, look: sty
         elif entries and figure.key not in TOGETHER:
             axes.legend(*_key(entries), loc=PLACES.get(figure.key, "best"))
     if everything and figure.key in TOGETHER:
-        place: Any = f"outside {'upper' if figure.key == 'above' else 'lower'} center"
-        options = {"loc": place, "ncols": _columns(everything, look), "columnspacing": 1.2}
-        canvas.legend(*_key(everything), **options)
+        _common_key(canvas, everything, figure.key, look)
+
+
+def _common_key(canvas: Canvas, entries: Sequence[tuple[Artist, str]], place: str, look: style.Style) -> None:
+    """One key for all panels, outside of them."""
+    options: Any = {"loc": f"outside {'upper' if place == 'above' else 'lower'} center", "columnspacing": 1.2}
+    canvas.legend(*_key(entries), ncols=_columns(entries, look), **options)
+
+
+def _key_below(
+    canvas: Canvas, panels: Panels, figure: data.Figure, look: style.Style, lines: Sequence[data.Line] = ()
+) -> None:
+    """One key below in place of those in the panels, these lines in it too, and room for it."""
+    for earlier in canvas.legends[:]:
+        earlier.remove()
+    layers = [] if figure.key == "off" else [layer for _, panel in panels for layer in panel.layers]
+    named = {name: _handle(layer) for layer in layers[::-1] if (name := data.name_of(layer))}
+    entries = [*list(named.items())[::-1], *((line.label, Line2D([], [], **DASHED)) for line in lines)]
+    for axes, _ in panels:
+        if key := axes.get_legend():
+            key.remove()
+    _common_key(canvas, [(handle, name) for name, handle in entries], "below", look)
+    if look.height is None:
+        rows = canvas.legends[0].get_window_extent().height / canvas.dpi
+        canvas.set_size_inches(look.width, _height(figure, look) + rows)
+
+
+def _clear(canvas: Canvas, panels: Panels) -> bool:
+    """Moves the key of each panel to where least lies; whether none lies on a curve there."""
+    free = True
+    for axes, panel in panels:
+        key = axes.get_legend()
+        if key is None or not all(
+            isinstance(layer, data.Curve | data.Line | data.Mark) for layer in panel.layers
+        ):
+            continue
+        canvas.draw_without_rendering()
+        curves, lines = drawn(axes)
+        costs = {}
+        for place in PLACES.values():
+            key.set_loc(place)
+            box = key.get_window_extent()
+            covered = box.count_contains(curves)
+            costs[place] = ON_A_CURVE * covered + box.count_contains(lines)
+            if not covered and place == "best":
+                break
+        best = min(costs, key=costs.__getitem__)
+        key.set_loc(best)
+        for name in key.get_texts():
+            name.set_path_effects(HALO)
+        free &= costs[best] < ON_A_CURVE
+    return free
 
 
 def _columns(entries: Sequence[tuple[Artist, str]], look: style.Style) -> int:
-    """Of a key: up to four, as many as fit, by the usual width of a letter."""
+    """Of a key: up to four, as few as make no more rows than those that fit, by the usual width of a letter."""
     letter = look.font * 0.85 * 0.55 / 72.0
-    widest = letter * (6.0 + max(len(name) for _, name in entries))
-    return max(1, min(4, len(entries), int(look.width / widest)))
+    widths = [letter * (6.0 + len(name)) for _, name in entries]
+    for count in range(min(4, len(entries)), 1, -1):
+        if sum(max(column) for column in np.array_split(widths, count)) <= look.width:
+            rows = -(-len(entries) // count)
+            return -(-len(entries) // rows)
+    return 1
 
 
 def _key(entries: Sequence[tuple[Artist, str]]) -> tuple[Any, Any]:

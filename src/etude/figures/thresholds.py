@@ -1,6 +1,7 @@
 """Lines across a panel, and names: of upright ones in rows above it, of level ones and marks where no curve runs.
 
-Where names stand is known only once the axes have their place: `place_names` is asked when all else is drawn.
+Where names stand is known only once the axes have their place: names above are asked for when all else is drawn, the
+others when the key has its place, too.
 """
 
 from __future__ import annotations
@@ -14,20 +15,26 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure as Canvas
-from matplotlib.patheffects import withStroke
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 from matplotlib.text import Annotation
 from matplotlib.transforms import Transform
 from numpy.typing import NDArray
 
 from etude.figures import data, style
 
-HALO = [withStroke(linewidth=1.5, foreground="white")]
+HALO: list[AbstractPathEffect] = [withStroke(linewidth=1.5, foreground="white")]
 """Around words that may stand on data."""
 
 GAP = 2.0
 """Points between a line and its name."""
 
 DASHED: dict[str, Any] = {"color": style.LINE_COLOUR, "linewidth": 0.7, "linestyle": (0, (4, 2))}
+
+
+Panels = Sequence[tuple[Axes, data.Panel]]
+
+ON_A_CURVE = 20
+"""A word on a curve is worse than one on so many lines across the panel."""
 
 
 @dataclass(frozen=True)
@@ -52,26 +59,33 @@ def draw_line(axes: Axes, line: data.Line) -> None:
     across(line.at, zorder=1.5, **DASHED)
 
 
-def place_names(canvas: Canvas, panels: Sequence[tuple[Axes, data.Panel]], look: style.Style) -> None:
-    """Writes the names of all lines and marks. The layout is made twice: names above take height."""
-    named = [
-        layer for _, panel in panels for layer in panel.layers if isinstance(layer, data.Line | data.Mark)
-    ]
-    if not any(layer.label for layer in named):
-        return
-    canvas.draw_without_rendering()
+def place_names_above(canvas: Canvas, panels: Panels, look: style.Style) -> None:
+    """Writes the names of upright lines, which take height."""
     for axes, panel in panels:
         upright = [layer for layer in _lines(panel) if layer.axis == "x"]
         if upright:
+            canvas.draw_without_rendering()
             _name_above(axes, sorted(upright, key=lambda line: line.at), look, panel.title)
+
+
+def place_names_within(
+    canvas: Canvas, panels: Panels, look: style.Style, apart: Sequence[data.Line] = ()
+) -> tuple[list[Annotation], list[data.Line]]:
+    """Writes the names of level lines, except those set apart, and of marks; all of these names, and the lines whose
+    name lies on a curve wherever it stands."""
+    layers = [layer for _, panel in panels for layer in panel.layers]
+    if not any(isinstance(layer, data.Line | data.Mark) and layer.label for layer in layers):
+        return [], []
     canvas.draw_without_rendering()
+    names, covered = [], []
     for axes, panel in panels:
         for line in _lines(panel):
-            if line.axis == "y":
-                _name_level(axes, line, look)
-        for layer in panel.layers:
-            if isinstance(layer, data.Mark):
-                _name_mark(axes, layer, look)
+            if line.axis == "y" and line not in apart:
+                name, free = _name_level(axes, line, look)
+                names.append(name)
+                covered += [] if free else [line]
+        names += [_name_mark(axes, layer, look) for layer in panel.layers if isinstance(layer, data.Mark)]
+    return names, covered
 
 
 def _lines(panel: data.Panel) -> list[data.Line]:
@@ -161,39 +175,46 @@ def _name_above(axes: Axes, lines: Sequence[data.Line], look: style.Style, title
         axes.set_title(plain(title), loc="left", pad=3 + height * (1 + max(spot.row for spot in found)))
 
 
-def _name_level(axes: Axes, line: data.Line, look: style.Style) -> None:
-    """On the line or below it, at one end or further in."""
+def _name_level(axes: Axes, line: data.Line, look: style.Style) -> tuple[Annotation, bool]:
+    """On the line or below it, at one end or further in; the name, and whether no curve runs there."""
     place: dict[str, Any] = {"xy": (0, line.at), "xycoords": ("axes fraction", "data")}
-    _name_where_free(axes, axes.annotate(plain(line.label), **place, **_words(look)), _places(line.side), 0.0)
+    name = axes.annotate(plain(line.label), **place, **_words(look))
+    return name, _name_where_free(axes, name, _places(line.side), 0.0)
 
 
-def _name_mark(axes: Axes, mark: data.Mark, look: style.Style) -> None:
+def _name_mark(axes: Axes, mark: data.Mark, look: style.Style) -> Annotation:
     """Above the mark, below it, or beside."""
     words = _words(look) | {"color": "black"}
-    _name_where_free(axes, axes.annotate(plain(mark.label), (mark.x, mark.y), **words), AROUND, 1.5)
+    name = axes.annotate(plain(mark.label), (mark.x, mark.y), **words)
+    _name_where_free(axes, name, AROUND, 1.5)
+    return name
 
 
-def _name_where_free(axes: Axes, name: Annotation, places: Iterable[dict[str, Any]], away: float) -> None:
-    """Moves the name to the first of the places on which, and so many points beside which, least lies."""
+def _name_where_free(axes: Axes, name: Annotation, places: Iterable[dict[str, Any]], away: float) -> bool:
+    """Moves the name to the first of the places on which, and so many points beside which, least lies; whether that
+    is no curve."""
     pad = away * axes.figure.dpi / 72.0
-    drawn = _drawn(axes)
+    curves, lines = drawn(axes)
     taken = [text.get_window_extent() for text in axes.texts if text is not name and text.get_text()]
+    if key := axes.get_legend():
+        taken.append(key.get_window_extent())
 
     def cost(place: dict[str, Any]) -> int:
         _put(name, place)
         box = name.get_window_extent().padded(pad)
-        covered = (box.x0 < drawn[:, 0]) & (drawn[:, 0] < box.x1)
-        covered &= (box.y0 < drawn[:, 1]) & (drawn[:, 1] < box.y1)
         clashes = sum(name.get_window_extent().overlaps(other) for other in taken)
         outside = box.x0 < axes.bbox.x0 - 3 or box.x1 > axes.bbox.x1 + 3 or box.y0 < axes.bbox.y0 - 1
-        return int(covered.sum()) + 1000 * clashes + 5000 * int(outside)
+        covered = ON_A_CURVE * box.count_contains(curves) + box.count_contains(lines)
+        return int(covered) + 50_000 * clashes + 100_000 * int(outside)
 
-    _put(name, min(places, key=cost))
+    best = min(places, key=cost)
+    least = cost(best)
+    return least < ON_A_CURVE
 
 
 def _places(side: str) -> Iterator[dict[str, Any]]:
     """Where a level line's name could stand, the usual place first."""
-    ends = (0.0, 1.0, 0.2, 0.8, 0.4, 0.6)
+    ends = (0.0, 1.0, 0.2, 0.8, 0.4, 0.6, 0.1, 0.9, 0.3, 0.7, 0.5)
     for at in ends if side == "left" else (1.0 - end for end in ends):
         for va, dy in (("bottom", 1), ("top", -1)):
             ha, dx = ("left", 2) if at == 0.0 else ("right", -1) if at == 1.0 else ("center", 0)
@@ -219,11 +240,12 @@ def _put(name: Annotation, place: dict[str, Any]) -> None:
     name.set(ha=place["ha"], va=place["va"], position=place["position"])
 
 
-def _drawn(axes: Axes) -> NDArray[np.float64]:
-    """Points of all lines that are drawn, some pixels from each to the next, and of the edges of their marks, shape
-    (points, 2)."""
-    found = [np.empty((0, 2))]
+def drawn(axes: Axes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points of curves with their marks and error bars, some pixels from each to the next, and of lines across the
+    panel; each of shape (points, 2)."""
+    curves, lines = [np.empty((0, 2))], [np.empty((0, 2))]
     for line in axes.lines:
+        found = curves if line.get_transform() == axes.transData else lines
         corners = _on_screen(line.get_transform(), line.get_xydata())
         found.append(corners)
         if line.get_marker() not in ("None", "none", "", " ", None):
@@ -234,8 +256,8 @@ def _drawn(axes: Axes) -> NDArray[np.float64]:
     for bars in axes.collections:
         if isinstance(bars, LineCollection):
             for segment in bars.get_segments():
-                found += _along(_on_screen(bars.get_transform(), segment))
-    return np.concatenate(found)
+                curves += _along(_on_screen(bars.get_transform(), segment))
+    return np.concatenate(curves), np.concatenate(lines)
 
 
 def _on_screen(transform: Transform, corners: object) -> NDArray[np.float64]:

@@ -20,6 +20,8 @@ QUARTILES_OF_NORMAL, MEDIAN_OF_NORMAL = 1.349, 1.2533
 """Distance of the quartiles in deviations; standard error of a median, in those of a mean."""
 LEAST_CALL_S = 1e-10
 """No call of any machine costs less: what is found to has been lost in the copying."""
+MOST_OF_SAVED = 2.0
+"""Fresh pages cost at most so many times the time that a touched buffer saves."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ def costs_of(curve: Points, swept: Swept) -> Costs | None:
     if curve.sizes.size < len(columns) + 3:
         return None
     found = fit(x, 1.0 / curve.medians, np.array(columns).T, errors=_errors(curve))
+    if len(columns) > 2 and _contradicted(found.factors[2] * columns[2] * curve.medians, curve, swept):
+        columns.pop()
+        found = fit(x, 1.0 / curve.medians, np.array(columns).T, errors=_errors(curve))
     bends = tuple(_in_bytes(bend) for bend in found.bends)
     known = landmarks(swept.experiment)
     page_s = _cost(found, 2) if len(columns) > 2 and total else None
@@ -74,6 +79,17 @@ def costs_of(curve: Points, swept: Swept) -> Costs | None:
         bends,
         tuple(_within(bend, known) for bend in bends),
     )
+
+
+def _contradicted(shares: Floats, curve: Points, swept: Swept) -> bool:
+    """Whether fresh pages cannot be the cause of what was fitted to their number, at the largest size: they would take
+    more than all of the time, or much more than a touched buffer, which has its pages already, saves."""
+    share, size = float(shares[-1]), float(curve.sizes[-1])
+    touched = swept.curve("touched")
+    if touched is None or size not in touched.sizes:
+        return share > 1.0
+    saved = 1.0 - float(curve.medians[-1] / np.median(touched.at(size)))
+    return share > min(1.0, MOST_OF_SAVED * saved)
 
 
 def fresh_page(curve: Points, swept: Swept) -> int | None:

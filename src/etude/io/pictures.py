@@ -63,7 +63,6 @@ def _throughput(samples: Sequence[Sample], swept: Swept, title: str) -> Figure:
         marks=marks,
         title=title,
         x_label="buffer size",
-        key="center left",
     )
     return _widened(make("lines", samples, wish), [Line(mark.bytes, str(mark), "x") for mark in beside])
 

@@ -124,14 +124,37 @@ def test_what_is_to_be_reached_is_judged_over_all_sizes_and_at_each():
     assert [row.reached for row in io_lab.rows([size(8, 1.015)] * 3, whole)][:2] == [False, True]
 
 
-def test_the_bare_loop_reads_a_file_and_prints_one_rate(read_loop, tmp_path):
+@pytest.mark.parametrize("options", [[], ["-m"]], ids=["read", "mmap"])
+def test_the_bare_loop_reads_a_file_and_prints_one_rate(read_loop, tmp_path, options):
     file = tmp_path / "file"
     file.write_bytes(b"x" * 4096)
-    done = run(read_loop, "-b", 64, "-t", 4096, file)
+    done = run(read_loop, *options, "-b", 64, "-t", 4096, file)
     assert done.returncode == 0
     assert io_lab.lab_kib_s(done.stdout) > 0
-    quiet = run(read_loop, "-q", "-b", 64, "-t", 4096, file)
+    quiet = run(read_loop, *options, "-q", "-b", 64, "-t", 4096, file)
     assert (quiet.returncode, quiet.stdout + quiet.stderr) == (0, "")
+
+
+@pytest.mark.needs_program("strace")
+def test_the_bare_loop_of_a_mapping_makes_no_call_in_its_loop(read_loop, tmp_path):
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * 4096)
+    calls = {}
+    for options in ((), ("-m",)):
+        done = run("strace", "-e", "trace=read", "-P", file, read_loop, *options, "-b", 64, "-t", 4096, file)
+        calls[options] = done.stderr.count("read(")
+    assert calls == {(): 64, ("-m",): 0}
+
+
+def test_copies_from_a_mapping_are_judged_where_neither_rests():
+    even, slow = rows.spread([1.0, 1.0]), rows.spread([0.8, 0.8])
+    copies = {
+        (512, False): (even, even, even),
+        (512, True): (even, slow, slow),
+        (4096, False): (even, slow, even),
+        (8192, False): (even, slow, slow),
+    }
+    assert [row.reached for row in io_lab.mapped_rows(copies)] == [True, None, False, True]
 
 
 @pytest.mark.parametrize(
@@ -174,3 +197,4 @@ def test_the_page_has_a_line_a_size_and_says_where_it_was_measured(tmp_path):
     assert page == done.stdout
     assert re.findall(r"^\| (\d+ \w*B) \| \d+ \| .* \| (?:yes|NO) \|$", page, re.MULTILINE) == ["64 KiB"]
     assert "python bench/io_lab.py --rounds 2" in page
+    assert page.count("| mmap of 16 MiB") == 2 * len(io_lab.MAPPED_SIZES)

@@ -140,12 +140,13 @@ def test_the_letters_of_a_name_are_in_the_key() -> None:
 
     layers = tuple(Curve(name, (Point(0, n), Point(1, n + 1)), n) for n, name in enumerate(NASTY))
     canvas = draw(Figure(Axis("$x$"), (Panel(Axis("y_$2$"), layers),)), Style())
-    texts = [text.get_text().replace(r"\$", "$") for text in canvas.axes[0].get_legend().get_texts()]
+    key = canvas.axes[0].get_legend() or canvas.legends[0]
+    texts = [text.get_text().replace(r"\$", "$") for text in key.get_texts()]
     assert texts == list(NASTY)
     canvas.draw_without_rendering()
     from matplotlib.cbook import is_math_text
 
-    for text in canvas.axes[0].get_legend().get_texts():
+    for text in key.get_texts():
         assert not is_math_text(text.get_text())
 
 

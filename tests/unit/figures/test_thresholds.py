@@ -51,6 +51,53 @@ def _words(text: object) -> Bbox:
     return text.get_window_extent()
 
 
+def crowded(count: int) -> list[Curve]:
+    """Curves that cross the whole panel, one higher than the other at every second size."""
+    x = 2.0 ** np.arange(9, 25)
+    found = []
+    for number in range(count):
+        y = np.where(np.arange(16) % 2 == number % 2, 0.8 + number, 12.0 - number)
+        points = tuple(Point(a, b, 0.9 * b, 1.1 * b) for a, b in zip(x.tolist(), y.tolist(), strict=True))
+        found.append(Curve(f"curve {number}", points, number))
+    return found
+
+
+@pytest.mark.parametrize("count", [2, 5])
+@pytest.mark.parametrize("upright", [False, True])
+@pytest.mark.parametrize("key", ["best", "off"])
+def test_neither_key_nor_name_lies_on_a_curve_that_crosses_the_panel(
+    count: int, upright: bool, key: str
+) -> None:
+    lines = [Line(at, name, "x") for at, name in CACHES] if upright else []
+    layers = [*crowded(count), *lines, Line(1.0, "storage (O_DIRECT), 688.6 MiB/s")]
+    figure = Figure(Axis("buffer", "log"), (Panel(Axis("bandwidth"), tuple(layers)),), key=key)
+    canvas = draw(figure, Style())
+    within = [box for box in names(canvas).values() if box.y0 < canvas.axes[0].bbox.y1]
+    (axes,) = canvas.axes
+    keys = [key for key in (axes.get_legend(), *canvas.legends) if key]
+    boxes = [*within, *(key.get_window_extent() for key in keys)]
+    for box in boxes:
+        assert not any(on_the_curve(canvas, box, curve) for curve in crowded(count))
+        assert canvas.bbox.x0 - 1 <= box.x0 < box.x1 <= canvas.bbox.x1 + 1
+        assert canvas.bbox.y0 - 1 <= box.y0
+    for one, other in combinations(boxes, 2):
+        assert not one.overlaps(other)
+    written = {*names(canvas), *(text.get_text() for key in keys for text in key.get_texts())}
+    curves = {curve.name for curve in crowded(count)} if key == "best" else set()
+    assert written == {layer.label for layer in layers if isinstance(layer, Line)} | curves
+    assert axes.bbox.height > 0.3 * canvas.bbox.height
+
+
+def test_a_key_that_has_room_stands_in_the_panel_off_the_curve() -> None:
+    canvas = draw(with_lines(*(Line(at, name, "x") for at, name in CACHES)), Style())
+    canvas.draw_without_rendering()
+    (axes,) = canvas.axes
+    key = axes.get_legend()
+    assert key is not None
+    assert not on_the_curve(canvas, key.get_window_extent())
+    assert not canvas.legends
+
+
 def on_the_curve(canvas: Canvas, box: Bbox, curve: Curve | None = None) -> bool:
     (axes,) = canvas.axes
     corners = axes.transData.transform([(p.x, p.y) for p in (curve or rises_and_falls()).points])

@@ -106,6 +106,66 @@ def test_untouched_parts_from_touched_where_its_pages_cost_five_per_cent(laborat
     assert not [text for text in found if "huge page" in text], "no curve has shown what one costs"
 
 
+FRESH = r"^{}: a fresh page of \S+ \S+ of the buffer costs "
+OF_16_MIB = {"plan": {"tests": [{"command": ["io", "-t", "16M"]}]}}
+QUICKER = r"^{} is .* as untouched at 16 MiB; more than 5 %"
+
+
+@pytest.mark.parametrize(
+    ("page_s", "huge_page_s", "falls", "fresh", "quicker"),
+    [
+        (0.6e-6, 0.1e-3, False, ["untouched", "huge"], ["touched", "huge"]),
+        (0.6e-6, 1.2e-3, False, ["untouched", "huge"], ["touched"]),
+        (0.0, 0.0, False, [], []),
+        (0.0, 0.0, True, [], []),
+        (0.0, 1.2e-3, True, ["huge"], []),
+    ],
+    ids=[
+        "huge is quicker",
+        "huge is slower",
+        "pages cost nothing",
+        "all fall alike",
+        "all fall, huge pages cost",
+    ],
+)
+def test_pages_are_named_as_a_cause_only_where_no_curve_contradicts(
+    page_s: float, huge_page_s: float, falls: bool, fresh: list[str], quicker: list[str]
+) -> None:
+    """Curves that all fall slowly beyond 1 MiB, as in a cache, have a cost that grows with the buffer as pages do."""
+    noise, total = np.random.default_rng(1), 16 * 2.0**20
+
+    def curve(name: str, page_bytes: float, each_s: float) -> Points:
+        def rates(size: float) -> Any:
+            copied = total / PEAK * (1.0 + (1.0 / (1.0 + (2.0**21 / size) ** 1.5) if falls else 0.0))
+            seconds = total / size * CALL_S + copied + np.ceil(size / page_bytes) * each_s
+            return total / seconds / (1.0 + 0.02 * abs(noise.standard_normal(10)))
+
+        return points(name, [2.0**n for n in range(6, 25)], rates)
+
+    curves = [
+        curve("untouched", 4096, page_s),
+        curve("touched", 4096, 0.0),
+        curve("huge", 2.0**21, huge_page_s),
+    ]
+    found = reading_of(Swept("buffer", "bandwidth", tuple(curves), None, OF_16_MIB)).findings
+
+    def named(pattern: str) -> list[str]:
+        names = ("untouched", "touched", "huge")
+        return [name for name in names if any(re.search(pattern.format(name), text) for text in found)]
+
+    assert (named(FRESH), named(QUICKER)) == (fresh, quicker)
+
+
+def test_fresh_pages_alone_cannot_take_more_than_all_of_the_time() -> None:
+    def rates(size: float) -> Any:
+        return np.array([0.99, 1.0, 1.0, 1.01]) * PEAK / (2.0 - 1.0 / (1.0 + (size / 2.0**21) ** 1.5))
+
+    curve = points("untouched", [2.0**n for n in range(6, 25)], rates)
+    found = costs_of(curve, Swept("buffer", "bandwidth", (curve,), None, OF_16_MIB))
+    assert found is not None
+    assert found.page_share is None
+
+
 def test_of_a_sweep_that_writes_it_is_not_said_that_fresh_pages_are_filled(
     laboratory: Any, golden: Golden
 ) -> None:
