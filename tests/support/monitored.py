@@ -16,6 +16,8 @@ COLUMNS = (
         for mode in ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     ),
     ("interrupts", "1", "interval"),
+    ("switches", "1", "interval"),
+    ("paging.swapped_in", "1", "interval"),
     ("memory.available", "B", "level"),
     ("pressure.cpu.some", "s", "interval"),
     ("pressure.io.some", "s", "interval"),
@@ -70,8 +72,7 @@ def second(number: int, top: Sequence[Mapping[str, Any]] = (), **values: float |
         "memory.available": 4e9,
         "frequency.0": 2e9,
     }
-    given = {name.replace("_", "."): value for name, value in values.items()}
-    v = [given.get(name, usual.get(name, 0.0)) for name, *_ in COLUMNS]
+    v = [values.get(name.replace(".", "_"), usual.get(name, 0.0)) for name, *_ in COLUMNS]
     return {"ns": number * 10**9, "v": v, "top": list(top)}
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from etude.report.beside import CLOCK, LONGEST_FAULT_S, Beside, Quantity
+from etude.report.beside import CLOCK, FAULTS_WAIT, LONGEST_FAULT_S, NO_PRESSURE, Beside, Quantity
+from etude.report.culprits import exceeds
 from etude.report.text import quantity
 from etude.results.series import Whole
 
@@ -14,6 +16,7 @@ SUFFICES = 0.5
 """A cause is named as one if it can account for so much of the lost time."""
 IDLE_CPUS = 0.5
 """So many CPUs without work, and nobody had to wait for one."""
+SWAPPED_IN = "pages swapped in"
 PRESSURES = ("CPU pressure", "memory pressure", "I/O pressure")
 
 
@@ -46,7 +49,7 @@ def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: L
     """The most that the excess of a quantity beside a trial can have cost it, s; infinite where nothing bounds it.
 
     What others cost, the trial waited for, which is pressure where the kernel tells it, or it is CPU time that it used
-    itself, since caches were shared.
+    itself, since caches were shared. A wait for a network is no pressure.
     """
     span = known.span(place)
     if span is None:
@@ -56,11 +59,21 @@ def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: L
     if what is CLOCK:
         return seconds * (1.0 - value / normal) if normal > 0.0 else np.inf
     most = np.inf if what.loses_s is None else abs(value - normal) * what.loses_s * seconds
-    pressure = _pressures(known).get(what.waited)
-    if pressure is not None:
-        waited = _waited_s(known, pressure, place, usual)
-        most = min(most, waited + max(0.0, np.nan_to_num(found.computed_s)))
-    return float(most)
+    return float(min(most, _shown_s(known, what.waited, place, usual, found.lost_s, found.computed_s)))
+
+
+def _shown_s(
+    known: Beside, waited: Sequence[str], place: int, usual: Whole, lost: float, computed: float
+) -> float:
+    """The most of the lost time that can have been these waits, s, or CPU time of the trial; infinite where the kernel
+    does not tell pressures."""
+    pressures = _pressures(known)
+    waits = {words: _waited_s(known, each, place, usual) for words, each in pressures.items()}
+    if not waits or not waited:
+        return np.inf
+    computed = max(0.0, float(np.nan_to_num(computed)))
+    waits[NO_PRESSURE] = max(0.0, lost - computed - sum(waits.values()))
+    return computed + sum(waits.get(words, 0.0) for words in waited)
 
 
 def _pressures(known: Beside) -> dict[str, Quantity]:
@@ -77,10 +90,9 @@ def _own_state(
     if lost <= 0.0:
         return None, None
     faults = _excess(known, "major_faults", place, usual)
-    if faults * LONGEST_FAULT_S >= SUFFICES * lost:
-        column = known.series.columns["major_faults"].values
-        usually = np.median(column[usual])
-        return f"it had {column[place]:.0f} major faults of its own (usually {usually:.0f})", None
+    shown = _shown_s(known, FAULTS_WAIT, place, usual, lost, computed)
+    if min(faults * LONGEST_FAULT_S, shown) >= SUFFICES * lost:
+        return _own_faults(known, place, usual, faults), None
     waited = lost - computed
     span = known.span(place)
     if not waited >= SUFFICES * lost or span is None:
@@ -104,6 +116,23 @@ def _own_state(
             "(SIGSTOP, a debugger), held by a CPU quota, slept, or waited for another process or the network"
         )
     return None, None
+
+
+def _own_faults(known: Beside, place: int, usual: Whole, more: float) -> str:
+    """How many major faults the trial had, and where the pages had gone, as far as that shows."""
+    column = known.series.columns["major_faults"].values
+    text = f"it had {column[place]:.0f} major faults of its own (usually {np.median(column[usual]):.0f})"
+    for words, reason in ((SWAPPED_IN, "in swap space"), (PRESSURES[1], "reclaimed")):
+        what = next((each for each in known.values if each.words == words), None)
+        if what is None:
+            continue
+        value, normal = _pair(known, what, place, usual)
+        pages = (value - normal) * _seconds(known, place)
+        if exceeds(value, known.values[what][usual], what.matters) and (
+            words != SWAPPED_IN or pages >= SUFFICES * more
+        ):
+            return f"{text}, on pages that were {reason} ({words} {what.show(value)}, usually {what.show(normal)})"
+    return text
 
 
 def _waited_s(known: Beside, pressure: Quantity, place: int, usual: Whole) -> float:

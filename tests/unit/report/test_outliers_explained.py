@@ -142,6 +142,7 @@ def test_processes_that_had_ended_are_told_of(tmp_path: Path, golden: Golden) ->
         ({"cpu_iowait": 0.8}, "0.8 CPUs", "0.0 CPUs"),
         ({"cpu_steal": 0.5}, "0.5 CPUs", "0.0 CPUs"),
         ({"interrupts": 90300.0}, "90 k/s", "300 /s"),
+        ({"switches": 150000.0}, "150 k/s", "0 /s"),
         ({"frequency_0": 8e8}, "0.80 GHz", "2.00 GHz"),
         ({"pressure_io_some": 0.4}, "40 %", "0 %"),
         ({"net_eth0_received": 2.0**23}, "8.0 MiB/s", "0 B/s"),
@@ -329,6 +330,46 @@ def test_major_faults_of_the_trial_itself_are_its_own_state(tmp_path: Path) -> N
     directory = trials_of_seconds(tmp_path / "r", LENGTHS, seconds(), major_faults={7: 900})
     (found,) = told(directory, every_outlier=True)
     assert "900 major faults of its own (usually 0)" in found.text
+
+
+def faulting(directory: Path, faults: int, **hit: float) -> str:
+    """The explanation of trial 7, which had major faults, by a kernel that tells pressures."""
+    readings = [
+        busy_second(n, 0.33, **hit) if n in HIT else busy_second(n, 0.97, pressure_memory_some=0.001)
+        for n in range(1, 19)
+    ]
+    directory = trials_of_seconds(directory, LENGTHS, readings, major_faults={7: faults})
+    (found,) = told(directory, every_outlier=True)
+    return found.text.partition("): ")[2].split("; ")[0]
+
+
+def test_major_faults_are_told_with_where_the_pages_had_gone(tmp_path: Path, golden: Golden) -> None:
+    swapped = faulting(tmp_path / "swapped", 900, pressure_memory_some=0.6, paging_swapped_in=290.0)
+    reclaimed = faulting(tmp_path / "reclaimed", 900, pressure_memory_some=0.6)
+    read = faulting(tmp_path / "read", 900, pressure_io_some=0.6)
+    assert all(" 900 major faults of its own (usually 0)" in text for text in (swapped, reclaimed, read))
+    assert "290 /s" in swapped
+    assert ("memory pressure" in reclaimed, "memory pressure" in read) == (True, False)
+    assert ["swap" in text for text in (swapped, reclaimed, read)] == [True, False, False]
+    golden("\n".join((swapped, reclaimed, read)))
+
+
+def test_major_faults_that_nobody_waited_for_are_no_cause(tmp_path: Path) -> None:
+    assert "SIGSTOP" in faulting(tmp_path / "r", 200)
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_a_network_is_a_cause_of_time_that_shows_in_no_pressure(tmp_path: Path, waiting: bool) -> None:
+    """What waited for a disk beside another program's transfer did not wait for the network."""
+    readings = [
+        busy_second(n, 0.33, net_eth0_received=2.0**23, pressure_io_some=0.66 if waiting else 0.02)
+        if n in HIT
+        else busy_second(n, 0.97)
+        for n in range(1, 19)
+    ]
+    first, *rest = explained(tmp_path / "r", readings).split("; ")
+    assert first.startswith("I/O pressure" if waiting else "eth0 received")
+    assert [" at most " in text for text in rest if text.startswith("eth0")] == [True] * waiting
 
 
 @pytest.mark.parametrize(
