@@ -98,17 +98,19 @@ def trials_of_seconds(
     lengths: Sequence[int],
     readings: Sequence[Mapping[str, Any]] | None,
     major_faults: Mapping[int, int] | None = None,
+    user: Mapping[int, float] | None = None,
     **changes: Any,
 ) -> Path:
     """A test `a` whose trials last so many seconds, one after the other, each using one CPU for one second.
 
-    readings: None, where there was no monitor. major_faults: of some trials; none of the others.
+    readings: None, where there was no monitor. major_faults: of some trials; none of the others. user: seconds of
+    CPU time of some trials.
     """
     rows, at = [], 0
     for number, length in enumerate(lengths, 1):
         metrics: dict[str, Any] = {
             "elapsed": [length + 0.001 * (number % 5), "s"],
-            "user": [1.0, "s"],
+            "user": [(user or {}).get(number, 1.0), "s"],
             "system": [0.0, "s"],
         }
         if major_faults is not None:

@@ -127,6 +127,11 @@ class Beside:
         low, high = self.series.spans[place].tolist()
         return (low, high) if high > low else None
 
+    def seconds(self, place: int) -> float:
+        """How long a trial ran; 0 where that is not known."""
+        span = self.span(place)
+        return 0.0 if span is None else (span[1] - span[0]) / 1e9
+
     def level(self, place: int, name: str) -> float | None:
         """The mean of one of the monitor's columns, a second, while a trial ran; None where it was not read."""
         monitor, span = self.monitor(place), self.span(place)

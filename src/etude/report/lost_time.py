@@ -30,7 +30,7 @@ class LostTime:
     """CPU time beyond the usual; NaN where that is not known."""
     own: str | None
     """What the trial's own numbers say of its state, in words."""
-    stopped: str | None
+    last: str | None
     """... where nothing else accounts for the time."""
 
 
@@ -38,11 +38,9 @@ def lost_time(known: Beside, place: int, usual: Whole) -> LostTime:
     """What a trial lost; `usual`: places of the others that were read."""
     lost = _excess(known, "elapsed", place, usual)
     if not np.isfinite(lost):
-        lengths = [(span[1] - span[0]) / 1e9 for each in (place, *usual) if (span := known.span(each))]
-        lost = lengths[0] - float(np.median(lengths[1:]))
+        lost = known.seconds(place) - float(np.median([known.seconds(each) for each in usual]))
     computed = _excess(known, "user", place, usual) + _excess(known, "system", place, usual)
-    own, stopped = _own_state(known, place, usual, lost, computed)
-    return LostTime(lost, computed, own, stopped)
+    return LostTime(lost, computed, *_own_state(known, place, usual, lost, computed))
 
 
 def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: LostTime) -> float:
@@ -51,10 +49,9 @@ def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: L
     What others cost, the trial waited for, which is pressure where the kernel tells it, or it is CPU time that it used
     itself, since caches were shared. A wait for a network is no pressure.
     """
-    span = known.span(place)
-    if span is None:
+    seconds = known.seconds(place)
+    if not seconds:
         return np.inf
-    seconds = (span[1] - span[0]) / 1e9
     value, normal = _pair(known, what, place, usual)
     if what is CLOCK:
         return seconds * (1.0 - value / normal) if normal > 0.0 else np.inf
@@ -93,9 +90,14 @@ def _own_state(
     shown = _shown_s(known, FAULTS_WAIT, place, usual, lost, computed)
     if min(faults * LONGEST_FAULT_S, shown) >= SUFFICES * lost:
         return _own_faults(known, place, usual, faults), None
+    if computed >= SUFFICES * lost:
+        used = sum(float(known.series.columns[name].values[place]) for name in ("user", "system"))
+        return None, (
+            f"it used {quantity(computed, 's')} of CPU time more than usual itself ({quantity(used, 's')}, "
+            f"usually {quantity(used - computed, 's')}): it had more to do, or the CPU was slower"
+        )
     waited = lost - computed
-    span = known.span(place)
-    if not waited >= SUFFICES * lost or span is None:
+    if not waited >= SUFFICES * lost:
         return None, None
     named = _pressures(known)
     if len(named) < len(PRESSURES):
@@ -109,7 +111,7 @@ def _own_state(
         ), None
     # Where others always wait a longer wait shows in no pressure, which has no more than a second a second.
     stalled = sum(float(np.nan_to_num(known.values[named[words]][place])) for words in PRESSURES)
-    stalled *= _seconds(known, place)
+    stalled *= known.seconds(place)
     if stalled < SUFFICES * waited:
         return None, (
             f"for {quantity(waited, 's')} it neither ran nor waited for a CPU, memory or a disk: it was stopped "
@@ -127,7 +129,7 @@ def _own_faults(known: Beside, place: int, usual: Whole, more: float) -> str:
         if what is None:
             continue
         value, normal = _pair(known, what, place, usual)
-        pages = (value - normal) * _seconds(known, place)
+        pages = (value - normal) * known.seconds(place)
         if exceeds(value, known.values[what][usual], what.matters) and (
             words != SWAPPED_IN or pages >= SUFFICES * more
         ):
@@ -140,9 +142,9 @@ def _waited_s(known: Beside, pressure: Quantity, place: int, usual: Whole) -> fl
 
     The latter not of a CPU, and only as far as the usual trials wait: what others always wait for cost a trial nothing.
     """
-    seconds = _seconds(known, place)
+    seconds = known.seconds(place)
     value, normal = (float(np.nan_to_num(each)) for each in _pair(known, pressure, place, usual))
-    longer = max(0.0, seconds - float(np.median([_seconds(known, each) for each in usual])))
+    longer = max(0.0, seconds - float(np.median([known.seconds(each) for each in usual])))
     always = 0.0 if pressure.words == PRESSURES[0] else min(value, normal, _usual_wait(known, usual))
     return max(0.0, value - normal) * seconds + always * longer
 
@@ -155,11 +157,6 @@ def _usual_wait(known: Beside, usual: Whole) -> float:
     elapsed, user, system = (float(np.median(column.values[usual])) for column in columns if column)
     share = 1.0 - (user + system) / elapsed if elapsed > 0.0 else 0.0
     return max(0.0, share) if np.isfinite(share) else 0.0
-
-
-def _seconds(known: Beside, place: int) -> float:
-    span = known.span(place)
-    return 0.0 if span is None else (span[1] - span[0]) / 1e9
 
 
 def _excess(known: Beside, name: str, place: int, usual: Whole) -> float:

@@ -95,20 +95,24 @@ def test_what_is_in_the_trial_s_cgroup_is_its_own(tmp_path: Path) -> None:
     assert "helper 0.4 CPUs (pid 51)" in explained(tmp_path / "foreign", readings)
 
 
-def test_on_a_machine_without_a_cpu_to_spare_who_comes_is_named(tmp_path: Path) -> None:
-    """The sum of what others use cannot rise: it was all there is."""
+@pytest.mark.parametrize("came_cpus", [0.7, 0.3])
+def test_on_a_machine_without_a_cpu_to_spare_who_comes_is_named(tmp_path: Path, came_cpus: float) -> None:
+    """The sum of what others use cannot rise: it was all there is. Who came took no more than it used: of the 2 s that
+    were lost 2.1 s, or 0.9 s."""
     usual = process(70, "rustc", 1.0, cgroup="/")
-    readings = [busy_second(n, 0.97, 0.0) for n in range(1, 19)]
+    readings = [busy_second(n, 0.97, 0.0, pressure_cpu_some=0.99) for n in range(1, 19)]
     for number, reading in enumerate(readings, 1):
         came = number in HIT
-        reading["v"][0] = 2.0
+        reading["v"][0], reading["v"][3] = 2.0, 0.0
         own, steady = (0.33, 0.9) if came else (0.97, 1.0)
         reading["top"] = [process(50, "program", own, cgroup="/etude-7-1"), usual | {"cpu": steady}]
-        reading["top"] += [process(4242, "intruder", 0.7, cgroup="/")] if came else []
+        reading["top"] += [process(4242, "intruder", came_cpus, cgroup="/")] if came else []
     for reading in readings:  # of its trials the others vary by as much as they rise
         reading["v"][0] -= 0.4 * (reading["ns"] % 2e9 == 0)
     text = explained(tmp_path / "r", readings)
-    assert re.search(r" 1\.5 CPUs .* 0\.6\): intruder 0\.7 CPUs \(pid 4242\)$", text)
+    named = re.search(r" 1\.5 CPUs .* 0\.6\): intruder 0\.7 CPUs \(pid 4242\)$", text)
+    assert (named is not None) == (came_cpus > 0.5)
+    assert (" at most 900" in text) == (came_cpus < 0.5)
 
 
 def test_what_measures_is_never_named(tmp_path: Path, golden: Golden) -> None:
@@ -324,6 +328,21 @@ def test_a_trial_that_was_ready_while_cpus_were_idle_had_a_quota(tmp_path: Path)
         for n in range(1, 19)
     ]
     assert "cpu.max" in explained(tmp_path / "r", readings).split("; ")[0]
+
+
+def test_a_trial_that_computed_for_longer_is_told_as_such_where_nothing_else_explains_it(
+    tmp_path: Path, golden: Golden
+) -> None:
+    readings = [busy_second(n, 0.97) for n in range(1, 19)]
+    directory = trials_of_seconds(tmp_path / "r", LENGTHS, readings, user={7: 2.9})
+    (found,) = told(directory, every_outlier=True)
+    assert re.search(r"\): .* 1\.900 s .*2\.900 s.* 1\.000 s", found.text)
+    assert found.advice == ""
+    golden(found.text)
+    busy = [busy_second(n, 0.97, 0.9 if n in HIT else 0.0) for n in range(1, 19)]
+    (found,) = told(trials_of_seconds(tmp_path / "busy", LENGTHS, busy, user={7: 2.9}), every_outlier=True)
+    assert "intruder" in found.text
+    assert "2.900 s" not in found.text
 
 
 def test_major_faults_of_the_trial_itself_are_its_own_state(tmp_path: Path) -> None:
