@@ -18,7 +18,7 @@ from pathlib import Path
 
 SPIN = [sys.executable, "-c", "while True: pass"]
 CPUS = len(os.sched_getaffinity(0))
-LASTS_S = 1.0
+LASTS_S = 0.7
 DATA_BYTES, LIMIT_BYTES = 48 << 20, 20 << 20
 """What a trial with memory of its own touches, and the limit below it."""
 SWAP_BYTES = 128 << 20
@@ -46,7 +46,7 @@ elif work == "exchange":
     server = socket.create_connection((address, int(port)))
 with open(f"{seen}/{number}", "w") as file:
     file.write(str(os.getpid()))
-for step in range(3000 if disturbed and work == "longer" else 600):
+for step in range(2500 if disturbed and work == "longer" else 500):
     sum(range(20000))
     if work == "write" and step % 10 == 0:
         with open(f"{data}.own", "wb", 0) as file:
@@ -61,7 +61,7 @@ for step in range(3000 if disturbed and work == "longer" else 600):
         for _ in range(32):
             memory[random.randrange(len(memory) >> 12) << 12]
 if disturbed and work == "nap":
-    time.sleep(1.0)
+    time.sleep(0.7)
 """
 SERVER = """
 import socket, sys

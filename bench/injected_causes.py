@@ -1,8 +1,8 @@
 """Whether outliers are explained by what caused them: a cause is injected into one trial of each experiment.
 
 Each experiment has a command of about 0.2 s, one trial of which is disturbed on purpose. Counted is how often the first
-thing that the explanation names is of the cause's kind. Of `nap` and `longer` a trial sleeps, or computes, by itself:
-anything else that is named is wrong. Of `undisturbed` no trial is: time is added to each trial in turn in the rows as
+thing that the explanation names is of the cause's kind. Of `nap` and `longer` a trial sleeps, or computes, by itself.
+Of `undisturbed` no trial is: time is added to each trial in turn in the rows as
 they were stored, and the monitor's samples stay as they are. Nothing else should run; most kinds need root.
 """
 
@@ -13,6 +13,7 @@ import json
 import random
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from disturbances import (
@@ -48,7 +51,8 @@ from etude.report.reading import read_subject
 from etude.report.subject import Subject
 from etude.report.verdict import verdict
 
-UNEXPLAINED = r"^$|^nothing in the monitor|^for [^;]* it neither ran nor waited"
+SLEPT, COMPUTED = r"^for [^;]* it neither ran nor waited", r"^it used [^;]* itself"
+UNEXPLAINED = rf"^$|^nothing in the monitor|{SLEPT}|{COMPUTED}"
 CAUSES: dict[str, Disturbance] = {
     "hog": Disturbance(hog, r"^other processes used .*python|^CPU pressure"),
     "writer": Disturbance(
@@ -70,8 +74,8 @@ CAUSES: dict[str, Disturbance] = {
     "pinned": Disturbance(pinned, r"^other processes used .*python|CPUs that it may use"),
     "stop": Disturbance(stop, r"^[^;]*SIGSTOP"),
     "quota": Disturbance(quota, r"^[^;]*(cpu\.max|CPU quota)"),
-    "nap": Disturbance(nothing, UNEXPLAINED, work="nap"),
-    "longer": Disturbance(nothing, UNEXPLAINED, work="longer"),
+    "nap": Disturbance(nothing, SLEPT, work="nap"),
+    "longer": Disturbance(nothing, COMPUTED, work="longer"),
 }
 UNDISTURBED = "undisturbed"
 WORKS = ("hog", "writer", "network", "memory")
@@ -81,7 +85,7 @@ AFTER_S = 0.03
 
 
 def measured(cause: Disturbance, site: Site, hit: int, trials: int, directory: Path) -> Path:
-    """The results of an experiment whose trial `hit` is disturbed; none is where it is 0, the first run."""
+    """The results of an experiment whose trial `hit` is disturbed."""
     seen, program, results = directory / "seen", directory / "victim.py", directory / "r"
     seen.mkdir()
     program.write_text(VICTIM)
@@ -96,18 +100,16 @@ def measured(cause: Disturbance, site: Site, hit: int, trials: int, directory: P
         with suppress(ProcessLookupError):
             cause.inject(int(pid), site)
 
-    injector = threading.Thread(target=inject)
     victim = [sys.executable, program, seen, hit, cause.work, site.data, site.group or "", site.address, PORT]
     run = ["bench", "-o", results, "--trials", trials, "--monitor", "100ms", shlex.join(map(str, victim))]
     etude = [str(each) for each in (Path(sys.executable).with_name("etude"), *run)]
-    if hit:
-        injector.start()
-    try:
-        done = subprocess.run(etude, check=False, capture_output=True, text=True)
-    finally:
-        over.set()
-        if hit:
-            injector.join()
+    with ThreadPoolExecutor(1) as pool:
+        injected = pool.submit(inject)
+        try:
+            done = subprocess.run(etude, check=False, capture_output=True, text=True)
+        finally:
+            over.set()
+        injected.result()
     if not results.exists():
         raise SystemExit(done.stderr.strip())
     return results
@@ -145,9 +147,9 @@ def disturbed(kind: str, trials: int, rng: random.Random) -> list[str]:
 
 def undisturbed(number: int, trials: int, rng: random.Random) -> list[str]:
     """The explanations of trials to which time was added, each in turn."""
-    cause = CAUSES[WORKS[number % len(WORKS)]]
+    cause = replace(CAUSES[WORKS[number % len(WORKS)]], inject=nothing)
     with place(cause) as (site, directory):
-        results = measured(cause, site, 0, trials, directory)
+        results = measured(cause, site, 1, trials, directory)
         (path,) = results.glob("*/results.jsonl")
         stored = [json.loads(line) for line in path.read_text().splitlines()]
         usual = sorted(row["metrics"]["elapsed"][0] for row in stored)[len(stored) // 2]
@@ -178,6 +180,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", default=kinds, choices=kinds, help="[default: all]")
     parser.add_argument("--seed", type=int, default=1)
     wanted = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that all is removed
     rng = random.Random(wanted.seed)
     print("| cause | right first | none | another |\n| --- | ---: | ---: | ---: |")
     for kind in wanted.kinds:
