@@ -86,7 +86,9 @@ _PLAIN: Mapping[str, Quantity] = {
         "major faults", 100.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
     ),
     "interrupts": Quantity("interrupts", 2000.0, _per_second, loses_s=LONGEST_INTERRUPT_S),
-    "switches": Quantity("context switches", 5000.0, _per_second, loses_s=LONGEST_SWITCH_S),
+    "switches": Quantity(
+        "context switches", 5000.0, _per_second, loses_s=LONGEST_SWITCH_S, waited=("CPU pressure",)
+    ),
     "tasks.runnable": Quantity("runnable tasks", 2.0, lambda count: f"{count:.0f}"),
     "throttle.count": Quantity("throttling", 0.1, _per_second, loses_s=None),
 }

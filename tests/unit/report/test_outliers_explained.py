@@ -378,6 +378,20 @@ def test_major_faults_that_nobody_waited_for_are_no_cause(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("waiting", [False, True])
+def test_context_switches_are_a_cause_of_time_that_was_waited_for_a_cpu(
+    tmp_path: Path, waiting: bool
+) -> None:
+    """Else they are those of a trial that waits often, for a disk or another process."""
+    hit = {"switches": 150000.0, "pressure_io_some": 0.01, "pressure_cpu_some": 0.66 * waiting}
+    readings = [busy_second(n, 0.33, **hit) if n in HIT else busy_second(n, 0.97) for n in range(1, 19)]
+    for reading in readings:
+        reading["v"][3] = 0.1  # no CPU was free: it had no quota
+    text = explained(tmp_path / "r", readings)
+    assert ("context switches 150 k/s (usually 0 /s)" in text) == waiting
+    assert ("SIGSTOP" in text) == (not waiting)
+
+
+@pytest.mark.parametrize("waiting", [False, True])
 def test_a_network_is_a_cause_of_time_that_shows_in_no_pressure(tmp_path: Path, waiting: bool) -> None:
     """What waited for a disk beside another program's transfer did not wait for the network."""
     readings = [
