@@ -1,14 +1,15 @@
 """Whether outliers are explained by what caused them: a cause is injected into one trial of each experiment.
 
-Each experiment has a command of half a second of CPU time and some writes, one trial of which is disturbed on purpose.
-Counted is how often the first thing that the explanation names is of the cause's kind; of `none`, whose trial sleeps by
-itself, how often anything but its own state is named. Root is needed for `quota`. Nothing else should run.
+Each experiment has a command of about 0.2 s, one trial of which is disturbed on purpose. Counted is how often the first
+thing that the explanation names is of the cause's kind. Of `nap` and `longer` a trial sleeps, or computes, by itself.
+Of `undisturbed` no trial is: time is added to each trial in turn in the rows as
+they were stored, and the monitor's samples stay as they are. Nothing else should run; most kinds need root.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import random
 import re
 import shlex
@@ -19,197 +20,184 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
+from disturbances import (
+    PORT,
+    VICTIM,
+    Disturbance,
+    NotMeasurable,
+    Site,
+    hog,
+    limit_memory,
+    nothing,
+    pinned,
+    quota,
+    short,
+    stop,
+    timers,
+    transfer,
+    with_file,
+    with_link,
+    with_swap,
+    writer,
+)
 from etude.report.judging import Judging
 from etude.report.reading import read_subject
 from etude.report.subject import Subject
 from etude.report.verdict import verdict
 
-VICTIM = """
-import os, sys, time
-where, hit, kind = sys.argv[1:]
-number = len(os.listdir(where))
-with open(f"{where}/{number}", "w") as file:
-    file.write(str(os.getpid()))
-end = time.process_time() + 0.5
-while time.process_time() < end:
-    sum(range(20000))
-    if kind == "writer":
-        with open(f"{where}.data", "wb", 0) as file:
-            file.write(bytes(1 << 20))
-            os.fsync(file.fileno())
-if number == int(hit) and kind == "none":
-    time.sleep(1.5)
-"""
-SPIN = [sys.executable, "-c", "while True: pass"]
-CPUS = len(os.sched_getaffinity(0))
-LASTS_S = 1.5
-
-
-@contextmanager
-def running(commands: Sequence[list[str]]) -> Iterator[None]:
-    """Programs beside the trial."""
-    with ExitStack() as stack:
-        for command in commands:
-            program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            stack.callback(program.wait)
-            stack.callback(program.kill)
-        yield
-
-
-def stop(pid: int, _: Path) -> None:
-    """SIGSTOP, and SIGCONT later."""
-    os.kill(pid, signal.SIGSTOP)
-    time.sleep(LASTS_S)
-    os.kill(pid, signal.SIGCONT)
-
-
-def hog(pid: int, _: Path) -> None:
-    """Twice as many busy loops as CPUs."""
-    with running([SPIN] * (2 * CPUS)):
-        wait(pid)
-
-
-def pinned(pid: int, _: Path) -> None:
-    """The trial shares one CPU with three busy loops; the others are idle."""
-    cpu = min(os.sched_getaffinity(0))
-    os.sched_setaffinity(pid, {cpu})
-    with running([["taskset", "-c", str(cpu), *SPIN]] * 3):
-        wait(pid)
-
-
-def short(pid: int, _: Path) -> None:
-    """Processes that start and end at once."""
-    with running([["sh", "-c", "while :; do /bin/true; done"]] * (2 * CPUS)):
-        wait(pid)
-
-
-def writer(pid: int, data: Path) -> None:
-    """Large synchronous writes to the file system that the trial writes to."""
-    command = ["sh", "-c", f"while :; do dd if=/dev/zero of={data}.hog bs=4M count=64 conv=fsync; done"]
-    with running([command] * 3):
-        wait(pid)
-    Path(f"{data}.hog").unlink(missing_ok=True)
-
-
-def quota(pid: int, _: Path) -> None:
-    """A tenth of a CPU for the trial, by a control group of its own."""
-    with group_of("cpu", pid) as group:
-        limit = group / "cpu.max"
-        written = ("10000 100000", "max 100000")
-        if not limit.exists():
-            limit, written = group / "cpu.cfs_quota_us", ("10000", "-1")
-        limit.write_text(written[0])
-        time.sleep(LASTS_S)
-        limit.write_text(written[1])
-        wait(pid)
-
-
-@contextmanager
-def group_of(controller: str, pid: int) -> Iterator[Path]:
-    """A control group with a process alone in it, of either version."""
-    parent = Path("/sys/fs/cgroup")
-    parent = parent if (parent / "cgroup.controllers").exists() else parent / controller
-    group = parent / "etude-injected"
-    group.mkdir(exist_ok=True)
-    if not (group / "cgroup.procs").exists():
-        raise SystemExit(f"{group}: no control group can be made")
-    (group / "cgroup.procs").write_text(str(pid))
-    try:
-        yield group
-    finally:
-        wait(pid)
-        group.rmdir()
-
-
-def nothing(pid: int, _: Path) -> None:
-    """The trial sleeps by itself."""
-    wait(pid)
-
-
-KINDS: dict[str, tuple[Callable[[int, Path], None], str]] = {
-    "stop": (stop, r"SIGSTOP"),
-    "hog": (hog, r"^other processes used .*python|^CPU pressure"),
-    "pinned": (pinned, r"^other processes used .*python|CPUs that it may use"),
-    "short": (short, r"^other processes used|^CPU pressure"),
-    "writer": (
+SLEPT, COMPUTED = r"^for [^;]* it neither ran nor waited", r"^it used [^;]* itself"
+UNEXPLAINED = rf"^$|^nothing in the monitor|{SLEPT}|{COMPUTED}"
+CAUSES: dict[str, Disturbance] = {
+    "hog": Disturbance(hog, r"^other processes used .*python|^CPU pressure"),
+    "writer": Disturbance(
         writer,
         r"^other processes used [^;]*\bdd |^\S+ (busy|written)|^waiting for I/O|^I/O pressure",
+        work="write",
     ),
-    "quota": (quota, r"cpu\.max|CPU quota"),
-    "none": (nothing, r"SIGSTOP|nothing in the monitor|^$"),
+    "network": Disturbance(transfer, r"^etude\d+a received", work="exchange", site=with_link),
+    "memory": Disturbance(
+        limit_memory, r"^(it had \d+ |memory pressure|major faults)(?!.*swap)", work="file", site=with_file
+    ),
+    "swap": Disturbance(
+        limit_memory, r"^(it had \d+ [^;]*swap|pages swapped)", work="memory", site=with_swap
+    ),
+    "timers": Disturbance(
+        timers, r"^(?=.*(interrupts|context switches))(other processes used|interrupts|context switches)"
+    ),
+    "short": Disturbance(short, r"^other processes used|^CPU pressure"),
+    "pinned": Disturbance(pinned, r"^other processes used .*python|CPUs that it may use"),
+    "stop": Disturbance(stop, r"^[^;]*SIGSTOP"),
+    "quota": Disturbance(quota, r"^[^;]*(cpu\.max|CPU quota)"),
+    "nap": Disturbance(nothing, SLEPT, work="nap"),
+    "longer": Disturbance(nothing, COMPUTED, work="longer"),
 }
-"""What is injected, and what the explanation must begin with."""
+UNDISTURBED = "undisturbed"
+WORKS = ("hog", "writer", "network", "memory")
+"""Causes whose trials are measured without them, in turn, as the undisturbed ones."""
+AFTER_S = 0.03
+"""From a trial's first step to its disturbance."""
 
 
-def wait(pid: int) -> None:
-    """Until a process has ended."""
-    with suppress(OSError):
-        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-            time.sleep(0.02)
-
-
-def experiment(kind: str, trials: int, hit: int, directory: Path) -> str:
-    """The explanation of the trial that was disturbed; empty where there is none."""
-    seen = directory / "seen"
+def measured(cause: Disturbance, site: Site, hit: int, trials: int, directory: Path) -> Path:
+    """The results of an experiment whose trial `hit` is disturbed."""
+    seen, program, results = directory / "seen", directory / "victim.py", directory / "r"
     seen.mkdir()
+    program.write_text(VICTIM)
+    over = threading.Event()
 
     def inject() -> None:
         pid_file = seen / str(hit)
         while not (pid_file.exists() and (pid := pid_file.read_text())):
-            time.sleep(0.01)
-        time.sleep(0.1)
+            if over.wait(0.005):
+                return
+        time.sleep(AFTER_S)
         with suppress(ProcessLookupError):
-            KINDS[kind][0](int(pid), directory / "seen.data")
+            cause.inject(int(pid), site)
 
-    threading.Thread(target=inject, daemon=True).start()
-    program = directory / "victim.py"
-    program.write_text(VICTIM)
-    victim = [sys.executable, str(program), str(seen), str(hit), kind]
-    run = [
-        "bench",
-        "-o",
-        str(directory / "r"),
-        "--trials",
-        str(trials),
-        "--monitor",
-        "100ms",
-        shlex.join(victim),
-    ]
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("etude")), *run], check=False, capture_output=True, text=True
-    )
-    if not (directory / "r").exists():
+    victim = [sys.executable, program, seen, hit, cause.work, site.data, site.group or "", site.address, PORT]
+    run = ["bench", "-o", results, "--trials", trials, "--monitor", "100ms", shlex.join(map(str, victim))]
+    etude = [str(each) for each in (Path(sys.executable).with_name("etude"), *run)]
+    with ThreadPoolExecutor(1) as pool:
+        injected = pool.submit(inject)
+        try:
+            done = subprocess.run(etude, check=False, capture_output=True, text=True)
+        finally:
+            over.set()
+        injected.result()
+    if not results.exists():
         raise SystemExit(done.stderr.strip())
-    subject = read_subject(str(directory / "r"))
+    return results
+
+
+def told(results: Path) -> dict[int, str]:
+    """The explanations of outliers, by trial."""
+    subject = read_subject(str(results))
     assert isinstance(subject, Subject)
     found = verdict(subject, None, Judging(every_outlier=True)).every
-    told = [each.text for each in found if each.kind == "outlier-explained" and hit in each.trials]
-    return told[0].partition("): ")[2] if told else ""
+    return {
+        trial: each.text.partition("): ")[2]
+        for each in found
+        if each.kind == "outlier-explained"
+        for trial in each.trials
+    }
+
+
+@contextmanager
+def place(cause: Disturbance) -> Iterator[tuple[Site, Path]]:
+    """Where an experiment is made: on a disk, as /tmp may be none."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        data = Path(name, "data")
+        with cause.site(data) if cause.site else nullcontext(Site(data)) as site:
+            yield site, Path(name)
+
+
+def disturbed(kind: str, trials: int, rng: random.Random) -> list[str]:
+    """The explanation of the disturbed trial of an experiment; empty where there is none."""
+    cause = CAUSES[kind]
+    hit = rng.randrange(3, trials - 1)
+    with place(cause) as (site, directory):
+        return [told(measured(cause, site, hit, trials, directory)).get(hit, "")]
+
+
+def undisturbed(number: int, trials: int, rng: random.Random) -> list[str]:
+    """The explanations of trials to which time was added, each in turn."""
+    cause = replace(CAUSES[WORKS[number % len(WORKS)]], inject=nothing)
+    with place(cause) as (site, directory):
+        results = measured(cause, site, 1, trials, directory)
+        (path,) = results.glob("*/results.jsonl")
+        stored = [json.loads(line) for line in path.read_text().splitlines()]
+        usual = sorted(row["metrics"]["elapsed"][0] for row in stored)[len(stored) // 2]
+        texts = []
+        for row in (row for row in stored if row["kept"]):
+            elapsed = row["metrics"]["elapsed"]
+            whole = elapsed[0]
+            elapsed[0] += usual * rng.uniform(0.5, 5.0)
+            path.write_text("".join(json.dumps(each) + "\n" for each in stored))
+            elapsed[0] = whole
+            texts += [text for trial, text in told(results).items() if trial == row["trial"]]
+    return texts
+
+
+def judged(text: str, right: str) -> str:
+    """Whether an explanation is `right`, `none` or `another`."""
+    if re.search(right, text):
+        return "right"
+    return "none" if re.search(UNEXPLAINED, text) else "another"
 
 
 def main() -> None:
     """Prints a table: of each kind, how often the right cause was named first, none, and another."""
     parser = argparse.ArgumentParser(description=__doc__)
+    kinds = [*CAUSES, UNDISTURBED]
     parser.add_argument("--experiments", type=int, default=20, help="of each kind [default: 20]")
-    parser.add_argument("--trials", type=int, default=14, help="of each experiment [default: 14]")
-    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS, help="[default: all]")
+    parser.add_argument("--trials", type=int, default=12, help="of each experiment [default: 12]")
+    parser.add_argument("--kinds", nargs="*", default=kinds, choices=kinds, help="[default: all]")
     parser.add_argument("--seed", type=int, default=1)
     wanted = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that all is removed
     rng = random.Random(wanted.seed)
     print("| cause | right first | none | another |\n| --- | ---: | ---: | ---: |")
     for kind in wanted.kinds:
         counts: Counter[str] = Counter()
-        for _ in range(wanted.experiments):
-            with tempfile.TemporaryDirectory() as directory:
-                text = experiment(kind, wanted.trials, rng.randrange(3, wanted.trials - 1), Path(directory))
-            right = re.search(KINDS[kind][1], text) is not None
-            named = "right" if right else "none" if not text or text.startswith("nothing") else "another"
-            counts[named] += 1
-            print(f"{kind}: {named}: {text}", file=sys.stderr)
+        try:
+            for number in range(wanted.experiments):
+                others = kind == UNDISTURBED
+                texts = (
+                    undisturbed(number, wanted.trials, rng) if others else disturbed(kind, wanted.trials, rng)
+                )
+                for text in texts:
+                    named = judged(text, UNEXPLAINED if others else CAUSES[kind].right)
+                    counts[named] += 1
+                    print(f"{kind}: {named}: {text}", file=sys.stderr)
+        except NotMeasurable as error:
+            print(f"| {kind} | not measurable: {error} | | |", flush=True)
+            continue
         print(f"| {kind} | {counts['right']} | {counts['none']} | {counts['another']} |", flush=True)
 
 

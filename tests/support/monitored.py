@@ -16,6 +16,8 @@ COLUMNS = (
         for mode in ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     ),
     ("interrupts", "1", "interval"),
+    ("switches", "1", "interval"),
+    ("paging.swapped_in", "1", "interval"),
     ("memory.available", "B", "level"),
     ("pressure.cpu.some", "s", "interval"),
     ("pressure.io.some", "s", "interval"),
@@ -70,8 +72,7 @@ def second(number: int, top: Sequence[Mapping[str, Any]] = (), **values: float |
         "memory.available": 4e9,
         "frequency.0": 2e9,
     }
-    given = {name.replace("_", "."): value for name, value in values.items()}
-    v = [given.get(name, usual.get(name, 0.0)) for name, *_ in COLUMNS]
+    v = [values.get(name.replace(".", "_"), usual.get(name, 0.0)) for name, *_ in COLUMNS]
     return {"ns": number * 10**9, "v": v, "top": list(top)}
 
 
@@ -97,17 +98,19 @@ def trials_of_seconds(
     lengths: Sequence[int],
     readings: Sequence[Mapping[str, Any]] | None,
     major_faults: Mapping[int, int] | None = None,
+    user: Mapping[int, float] | None = None,
     **changes: Any,
 ) -> Path:
     """A test `a` whose trials last so many seconds, one after the other, each using one CPU for one second.
 
-    readings: None, where there was no monitor. major_faults: of some trials; none of the others.
+    readings: None, where there was no monitor. major_faults: of some trials; none of the others. user: seconds of
+    CPU time of some trials.
     """
     rows, at = [], 0
     for number, length in enumerate(lengths, 1):
         metrics: dict[str, Any] = {
             "elapsed": [length + 0.001 * (number % 5), "s"],
-            "user": [1.0, "s"],
+            "user": [(user or {}).get(number, 1.0), "s"],
             "system": [0.0, "s"],
         }
         if major_faults is not None:

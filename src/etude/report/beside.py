@@ -34,8 +34,8 @@ class Quantity:
     """... and the share of the usual that the excess must be."""
     loses_s: float | None = 1.0
     """Time that one unit of the excess can cost a program in a second, s; None where nothing bounds it."""
-    waited: str = ""
-    """The pressure as which all that it costs must show, where the kernel tells it."""
+    waited: tuple[str, ...] = ()
+    """The pressures as which all that it costs must show, where the kernel tells them."""
 
 
 def cpus(value: float) -> str:
@@ -60,24 +60,36 @@ def _brief(value: float, unit: str) -> str:
     return f"{digits(value / divisor, 2)} {name}"
 
 
-OTHERS = Quantity("other processes used", 0.2, cpus, share=0.25, waited="CPU pressure")
+OTHERS = Quantity("other processes used", 0.2, cpus, share=0.25, waited=("CPU pressure",))
 MESSAGES = Quantity("kernel messages", 0.5, lambda count: f"{count:.0f}", loses_s=None)
 CLOCK = Quantity(
     "clock rate", 0.0, lambda hertz: f"{hertz / 1e9:.2f} GHz", falls=True, share=0.05, loses_s=None
 )
-LONGEST_FAULT_S, LONGEST_INTERRUPT_S = 0.02, 2e-5
-"""A page that a slow disk has to bring; an interrupt with what it puts off."""
+LONGEST_FAULT_S, LONGEST_INTERRUPT_S, LONGEST_SWITCH_S = 0.02, 2e-5, 1e-5
+"""A page that a slow disk has to bring; an interrupt with what it puts off; a switch, with what leaves the caches."""
+FAULTS_WAIT = ("memory pressure", "I/O pressure")
+NO_PRESSURE = "no pressure"
+"""What neither runs nor waits for a CPU, memory or a disk."""
 _PLAIN: Mapping[str, Quantity] = {
     "cpu.steal": Quantity("stolen by the hypervisor", 0.05, cpus),
-    "cpu.iowait": Quantity("waiting for I/O", 0.2, cpus, waited="I/O pressure"),
+    "cpu.iowait": Quantity("waiting for I/O", 0.2, cpus, waited=("I/O pressure",)),
     "pressure.cpu.some": Quantity("CPU pressure", 0.1, _share),
-    "tasks.runnable": Quantity("runnable tasks", 2.0, lambda count: f"{count:.0f}"),
     "pressure.memory.some": Quantity("memory pressure", 0.02, _share),
     "pressure.io.some": Quantity("I/O pressure", 0.1, _share),
-    "paging.swapped_in": Quantity("pages swapped in", 10.0, _per_second, loses_s=LONGEST_FAULT_S),
-    "paging.swapped_out": Quantity("pages swapped out", 10.0, _per_second, loses_s=LONGEST_FAULT_S),
-    "paging.major_faults": Quantity("major faults", 100.0, _per_second, loses_s=LONGEST_FAULT_S),
+    "paging.swapped_in": Quantity(
+        "pages swapped in", 10.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+    ),
+    "paging.swapped_out": Quantity(
+        "pages swapped out", 10.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+    ),
+    "paging.major_faults": Quantity(
+        "major faults", 100.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+    ),
     "interrupts": Quantity("interrupts", 2000.0, _per_second, loses_s=LONGEST_INTERRUPT_S),
+    "switches": Quantity(
+        "context switches", 5000.0, _per_second, loses_s=LONGEST_SWITCH_S, waited=("CPU pressure",)
+    ),
+    "tasks.runnable": Quantity("runnable tasks", 2.0, lambda count: f"{count:.0f}"),
     "throttle.count": Quantity("throttling", 0.1, _per_second, loses_s=None),
 }
 _OF_EACH: Mapping[tuple[str, str], tuple[str, float, Callable[[float], str]]] = {
@@ -116,6 +128,11 @@ class Beside:
             return None
         low, high = self.series.spans[place].tolist()
         return (low, high) if high > low else None
+
+    def seconds(self, place: int) -> float:
+        """How long a trial ran; 0 where that is not known."""
+        span = self.span(place)
+        return 0.0 if span is None else (span[1] - span[0]) / 1e9
 
     def level(self, place: int, name: str) -> float | None:
         """The mean of one of the monitor's columns, a second, while a trial ran; None where it was not read."""
@@ -225,11 +242,9 @@ def _rates(monitor: Monitor, others: Floats) -> Iterable[tuple[Quantity, Floats]
         for name in monitor.names(group, end):
             device = name.removeprefix(f"{group}.").removesuffix(end)
             busy = 1.0 if end == ".busy" else None
-            waited = "I/O pressure" if group == "disk" else ""
-            yield (
-                Quantity(f"{device} {word}", matters, show, loses_s=busy, waited=waited),
-                monitor.rate(name),
-            )
+            waited = "I/O pressure" if group == "disk" else NO_PRESSURE
+            what = Quantity(f"{device} {word}", matters, show, loses_s=busy, waited=(waited,))
+            yield what, monitor.rate(name)
     clocks = [name for name in monitor.names("frequency") if name not in ("frequency.min", "frequency.max")]
     if clocks:
         yield CLOCK, _sum(monitor, clocks) / len(clocks)

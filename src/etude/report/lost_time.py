@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from etude.report.beside import CLOCK, LONGEST_FAULT_S, Beside, Quantity
+from etude.report.beside import CLOCK, FAULTS_WAIT, LONGEST_FAULT_S, NO_PRESSURE, Beside, Quantity
+from etude.report.culprits import exceeds
 from etude.report.text import quantity
 from etude.results.series import Whole
 
@@ -14,6 +16,7 @@ SUFFICES = 0.5
 """A cause is named as one if it can account for so much of the lost time."""
 IDLE_CPUS = 0.5
 """So many CPUs without work, and nobody had to wait for one."""
+SWAPPED_IN = "pages swapped in"
 PRESSURES = ("CPU pressure", "memory pressure", "I/O pressure")
 
 
@@ -27,7 +30,7 @@ class LostTime:
     """CPU time beyond the usual; NaN where that is not known."""
     own: str | None
     """What the trial's own numbers say of its state, in words."""
-    stopped: str | None
+    last: str | None
     """... where nothing else accounts for the time."""
 
 
@@ -35,32 +38,39 @@ def lost_time(known: Beside, place: int, usual: Whole) -> LostTime:
     """What a trial lost; `usual`: places of the others that were read."""
     lost = _excess(known, "elapsed", place, usual)
     if not np.isfinite(lost):
-        lengths = [(span[1] - span[0]) / 1e9 for each in (place, *usual) if (span := known.span(each))]
-        lost = lengths[0] - float(np.median(lengths[1:]))
+        lost = known.seconds(place) - float(np.median([known.seconds(each) for each in usual]))
     computed = _excess(known, "user", place, usual) + _excess(known, "system", place, usual)
-    own, stopped = _own_state(known, place, usual, lost, computed)
-    return LostTime(lost, computed, own, stopped)
+    return LostTime(lost, computed, *_own_state(known, place, usual, lost, computed))
 
 
 def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: LostTime) -> float:
     """The most that the excess of a quantity beside a trial can have cost it, s; infinite where nothing bounds it.
 
     What others cost, the trial waited for, which is pressure where the kernel tells it, or it is CPU time that it used
-    itself, since caches were shared.
+    itself, since caches were shared. A wait for a network is no pressure.
     """
-    span = known.span(place)
-    if span is None:
+    seconds = known.seconds(place)
+    if not seconds:
         return np.inf
-    seconds = (span[1] - span[0]) / 1e9
     value, normal = _pair(known, what, place, usual)
     if what is CLOCK:
         return seconds * (1.0 - value / normal) if normal > 0.0 else np.inf
     most = np.inf if what.loses_s is None else abs(value - normal) * what.loses_s * seconds
-    pressure = _pressures(known).get(what.waited)
-    if pressure is not None:
-        waited = _waited_s(known, pressure, place, usual)
-        most = min(most, waited + max(0.0, np.nan_to_num(found.computed_s)))
-    return float(most)
+    return float(min(most, _shown_s(known, what.waited, place, usual, found.lost_s, found.computed_s)))
+
+
+def _shown_s(
+    known: Beside, waited: Sequence[str], place: int, usual: Whole, lost: float, computed: float
+) -> float:
+    """The most of the lost time that can have been these waits, s, or CPU time of the trial; infinite where the kernel
+    does not tell pressures."""
+    pressures = _pressures(known)
+    waits = {words: _waited_s(known, each, place, usual) for words, each in pressures.items()}
+    if not waits or not waited:
+        return np.inf
+    computed = max(0.0, float(np.nan_to_num(computed)))
+    waits[NO_PRESSURE] = max(0.0, lost - computed - sum(waits.values()))
+    return computed + sum(waits.get(words, 0.0) for words in waited)
 
 
 def _pressures(known: Beside) -> dict[str, Quantity]:
@@ -77,13 +87,17 @@ def _own_state(
     if lost <= 0.0:
         return None, None
     faults = _excess(known, "major_faults", place, usual)
-    if faults * LONGEST_FAULT_S >= SUFFICES * lost:
-        column = known.series.columns["major_faults"].values
-        usually = np.median(column[usual])
-        return f"it had {column[place]:.0f} major faults of its own (usually {usually:.0f})", None
+    shown = _shown_s(known, FAULTS_WAIT, place, usual, lost, computed)
+    if min(faults * LONGEST_FAULT_S, shown) >= SUFFICES * lost:
+        return _own_faults(known, place, usual, faults), None
+    if computed >= SUFFICES * lost:
+        used = sum(float(known.series.columns[name].values[place]) for name in ("user", "system"))
+        return None, (
+            f"it used {quantity(computed, 's')} of CPU time more than usual itself ({quantity(used, 's')}, "
+            f"usually {quantity(used - computed, 's')}): it had more to do, or the CPU was slower"
+        )
     waited = lost - computed
-    span = known.span(place)
-    if not waited >= SUFFICES * lost or span is None:
+    if not waited >= SUFFICES * lost:
         return None, None
     named = _pressures(known)
     if len(named) < len(PRESSURES):
@@ -97,7 +111,7 @@ def _own_state(
         ), None
     # Where others always wait a longer wait shows in no pressure, which has no more than a second a second.
     stalled = sum(float(np.nan_to_num(known.values[named[words]][place])) for words in PRESSURES)
-    stalled *= _seconds(known, place)
+    stalled *= known.seconds(place)
     if stalled < SUFFICES * waited:
         return None, (
             f"for {quantity(waited, 's')} it neither ran nor waited for a CPU, memory or a disk: it was stopped "
@@ -106,14 +120,31 @@ def _own_state(
     return None, None
 
 
+def _own_faults(known: Beside, place: int, usual: Whole, more: float) -> str:
+    """How many major faults the trial had, and where the pages had gone, as far as that shows."""
+    column = known.series.columns["major_faults"].values
+    text = f"it had {column[place]:.0f} major faults of its own (usually {np.median(column[usual]):.0f})"
+    for words, reason in ((SWAPPED_IN, "in swap space"), (PRESSURES[1], "reclaimed")):
+        what = next((each for each in known.values if each.words == words), None)
+        if what is None:
+            continue
+        value, normal = _pair(known, what, place, usual)
+        pages = (value - normal) * known.seconds(place)
+        if exceeds(value, known.values[what][usual], what.matters) and (
+            words != SWAPPED_IN or pages >= SUFFICES * more
+        ):
+            return f"{text}, on pages that were {reason} ({words} {what.show(value)}, usually {what.show(normal)})"
+    return text
+
+
 def _waited_s(known: Beside, pressure: Quantity, place: int, usual: Whole) -> float:
     """Seconds of this pressure beyond the usual: by how much it rose, and for how much longer it went on.
 
     The latter not of a CPU, and only as far as the usual trials wait: what others always wait for cost a trial nothing.
     """
-    seconds = _seconds(known, place)
+    seconds = known.seconds(place)
     value, normal = (float(np.nan_to_num(each)) for each in _pair(known, pressure, place, usual))
-    longer = max(0.0, seconds - float(np.median([_seconds(known, each) for each in usual])))
+    longer = max(0.0, seconds - float(np.median([known.seconds(each) for each in usual])))
     always = 0.0 if pressure.words == PRESSURES[0] else min(value, normal, _usual_wait(known, usual))
     return max(0.0, value - normal) * seconds + always * longer
 
@@ -126,11 +157,6 @@ def _usual_wait(known: Beside, usual: Whole) -> float:
     elapsed, user, system = (float(np.median(column.values[usual])) for column in columns if column)
     share = 1.0 - (user + system) / elapsed if elapsed > 0.0 else 0.0
     return max(0.0, share) if np.isfinite(share) else 0.0
-
-
-def _seconds(known: Beside, place: int) -> float:
-    span = known.span(place)
-    return 0.0 if span is None else (span[1] - span[0]) / 1e9
 
 
 def _excess(known: Beside, name: str, place: int, usual: Whole) -> float:

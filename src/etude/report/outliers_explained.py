@@ -179,10 +179,14 @@ def _why(known: Beside, place: int, usual: Whole) -> Why | None:
         unusual.insert(0, OTHERS)  # where all CPUs are busy anyway, who comes takes from the others
     lost = lost_time(known, place, usual)
     bounds = [can_cost_s(known, what, place, usual, lost) for what in unusual]
-    if OTHERS in unusual and sum(each.cpus for each in named) >= OTHERS.matters and known.is_full(place):
-        bounds[unusual.index(OTHERS)] = np.inf
+    came = sum(each.cpus for each in named) + max(0.0, known.unseen[place] - np.median(known.unseen[usual]))
+    if OTHERS in unusual and known.is_full(place):
+        bounds[unusual.index(OTHERS)] = max(
+            bounds[unusual.index(OTHERS)],
+            came * known.seconds(place),  # no pressure can show it
+        )
     enough = [not bound < SUFFICES * lost.lost_s for bound in bounds]
-    own = lost.own or (None if any(enough) else lost.stopped)
+    own = lost.own or (None if any(enough) else lost.last)
     told = [] if own is None else [own]
     told += [
         _words(what, known, place, usual, named)

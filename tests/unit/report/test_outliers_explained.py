@@ -95,20 +95,24 @@ def test_what_is_in_the_trial_s_cgroup_is_its_own(tmp_path: Path) -> None:
     assert "helper 0.4 CPUs (pid 51)" in explained(tmp_path / "foreign", readings)
 
 
-def test_on_a_machine_without_a_cpu_to_spare_who_comes_is_named(tmp_path: Path) -> None:
-    """The sum of what others use cannot rise: it was all there is."""
+@pytest.mark.parametrize("came_cpus", [0.7, 0.3])
+def test_on_a_machine_without_a_cpu_to_spare_who_comes_is_named(tmp_path: Path, came_cpus: float) -> None:
+    """The sum of what others use cannot rise: it was all there is. Who came took no more than it used: of the 2 s that
+    were lost 2.1 s, or 0.9 s."""
     usual = process(70, "rustc", 1.0, cgroup="/")
-    readings = [busy_second(n, 0.97, 0.0) for n in range(1, 19)]
+    readings = [busy_second(n, 0.97, 0.0, pressure_cpu_some=0.99) for n in range(1, 19)]
     for number, reading in enumerate(readings, 1):
         came = number in HIT
-        reading["v"][0] = 2.0
+        reading["v"][0], reading["v"][3] = 2.0, 0.0
         own, steady = (0.33, 0.9) if came else (0.97, 1.0)
         reading["top"] = [process(50, "program", own, cgroup="/etude-7-1"), usual | {"cpu": steady}]
-        reading["top"] += [process(4242, "intruder", 0.7, cgroup="/")] if came else []
+        reading["top"] += [process(4242, "intruder", came_cpus, cgroup="/")] if came else []
     for reading in readings:  # of its trials the others vary by as much as they rise
         reading["v"][0] -= 0.4 * (reading["ns"] % 2e9 == 0)
     text = explained(tmp_path / "r", readings)
-    assert re.search(r" 1\.5 CPUs .* 0\.6\): intruder 0\.7 CPUs \(pid 4242\)$", text)
+    named = re.search(r" 1\.5 CPUs .* 0\.6\): intruder 0\.7 CPUs \(pid 4242\)$", text)
+    assert (named is not None) == (came_cpus > 0.5)
+    assert (" at most 900" in text) == (came_cpus < 0.5)
 
 
 def test_what_measures_is_never_named(tmp_path: Path, golden: Golden) -> None:
@@ -142,6 +146,7 @@ def test_processes_that_had_ended_are_told_of(tmp_path: Path, golden: Golden) ->
         ({"cpu_iowait": 0.8}, "0.8 CPUs", "0.0 CPUs"),
         ({"cpu_steal": 0.5}, "0.5 CPUs", "0.0 CPUs"),
         ({"interrupts": 90300.0}, "90 k/s", "300 /s"),
+        ({"switches": 150000.0}, "150 k/s", "0 /s"),
         ({"frequency_0": 8e8}, "0.80 GHz", "2.00 GHz"),
         ({"pressure_io_some": 0.4}, "40 %", "0 %"),
         ({"net_eth0_received": 2.0**23}, "8.0 MiB/s", "0 B/s"),
@@ -325,10 +330,79 @@ def test_a_trial_that_was_ready_while_cpus_were_idle_had_a_quota(tmp_path: Path)
     assert "cpu.max" in explained(tmp_path / "r", readings).split("; ")[0]
 
 
+def test_a_trial_that_computed_for_longer_is_told_as_such_where_nothing_else_explains_it(
+    tmp_path: Path, golden: Golden
+) -> None:
+    readings = [busy_second(n, 0.97) for n in range(1, 19)]
+    directory = trials_of_seconds(tmp_path / "r", LENGTHS, readings, user={7: 2.9})
+    (found,) = told(directory, every_outlier=True)
+    assert re.search(r"\): .* 1\.900 s .*2\.900 s.* 1\.000 s", found.text)
+    assert found.advice == ""
+    golden(found.text)
+    busy = [busy_second(n, 0.97, 0.9 if n in HIT else 0.0) for n in range(1, 19)]
+    (found,) = told(trials_of_seconds(tmp_path / "busy", LENGTHS, busy, user={7: 2.9}), every_outlier=True)
+    assert "intruder" in found.text
+    assert "2.900 s" not in found.text
+
+
 def test_major_faults_of_the_trial_itself_are_its_own_state(tmp_path: Path) -> None:
     directory = trials_of_seconds(tmp_path / "r", LENGTHS, seconds(), major_faults={7: 900})
     (found,) = told(directory, every_outlier=True)
     assert "900 major faults of its own (usually 0)" in found.text
+
+
+def faulting(directory: Path, faults: int, **hit: float) -> str:
+    """The explanation of trial 7, which had major faults, by a kernel that tells pressures."""
+    readings = [
+        busy_second(n, 0.33, **hit) if n in HIT else busy_second(n, 0.97, pressure_memory_some=0.001)
+        for n in range(1, 19)
+    ]
+    directory = trials_of_seconds(directory, LENGTHS, readings, major_faults={7: faults})
+    (found,) = told(directory, every_outlier=True)
+    return found.text.partition("): ")[2].split("; ")[0]
+
+
+def test_major_faults_are_told_with_where_the_pages_had_gone(tmp_path: Path, golden: Golden) -> None:
+    swapped = faulting(tmp_path / "swapped", 900, pressure_memory_some=0.6, paging_swapped_in=290.0)
+    reclaimed = faulting(tmp_path / "reclaimed", 900, pressure_memory_some=0.6)
+    read = faulting(tmp_path / "read", 900, pressure_io_some=0.6)
+    assert all(" 900 major faults of its own (usually 0)" in text for text in (swapped, reclaimed, read))
+    assert "290 /s" in swapped
+    assert ("memory pressure" in reclaimed, "memory pressure" in read) == (True, False)
+    assert ["swap" in text for text in (swapped, reclaimed, read)] == [True, False, False]
+    golden("\n".join((swapped, reclaimed, read)))
+
+
+def test_major_faults_that_nobody_waited_for_are_no_cause(tmp_path: Path) -> None:
+    assert "SIGSTOP" in faulting(tmp_path / "r", 200)
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_context_switches_are_a_cause_of_time_that_was_waited_for_a_cpu(
+    tmp_path: Path, waiting: bool
+) -> None:
+    """Else they are those of a trial that waits often, for a disk or another process."""
+    hit = {"switches": 150000.0, "pressure_io_some": 0.01, "pressure_cpu_some": 0.66 * waiting}
+    readings = [busy_second(n, 0.33, **hit) if n in HIT else busy_second(n, 0.97) for n in range(1, 19)]
+    for reading in readings:
+        reading["v"][3] = 0.1  # no CPU was free: it had no quota
+    text = explained(tmp_path / "r", readings)
+    assert ("context switches 150 k/s (usually 0 /s)" in text) == waiting
+    assert ("SIGSTOP" in text) == (not waiting)
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_a_network_is_a_cause_of_time_that_shows_in_no_pressure(tmp_path: Path, waiting: bool) -> None:
+    """What waited for a disk beside another program's transfer did not wait for the network."""
+    readings = [
+        busy_second(n, 0.33, net_eth0_received=2.0**23, pressure_io_some=0.66 if waiting else 0.02)
+        if n in HIT
+        else busy_second(n, 0.97)
+        for n in range(1, 19)
+    ]
+    first, *rest = explained(tmp_path / "r", readings).split("; ")
+    assert first.startswith("I/O pressure" if waiting else "eth0 received")
+    assert [" at most " in text for text in rest if text.startswith("eth0")] == [True] * waiting
 
 
 @pytest.mark.parametrize(
