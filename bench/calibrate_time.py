@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.random import Generator
+from scipy.stats import ttest_ind
 
 from calibrate_tables import paragraph, share, table
 from etude.experiment.ask import LEAST_S, MAXIMUM, MINIMUM
@@ -99,24 +100,84 @@ def section(rng: Generator, replications: int) -> list[str]:
             f"it came, or lay within it: nothing in them can be warned of. {replications} replications.",
         ),
         *table(header, rows),
+        *_by_length_of_the_other_level(rng, replications),
+        *_more_trials(rng, replications),
     ]
 
 
 def _cells(rng: Generator, replications: int, pace: Pace, length_s: float, truth: float) -> list[str]:
     fewest = max(MINIMUM, math.ceil(LEAST_S / length_s))
-    maximum = max(MAXIMUM, fewest)
-    at_s = length_s * np.arange(maximum + 1)
-    paces = pace(rng, replications, at_s)[:, 1:]
-    trials = paces * normal(CV)(rng, replications, maximum)
+    trials, paces = _drawn(rng, replications, pace, length_s, max(MAXIMUM, fewest))
     cells = []
     for minimum in (MINIMUM, fewest):
-        rule = MeanPrecision(minimum=minimum, maximum=maximum)
-        stops = mean_stops(trials, rule, factor=factor_for(MINIMUM, MEAN_FACTORS))
+        stops = _stops(trials, minimum)
         cells += [
             f"{share(stops.covers(truth), replications)} ({stops.count.mean():.0f})",
             *_warned(trials, paces, stops, truth),
         ]
     return cells
+
+
+def _drawn(
+    rng: Generator, replications: int, pace: Pace, length_s: float, maximum: int
+) -> tuple[Floats, Floats]:
+    """Trials after the one that is set aside, a row a series, and the pace of each."""
+    paces = pace(rng, replications, length_s * np.arange(maximum + 1))[:, 1:]
+    return paces * normal(CV)(rng, replications, maximum), paces
+
+
+def _stops(trials: Floats, minimum: int) -> Stops:
+    rule = MeanPrecision(minimum=minimum, maximum=trials.shape[1])
+    return mean_stops(trials, rule, factor=factor_for(MINIMUM, MEAN_FACTORS))
+
+
+def _by_length_of_the_other_level(rng: Generator, replications: int) -> list[str]:
+    """The misses after one change, by the trials of its shorter side, and those that a test at a known place finds."""
+    name, pace, truth = MACHINES[1]
+    trials, paces = _drawn(rng, replications, pace, LENGTHS_S[-1], MAXIMUM)
+    stops = _stops(trials, MINIMUM)
+    found: dict[str, list[tuple[bool, bool]]] = {"1": [], "2": [], "3 or more": []}
+    for i in np.flatnonzero(np.abs(stops.centre - truth) > stops.half):
+        n = int(stops.count[i])
+        first = int(np.argmax(paces[i, :n] > 1.0))
+        if first == 0:
+            continue
+        values = trials[i, :n]
+        known = ttest_ind(values[:first], values[first:]).pvalue < 0.01
+        shorter = min(first, n - first)
+        found["3 or more" if shorter > 2 else str(shorter)].append((_has_warning(values), known))
+    total = sum(map(len, found.values()))
+    rows = [
+        [key, *(f"{100 * x:.0f}" for x in (len(each) / total, *np.mean(each, axis=0)))]
+        for key, each in found.items()
+        if each
+    ]
+    return [
+        "",
+        *paragraph(
+            f'Machine "{name}", trials of {1000 * LENGTHS_S[-1]:g} ms: its misses that show the change, in %, by the',
+            "number of trials on the shorter side of it; how many have a warning; and how many Student's test at",
+            "1 % finds that is told the place of the change, which no warning is.",
+        ),
+        *table(["trials on the shorter side", "of the misses", "warned of", "found at a known place"], rows),
+    ]
+
+
+def _more_trials(rng: Generator, replications: int) -> list[str]:
+    """Coverage of the last machine with a larger minimum."""
+    name, pace, truth = MACHINES[-1]
+    trials, _ = _drawn(rng, replications, pace, LENGTHS_S[-1], MAXIMUM)
+    ten, twenty = (_stops(trials, minimum) for minimum in (MINIMUM, 2 * MINIMUM))
+    return [
+        "",
+        *paragraph(
+            f'Machine "{name}": {MINIMUM} trials hold no slow one in {100 * 0.85**MINIMUM:.0f} % of series,',
+            f"{2 * MINIMUM} in {100 * 0.85 ** (2 * MINIMUM):.0f} %. Of trials of {1000 * LENGTHS_S[-1]:g} ms",
+            f"a minimum of {MINIMUM} covers in {share(ten.covers(truth), replications)} ({ten.count.mean():.0f}),",
+            f"one of {2 * MINIMUM} (`--min-trials {2 * MINIMUM}`) in {share(twenty.covers(truth), replications)}",
+            f"({twenty.count.mean():.0f}).",
+        ),
+    ]
 
 
 def _warned(trials: Floats, paces: Floats, stops: Stops, truth: float) -> tuple[str, str]:

@@ -50,7 +50,7 @@ def warm_up(rng: Generator, replications: int) -> list[str]:
         "## Warm-up and other levels",
         "",
         f"Share of series of which the first or last trials are called another level, in % ({few} series each):",
-        "guarded MSER-1 below 30 trials, PELT from 30 on.",
+        "one change by the largest t below 30 trials, PELT from 30 on.",
         "",
         *table(["series", *(f"n = {n}" for n in COUNTS)], rows),
     ]

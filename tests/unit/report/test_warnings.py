@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from etude.report.samework import WorkDifference
 from etude.report.warnings import KINDS, Thresholds, Warning, series_warnings, work_warnings
-from etude.report.warnings.course import _by_chance
 from etude.report.warnings.warning import RANKS
 from etude.results.joining import ways_of
 from etude.results.series import Column, Failure, Series
@@ -113,10 +112,10 @@ def test_warm_up_thresholds_decide():
     assert "warm-up" not in kinds(y, thresholds=chosen("warm-up-penalty=90"))
 
 
-def test_a_beginning_that_chance_makes_is_no_warm_up():
-    """Variance over count is least from the sixth trial on, but five such trials are nothing rare."""
+def test_an_end_that_chance_makes_is_no_level():
+    """The last three trials are low, but some such trials are nothing rare."""
     x = [0.97, 1.03, 1.05, 1.05, 1.09, 0.98, 1.03, 0.98, 0.93, 0.96]
-    assert kinds(x, thresholds=chosen("warm-up-level=99%")) == ["warm-up"]
+    assert kinds(x, thresholds=chosen("warm-up-level=99%")) == ["late-level"]
     assert kinds(x) == []
 
 
@@ -149,10 +148,14 @@ def test_a_series_that_drifts_behind_its_warm_up_never_settles(golden):
     golden(str(found))
 
 
-def test_a_change_further_on_does_not_speak_for_a_beginning():
-    step = np.where(np.arange(20) < 10, 1.0, 1.1) * NOISE[:20]
-    assert _by_chance(step, 3, 0.01)
-    assert not _by_chance(step, 10, 0.01)
+@pytest.mark.parametrize("n", [10, 14, 20, 40])
+def test_a_late_level_is_told_with_the_trial_that_it_begins_at(n):
+    x = NOISE[:n].copy()
+    x[-4:] *= 1.1
+    found = only(x)
+    assert (found.kind, found.trials) == ("late-level", tuple(range(n - 3, n + 1)))
+    assert found.numbers["last"] == 4
+    assert f"trial {n - 3}," in found.advice
 
 
 def test_outliers_behind_a_warm_up_have_their_own_numbers():

@@ -26,15 +26,39 @@ def test_three_trials_at_the_beginning_are_found(n, factor):
     found = other_level(stepped(n, 3, factor))
     assert (found.first, found.last) == (3, 0)
     assert found.shift == pytest.approx(factor - 1.0, abs=0.05)
-    assert found.method == ("MSER-1" if n < 30 else "PELT")
+    assert found.method == ("Student's t" if n < 30 else "PELT")
 
 
-def test_a_late_change_is_found_from_thirty_trials_on_and_not_below():
-    late = stepped(30, 23, 1 / 1.1)
-    found = other_level(late)
-    assert (found.first, found.last) == (0, 7)
-    assert found.shift == pytest.approx(0.1, abs=0.03)
-    assert other_level(late[1:]) is None
+@pytest.mark.parametrize(("n", "last"), [(10, 2), (10, 3), (14, 5), (29, 6), (29, 14), (30, 7), (60, 20)])
+def test_a_late_change_is_found(n, last):
+    found = other_level(stepped(n, n - last, 1 / 1.1))
+    assert (found.first, found.last) == (0, last)
+    assert found.shift == pytest.approx(0.1, abs=0.04)
+
+
+def test_the_shorter_part_is_the_other_level_and_the_first_of_two_equal_ones():
+    ends = [other_level(stepped(12, first, 1.2)) for first in (5, 6, 7)]
+    assert [(found.first, found.last) for found in ends] == [(5, 0), (6, 0), (0, 5)]
+    assert [found.shift > 0.0 for found in ends] == [True, True, False]
+
+
+@pytest.mark.parametrize("n", [10, 14, 20, 29])
+def test_the_level_is_the_share_of_clean_series_that_split_as_clearly(n):
+    """The largest t of all splits, by hand; the chance of it is found by simulation."""
+    x = np.random.default_rng(n).standard_normal((40_000, n))
+    sums = np.cumsum(x - x.mean(axis=1, keepdims=True), axis=1)[:, 1 : n - 2]
+    counts = np.arange(2, n - 1)
+    explained = (sums**2 * n / (counts * (n - counts))).max(axis=1) / (x.var(axis=1) * n)
+    t = np.sqrt(explained / (1.0 - explained) * (n - 2))
+    for level in (0.01, 0.03):
+        found = np.mean([warmup._chance_of_split(value, n) < level for value in t.tolist()])
+        assert found == pytest.approx(level, rel=0.25)
+
+
+def test_a_level_decides_below_thirty_trials():
+    x = stepped(12, 9, 1 / 1.06)
+    assert other_level(x).last == 3
+    assert other_level(x, level=1e-9) is None
 
 
 def test_both_ends_may_be_other_levels():
@@ -94,7 +118,7 @@ def test_what_is_left_is_looked_at_for_a_trend():
     warm = stepped(40, 12, 1.5)
     assert never_steady(warm, None) < 0.01
     assert never_steady(warm, other_level(warm)) > 0.01
-    assert never_steady(warm[:15], OtherLevel(6, 0, 0.5, "MSER-1")) is None
+    assert never_steady(warm[:15], OtherLevel(6, 0, 0.5, "Student's t")) is None
 
 
 def least_cost(values, penalty, shortest):
@@ -191,7 +215,11 @@ def test_very_long_series_are_looked_at_in_groups():
 @pytest.mark.parametrize(
     ("draw", "n", "most"),
     [
-        (normal(0.05), 15, 0.12),
+        (normal(0.05), 10, 0.03),
+        (normal(0.05), 20, 0.03),
+        (lognormal(0.30), 14, 0.05),
+        (mixture(0.15, plus=0.3), 14, 0.08),
+        (autoregressive(0.3, 0.05), 14, 0.12),
         (normal(0.05), 30, 0.02),
         (lognormal(0.30), 30, 0.02),
         (mixture(0.15, plus=0.3), 30, 0.06),

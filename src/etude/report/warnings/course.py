@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr
 
 from etude.report.text import counted, p_value
 from etude.report.warnings.about import About, Floats, signed, size
@@ -34,13 +33,12 @@ def course(about: About) -> Course:
     below ten trials.
     """
     values, thresholds = about.values, about.thresholds
-    level = other_level(values, practical=thresholds.warm_up, penalty=thresholds.warm_up_penalty)
-    if (
-        level is not None
-        and level.method == "MSER-1"
-        and _by_chance(values, level.first, thresholds.warm_up_level)
-    ):
-        level = None
+    level = other_level(
+        values,
+        practical=thresholds.warm_up,
+        level=thresholds.warm_up_level,
+        penalty=thresholds.warm_up_penalty,
+    )
     trend = _trend(about, values)
     if level is None or (trend is not None and _line_is_nearer(values, level)):
         return Course() if trend is None else Course((_drifts(about, trend),))
@@ -50,24 +48,6 @@ def course(about: About) -> Course:
     else:
         found = other_ends(about, level.first, level.last, level.shift, level.method)
     return Course((found,), level.first, level.last)
-
-
-def _by_chance(values: Floats, first: int, level: float) -> bool:
-    """Whether Student's test finds no beginning, up to the `first` trials, that differs from what comes after it.
-
-    Minimising a variance takes a beginning for another level in 8 to 10 % of clean series of ten; with this in 2 to
-    3 %, and of three trials that are 30 % slower hardly any is lost (bench/statistics).
-    """
-    n = values.size
-    counts = np.arange(1, n)
-    centred = values - values.mean()
-    sums = np.cumsum(centred)[:-1]
-    between = sums**2 * n / (counts * (n - counts))  # of the sum of squares, by a cut after each trial
-    within = np.maximum(float(centred @ centred) - between, 0.0)
-    cuts = slice(1, first)  # a beginning of two trials at least
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.sqrt(between[cuts] * (n - 2) / within[cuts])
-    return not bool(np.any(2.0 * stdtr(n - 2, -t) < level))
 
 
 def _trend(about: About, values: Floats) -> Drift | None:

@@ -76,7 +76,9 @@ class Thresholds:
         "CPU time of other processes, of the elapsed time, that is worth a word (probe others)",
     )
     warm_up: float = _threshold(0.01, _fraction, "shift, of the median, from which trials form another level")
-    warm_up_level: float = _threshold(0.01, _level, "p of Student's test of such trials (below 30 trials)")
+    warm_up_level: float = _threshold(
+        0.03, _level, "chance that a clean series splits as clearly (below 30 trials)"
+    )
     warm_up_penalty: float = _threshold(15.0, _count, "cost of another level, in log n (from 30 trials on)")
     few: int = _threshold(10, _whole, "fewer kept trials than this are too few")
     outlier_distance: float = _threshold(
