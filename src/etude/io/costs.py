@@ -43,7 +43,7 @@ class Costs:
     """Of a fresh page of the buffer; None where there are none, or where it cannot be told from 0."""
     page_bytes: int | None
     page_share: float | None
-    """Of the time at the largest buffer."""
+    """Of the time at the largest buffer, at most 1."""
     bends: tuple[Bend, ...]
     """At sizes in bytes."""
     named: tuple[tuple[Landmark, ...], ...]
@@ -60,17 +60,23 @@ def costs_of(curve: Points, swept: Swept) -> Costs | None:
         columns.append(pages / (total or float(curve.sizes[-1])))
     if curve.sizes.size < len(columns) + 3:
         return None
-    found = fit(x, 1.0 / curve.medians, np.array(columns).T, errors=_errors(curve))
+    errors = _errors(curve)
+    found = fit(x, 1.0 / curve.medians, np.array(columns).T, errors=errors)
+    page_s = _cost(found, 2) if len(columns) > 2 else None
+    least_share = page_s.interval.low * float(np.max(columns[2] * curve.medians)) if page_s else 0.0
+    if least_share > 1.0:  # no part of the time is longer than all of it: bends took the rest away again
+        found, page_s = fit(x, 1.0 / curve.medians, np.array(columns[:2]).T, errors=errors), None
+    if not total:
+        page_s = None
     bends = tuple(_in_bytes(bend) for bend in found.bends)
     known = landmarks(swept.experiment)
-    page_s = _cost(found, 2) if len(columns) > 2 and total else None
     return Costs(
         curve.name,
         call if (call := _cost(found, 0)) and call.value > LEAST_CALL_S else None,
         _rate(found),
         page_s,
         page if page_s else None,
-        found.factors[2] * float(columns[2][-1] * curve.medians[-1]) if page_s else None,
+        min(1.0, page_s.value * float(columns[2][-1] * curve.medians[-1])) if page_s else None,
         bends,
         tuple(_within(bend, known) for bend in bends),
     )
