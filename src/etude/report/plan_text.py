@@ -121,9 +121,10 @@ def _asked(plan: Planned) -> Iterator[str]:
         )
         return
     tests = "either test" if plan.of == 2 else f"each of the {plan.of} tests"
+    level = "at the 5 % level" + (f", counting all {plan.together} comparisons" if plan.together > 1 else "")
     yield (
-        f"{text.counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found (at the 5 % "
-        f"level) with probability {share_text(plan.power)}."
+        f"{text.counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found ({level}) "
+        f"with probability {share_text(plan.power)}."
     )
 
 
@@ -260,6 +261,7 @@ def _document(plan: Planned) -> dict[str, Any]:
     return {
         "tests": list(plan.tests),
         "tests_in_all": plan.of,
+        "comparisons_in_all": plan.together,
         "metric": plan.metric,
         "trials": plan.pilot,
         "sittings": plan.sittings,

@@ -18,6 +18,7 @@ from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.results.series import Floats, Series
 from etude.stats.intervals import effective_count, t_quantile
 from etude.stats.moments import deviation_of
+from etude.stats.multiplicity import of_many
 from etude.stats.planning import (
     Noise,
     noise_of_pairs,
@@ -99,6 +100,8 @@ class Planned:
     """The reference and the other; or one test."""
     of: int
     """Tests that run in the experiment, which share its time."""
+    together: int
+    """Comparisons that are judged at once: each takes its share of the 5 %."""
     metric: str
     pilot: int
     """Pairs, or trials of the test that has fewest."""
@@ -179,11 +182,13 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
     if cost.seconds is not None:
         noise = replace(noise, seconds_per_trial=cost.seconds)
     count, asked = len(group or tests), wanted.effect or 0.01
-    rows = [_row(noise, effect, wanted.power, count, cost) for effect in _shares(asked)]
+    together = _together(subject, tests)
+    rows = [_row(noise, effect, wanted.power, count, cost, together) for effect in _shares(asked)]
     left = tuple(s.test for s in (group or tests) if s not in (base, other))
     return Planned(
         (base.test, other.test),
         count,
+        together,
         metric,
         pilot,
         _sittings((base, other)),
@@ -192,9 +197,9 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
         asked,
         wanted.power,
         tuple(rows),
-        _fit(noise, wanted, count, cost),
+        _fit(noise, wanted, count, cost, together),
         others=left,
-        quieter=_quieter(subject, base, other, bool(group), metric, noise, asked, wanted.power),
+        quieter=_quieter(subject, base, other, bool(group), metric, noise, asked, wanted.power, together),
     )
 
 
@@ -207,6 +212,7 @@ def _quieter(
     noise: Noise,
     effect: float,
     power: float,
+    together: int,
 ) -> QuieterPlan | None:
     """The metric of both that varies least, if that is far less than the elapsed time does."""
     if metric != "elapsed" or subject.shell is not None:
@@ -220,7 +226,7 @@ def _quieter(
             own, _ = _pair_noise(subject, *tests, name) if paired else _trial_noise(subject, tests, name)
         except InputError:
             continue  # some of its values are at zero
-        plan = plan_for_effect(own, effect, power=power)
+        plan = plan_for_effect(own, effect, power=power, confidence=of_many(0.95, together))
         if plan is not None and 0.0 < TIMES_NARROWER * own.deviation <= noise.deviation:
             found.append(QuieterPlan(name, own.deviation, plan.trials))
     return min(found, key=lambda each: each.deviation, default=None)
@@ -233,6 +239,13 @@ def _in_blocks(subject: Subject, tests: Sequence[Series]) -> tuple[Series, ...]:
         if len(found) > 1:
             return found
     return ()
+
+
+def _together(subject: Subject, tests: Sequence[Series]) -> int:
+    """Comparisons that the verdict on these tests judges at once."""
+    names = {series.test for series in tests}
+    found = [len(names.intersection(group)) for group in subject.asked.groups]
+    return sum(max(0, count - 1) for count in found) or len(tests) - 1
 
 
 def _pair_noise(subject: Subject, base: Series, other: Series, metric: str) -> tuple[Noise, int]:
@@ -270,6 +283,7 @@ def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: 
     return Planned(
         (series.test,),
         1,
+        1,
         metric,
         int(values.size),
         _sittings((series,)),
@@ -289,17 +303,18 @@ def _half_width(values: Floats, count: int) -> float:
     return t_quantile(0.95, count - 1) * spread / math.sqrt(count)
 
 
-def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost) -> Row:
-    plan = plan_for_effect(noise, effect, power=power)
+def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost, together: int) -> Row:
+    plan = plan_for_effect(noise, effect, power=power, confidence=of_many(0.95, together))
     if plan is None:
         return Row(effect, None, None, None)
     return Row(effect, plan.trials, plan.likely_trials, _times(plan.trials * tests, cost))
 
 
-def _fit(noise: Noise, wanted: Wanted, tests: int, cost: Cost) -> Fit | None:
+def _fit(noise: Noise, wanted: Wanted, tests: int, cost: Cost, together: int) -> Fit | None:
     if wanted.deadline_s is None or cost.seconds is None:
         return None
-    plan = plan_for_deadline(noise, wanted.deadline_s / 3600.0 * 2.0 / tests, power=wanted.power)
+    hours, confidence = wanted.deadline_s / 3600.0 * 2.0 / tests, of_many(0.95, together)
+    plan = plan_for_deadline(noise, hours, power=wanted.power, confidence=confidence)
     if plan is None:
         return Fit(wanted.deadline_s, None, None)
     return Fit(wanted.deadline_s, plan.trials, plan.effect)

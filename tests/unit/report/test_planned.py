@@ -20,6 +20,7 @@ from etude.report.reach import within_reach
 from etude.report.subject import subject_of, subject_of_table
 from etude.report.text import duration
 from etude.report.trialcost import seconds_per_trial
+from etude.report.verdict import verdict
 from etude.results.reader import Results, load_results
 from etude.results.readers import read_table
 from etude.results.series_of import series_of_results
@@ -160,6 +161,24 @@ def test_of_several_tests_the_noisiest_pair_is_planned_and_all_share_the_time(tm
     assert f"{plan.row.trials:,} trials" in asked
     assert "3 tests" in asked
     assert duration(plan.row.seconds) in asked
+
+
+def test_a_plan_of_several_comparisons_is_for_the_level_at_which_the_verdict_judges_each(
+    tmp_path: Path,
+) -> None:
+    times = {name: iter([1.0, *values]) for name, values in zip("abc", (A, B, C), strict=True)}
+    found = results(tmp_path, times, trials=12)
+    (plan,), (two,) = plans(found, deadline_s=600.0), plans(found, tests=("a", "b"))
+    (first, *_) = verdict(found).comparisons
+    assert plan.noise is not None
+    assert (plan.together, two.together) == (first.ratio.together, 1)
+    at_its_level = plan_for_effect(plan.noise, 0.01, confidence=1 - 0.05 / 2)
+    assert at_its_level is not None
+    assert plan.row.trials == at_its_level.trials
+    assert plan.fit is not None
+    fitting = plan_for_deadline(plan.noise, 600.0 / 3600.0 * 2 / 3, confidence=1 - 0.05 / 2)
+    assert fitting is not None
+    assert plan.fit.share == fitting.effect
 
 
 def test_two_of_several_tests_can_be_named(tmp_path: Path) -> None:
