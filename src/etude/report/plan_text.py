@@ -10,6 +10,7 @@ from etude.report import text
 from etude.report.again_text import finite
 from etude.report.planned import Planned, Row
 from etude.report.reach import INSTEAD, within_reach
+from etude.stats.planning import likely_factors
 
 _WITH_VALUE = frozenset(
     f"--{name}"
@@ -156,12 +157,7 @@ def _deadline(plan: Planned) -> Iterator[str]:
 
 
 def _uncertain(plan: Planned) -> str:
-    if plan.noise is None:
-        return (
-            f"A pilot of {plan.pilot} knows the spread only roughly (one of 10 within a factor of about two), and so "
-            "the number of trials within the square of that."
-        )
-    low, high = plan.noise.likely
+    low, high = plan.noise.likely if plan.noise else likely_factors(plan.pilot - 1)
     return (
         f"A pilot of {plan.pilot} knows the spread within a factor of {high / low:.1f} (80 %), and so the number of "
         f"trials within a factor of {(high / low) ** 2:.1f}: that is the column likely."

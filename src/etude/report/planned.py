@@ -20,7 +20,9 @@ from etude.stats.intervals import effective_count, t_quantile
 from etude.stats.moments import deviation_of
 from etude.stats.multiplicity import of_many
 from etude.stats.planning import (
+    MOST,
     Noise,
+    likely_factors,
     noise_of_pairs,
     noise_of_trials,
     plan_for_deadline,
@@ -273,7 +275,9 @@ def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: 
     rows = []
     for share in _shares(asked):
         count = _told(subject, what, lambda share=share: trials_for_mean(values, share))  # type: ignore[misc]
-        rows.append(Row(share, count, None, _times(count, cost)))
+        ends = [trials_for_mean(values, share, factor=end) for end in likely_factors(values.size - 1)]
+        likely = (ends[0], ends[1] or MOST) if count is not None and ends[0] is not None else None
+        rows.append(Row(share, count, likely, _times(count, cost)))
     mean = float(values.mean())
     fit = None
     if wanted.deadline_s is not None and cost.seconds:

@@ -205,6 +205,16 @@ def test_a_single_test_is_planned_for_its_mean(tmp_path: Path) -> None:
         plans(columns(tmp_path / "again", a=A), effect=0.01)
 
 
+def test_the_trials_of_a_mean_have_their_likely_range_too(tmp_path: Path) -> None:
+    """By the chi squared distribution of a variance of eleven degrees of freedom, 5.578 and 17.28 at 10 and 90 %."""
+    (plan,) = plans(columns(tmp_path, a=A), precision=0.001)
+    assert plan.row.trials is not None
+    assert plan.row.likely is not None
+    low, high = plan.row.likely
+    assert low == pytest.approx(plan.row.trials * 11 / 17.28, rel=0.01)
+    assert high == pytest.approx(plan.row.trials * 11 / 5.578, rel=0.01)
+
+
 def test_a_precision_is_of_each_tests_mean(tmp_path: Path) -> None:
     found = plans(columns(tmp_path, a=A, b=B), precision=0.02)
     assert [plan.tests for plan in found] == [("a",), ("b",)]
