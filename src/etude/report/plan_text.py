@@ -27,6 +27,7 @@ _WITH_VALUE = frozenset(
             "min-time",
         ),
         *("output", "export", "export-json", "export-csv", "export-markdown", "baseline", "seed"),
+        *("between-sittings", "fail-if", "undecided"),
     )
 ) | {"-r", "-m", "-M", "-o"}
 _ALONE = frozenset(("--json",))

@@ -357,6 +357,11 @@ def test_of_a_command_line_only_the_rule_and_the_output_are_taken_away(words: li
     assert all(any(word == other for other in rest) for word in kept)  # the others stay, in their order
 
 
+def test_a_gate_of_the_pilot_is_none_of_its_plan() -> None:
+    gate = ["--fail-if", "elapsed > baseline * 1.5", "--undecided=fail", "--between-sittings", "3%"]
+    assert plan_text.without_rule(["-i", *gate, "a", "b"]) == ["-i", "a", "b"]
+
+
 def test_a_plan_is_also_data(tmp_path: Path) -> None:
     found = plans(pilot(tmp_path), deadline_s=60.0)
     (document,) = plan_text.to_document("pilot", found)["plans"]
