@@ -340,8 +340,8 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
     _check_resume(options)
     if bounds:
         plan = read_experiment(Path(options.resume))["plan"]
-        own = [metric["name"] for test in plan["tests"] for metric in test["metrics"]]
-        check_bounds(bounds, plan["primary"], len(plan["tests"]), own, stored=baseline is not None)
+        own, stored = {m["name"] for t in plan["tests"] for m in t["metrics"]}, baseline is not None
+        check_bounds(bounds, plan["primary"], len(plan["tests"]), plan["schedule"], own, stored=stored)
     limits = NewLimits(options.trials, options.max_trials, options.time, options.precision)
     if pooled.is_over_pool(Path(options.resume)):
         if limits:
@@ -364,8 +364,8 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
     from etude.experiment.run import run as run_plan
 
     plan, spec = _plan(options), pool_of(options)
-    own = [metric.name for metric in options.metric]
-    check_bounds(bounds, plan.primary, len(plan.tests), own, stored=baseline is not None)
+    own, stored = [metric.name for metric in options.metric], baseline is not None
+    check_bounds(bounds, plan.primary, len(plan.tests), plan.schedule, own, stored=stored)
     if baseline is not None:
         from etude.report.across import check_comparable
         from etude.results.units import unit_kept

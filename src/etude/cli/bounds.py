@@ -42,12 +42,18 @@ def read_bounds(texts: Sequence[str]) -> list[Bound]:
 
 
 def check_bounds(
-    bounds: Sequence[Bound], primary: str, tests: int, own: Collection[str] = (), *, stored: bool
+    bounds: Sequence[Bound],
+    primary: str,
+    tests: int,
+    schedule: str,
+    own: Collection[str],
+    *,
+    stored: bool,
 ) -> None:
     """Before anything is measured: whether such an experiment can answer.
 
-    primary: the metric that is compared. tests: their number. own: metrics that the programs print. stored: whether
-    there are stored results to compare with.
+    primary: the metric that is compared. tests: their number. schedule: their order. own: metrics that the
+    programs print. stored: whether there are stored results to compare with.
 
     Raises:
         UsageError: it cannot; it names what to type.
@@ -73,6 +79,10 @@ def check_bounds(
         if tests < 2 and not stored:
             raise UsageError(
                 f"{wrong}there is no baseline; give the command of the baseline before the other, or --baseline DIR"
+            )
+        if schedule == "in-turn" and not stored:
+            raise UsageError(
+                f"{wrong}--schedule in-turn compares nothing: leave it out, or give --baseline DIR"
             )
 
 
@@ -101,7 +111,7 @@ def answer(
 
     screen = Terminal(sys.stderr if aside else None)
     tests = [test for verdict in verdicts[-1:] for test in verdict.tests]
-    comparisons = [c for verdict in verdicts for c in verdict.comparisons]
+    comparisons = [c for verdict in verdicts[1:] or verdicts for c in verdict.comparisons]
     few = Thresholds.few if few is None else few
     given = [
         (bound, found) for bound in bounds for found in answers(bound, tests, comparisons, across, few=few)

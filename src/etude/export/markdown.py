@@ -42,9 +42,8 @@ def _verdict(compared: tuple[Compared, ...]) -> Iterator[str]:
     for c in sorted(compared, key=lambda c: c.worse is not True):
         differs = c.differs and (c.low > 1.0 or c.high < 1.0)
         better = differs and c.worse is False
-        sign = (
-            "❌ worse" if c.worse else "✅ better" if better else "different" if differs else "no difference"
-        )
+        alike = "different" if differs else "no difference shown"
+        sign = "❌ worse" if c.worse else "✅ better" if better else alike
         by = f"{c.ratio:.3f} × ({c.low:.3f} to {c.high:.3f})"
         yield f"- **{sign}**: {_plain(c.other)} against {_plain(c.base)}, {_plain(c.metric)} {by}"
     if compared:

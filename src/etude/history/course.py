@@ -69,7 +69,7 @@ class SlowChange:
     high: float
     """Upper limit of the size, at 95 %."""
     worse: bool | None
-    """None where the metric's kind does not tell."""
+    """None where the metric's kind does not tell, and where the interval holds 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +227,7 @@ def _slow(drift: Drift | None, relative: bool, kind: str) -> SlowChange | None:
     if drift is None:
         return None
     size, low, high = (_size(v, relative) for v in (drift.change, drift.interval.low, drift.interval.high))
-    return SlowChange(drift, size, low, high, worse(kind, size))
+    return SlowChange(drift, size, low, high, None if low <= 0.0 <= high else worse(kind, size))
 
 
 def _size(difference: float, relative: bool) -> float:

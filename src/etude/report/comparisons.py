@@ -374,8 +374,8 @@ def _ratio_as(c: Comparison, base: Series, other: Series, metric: str, confidenc
 
 
 def _against_itself(subject: Subject, base: Series, metric: str) -> tuple[Floats, Floats]:
-    """The A/A pairs: the reference and its twin, or, in a duet, both twins."""
-    twins = subject.twins
+    """The A/A pairs: the reference and its twin, or, in a duet, both twins; none of another test than ran so."""
+    twins = [twin for twin in subject.twins if twin.test.startswith(f"{base.test} (again")]
     if not twins:
         return np.empty(0), np.empty(0)
     first, second = twins if len(twins) == 2 else (base, twins[0])

@@ -68,15 +68,18 @@ def change_line(course: Course, change: Change) -> str:
 
 
 def drift_line(course: Course, slow: SlowChange) -> str:
-    """`Drift of +10 % (+9.1 % to +11 %, p < 0.001), for the worse, over all 120 results: …`"""
-    ends = [quantity(course.value(float(level)), course.unit) for level in course.found.fitted[[0, -1]]]
-    beside = " beside its steps" if course.changes else ""
-    return (
-        f"Drift of {size_text(course, slow.size)} ({size_text(course, slow.low)} to {size_text(course, slow.high)}, "
-        f"{p_text(slow.drift.p)}){JUDGED[slow.worse]}{beside}, over all {counted(len(course.entries), 'result')}, "
-        f"from {ends[0]} to {ends[1]}: a straight line is nearer to them than a step. It begins at no commit, and no "
-        "rule raises an alert for it."
+    """`Drift of +10 % (+9.1 % to +11 %, p < 0.001), for the worse, over all 120 results, from 0.5 s to 0.55 s: …`"""
+    told = (
+        f"{'Perhaps a drift' if slow.low <= 0.0 <= slow.high else 'Drift'} of {size_text(course, slow.size)} "
+        f"({size_text(course, slow.low)} to {size_text(course, slow.high)}, {p_text(slow.drift.p)})"
+        f"{JUDGED[slow.worse]}, over all {counted(len(course.entries), 'result')}"
     )
+    if course.changes:
+        told += ", besides the steps."
+    else:
+        ends = [quantity(course.value(float(level)), course.unit) for level in course.found.fitted[[0, -1]]]
+        told += f", from {ends[0]} to {ends[1]}: a straight line is nearer to them than a step."
+    return f"{told} It begins at no commit, and no rule raises an alert for it."
 
 
 def noise_line(course: Course) -> str:

@@ -10,6 +10,7 @@ from etude.report import text
 from etude.report.again_text import finite
 from etude.report.planned import Planned, Row
 from etude.report.reach import INSTEAD, within_reach
+from etude.stats.planning import likely_factors
 
 _WITH_VALUE = frozenset(
     f"--{name}"
@@ -26,6 +27,7 @@ _WITH_VALUE = frozenset(
             "min-time",
         ),
         *("output", "export", "export-json", "export-csv", "export-markdown", "baseline", "seed"),
+        *("between-sittings", "fail-if", "undecided"),
     )
 ) | {"-r", "-m", "-M", "-o"}
 _ALONE = frozenset(("--json",))
@@ -121,9 +123,10 @@ def _asked(plan: Planned) -> Iterator[str]:
         )
         return
     tests = "either test" if plan.of == 2 else f"each of the {plan.of} tests"
+    level = "at the 5 % level" + (f", counting all {plan.together} comparisons" if plan.together > 1 else "")
     yield (
-        f"{text.counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found (at the 5 % "
-        f"level) with probability {share_text(plan.power)}."
+        f"{text.counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found ({level}) "
+        f"with probability {share_text(plan.power)}."
     )
 
 
@@ -155,12 +158,7 @@ def _deadline(plan: Planned) -> Iterator[str]:
 
 
 def _uncertain(plan: Planned) -> str:
-    if plan.noise is None:
-        return (
-            f"A pilot of {plan.pilot} knows the spread only roughly (one of 10 within a factor of about two), and so "
-            "the number of trials within the square of that."
-        )
-    low, high = plan.noise.likely
+    low, high = plan.noise.likely if plan.noise else likely_factors(plan.pilot - 1)
     return (
         f"A pilot of {plan.pilot} knows the spread within a factor of {high / low:.1f} (80 %), and so the number of "
         f"trials within a factor of {(high / low) ** 2:.1f}: that is the column likely."
@@ -260,6 +258,7 @@ def _document(plan: Planned) -> dict[str, Any]:
     return {
         "tests": list(plan.tests),
         "tests_in_all": plan.of,
+        "comparisons_in_all": plan.together,
         "metric": plan.metric,
         "trials": plan.pilot,
         "sittings": plan.sittings,

@@ -18,8 +18,11 @@ from etude.report.trialcost import mean_trial_s, seconds_per_trial
 from etude.results.series import Floats, Series
 from etude.stats.intervals import effective_count, t_quantile
 from etude.stats.moments import deviation_of
+from etude.stats.multiplicity import of_many
 from etude.stats.planning import (
+    MOST,
     Noise,
+    likely_factors,
     noise_of_pairs,
     noise_of_trials,
     plan_for_deadline,
@@ -99,6 +102,8 @@ class Planned:
     """The reference and the other; or one test."""
     of: int
     """Tests that run in the experiment, which share its time."""
+    together: int
+    """Comparisons that are judged at once: each takes its share of the 5 %."""
     metric: str
     pilot: int
     """Pairs, or trials of the test that has fewest."""
@@ -179,11 +184,13 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
     if cost.seconds is not None:
         noise = replace(noise, seconds_per_trial=cost.seconds)
     count, asked = len(group or tests), wanted.effect or 0.01
-    rows = [_row(noise, effect, wanted.power, count, cost) for effect in _shares(asked)]
+    together = _together(subject, tests)
+    rows = [_row(noise, effect, wanted.power, count, cost, together) for effect in _shares(asked)]
     left = tuple(s.test for s in (group or tests) if s not in (base, other))
     return Planned(
         (base.test, other.test),
         count,
+        together,
         metric,
         pilot,
         _sittings((base, other)),
@@ -192,9 +199,9 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
         asked,
         wanted.power,
         tuple(rows),
-        _fit(noise, wanted, count, cost),
+        _fit(noise, wanted, count, cost, together),
         others=left,
-        quieter=_quieter(subject, base, other, bool(group), metric, noise, asked, wanted.power),
+        quieter=_quieter(subject, base, other, bool(group), metric, noise, asked, wanted.power, together),
     )
 
 
@@ -207,6 +214,7 @@ def _quieter(
     noise: Noise,
     effect: float,
     power: float,
+    together: int,
 ) -> QuieterPlan | None:
     """The metric of both that varies least, if that is far less than the elapsed time does."""
     if metric != "elapsed" or subject.shell is not None:
@@ -220,7 +228,7 @@ def _quieter(
             own, _ = _pair_noise(subject, *tests, name) if paired else _trial_noise(subject, tests, name)
         except InputError:
             continue  # some of its values are at zero
-        plan = plan_for_effect(own, effect, power=power)
+        plan = plan_for_effect(own, effect, power=power, confidence=of_many(0.95, together))
         if plan is not None and 0.0 < TIMES_NARROWER * own.deviation <= noise.deviation:
             found.append(QuieterPlan(name, own.deviation, plan.trials))
     return min(found, key=lambda each: each.deviation, default=None)
@@ -233,6 +241,13 @@ def _in_blocks(subject: Subject, tests: Sequence[Series]) -> tuple[Series, ...]:
         if len(found) > 1:
             return found
     return ()
+
+
+def _together(subject: Subject, tests: Sequence[Series]) -> int:
+    """Comparisons that the verdict on these tests judges at once."""
+    names = {series.test for series in tests}
+    found = [len(names.intersection(group)) for group in subject.asked.groups]
+    return sum(max(0, count - 1) for count in found) or len(tests) - 1
 
 
 def _pair_noise(subject: Subject, base: Series, other: Series, metric: str) -> tuple[Noise, int]:
@@ -260,7 +275,9 @@ def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: 
     rows = []
     for share in _shares(asked):
         count = _told(subject, what, lambda share=share: trials_for_mean(values, share))  # type: ignore[misc]
-        rows.append(Row(share, count, None, _times(count, cost)))
+        ends = [trials_for_mean(values, share, factor=end) for end in likely_factors(values.size - 1)]
+        likely = (ends[0], ends[1] or MOST) if count is not None and ends[0] is not None else None
+        rows.append(Row(share, count, likely, _times(count, cost)))
     mean = float(values.mean())
     fit = None
     if wanted.deadline_s is not None and cost.seconds:
@@ -269,6 +286,7 @@ def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: 
         fit = Fit(wanted.deadline_s, count if count >= 2 else None, reached)
     return Planned(
         (series.test,),
+        1,
         1,
         metric,
         int(values.size),
@@ -289,17 +307,18 @@ def _half_width(values: Floats, count: int) -> float:
     return t_quantile(0.95, count - 1) * spread / math.sqrt(count)
 
 
-def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost) -> Row:
-    plan = plan_for_effect(noise, effect, power=power)
+def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost, together: int) -> Row:
+    plan = plan_for_effect(noise, effect, power=power, confidence=of_many(0.95, together))
     if plan is None:
         return Row(effect, None, None, None)
     return Row(effect, plan.trials, plan.likely_trials, _times(plan.trials * tests, cost))
 
 
-def _fit(noise: Noise, wanted: Wanted, tests: int, cost: Cost) -> Fit | None:
+def _fit(noise: Noise, wanted: Wanted, tests: int, cost: Cost, together: int) -> Fit | None:
     if wanted.deadline_s is None or cost.seconds is None:
         return None
-    plan = plan_for_deadline(noise, wanted.deadline_s / 3600.0 * 2.0 / tests, power=wanted.power)
+    hours, confidence = wanted.deadline_s / 3600.0 * 2.0 / tests, of_many(0.95, together)
+    plan = plan_for_deadline(noise, hours, power=wanted.power, confidence=confidence)
     if plan is None:
         return Fit(wanted.deadline_s, None, None)
     return Fit(wanted.deadline_s, plan.trials, plan.effect)

@@ -47,6 +47,9 @@ ROUNDS = 5
 MOST_DEPENDENT = 0.9
 """Autocorrelations above this are taken as this: beyond, a drift and a step are not told apart."""
 
+MOST_HIDDEN = 2.0
+"""The variance around the levels is at most this times what the values show."""
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -354,7 +357,9 @@ def _around(values: Floats, found: _Found, levels: tuple[float, ...]) -> Noise:
     scale = float(np.max(np.abs(rest)))
     if scale == 0.0:
         return Noise(0.0, found.dependence, worth, found.stretched)
-    deviation = scale * math.sqrt(float(np.sum((rest / scale) ** 2)) / degrees)
+    # Dependence hides a part of the spread, of which so short a series does not show how large it is.
+    counted = max(degrees, values.size / MOST_HIDDEN)
+    deviation = scale * math.sqrt(float(np.sum((rest / scale) ** 2)) / counted)
     return Noise(deviation, found.dependence, worth, found.stretched)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, stdtr
 
-from etude.stats.intervals import Interval, deviation, effective_count, t_quantile
+from etude.stats.intervals import Interval, deviation, effective_count, standard_error, t_quantile
 from etude.stats.means import ADDING_UP, Kind
 from etude.stats.moments import effective_moments, mean_of
 from etude.stats.multiplicity import of_many
@@ -111,7 +111,8 @@ def paired_ratio(
     taken off every value, and its error widens the interval by what the logarithm of the ratio changes
     with it.
     Raises ValueError for values at or below zero (before or after subtraction), unequal lengths, or n < 2.
-    Source: Student's interval of the mean log ratio; coverage under RatioPrecision in docs/calibration.md.
+    Source: Student's interval of the mean log ratio, of as many pairs as they are worth (`effective_count`); coverage
+    under RatioPrecision in docs/calibration.md.
     """
     check_confidence(confidence)
     check_positive("factor", factor)
@@ -119,7 +120,7 @@ def paired_ratio(
     lower, upper = _pairs(base, other, cost)
     logs = np.log(upper) - np.log(lower)
     sensitivity = float(np.mean(1.0 / lower - 1.0 / upper))
-    error = math.hypot(deviation(logs) / math.sqrt(logs.size), sensitivity * cost_error)
+    error = math.hypot(standard_error(logs), sensitivity * cost_error)
     return ratio_of(
         float(logs.mean()), factor * error, logs.size - 1.0, int(logs.size), "paired", confidence, factor
     )
@@ -153,7 +154,8 @@ def paired_mean_ratio(
     """The ratio of arithmetic means; arguments and errors as for `paired_ratio`.
 
     Source: Fieller's problem by linearisation (the delta method): log(mean other/mean base) has the standard error of
-    the mean of other/mean other − base/mean base, pair by pair; t with n-1 degrees of freedom.
+    the mean of other/mean other − base/mean base, pair by pair, counted as so many pairs as they are worth
+    (`effective_count`); t with n-1 degrees of freedom.
     """
     check_confidence(confidence)
     check_positive("factor", factor)
@@ -162,7 +164,7 @@ def paired_mean_ratio(
     a, b = mean_of(lower), mean_of(upper)
     off = upper / b - lower / a
     sensitivity = 1.0 / a - 1.0 / b
-    error = math.hypot(deviation(off) / math.sqrt(off.size), sensitivity * cost_error)
+    error = math.hypot(standard_error(off), sensitivity * cost_error)
     centre = math.log(b) - math.log(a)
     return ratio_of(centre, factor * error, off.size - 1.0, int(off.size), "paired", confidence, factor)
 

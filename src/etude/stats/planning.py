@@ -131,6 +131,12 @@ def trials_for_mean(
     )
 
 
+def likely_factors(degrees: int) -> tuple[float, float]:
+    """Factors of a standard deviation of so many degrees of freedom between which the truth lies in 80 % of cases."""
+    low, high = (math.sqrt(degrees / float(chdtri(degrees, tail))) for tail in (0.1, 0.9))
+    return low, high
+
+
 def _noise(
     samples: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]],
     design: Literal["paired", "unpaired"],
@@ -146,7 +152,7 @@ def _noise(
     deviation = math.sqrt(squares / degrees)
     if deviation == 0.0:
         raise ValueError("the pilot does not vary: nothing can be planned by it")
-    low, high = (deviation * math.sqrt(degrees / float(chdtri(degrees, tail))) for tail in (0.1, 0.9))
+    low, high = (deviation * end for end in likely_factors(degrees))
     worth = min(effective_count(sample) / sample.size for sample in samples)
     return Noise(deviation, (low, high), design, worth, seconds_per_trial)
 

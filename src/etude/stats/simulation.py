@@ -61,7 +61,11 @@ def ratio_stops(blocks: Floats, rule: RatioPrecision, *, factor: float | None = 
     counts = np.arange(1, rule.maximum + 1, dtype=np.float64)
     with_base = _covariance(blocks[1:], blocks[0]) / mean[1:] / mean[0]
     squares = variance[1:] / mean[1:] ** 2 + variance[0] / mean[0] ** 2 - 2.0 * with_base
-    error = np.sqrt(np.maximum(squares, 0.0) / counts)
+    both = _neighbours(blocks[1:], blocks[0]) + _neighbours(blocks[0], blocks[1:])
+    apart = _neighbours(blocks, blocks) / mean**2
+    neighbours = apart[1:] + apart[0] - both / mean[1:] / mean[0]
+    worth = _worth(neighbours, squares * (counts - 1.0), counts)
+    error = np.sqrt(np.maximum(squares, 0.0) / worth)
     half = _factor(rule, factor) * _t(counts - 1.0, of_many(rule.confidence, len(error))) * error
     return _stop(np.log(mean[1:] / mean[0]), half, (half < np.log1p(rule.precision)).all(axis=0), rule)
 
@@ -115,10 +119,22 @@ def _prefixes(x: Floats) -> tuple[Floats, Floats, Floats]:
     products[:, 1:] = np.cumsum(d[:, 1:] * d[:, :-1], axis=1)
     neighbours = products - middle * (2.0 * sums - d[:, :1] - d) + (counts - 1.0) * middle**2
     total = variance * (counts - 1.0)
-    r = np.divide(neighbours, total, out=np.zeros_like(d), where=total > 0.0) + 1.0 / counts
-    dependent = (r > DEPENDENCE_THRESHOLD / np.sqrt(counts)) & (counts > 2.0) & (total > 0.0)
-    worth = np.where(dependent, np.maximum(2.0, counts * (1.0 - r) / (1.0 + r)), counts)
+    worth = _worth(neighbours, total, counts)
     return mean, variance, worth
+
+
+def _neighbours(x: Floats, y: Floats) -> Floats:
+    """Sums of the products of each value of x and the next of y, over the first 1, 2, … along the last axis."""
+    products = x[..., :-1] * y[..., 1:]
+    return np.concatenate((np.zeros_like(products[..., :1]), np.cumsum(products, axis=-1)), axis=-1)
+
+
+def _worth(neighbours: Floats, total: Floats, counts: Floats) -> Floats:
+    """Effective counts, from the sums of products of neighbours and of squares around the mean."""
+    r = np.divide(neighbours, total, out=np.zeros_like(total), where=total > 0.0) + 1.0 / counts
+    dependent = (r > DEPENDENCE_THRESHOLD / np.sqrt(counts)) & (counts > 2.0) & (total > 0.0)
+    found: Floats = np.where(dependent, np.maximum(2.0, counts * (1.0 - r) / (1.0 + r)), counts)
+    return found
 
 
 def _t(degrees: Floats, confidence: float) -> Floats:

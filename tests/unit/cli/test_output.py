@@ -271,6 +271,29 @@ def test_the_line_that_decides_a_bound_has_the_baseline_that_it_needs(
     assert etude(*shlex.split(line)[1:]) == 1
 
 
+def test_a_bound_is_not_asked_of_what_the_baseline_compared(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01), "b": around(0.02)}
+    assert etude("bench", "a", "b", "-r", "10", "-o", "old") == 0
+    world.times = {"a": around(0.01), "b": around(0.01)}
+    assert etude("bench", "a", "b", "-r", "10", "-o", "new") == 0
+    capsys.readouterr()
+    gate = ["--fail-if", "elapsed > baseline * 1.5"]
+    assert etude("stats", "old", "new", "--between-sittings", "3%", *gate) == 0
+    assert len(re.findall(r"^elapsed > baseline \* 1.5\? ", capsys.readouterr().out, re.MULTILINE)) == 3
+
+
+def test_a_bound_on_tests_that_are_not_compared_is_refused_before_they_run(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": around(0.01), "b": around(0.02)}
+    gate = ["--fail-if", "elapsed > baseline * 1.5"]
+    assert etude("bench", "a", "b", "-o", "r", "--schedule", "in-turn", *gate) == 2
+    assert "in-turn" in capsys.readouterr().err
+    assert not Path("r").exists()
+
+
 def test_a_gate_that_its_precision_left_too_few_trials_is_measured_anew(
     etude: Etude, world: World, capsys: Captured
 ) -> None:

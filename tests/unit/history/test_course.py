@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from etude.history.course import course_of, courses
-from etude.store.entry import Machine
+from etude.report.history_text import drift_line
+from etude.store.entry import Entry, Machine
 from support.made_histories import BEGIN, HOST, commit, history, on_another
 
 UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
@@ -126,6 +127,46 @@ def test_a_slow_drift_is_told_as_one_and_is_no_change() -> None:
     assert course.drift.low <= 0.05 <= course.drift.high
     assert course.drift.worse
     assert course_of(made).drift is None
+
+
+def daily(seed: int, rise: float) -> list[Entry]:
+    """Six results on each of ten days, those of one day with luck of 2 % in common; a rise on the sixth day."""
+    random = np.random.default_rng(seed)
+    noise, luck = 0.005 * random.standard_normal(60), 0.02 * random.standard_normal(10)
+    return [
+        replace(
+            e,
+            values=tuple(0.5 * np.exp(noise[k] + luck[k // 6]) * rise ** (k >= 30) for _ in range(5)),
+            measured=BEGIN + timedelta(days=k // 6, minutes=k % 6),
+        )
+        for k, e in enumerate(history(60))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_results_lie_no_farther_from_their_level_than_they_show(seed: int) -> None:
+    course = course_of(daily(seed, 1.1))
+    around = np.array([np.log(e.values[0]) for e in course.entries])
+    assert course.found.noise.deviation < 1.5 * float(np.std(around, ddof=1))
+
+
+def test_a_drift_whose_interval_holds_none_is_neither_for_the_worse_nor_told_as_sure() -> None:
+    course = course_of(daily(3, 1.1))
+    assert course.drift is not None
+    assert course.drift.low < 0.0 < course.drift.high
+    assert course.drift.worse is None
+    assert drift_line(course, course.drift).startswith("Perhaps")
+
+
+def test_levels_beside_a_drift_are_not_those_of_the_drift() -> None:
+    made = [
+        replace(e, values=tuple(v * 1.05 ** (k / 99) for v in e.values))
+        for k, e in enumerate(history(100, {50: 1.05}))
+    ]
+    course = course_of(made)
+    assert course.drift is not None
+    assert len(course.changes) == 1
+    assert " ms to " not in drift_line(course, course.drift)
 
 
 def test_what_the_results_of_a_day_have_in_common_is_no_step() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,41 @@ def test_a_machine_without_a_cache_has_costs_and_no_bend(name: str) -> None:
         assert found.call_s.value == pytest.approx(400e-9, rel=0.1)
         bends += bool(found.bends)
     assert bends <= 1
+
+
+def test_no_page_costs_more_time_than_there_is() -> None:
+    """As measured on a busy machine: a page of 1.3 ms explained the curve together with a bend that took it away."""
+    rates = [
+        8.7,
+        19.6,
+        39.6,
+        55.6,
+        163,
+        346,
+        697,
+        1784,
+        3877,
+        4259,
+        9479,
+        8726,
+        11854,
+        10167,
+        11624,
+        9066,
+        8374,
+        5697,
+    ]
+    spreads = [28, 35, 48, 47, 33, 38, 56, 30, 27, 40, 26, 24, 35, 24, 30, 17, 22, 19]
+    at = {2.0**n: (r * 1e6, s / 100) for n, r, s in zip(range(3, 21), rates, spreads, strict=True)}
+    curve = points("untouched", list(at), lambda b: at[b][0] * (1 + at[b][1] * np.linspace(-1, 1, 5)))
+    command = ["io-static", "read", "-t", "4M"]
+    plan = {"tests": [{"command": command, "parameters": {"curve": "untouched"}}]}
+    found = costs_of(curve, replace(swept(curve), experiment={"plan": plan}))
+    assert found is not None
+    assert found.call_s is not None
+    assert found.call_s.value == pytest.approx(900e-9, rel=0.1)
+    assert found.page_s is None
+    assert max(1 / bend.after for bend in found.bends) < 3.0
 
 
 def test_a_point_that_varies_is_named_with_how_much(golden: Golden) -> None:

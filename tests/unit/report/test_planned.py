@@ -20,6 +20,7 @@ from etude.report.reach import within_reach
 from etude.report.subject import subject_of, subject_of_table
 from etude.report.text import duration
 from etude.report.trialcost import seconds_per_trial
+from etude.report.verdict import verdict
 from etude.results.reader import Results, load_results
 from etude.results.readers import read_table
 from etude.results.series_of import series_of_results
@@ -162,6 +163,24 @@ def test_of_several_tests_the_noisiest_pair_is_planned_and_all_share_the_time(tm
     assert duration(plan.row.seconds) in asked
 
 
+def test_a_plan_of_several_comparisons_is_for_the_level_at_which_the_verdict_judges_each(
+    tmp_path: Path,
+) -> None:
+    times = {name: iter([1.0, *values]) for name, values in zip("abc", (A, B, C), strict=True)}
+    found = results(tmp_path, times, trials=12)
+    (plan,), (two,) = plans(found, deadline_s=600.0), plans(found, tests=("a", "b"))
+    (first, *_) = verdict(found).comparisons
+    assert plan.noise is not None
+    assert (plan.together, two.together) == (first.ratio.together, 1)
+    at_its_level = plan_for_effect(plan.noise, 0.01, confidence=1 - 0.05 / 2)
+    assert at_its_level is not None
+    assert plan.row.trials == at_its_level.trials
+    assert plan.fit is not None
+    fitting = plan_for_deadline(plan.noise, 600.0 / 3600.0 * 2 / 3, confidence=1 - 0.05 / 2)
+    assert fitting is not None
+    assert plan.fit.share == fitting.effect
+
+
 def test_two_of_several_tests_can_be_named(tmp_path: Path) -> None:
     (plan,) = plans(columns(tmp_path, a=A, b=B, c=C), tests=("c", "a"))
     assert plan.tests == ("c", "a")
@@ -184,6 +203,16 @@ def test_a_single_test_is_planned_for_its_mean(tmp_path: Path) -> None:
     assert trials_for_mean(A, plan.fit.share * 0.97) > 100  # type: ignore[operator]
     with pytest.raises(UsageError, match="only 'a'"):
         plans(columns(tmp_path / "again", a=A), effect=0.01)
+
+
+def test_the_trials_of_a_mean_have_their_likely_range_too(tmp_path: Path) -> None:
+    """By the chi squared distribution of a variance of eleven degrees of freedom, 5.578 and 17.28 at 10 and 90 %."""
+    (plan,) = plans(columns(tmp_path, a=A), precision=0.001)
+    assert plan.row.trials is not None
+    assert plan.row.likely is not None
+    low, high = plan.row.likely
+    assert low == pytest.approx(plan.row.trials * 11 / 17.28, rel=0.01)
+    assert high == pytest.approx(plan.row.trials * 11 / 5.578, rel=0.01)
 
 
 def test_a_precision_is_of_each_tests_mean(tmp_path: Path) -> None:
@@ -326,6 +355,11 @@ def test_of_a_command_line_only_the_rule_and_the_output_are_taken_away(words: li
     assert not {"--trials", "--time=3", "-o", "-oX", "--runs=3"} & set(before)
     rest = iter(words)
     assert all(any(word == other for other in rest) for word in kept)  # the others stay, in their order
+
+
+def test_a_gate_of_the_pilot_is_none_of_its_plan() -> None:
+    gate = ["--fail-if", "elapsed > baseline * 1.5", "--undecided=fail", "--between-sittings", "3%"]
+    assert plan_text.without_rule(["-i", *gate, "a", "b"]) == ["-i", "a", "b"]
 
 
 def test_a_plan_is_also_data(tmp_path: Path) -> None:

@@ -647,3 +647,14 @@ def test_the_noise_is_not_below_a_steady_difference_of_the_reference_from_itself
     assert _noise((base, base[::-1]), 100, 1.0, alike, "cost", 0.95) == noise_floor(
         base, base[::-1], pairs=100
     )
+
+
+@pytest.mark.parametrize(("reference", "pairs"), [("a", 12), ("b", 0)])
+def test_only_the_test_that_ran_against_itself_has_noise_of_its_own(
+    tmp_path: Path, reference: str, pairs: int
+) -> None:
+    times = {"a": around(0.010, *STEPS), "b": around(0.020, *STEPS[::-1])}
+    made = results(tmp_path, times, trials=12, again_every=1)
+    (c,) = verdict(made, judging=Judging(reference=reference)).comparisons
+    assert c.floor_pairs == pairs
+    assert (c.floor is None) == (pairs == 0)

@@ -1,6 +1,7 @@
 """Ratios of two tests: known values, symmetry, subtraction, and plans for more."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.stats.compare import (
+    Ratio,
     more_pairs,
     more_trials,
     noise_floor,
@@ -287,3 +289,17 @@ def test_the_range_of_a_forecast_holds_in_four_of_five_pilots() -> None:
         held += low <= needed - pilot <= high
     assert 0.75 < held / 400 < 0.85
     assert range_of_further(10, 0, 9)[0] == 1
+
+
+@pytest.mark.parametrize("ratio", [paired_ratio, paired_mean_ratio])
+def test_pairs_that_depend_on_those_before_count_for_fewer(ratio: Callable[..., Ratio]) -> None:
+    """Two equal programs, each with a state of its own that lasts: a third of such intervals excluded 1."""
+    random = np.random.default_rng(3)
+    found = 0
+    for _ in range(200):
+        noise = random.standard_normal((2, 60))
+        for n in range(1, 60):
+            noise[:, n] = 0.6 * noise[:, n - 1] + 0.8 * noise[:, n]
+        base, other = np.exp(0.05 * noise)
+        found += not ratio(base, other).low <= 1.0 <= ratio(base, other).high
+    assert found / 200 < 0.15
