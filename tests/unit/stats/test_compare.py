@@ -262,3 +262,16 @@ def test_the_range_of_a_forecast_holds_in_four_of_five_pilots() -> None:
         held += low <= needed - pilot <= high
     assert 0.75 < held / 400 < 0.85
     assert range_of_further(10, 0, 9)[0] == 1
+
+
+def test_values_below_the_least_normal_number_are_refused():
+    base = [1e-320, 2e-320, 1.5e-320]
+    with pytest.raises(ValueError, match="too small to be compared"):
+        paired_ratio(base, base)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_values_are_compared_without_a_warning():
+    base = [2.3e-308, 2.4e-308] * 10
+    found = paired_ratio(base, [2 * value for value in base])
+    assert found.ratio == pytest.approx(2.0)
