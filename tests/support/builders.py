@@ -64,13 +64,26 @@ def document(names: Sequence[str] = ("a",), **changes: Any) -> dict[str, Any]:
 
 
 def results_directory(directory: Path, rows: Mapping[str, Sequence[Measurement]], **changes: Any) -> Path:
-    """A directory that holds these measurements."""
+    """A directory that holds these measurements, and the sessions that they name unless these are given."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "experiment.json").write_text(json.dumps(document(tuple(rows), **changes)))
+    found = document(tuple(rows), **changes)
+    known = {each["sitting"] for each in found["sittings"]}
+    named = {row.sitting for measurements in rows.values() for row in measurements}
+    if "sittings" not in changes:
+        found["sittings"] += [{**found["sittings"][0], "sitting": number} for number in sorted(named - known)]
+    (directory / "experiment.json").write_text(json.dumps(found))
     for test, measurements in rows.items():
         (directory / test).mkdir()
         (directory / test / "results.jsonl").write_bytes(b"".join(line(row) for row in measurements))
     return directory
+
+
+def as_if_killed(directory: Path) -> None:
+    """Let the last session of an experiment have recorded no end."""
+    file = directory / "experiment.json"
+    found = json.loads(file.read_text())
+    found["sittings"][-1]["how_ended"] = None
+    file.write_text(json.dumps(found))
 
 
 def still_machine(patch: pytest.MonkeyPatch) -> None:

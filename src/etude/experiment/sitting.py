@@ -92,6 +92,10 @@ def sit(
         EtudeError: as `work`, with where the results are.
     """
     directories = {test["name"]: test["directory"] for test in document["tests"]}
+    resumed = bool(document["sittings"])  # the document is first written together with a sitting
+    measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
+    # Lost lines are refused before any is dropped.
+    measured |= load_results(path).measurements if resumed else {}
     torn = [
         test["directory"]
         for test in document["tests"]
@@ -99,9 +103,6 @@ def sit(
     ]
     remounts.finish()
     ended = end_leftovers(path, document["sittings"])
-    resumed = bool(document["sittings"])  # the document is first written together with a sitting
-    measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
-    measured |= load_results(path).measurements if resumed else {}
     writer = ResultsWriter(path, directories)
     with (
         mark_children(path),
@@ -301,6 +302,8 @@ def _finish(desk: Desk, how: str, decisions: Sequence[str]) -> None:
     try:
         desk.writer.close()
     finally:
+        for test in desk.document["tests"]:
+            test["lines"] = desk.writer.lines(test["name"])
         desk.save()
 
 

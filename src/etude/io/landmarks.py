@@ -33,17 +33,26 @@ def landmarks(experiment: Mapping[str, Any]) -> tuple[Landmark, ...]:
     memory = before.get("memory") or {}
     found = [
         Landmark(f"L{cache['level']}", cache["size_bytes"])
-        for cache in (before.get("cpu") or {}).get("caches") or ()
-        if cache.get("size_bytes") and cache.get("type") in ("Data", "Unified")
+        for cache in _objects((before.get("cpu") or {}).get("caches"), "level", "size_bytes")
+        if cache.get("type") in ("Data", "Unified")
     ]
     page = memory.get("page_bytes")
     found += [Landmark(name, size) for name, size in (("page", page), ("huge page", _huge(memory))) if size]
     found += [
         Landmark(f"L{tlb['level']} TLB reach", tlb["entries"] * tlb["page_bytes"])
-        for tlb in machine.get("tlb") or ()
-        if tlb["kind"] in ("data", "load", "unified") and tlb["page_bytes"] == (page or 4096)
+        for tlb in _objects(machine.get("tlb"), "level", "entries", "page_bytes")
+        if tlb.get("kind") in ("data", "load", "unified") and tlb["page_bytes"] == (page or 4096)
     ]
     return tuple(sorted(dict.fromkeys(found), key=lambda each: (each.bytes, each.name)))
+
+
+def _objects(found: Any, *counts: str) -> list[Mapping[str, Any]]:
+    """Those of a list that hold these counts, each above 0."""
+    return [
+        each
+        for each in found or ()
+        if isinstance(each, dict) and all(type(each.get(name)) is int and each[name] > 0 for name in counts)
+    ]
 
 
 def _huge(memory: Mapping[str, Any]) -> int | None:

@@ -12,6 +12,7 @@ from etude.errors import InputError
 from etude.io.sweeps import BANDWIDTH, STORAGE
 from etude.quantities import quantity
 from etude.report.subject import Subject
+from etude.results.readers.source import text_of
 from etude.results.series import Floats, Series
 
 Over = Literal["buffer", "total"]
@@ -75,10 +76,16 @@ def swept_of(subject: Subject) -> Swept:
     metric = BANDWIDTH.name if over == "buffer" else "elapsed"
     found: dict[str, dict[float, Floats]] = {}
     for series in subject.tests:
-        place = quantity(series.parameters.get(over, ""))
         values = values_of(series, metric)
-        if place is not None and values.size:
-            found.setdefault(series.parameters["curve"], {})[place[0]] = values
+        if values.size:
+            size, curve = _place(subject.label, series, over), text_of(series.parameters["curve"])
+            if values.min() <= 0:
+                raise InputError(
+                    f"{subject.label}: {metric} of {series.test!r} is {values.min():g} in a trial; expected more than 0"
+                )
+            if size in found.setdefault(curve, {}):
+                raise InputError(f"{subject.label}: two tests of curve {curve} have {over} {size:g} B")
+            found[curve][size] = values
     storage = found.pop(STORAGE, None)
     curves = tuple(
         Points(name, np.array(sorted(points)), tuple(points[size] for size in sorted(points)))
@@ -88,6 +95,17 @@ def swept_of(subject: Subject) -> Swept:
         raise InputError(f"{subject.label}: no trial of this sweep has a value of {metric}")
     around = None if storage is None else next(iter(storage.values()))
     return Swept(over, metric, curves, around, subject.experiment or {})
+
+
+def _place(label: str, series: Series, over: Over) -> float:
+    """The size that a test is at, in bytes."""
+    text = text_of(series.parameters[over])
+    size, base = quantity(text) or (0.0, "")
+    if base != "B" or size <= 0:
+        raise InputError(
+            f"{label}: {over} of {series.test!r} is {text!r}; expected a size above 0, such as 64KiB"
+        )
+    return size
 
 
 def values_of(series: Series, metric: str) -> Floats:

@@ -13,6 +13,7 @@ from etude.errors import UsageError
 from etude.report.asked import Asked, asked_of
 from etude.report.samework import WorkDifference, differences
 from etude.report.text import counted
+from etude.results.integrity import repeated_note
 from etude.results.reader import Results
 from etude.results.samples import trials_of
 from etude.results.series import Column, Series
@@ -184,6 +185,7 @@ def session_notes(results: Results, tests: Sequence[Series]) -> list[str]:
     found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
     if not left_out:
         found = [f"{path}: its last line was cut short and was left out" for path in results.torn]
+    found += [repeated_note(path, count) for path, count in results.repeated.items()]
     sittings: list[Any] = results.experiment["sittings"]
     found += [
         f"{name}: a line that was cut short before sitting {sitting['sitting']} was left out"

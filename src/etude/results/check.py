@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.results.model import CACHE_WAYS
+from etude.results.model import CACHE_WAYS, METRICS
 
 _COUNT, _TEXT, _FLAG, _NONE = int, str, bool, type(None)
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -81,6 +82,11 @@ def check_measurement(line: Mapping[str, Any]) -> None:
         plain = type(value) is list and len(value) == 2 and type(value[0]) in _NUMBERS
         if not plain or type(value[1]) is not str:
             _check_metric(name, value)
+        ours = METRICS.get(name)
+        if ours is not None and (value[1] != ours.unit or (value[0] is not None and value[0] < 0)):
+            raise ValueError(
+                f"metric {name} must be a number of 0 or more in {ours.unit}, not {_short(value)}"
+            )
     for name in ("stdout", "stderr"):
         stream = line.get(name)
         if stream is not None and [type(stream.get(m)) for m in ("bytes", "sha256", "tail")] != _STREAM:
@@ -126,11 +132,27 @@ def check_experiment(document: Mapping[str, Any]) -> None:
     for sitting in document["sittings"]:
         if type(sitting.get("sitting")) is not int:
             raise ValueError("each of sittings must hold sitting, its number")
-    for test in document["tests"]:
+    _check_tests(document["tests"])
+    planned = document["plan"].get("tests") or []
+    if type(planned) is not list or any(
+        type(t) is not dict or type(t.get("name")) is not str for t in planned
+    ):
+        raise ValueError("the tests of plan must be a list of objects with a name")
+
+
+def _check_tests(tests: Sequence[Mapping[str, Any]]) -> None:
+    for test in tests:
         if [type(test.get(m)) for m in ("name", "directory", "role", "parameters")] != [str, str, str, dict]:
             raise ValueError("each of tests must hold name, directory, role and parameters")
         if not _within(test["directory"]):
             raise ValueError(f"the directory of test {test['name']!r} cannot be {_short(test['directory'])}")
+        for name, least in (("workers", 1), ("lines", 0)):
+            if name in test and (type(test[name]) is not int or not least <= test[name] <= _MOST):
+                raise ValueError(f"{name} of test {test['name']!r} cannot be {_short(test[name])}")
+    for name in ("name", "directory"):
+        most = Counter(test[name] for test in tests).most_common(1)
+        if most and most[0][1] > 1:
+            raise ValueError(f"two tests have one {name}: {_short(most[0][0])}")
 
 
 def _within(name: str) -> bool:

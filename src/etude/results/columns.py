@@ -8,7 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from etude.errors import InputError, MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path
 from etude.results.check import check_measurement
+from etude.results.integrity import check_lines, has_ended, repeated_note
 from etude.results.model import metric_kind
 from etude.results.reader import read_experiment
 from etude.results.readers.rows import told
@@ -141,6 +142,8 @@ class _Source(NamedTuple):
     file: Path
     workers: int | None
     """How many lines a trial has, unless they say so; None where that is not known."""
+    test: Mapping[str, Any] | None = None
+    """Its entry in experiment.json, where it is of an experiment that has ended."""
 
 
 def _sources(path: Path, roles: Collection[str]) -> tuple[dict[str, dict[str, str]], list[_Source]]:
@@ -149,13 +152,16 @@ def _sources(path: Path, roles: Collection[str]) -> tuple[dict[str, dict[str, st
         return {}, [_Source(path, None)]
     parameters: dict[str, dict[str, str]] = {}
     sources = []
-    for test in read_experiment(path)["tests"]:
+    experiment = read_experiment(path)
+    for test in experiment["tests"]:
         if test["role"] in roles:
             parameters[test["name"]] = {name: text_of(value) for name, value in test["parameters"].items()}
-            workers = test.get("workers")
             file = path / test["directory"] / "results.jsonl"
-            if file.exists():  # a test that never began has none
-                sources.append(_Source(file, workers if type(workers) is int and 0 < workers < _MOST else 1))
+            if file.exists():
+                entry = test if has_ended(experiment) else None
+                sources.append(_Source(file, min(test.get("workers", 1), _MOST - 1), entry))
+            elif has_ended(experiment):
+                check_lines(file, 0, test)  # a test that never began has none
     return parameters, sources
 
 
@@ -168,7 +174,7 @@ def _run_engine(
     command = [engine_path(), "columns", *_options(metrics)]
     listed = b"".join(
         b"%s %s\0" % (b"-" if workers is None else b"%d" % workers, os.fsencode(file))
-        for file, workers in sources
+        for file, workers, _ in sources
         if "\0" not in str(file)
     )
     if listed.count(b"\0") < len(sources):
@@ -223,6 +229,8 @@ def _columns(
             warnings[f"{source.file}: a last line that was cut short is left out"] += 1
         if end["left_out"]:
             warnings[f"{source.file}: the last trial lacks lines and is left out"] += 1
+        if source.test is not None and not (end["torn"] or end["left_out"]):
+            check_lines(source.file, end["rows"], source.test)
     rows = index["rows"]
     found: dict[str, NDArray[Any]] = {
         place["name"]: np.frombuffer(buffer, place["kind"], rows, place["at"]) for place in index["columns"]
@@ -233,10 +241,32 @@ def _columns(
     aside = rows - int(np.count_nonzero(found["flags"] & KEPT))
     if aside:
         warnings[f"{aside} of {rows} measurements are not kept"] = 1
+    once = _once(found, (metric.values for metric in metrics.values()))
+    if once is not None:
+        warnings[repeated_note(path, rows - once.size)] = 1
+        found = {name: column[once] for name, column in found.items()}
+        metrics = {name: metric._replace(values=metric.values[once]) for name, metric in metrics.items()}
     columns: dict[str, Any] = {
         name: Coded(column, texts[name]) if name in texts else column for name, column in found.items()
     }
     return Columns(path=path, metrics=metrics, parameters=parameters, warnings=told(warnings), **columns)
+
+
+def _once(found: Mapping[str, NDArray[Any]], values: Iterable[Floats]) -> NDArray[np.intp] | None:
+    """The rows without those that stand there again, all their columns and values being the same; None where none does.
+
+    No two commands of one worker begin at one instant.
+    """
+    start = found["start_ns"]
+    if np.unique(start[start >= 0]).size == np.count_nonzero(start >= 0):
+        return None
+    places = np.stack([found[name] for name in ("test", "sitting", "trial", "worker", "start_ns")], axis=1)
+    _, first, group = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    first = first[group.ravel()]
+    again = (first < np.arange(start.size)) & (start >= 0)
+    for column in (*found.values(), *values):
+        again &= (column == column[first]) | ((column != column) & (column[first] != column[first]))
+    return np.flatnonzero(~again) if again.any() else None
 
 
 def _metrics(

@@ -59,6 +59,8 @@ def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | 
     whole = _Whole({})
     for name, part in parts.items():
         _take(whole, name, part)
+    for entry in whole.entries.values():
+        entry["lines"] = len(whole.lines.get(f"{entry['directory']}/results.jsonl", ()))
     least = {"format": FORMAT, "version": VERSION, "plan": {}, "sittings": []}
     found = least | whole.document | dict(document or {}) | {"tests": list(whole.entries.values())}
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import orjson
 from etude.errors import InputError
 from etude.quantities import quantity
 from etude.results.check import check_experiment, check_measurement
+from etude.results.integrity import check_lines, has_ended, rows_once
 from etude.results.model import Measurement, from_line
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Results:
     """By test, in the order in which they were made."""
     torn: tuple[str, ...]
     """Files whose last line was cut short; that line was dropped."""
+    repeated: Mapping[str, int] = field(default_factory=dict)
+    """Files with lines that stand there twice, and how many; they were dropped."""
 
     def __repr__(self) -> str:
         count = sum(map(len, self.measurements.values()))
@@ -110,7 +113,8 @@ def load_results(directory: str | os.PathLike[str]) -> Results:
     """Read a results directory, or a file in Auto-pilot's format (its name ends in `.res`).
 
     Raises:
-        InputError: it is none, is of a newer version, or a line in the middle of a file cannot be read.
+        InputError: it is none, is of a newer version, a line in the middle of a file cannot be read, or its lines are
+            not those that were written.
     """
     path = Path(directory)
     if path.suffix == ".res" and not os.path.isdir(path):
@@ -118,16 +122,23 @@ def load_results(directory: str | os.PathLike[str]) -> Results:
 
         return read_res(path)
     experiment = read_experiment(path)
-    measurements, torn = {}, []
+    measurements, torn, repeated = {}, [], {}
+    sessions = {session["sitting"] for session in experiment["sittings"]}
     for test in experiment["tests"]:
         file = path / test["directory"] / "results.jsonl"
         rows, whole = read_measurements(file)
         expected = (rows[-1].rows if rows else None) or test.get("workers", 1)
         partial = len(_last_trial([m.trial for m in rows[-expected:]])) % expected
-        measurements[test["name"]] = rows[: len(rows) - partial]
+        written = rows[: len(rows) - partial]
+        once = rows_once(file, written, test, sessions)
+        if has_ended(experiment):
+            check_lines(file, len(written), test, cut=0 if whole and not partial else expected)
+        measurements[test["name"]] = once
         if not whole or partial:
             torn.append(str(file))
-    return Results(path, experiment, measurements, tuple(torn))
+        if len(once) < len(written):
+            repeated[str(file)] = len(written) - len(once)
+    return Results(path, experiment, measurements, tuple(torn), repeated)
 
 
 def read_experiment(directory: Path) -> dict[str, Any]:
@@ -151,10 +162,11 @@ def read_experiment(directory: Path) -> dict[str, Any]:
         ) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f'{path}: is not ours: expected "format": "{FORMAT}"')
-    if not isinstance(document.get("version"), int) or document["version"] > VERSION:
+    version = document.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        advice = "use a newer Étude" if type(version) is int and version > VERSION else "was it edited?"
         raise InputError(
-            f"{path}: version {document.get('version')} of the results format; "
-            f"this Étude reads up to {VERSION}: use a newer Étude"
+            f"{path}: version {version!r} of the results format; this Étude reads up to {VERSION}: {advice}"
         )
     try:
         check_experiment(document)

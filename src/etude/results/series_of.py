@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from etude.results.joining import NONE, asked_in, overall, why_not_joined
-from etude.results.model import MetricKind, is_printed, metric_kind
+from etude.results.model import Joined, MetricKind, is_printed, metric_kind
 from etude.results.samples import Trial, trials_of
 from etude.results.series import Column, Failure, Series
 
@@ -76,14 +76,21 @@ def _column(trials: Sequence[Trial], metric: str, *, single: bool) -> Column:
     missing = first[2] if first[0] is None else None
     if single:
         each_first = [trial.measurements[0].metrics.get(metric) for trial in trials]
-        values = np.array([found and found[0] for found in each_first], dtype=np.float64)
+        values = np.array(
+            [found[0] if found and found[1] == unit else None for found in each_first], dtype=np.float64
+        )
         return Column(unit, kind.kind, values, missing)
-    joined = [trial.joined(metric) for trial in trials]
+    joined = [trial.joined(metric) if _is_in(trial, metric, unit) else Joined(None) for trial in trials]
     values = np.array([each.value for each in joined], dtype=np.float64)
     how = overall((each.how for each in joined), kind.join)
     workers = max((each.workers for each in joined), default=1)
     reason = why_not_joined(asked=is_printed(metric)) if how == NONE else missing
     return Column(unit, kind.kind, values, reason, how, workers)
+
+
+def _is_in(trial: Trial, metric: str, unit: str) -> bool:
+    """Whether all its values of the metric are in that unit; others cannot be compared, and count as missing."""
+    return all(m.metrics[metric][1] == unit for m in trial.measurements if metric in m.metrics)
 
 
 def _windows(trial: Trial) -> Sequence[Mapping[str, Any]] | None:

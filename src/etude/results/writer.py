@@ -170,6 +170,13 @@ class ResultsWriter:
         """The file that holds the test's measurements."""
         return self._paths[test]
 
+    def lines(self, test: str) -> int:
+        """How many lines the test's file holds; 0 where it cannot be read."""
+        try:
+            return self._paths[test].read_bytes().count(b"\n")
+        except (KeyError, OSError):
+            return 0
+
     def append(self, test: str, measurements: Sequence[Measurement]) -> None:
         """Write the lines of one trial: all of them, or none.
 

@@ -119,8 +119,8 @@ def paired_ratio(
     cost, cost_error = _checked_cost(subtract)
     lower, upper = _pairs(base, other, cost)
     logs = np.log(upper) - np.log(lower)
-    sensitivity = float(np.mean(1.0 / lower - 1.0 / upper))
-    error = math.hypot(standard_error(logs), sensitivity * cost_error)
+    by_cost = cost_error * float(np.mean(1.0 / lower - 1.0 / upper)) if cost_error else 0.0
+    error = math.hypot(standard_error(logs), by_cost)
     return ratio_of(
         float(logs.mean()), factor * error, logs.size - 1.0, int(logs.size), "paired", confidence, factor
     )
@@ -322,6 +322,8 @@ def _positive(x: ArrayLike, cost: float = 0.0) -> NDArray[np.float64]:
         if cost:
             raise ValueError("ratio needs positive values: not all are above what is subtracted")
         raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}")
+    if values.size and values.min() < np.finfo(np.float64).tiny:
+        raise ValueError("the values are too small to be compared; give them in a smaller unit")
     return values
 
 

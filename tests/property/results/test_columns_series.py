@@ -65,7 +65,10 @@ def rows(draw: st.DrawFn, single: bool = False) -> list[Measurement]:
                     "metrics": draw(metrics()),
                     "host": draw(st.sampled_from(["here", "there"])),
                 }
-                own |= {"start_ns": draw(st.integers(0, 2**63 - 1))} | draw(st.sampled_from(ENDINGS))
+                # No two lines of one worker begin at one instant.
+                own |= {"start_ns": draw(st.integers(0, 2**53 - 1)) * 1024 + len(found)} | draw(
+                    st.sampled_from(ENDINGS)
+                )
                 found.append(measurement(test, trial, **(shared | own)))
     return found if single else draw(st.permutations(found))
 
@@ -126,10 +129,11 @@ def test_trials_of_one_line_each(measurements: list[Measurement]) -> None:
 def test_commands_come_first_then_workers() -> None:
     """The longest worker is the one whose commands took longest together; CPU time is summed."""
 
-    def row(worker: int, elapsed: float, user: float) -> Measurement:
-        return measurement(worker=worker, metrics={"elapsed": [elapsed, "s"], "user": [user, "s"]})
+    def row(worker: int, elapsed: float, user: float, start_ns: int = 1) -> Measurement:
+        metrics = {"elapsed": [elapsed, "s"], "user": [user, "s"]}
+        return measurement(worker=worker, start_ns=start_ns, metrics=metrics)
 
-    (series,) = of_columns([row(0, 3.0, 1.0), row(1, 2.0, 1.0), row(1, 2.0, 1.0)])
+    (series,) = of_columns([row(0, 3.0, 1.0), row(1, 2.0, 1.0), row(1, 2.0, 1.0, start_ns=2)])
     assert series.columns["elapsed"].values.tolist() == [4.0]
     assert series.columns["user"].values.tolist() == [3.0]
 

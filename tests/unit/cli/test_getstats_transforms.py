@@ -494,7 +494,8 @@ def test_any_words_are_answered_or_refused_in_one_line(capsys: Captured, given_w
 
 @pytest.mark.parametrize("transforms", [(), ("--select", "1")])
 def test_a_column_of_which_no_trial_has_a_value_is_named(shows: Shows, transforms: tuple[str, ...]) -> None:
-    rows = [measurement(worker=n, metrics={"elapsed": [1.0, "s"], "p99": [0.5, "s"]}) for n in (0, 1)]
+    metrics = {"elapsed": [1.0, "s"], "p99": [0.5, "s"]}
+    rows = [measurement(worker=n, rows=2, metrics=metrics) for n in (0, 1)]
     results_directory(Path("r"), {"a": rows})
     columns = ("--columns", "elapsed,p99")
     assert any("p99" in line for line in shows(*transforms, *columns, "r"))

@@ -292,6 +292,34 @@ def test_a_resumed_experiment_keeps_its_inner_repetitions(tmp_path: Path) -> Non
     assert {m.inner for m in results.measurements["a"] if m.kept} == {5}
 
 
+def test_each_session_records_how_many_lines_it_left(tmp_path: Path) -> None:
+    plan = PLANS["workers"]()
+    cut(plan, tmp_path, 4)
+    for results in (load_results(tmp_path), resume(tmp_path, make_engine=world().make_engine).results):
+        recorded = {test["name"]: test["lines"] for test in results.experiment["tests"]}
+        assert recorded == {name: len(rows) for name, rows in results.measurements.items()}
+
+
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_an_experiment_that_lost_lines_since_is_not_resumed(tmp_path: Path, left: int) -> None:
+    run(PLANS["one"](), directory=tmp_path, make_engine=world().make_engine)
+    file = tmp_path / "a" / "results.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:left]))
+    before = file.read_bytes()
+    with pytest.raises(InputError, match=f"holds {left} of the 5 lines"):
+        resume(tmp_path, make_engine=world().make_engine)
+    assert file.read_bytes() == before
+
+
+def test_an_experiment_with_repeated_lines_is_resumed(tmp_path: Path) -> None:
+    cut(PLANS["one"](), tmp_path, 4)
+    file = tmp_path / "a" / "results.jsonl"
+    file.write_bytes(2 * file.read_bytes())
+    rows = resume(tmp_path, make_engine=world().make_engine).results.measurements["a"]
+    assert load_results(tmp_path).measurements["a"] == rows
+    assert len({m.trial for m in rows}) == len(rows)
+
+
 def test_it_can_be_cut_and_resumed_again_and_again(tmp_path: Path) -> None:
     plan = PLANS["compared"]()
     cut(plan, tmp_path, 5)

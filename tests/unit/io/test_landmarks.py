@@ -52,3 +52,11 @@ def test_huge_pages_that_are_switched_off_are_no_landmark() -> None:
 )
 def test_a_size_is_told_in_three_digits(size: float, text: str) -> None:
     assert size_text(size) == text
+
+
+@pytest.mark.parametrize(
+    "bad", [None, 7, {}, {"level": 1}, {"level": 1, "type": "Data", "size_bytes": -5, "kind": "data"}]
+)
+def test_what_is_no_cache_and_no_tlb_is_no_landmark(bad: object) -> None:
+    experiment = {"machine": {"before": {"cpu": {"caches": [bad]}}, "tlb": [bad]}}
+    assert landmarks(experiment) == ()

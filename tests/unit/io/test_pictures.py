@@ -12,6 +12,7 @@ from etude.errors import InputError
 from etude.figures.data import Curve, Line
 from etude.io.lab import draw
 from etude.report.subject import subject_of
+from support.builders import as_if_killed
 
 
 def etude_sweep(laboratory: Any, **options: Any) -> Any:
@@ -84,6 +85,7 @@ def test_an_interrupted_sweep_is_read_and_drawn_as_far_as_it_came(
     for number, path in enumerate(sorted(directory.glob("*/results.jsonl"))):
         rows = path.read_text().splitlines(keepends=True)
         path.write_text("".join(rows[: lines[number % len(lines)]]))
+    as_if_killed(directory)
     results = etude.load_results(directory)
     assert etude.io.explain(results).findings
     assert set(draw(subject_of(results), tmp_path, "svg")) <= {"throughput", "linking", "significance"}

@@ -193,3 +193,20 @@ def test_a_curve_with_offsets_uses_the_call_of_the_operation(
     (test,) = make_plan(what, seed=1).tests
     told = " ".join(test.command).replace("=", " ")
     assert f"--method {call} " in told
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0])
+def test_a_rate_that_cannot_be_is_one_line(laboratory: Any, rate: float) -> None:
+    results = laboratory.sweep(buffers="4K..8K", curves=["touched"], trials=2)
+    last = results.measurements["buffer=8KiB touched"][-1]
+    last.metrics["bandwidth"][0] = rate
+    with pytest.raises(InputError, match="bandwidth of 'buffer=8KiB touched'"):
+        swept_of(subject_of(results))
+
+
+@pytest.mark.parametrize("size", ["0", "-4KiB", "x", "", None, 7, "nan", "4 s", "8KiB"])
+def test_a_size_that_cannot_be_is_one_line(laboratory: Any, size: object) -> None:
+    results = laboratory.sweep(buffers="4K..8K", curves=["touched"], trials=2)
+    results.experiment["tests"][0]["parameters"]["buffer"] = size
+    with pytest.raises(InputError, match="buffer"):
+        swept_of(subject_of(results))

@@ -185,11 +185,12 @@ def test_tests_belong_together_by_name_or_because_each_is_alone(tmp_path: Path) 
 
 
 def test_metrics_in_other_units_are_not_compared(tmp_path: Path) -> None:
-    one = subject(tmp_path / "one", {"a": trials("a", 1.0)})
-    rows = [m._replace(metrics={"elapsed": [5.0, "B"]}) for m in trials("a", 1.0)]
-    other = subject(tmp_path / "other", {"a": rows})
-    with pytest.raises(InputError, match=r"other: elapsed\b.*\bB\b.*\bs\b.*one$"):
-        compare_across(one, other, "elapsed")
+    def own(name: str, unit: str) -> Subject:
+        rows = [m._replace(metrics={"own": [5.0, unit]}) for m in trials("a", 1.0)]
+        return subject(tmp_path / name, {"a": rows})
+
+    with pytest.raises(InputError, match=r"other: own\b.*\bB\b.*\bs\b.*one$"):
+        compare_across(own("one", "s"), own("other", "B"), "own")
 
 
 def test_stored_sittings_of_another_command_do_not_count_and_a_difference_is_said(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from etude.report.text import basis_line, comparison_lines, precision_line
 from etude.report.verdict import Verdict, verdict
 from etude.results.reader import Results, load_results
 from etude.stats.compare import noise_floor, paired_ratio
-from support.builders import measurement, results_directory
+from support.builders import as_if_killed, measurement, results_directory
 from support.fakes import World, around
 from support.golden import Golden
 
@@ -496,6 +496,7 @@ def test_results_without_any_trial_have_a_verdict(tmp_path: Path, compared: Verd
     shutil.copytree(compared.directory, tmp_path / "empty")
     for file in (tmp_path / "empty").rglob("results.jsonl"):
         file.unlink()
+    as_if_killed(tmp_path / "empty")
     found = verdict(load_results(tmp_path / "empty"))
     assert [test.kept for test in found.tests] == [0, 0]
     assert found.comparisons == ()

@@ -13,6 +13,7 @@ import pytest
 from etude.report.judging import Judging
 from etude.report.reading import read_subject
 from etude.report.verdict import verdict
+from etude.results.model import METRICS as KNOWN
 from support.builders import measurement, results_directory
 from support.monitored import busy_second, trials_of_seconds
 
@@ -46,7 +47,7 @@ def compared(path: Path, trials: int) -> Path:
             measurement(
                 name,
                 trial=n,
-                metrics={m: [float(v), "s"] for m, v in zip(("elapsed", *METRICS), x, strict=True)},
+                metrics={m: [float(v), KNOWN[m].unit] for m, v in zip(("elapsed", *METRICS), x, strict=True)},
             )
             for n, x in enumerate(noise[i])
         ]

@@ -303,3 +303,16 @@ def test_pairs_that_depend_on_those_before_count_for_fewer(ratio: Callable[..., 
         base, other = np.exp(0.05 * noise)
         found += not ratio(base, other).low <= 1.0 <= ratio(base, other).high
     assert found / 200 < 0.15
+
+
+def test_values_below_the_least_normal_number_are_refused():
+    base = [1e-320, 2e-320, 1.5e-320]
+    with pytest.raises(ValueError, match="too small to be compared"):
+        paired_ratio(base, base)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_values_are_compared_without_a_warning():
+    base = [2.3e-308, 2.4e-308] * 10
+    found = paired_ratio(base, [2 * value for value in base])
+    assert found.ratio == pytest.approx(2.0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from etude.errors import EtudeError
+from etude.errors import EtudeError, InputError
 from etude.store.database import Store, open_store
 from support.stored import directory
 
@@ -99,3 +99,13 @@ def test_a_store_of_which_bytes_are_others_is_read_or_refused(
     path.write_bytes(damaged[: chance.choice([len(damaged), chance.randrange(len(damaged))])])
     refused = ask(path)
     assert all(str(path) in line for line in refused)
+
+
+def test_a_text_that_is_no_utf_8_is_a_damaged_store(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(whole)
+    with sqlite3.connect(path) as database:
+        database.execute("update machine set digest = cast(x'ff80' as text)")
+    database.close()
+    with open_store(path) as store, pytest.raises(InputError, match="damaged"):
+        store.history("sort")

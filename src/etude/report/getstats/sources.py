@@ -12,6 +12,7 @@ from etude.errors import InputError, UsageError
 from etude.report.getstats.options import JUDGED
 from etude.report.getstats.tables import File, file_of, judged, without_values
 from etude.results.delimited import Table, read_table
+from etude.results.integrity import repeated_note
 from etude.results.model import METRICS, Measurement
 from etude.results.reader import Results, load_results
 from etude.results.res import parse_blocks
@@ -88,6 +89,7 @@ def _tests(path: str, results: Results) -> list[Source]:
     ]
     if results.torn and not left_out:
         left_out = ["The last trial was cut short and is left out."]
+    left_out += [repeated_note(file, count) for file, count in results.repeated.items()]
     found: list[Source] = []
     for name in results.names():
         label = path if results.experiment.get("verb") == "res" else f"{path.rstrip('/')}/{name}"

@@ -15,7 +15,7 @@ from etude.results.reader import load_results
 from etude.results.readers import read_table
 from etude.results.readers.own import read_own
 from etude.results.words import join_words
-from support.builders import still_machine
+from support.builders import as_if_killed, still_machine
 from support.fakes import World, around
 
 
@@ -92,7 +92,12 @@ def test_a_last_trial_that_lacks_a_line_is_left_out_and_said(
 ) -> None:
     monkeypatch.setattr(columns, "_CHUNK", size)
     file, lines = lines_of(copy)
-    whole = [orjson.dumps(orjson.loads(line) | {"rows": 3}) + b"\n" for line in lines for _ in range(3)]
+    rows = [orjson.loads(line) | {"rows": 3} for line in lines]
+    whole = [
+        orjson.dumps(row | {"start_ns": row["start_ns"] + command}) + b"\n"
+        for row in rows
+        for command in range(3)
+    ]
     file.write_bytes(b"".join(whole[:-1]))
     table = read_table(copy)
     assert table.frame.filter(table.frame["test"] == "a").height == len(whole) - 3
@@ -143,6 +148,7 @@ def test_a_newer_version_is_refused(copy: Path) -> None:
 def test_a_directory_without_a_measurement_says_so(copy: Path) -> None:
     for file in copy.glob("*/results.jsonl"):
         file.unlink()
+    as_if_killed(copy)
     with pytest.raises(InputError, match="holds no measurement"):
         read_table(copy)
 

@@ -1,0 +1,72 @@
+"""Whether a test's rows are those that were written: lines may have been lost, doubled or mixed up since."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+from etude.results.model import Measurement
+
+
+def rows_once(
+    file: Path, rows: Sequence[Measurement], test: Mapping[str, Any], sessions: Collection[int]
+) -> tuple[Measurement, ...]:
+    """The rows of a test's file without those that stand there again.
+
+    test: its entry in experiment.json; sessions: the numbers of those that are recorded there.
+
+    Raises:
+        InputError: a row is of another test or of no recorded session, or a trial has too many or too few of them.
+    """
+    trials: dict[int, list[Measurement]] = {}
+    for number, row in enumerate(rows, 1):
+        if row.test != test["name"]:
+            raise InputError(
+                f"{file}:{number}: is of test {row.test!r}, expected {test['name']!r}; was it copied or edited?"
+            )
+        if row.sitting not in sessions:
+            raise InputError(
+                f"{file}:{number}: is of sitting {row.sitting}, which experiment.json does not hold; restore both "
+                f"from one copy"
+            )
+        trials.setdefault(row.trial, []).append(row)
+    again: set[int] = set()
+    for trial, found in trials.items():
+        expected = found[0].rows or test.get("workers", 1)
+        if len(found) == expected:
+            continue
+        repeated = [place for place, row in enumerate(found) if row in found[:place]]
+        if len(found) - len(repeated) != expected:
+            raise InputError(
+                f"{file}: lines of trial {trial}: {len(found)}, expected {expected}; restore it from a copy"
+            )
+        again.update(id(found[place]) for place in repeated)
+    return tuple(row for row in rows if id(row) not in again) if again else tuple(rows)
+
+
+def has_ended(experiment: Mapping[str, Any]) -> bool:
+    """Whether its last session has recorded its end: neither was it killed, nor does it still run."""
+    return bool(experiment["sittings"]) and experiment["sittings"][-1].get("how_ended") is not None
+
+
+def check_lines(file: Path, lines: int, test: Mapping[str, Any], *, cut: int = 0) -> None:
+    """Refuse a file that has lost lines since the last session of its experiment ended.
+
+    lines: how many it has; cut: of how many lines its last trial is, where that was cut short and is not among them.
+
+    Raises:
+        InputError: it has fewer than experiment.json records.
+    """
+    recorded = test.get("lines", 0)
+    if lines + cut < recorded:
+        raise InputError(
+            f"{file}: holds {lines} of the {recorded} lines that experiment.json records; restore it from a copy "
+            f"(or, if they were taken out on purpose, take `lines` of test {test['name']!r} out there, too)"
+        )
+
+
+def repeated_note(place: object, count: int) -> str:
+    """The note on lines that stand there again."""
+    return f"{place}: repeated lines, counted once: {count}"
