@@ -31,7 +31,7 @@ class Made:
     @property
     def steps(self) -> list[str]:
         """Its lines from the first step on."""
-        needed = ("file ", "directory ", "link ", "name ", "dropped ", "#", "etude script ")
+        needed = ("scheduling ", "file ", "directory ", "link ", "name ", "dropped ", "#", "etude script ")
         return [line for line in self.text.splitlines() if not line.startswith(needed)]
 
 

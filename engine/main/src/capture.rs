@@ -21,6 +21,7 @@ usage: etude capture -o CAPTURE [options] [--] COMMAND [ARGUMENT ...]
                         what COMMAND reads
       --technique HOW   as of etude record
       --left WAY        as of etude record
+      --without-run-delay  as of etude script
   -q, --quiet           say nothing but what is wrong
   -h, --help
 
@@ -39,6 +40,7 @@ struct Options {
     output: PathBuf,
     /// Options of `etude record`.
     recording: Vec<OsString>,
+    script: etude_script::Options,
     quiet: bool,
     command: Vec<OsString>,
 }
@@ -66,12 +68,14 @@ pub fn capture(arguments: impl Iterator<Item = OsString>) -> u8 {
 
 fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
     let (mut output, mut recording, mut quiet, mut command) = (None, Vec::new(), false, Vec::new());
+    let mut script = etude_script::Options::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         match argument {
             Short('o') | Long("output") => output = Some(PathBuf::from(parser.value()?)),
             Long("technique") => recording.extend(["--technique".into(), parser.value()?]),
             Long("left") => recording.extend(["--left".into(), parser.value()?]),
+            Long("without-run-delay") => script.without_run_delay = true,
             Short('q') | Long("quiet") => quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(program) => {
@@ -85,7 +89,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
     if command.is_empty() {
         return Err("nothing to capture: give a command".into());
     }
-    Ok(Some(Options { output, recording, quiet, command }))
+    Ok(Some(Options { output, recording, script, quiet, command }))
 }
 
 fn captured(options: &Options) -> Result<u8, Failed> {
@@ -125,7 +129,7 @@ fn recorded(options: &Options) -> u8 {
 fn made(options: &Options) -> Result<Report, Failed> {
     let directory = &options.output;
     let trace = directory.join(TRACE);
-    let (script, report) = etude_script::from_trace(&trace, &etude_script::Options::default())
+    let (script, report) = etude_script::from_trace(&trace, &options.script)
         .map_err(|error| (format!("{}: {error}", trace.display()), 5))?;
     let written =
         |name: &str, error: std::io::Error| (format!("{}: {error}", directory.join(name).display()), 5);
@@ -137,7 +141,7 @@ fn made(options: &Options) -> Result<Report, Failed> {
     let (out, compiled) = etude_replay::compile(&script, out).map_err(|error| written(ROLL, error))?;
     out.into_inner().map_err(|error| written(ROLL, error.into_error()))?;
     fs::remove_file(&trace).map_err(|error| written(TRACE, error))?;
-    seal(directory, &options.command).map_err(|error| written("capture.json", error))?;
+    seal(directory, &options.command, report.run_delay).map_err(|error| written("capture.json", error))?;
     if !options.quiet {
         let (files, bytes) = to_prepare(&script.needed);
         say(&format!(
@@ -148,6 +152,7 @@ fn made(options: &Options) -> Result<Report, Failed> {
             counted(files, "file"),
             counted(bytes, "byte")
         ));
+        report.run_delay_warning().into_iter().for_each(|line| say(&format!("etude capture: {line}")));
     }
     Ok(report)
 }

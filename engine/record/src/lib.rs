@@ -11,6 +11,7 @@ mod ebpf;
 mod queue;
 mod record;
 mod rewrite;
+mod scheduler;
 mod sink;
 mod urgent;
 

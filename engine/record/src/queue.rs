@@ -80,7 +80,7 @@ impl Sink for Queue {
     }
 
     fn thread(&mut self, thread: u32, process: u32, tid: Pid) {
-        self.tell(move |file| file.thread(thread, process));
+        self.tell(move |file| file.thread(thread, process, tid));
         self.meta(Meta::Thread { thread, process, tid: tid as u32, at_ns: self.origin.now_ns() });
     }
 

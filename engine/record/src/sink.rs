@@ -12,11 +12,16 @@ use smallvec::SmallVec;
 use crate::PROCESSOR;
 use crate::rewrite::clock::Calibration;
 use crate::rewrite::found::{LeftAsItIs, Patched};
+use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Counters;
+use crate::scheduler::run_delay;
 
 /// Events of one thread that are written together: fewer would cost more bytes each.
 const TOGETHER: usize = 8192;
+
+/// How often it is noted of a thread that makes calls how long it has waited for a CPU, ns.
+const RUN_DELAY_EVERY_NS: u64 = 100_000_000;
 
 /// What the kernel counted of a thread, beside what its recorded calls come to.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +101,9 @@ pub struct Summary {
 
 struct Thread {
     process: u32,
+    tid: Pid,
+    /// When its run delay was noted last.
+    noted_ns: u64,
     events: Vec<Raw>,
     counts: Counts,
     again: Counts,
@@ -216,9 +224,17 @@ impl File {
             }
         }
         known.events.extend(calls);
+        let (tid, now_ns) = (known.tid, self.calibration.origin().now_ns());
+        let run_delay = if now_ns - known.noted_ns >= RUN_DELAY_EVERY_NS {
+            known.noted_ns = now_ns;
+            run_delay(thread, tid, || now_ns)
+        } else {
+            None
+        };
         if known.events.len() >= TOGETHER {
             self.flush(thread);
         }
+        run_delay.into_iter().for_each(|meta| self.meta(meta));
     }
 
     pub fn interrupted(&mut self, thread: u32, call: &Raw) {
@@ -229,9 +245,10 @@ impl File {
         }
     }
 
-    pub fn thread(&mut self, thread: u32, process: u32) {
+    pub fn thread(&mut self, thread: u32, process: u32, tid: Pid) {
         let (counts, again) = (Counts::default(), Counts::default());
-        self.threads.insert(thread, Thread { process, events: Vec::new(), counts, again });
+        let noted_ns = self.calibration.origin().now_ns();
+        self.threads.insert(thread, Thread { process, tid, noted_ns, events: Vec::new(), counts, again });
         self.summary.threads += 1;
     }
 

@@ -29,12 +29,15 @@ struct Note {
     version: u64,
     #[serde(default)]
     argv: Vec<String>,
+    /// Which share of the recording's gaps was waiting for a CPU.
+    #[serde(default)]
+    run_delay_share: Option<f64>,
 }
 
 /// Declares a capture whole.
-pub fn seal(directory: &Path, argv: &[OsString]) -> io::Result<()> {
+pub fn seal(directory: &Path, argv: &[OsString], run_delay_share: Option<f64>) -> io::Result<()> {
     let argv = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let note = Note { format: FORMAT.into(), version: VERSION, argv };
+    let note = Note { format: FORMAT.into(), version: VERSION, argv, run_delay_share };
     let mut file = File::options().write(true).create_new(true).open(directory.join(NOTE))?;
     file.write_all(format!("{}\n", serde_json::to_string_pretty(&note)?).as_bytes())
 }
@@ -252,7 +255,7 @@ mod tests {
     fn a_capture_is_whole_when_it_is_sealed() {
         let at = scratch("sealed");
         assert_eq!(roll_of(&at).map_err(|refused| refused.1).unwrap_err(), 3);
-        seal(&at, &["tar".into()]).unwrap();
+        seal(&at, &["tar".into()], Some(0.5)).unwrap();
         assert_eq!(roll_of(&at).unwrap(), at.join(ROLL));
         for other in [
             "{\"format\": \"etude-capture\", \"version\": 2}",

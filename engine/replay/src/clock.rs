@@ -1,5 +1,7 @@
 //! Waiting for a point in time as exactly as a machine allows.
 
+use etude_trace::Scheduling;
+
 /// How long before its time a thread is awake: sleeping alone is some 20 to 70 µs late, and the rest is spun.
 const AWAKE_NS: i64 = 60_000;
 
@@ -37,13 +39,38 @@ pub fn wait_until(target: i64) {
     }
 }
 
-/// Lets this thread sleep as exactly as it may: without slack; and with real-time priority where that is asked for and
-/// allowed. Whether it has that.
-pub fn prepare(realtime: bool) -> bool {
-    let parameters = libc::sched_param { sched_priority: 1 };
+/// Lets this thread sleep without slack, so as exactly as it may.
+pub fn without_slack() {
     // SAFETY: plain values.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+}
+
+/// Puts this thread into a scheduling class; whether that is allowed.
+pub fn schedule(class: Scheduling) -> bool {
+    let parameters = libc::sched_param { sched_priority: class.priority.into() };
+    // SAFETY: plain values; 0 is this thread.
     unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
-        realtime && libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) == 0
+        libc::sched_setscheduler(0, class.policy.number(), &parameters) == 0
+            && (class.policy.is_realtime()
+                || libc::setpriority(libc::PRIO_PROCESS, 0, class.nice.into()) == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use etude_trace::Policy;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_is_in_the_class_that_it_was_put_into() {
+        let asked = std::thread::spawn(|| {
+            let done = schedule(Scheduling { policy: Policy::Batch, priority: 0, nice: 19 });
+            // SAFETY: no place is written to.
+            (done, unsafe { (libc::sched_getscheduler(0), libc::getpriority(libc::PRIO_PROCESS, 0)) })
+        });
+        assert_eq!(asked.join().unwrap(), (true, (libc::SCHED_BATCH, 19)));
+        // Its parameters are not recorded, and it cannot be had without.
+        assert!(!schedule(Scheduling { policy: Policy::Deadline, priority: 0, nice: 0 }));
     }
 }

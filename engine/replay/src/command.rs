@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use etude_quantity::counted;
 use etude_script::{Needed, Preparation};
+use etude_trace::Scheduling;
 use lexopt::prelude::*;
 
 use crate::capture;
@@ -53,6 +54,8 @@ usage: etude replay [options] [--in DIRECTORY] CAPTURE
       --direct         files are opened with O_DIRECT; transfers that it refuses are made without, and counted
       --fsync          what was written is made durable when its descriptor is closed
       --footprint      memory that is no file's is taken as well, and touched in gaps
+      --sched CLASS    recorded (default): in the scheduling class and with the nice value of the recorded program, where
+                       they are not the usual ones (SCHED_OTHER, 0) and this user may; as-is: not
       --no-fifo        without real-time priority, also where it is allowed
       --force          play in a directory that etude prepare did not make: any file in it may be changed or removed
       --judge          exit with 1 unless the replay was faithful
@@ -136,6 +139,8 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
 struct Options {
     manner: Manner,
     wishes: Wishes,
+    /// In the scheduling class of the recorded program.
+    recorded_class: bool,
     /// Also where `etude prepare` has made nothing.
     force: bool,
     judge: bool,
@@ -205,7 +210,8 @@ fn played(options: &Options, roll: Roll, path: &Path, directory: &Path) -> Resul
     let windows = options.windows.as_ref().map(|path| Windows::new(path.clone(), options.window_s));
     let mut windows = windows.transpose().map_err(unwritten)?;
     let mut progress = Progress::new(roll.head.calls, options.quiet);
-    let done = replay(roll, directory, options.manner, options.wishes, |shared, ended| {
+    let manner = Manner { class: class_of(options, &roll), ..options.manner };
+    let done = replay(roll, directory, manner, options.wishes, |shared, ended| {
         progress.show(shared);
         windows.iter_mut().for_each(|windows| windows.watch(shared, now_ns(), ended));
     });
@@ -221,6 +227,12 @@ fn played(options: &Options, roll: Roll, path: &Path, directory: &Path) -> Resul
     let _ = std::io::stdout().write_all(text.as_bytes());
     windows.map_or(Ok(()), Windows::end).map_err(unwritten)?;
     Ok(u8::from(options.judge && unfaithful.is_some()))
+}
+
+/// The class in which a roll is played, where that is another one than the usual.
+fn class_of(options: &Options, roll: &Roll) -> Option<Scheduling> {
+    let class = roll.head.scheduling.filter(|class| options.recorded_class && !class.is_default())?;
+    (options.manner.realtime || !class.policy.is_realtime()).then_some(class)
 }
 
 /// Why a replay is not faithful; None where it is.
@@ -274,8 +286,9 @@ enum What {
 
 fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options, What)>, Wrong> {
     let mut found = Options {
-        manner: Manner { timing: Timing::Gap, speed: 1.0, realtime: true },
+        manner: Manner { timing: Timing::Gap, speed: 1.0, realtime: true, class: None },
         wishes: Wishes::default(),
+        recorded_class: true,
         force: false,
         judge: false,
         late_s: 0.001,
@@ -298,6 +311,15 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
             Long("direct") => found.wishes.direct = true,
             Long("fsync") => found.wishes.fsync = true,
             Long("footprint") => found.wishes.footprint = true,
+            Long("sched") => {
+                found.recorded_class = match &*word(&mut parser)? {
+                    "recorded" => true,
+                    "as-is" => false,
+                    other => {
+                        return Err(usage("replay", &format!("--sched {other}: expected recorded or as-is")));
+                    }
+                }
+            }
             Long("no-fifo") => found.manner.realtime = false,
             Long("force") => found.force = true,
             Long("judge") => found.judge = true,

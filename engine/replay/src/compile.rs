@@ -64,6 +64,7 @@ pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
     names.add_needed(script);
     let head = Head {
         notes: script.notes.clone(),
+        scheduling: script.scheduling,
         threads: lanes
             .iter()
             .map(|lane| Stream { process: lane.process, calls: lane.events.len() as u64 })

@@ -63,7 +63,7 @@ impl Pass {
         let shared = Shared::of_load(roll.head.threads.len()).map_err(machine)?;
         shared.all().until_ns.store(signed(offered.until_ns), Ordering::Relaxed);
         // With real-time priority it would keep the kernel's own threads, which the calls may need, from running.
-        let manner = Manner { timing: Timing::Absolute, speed: offered.speed, realtime: false };
+        let manner = Manner { timing: Timing::Absolute, speed: offered.speed, realtime: false, class: None };
         let play = Play::new(roll.clone(), shared, manner).map_err(|what| Refused(what, 3))?;
         let play = Arc::new(play.counting_from(signed(offered.from_ns)));
         let (from, to) = pipe().map_err(machine)?;

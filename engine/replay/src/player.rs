@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use etude_calls::Moves;
-use etude_trace::Event;
+use etude_trace::{Event, Policy, Scheduling};
 
-use crate::clock::{cost_ns, now_ns, prepare, wait_until};
+use crate::clock::{cost_ns, now_ns, schedule, wait_until, without_slack};
 use crate::perform::{Made, Performer, Process};
 use crate::roll::{Mark, Marked, Reading, Roll};
 use crate::score::is_request;
@@ -30,7 +30,9 @@ pub struct Manner {
     pub timing: Timing,
     /// 2: twice as fast.
     pub speed: f64,
+    /// With real-time priority, where that is allowed and there is no `class`.
     pub realtime: bool,
+    pub class: Option<Scheduling>,
 }
 
 /// Chunks that a thread keeps decoded.
@@ -199,9 +201,8 @@ impl Player {
     /// Plays all of it; what went wrong is known to all then.
     pub fn run(mut self) {
         self.lane().started.store(1, Ordering::Relaxed);
-        if prepare(self.play.manner.realtime) {
-            self.play.shared.all().realtime.store(1, Ordering::Relaxed);
-        }
+        without_slack();
+        self.schedule();
         if let Some(owed) = self.play.shared.owed(self.thread) {
             owed.pid.store(std::process::id(), Ordering::Relaxed);
         }
@@ -211,6 +212,19 @@ impl Player {
             Err(why) => self.play.shared.all().broken.store(why, Ordering::Relaxed),
         }
         self.end();
+    }
+
+    /// The recording's class, else real-time priority where that is allowed: then it keeps time best.
+    fn schedule(&self) {
+        let (all, manner) = (self.play.shared.all(), self.play.manner);
+        let fifo = Scheduling { policy: Policy::Fifo, priority: 1, nice: 0 };
+        let Some(class) = manner.class.or(manner.realtime.then_some(fifo)) else { return };
+        let flag = match (schedule(class), manner.class) {
+            (true, _) if class.policy.is_realtime() => &all.realtime,
+            (false, Some(_)) => &all.class_refused,
+            _ => return,
+        };
+        flag.store(1, Ordering::Relaxed);
     }
 
     fn play_all(&mut self) -> Result<(), Broken> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use etude_calls::{Call, Moves};
+use etude_trace::Scheduling;
 use serde::Serialize;
 
 use crate::other_results::{OtherResult, other_results};
@@ -39,6 +40,10 @@ pub struct Report {
     /// How late calls began; None where there is no schedule.
     pub lateness_s: Option<Lateness>,
     pub realtime: bool,
+    /// The recording's scheduling class, where that is not the default one and was asked for.
+    pub scheduling: Option<Scheduling>,
+    /// This user may not run in it.
+    pub scheduling_refused: bool,
     /// Chunks of the roll that were not decoded when they were needed.
     pub late_chunks: u64,
     /// Transfers that O_DIRECT refused.
@@ -127,6 +132,8 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
         changed_before: false,
         lateness_s: lateness(shared),
         realtime: all.realtime.load(Ordering::Relaxed) != 0,
+        scheduling: manner.class,
+        scheduling_refused: all.class_refused.load(Ordering::Relaxed) != 0,
         late_chunks: sum(|lane| lane.late_chunks.load(Ordering::Relaxed)),
         undirect: all.undirect.load(Ordering::Relaxed),
         cached: cached(read_s, original.read_s),

@@ -14,8 +14,8 @@ use std::io;
 use std::ops::Range;
 
 use etude_script::{Dropped, Needed, What};
-use etude_trace::Event;
 use etude_trace::parts::{Decoder, Head as ChunkHead, Kind, checked};
+use etude_trace::{Event, Scheduling};
 use serde::{Deserialize, Serialize};
 
 use sizes::{Open, Sizes};
@@ -55,6 +55,9 @@ pub struct Head {
     pub version: u32,
     /// The script's notes.
     pub notes: Vec<String>,
+    /// The class in which the program ran, where that is not the default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduling: Option<Scheduling>,
     pub threads: Vec<Stream>,
     pub calls: u64,
     pub original: Original,

@@ -180,6 +180,8 @@ pub struct All {
     /// Why it cannot go on (`player::why`); 0 for nothing.
     pub broken: AtomicU32,
     pub realtime: AtomicU32,
+    /// A thread may not run in the recording's scheduling class.
+    pub class_refused: AtomicU32,
     pub undirect: AtomicU64,
     /// Calls with another result.
     pub others: AtomicU64,

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use etude_calls::Call;
 use etude_quantity::counted;
-use etude_trace::words;
+use etude_trace::{Policy, Scheduling, words};
 
 use crate::report::Report;
 use crate::unplayed::{Kind, Unplayed};
@@ -58,6 +58,15 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
             "Note: the {warm} may have read from memory, the {cold} from disk: cool or warm before both."
         )?;
     }
+    if report.scheduling_refused
+        && let Some(class) = report.scheduling
+    {
+        writeln!(
+            out,
+            "Note: this user may not run in the recording's scheduling class ({}); not all threads did.",
+            named(class)
+        )?;
+    }
     if report.changed_before {
         writeln!(out, "Note: an earlier replay has changed the files of this directory: prepare it anew.")?;
     }
@@ -79,8 +88,22 @@ fn other_time(ratio: Option<f64>) -> String {
 
 fn described(report: &Report) -> String {
     let speed = if report.speed == 1.0 { String::new() } else { format!(", {} times as fast", report.speed) };
-    let priority = if report.realtime { ", with real-time priority" } else { "" };
+    let priority = match report.scheduling.filter(|_| !report.scheduling_refused) {
+        Some(class) => format!(", {}", named(class)),
+        None if report.realtime => ", with real-time priority".into(),
+        None => String::new(),
+    };
     format!("timing {}{speed}{priority}", report.timing)
+}
+
+/// A class as chrt and nice name it.
+fn named(Scheduling { policy, priority, nice }: Scheduling) -> String {
+    let name = format!("SCHED_{}", policy.name().to_uppercase());
+    match policy {
+        Policy::Fifo | Policy::Rr => format!("{name}, priority {priority}"),
+        Policy::Other | Policy::Batch => format!("{name}, nice {nice}"),
+        Policy::Idle | Policy::Deadline => name,
+    }
 }
 
 /// Run times that differ by no more than this share are the same, as far as one run of each can tell.

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use etude_calls::Call;
 use etude_script::{Action, Called, Dropped, Needed, Script, Step, What};
-use etude_trace::Text;
+use etude_trace::{Policy, Scheduling, Text};
 use proptest::prelude::*;
 
 use crate::compile::compile;
@@ -30,7 +30,7 @@ pub(crate) fn open(path: &str, flags: u64, result: i64) -> Action {
 
 pub(crate) fn script(steps: Vec<(u32, Action)>) -> Script {
     let steps = steps.into_iter().map(|(thread, action)| Step { thread, action }).collect();
-    Script { notes: vec!["a note".into()], needed: Vec::new(), dropped: Vec::new(), steps }
+    Script { notes: vec!["a note".into()], steps, ..Script::default() }
 }
 
 pub(crate) fn compiled(script: &Script) -> Vec<u8> {
@@ -58,7 +58,7 @@ impl Drop for Place {
 
 fn play_with(script: &Script, at: &Path, timing: Timing, wishes: Wishes) -> Result<Report, Refused> {
     let roll = Roll::read(compiled(script)).unwrap();
-    replay(roll, at, Manner { timing, speed: 1.0, realtime: false }, wishes, |_, _| {})
+    replay(roll, at, Manner { timing, speed: 1.0, realtime: false, class: None }, wishes, |_, _| {})
 }
 
 fn play(script: &Script, at: &Path, timing: Timing) -> Report {
@@ -94,6 +94,22 @@ fn calls_are_made_with_their_results() {
         assert_eq!(std::fs::metadata(place.0.join("b")).unwrap().len(), 6010);
         assert_eq!((report.read_bytes, report.written_bytes), (4900, 5010));
         std::fs::remove_file(place.0.join("b")).unwrap();
+    }
+}
+
+#[test]
+fn threads_run_in_the_class_of_the_recording_where_they_may() {
+    let class = |policy| Scheduling { policy, priority: 0, nice: 19 };
+    // The kernel takes no thread as `deadline` without more.
+    for (class, refused) in [(class(Policy::Batch), false), (class(Policy::Deadline), true)] {
+        let place = Place::new();
+        let script = Script { scheduling: Some(class), ..one_file() };
+        let roll = Roll::read(compiled(&script)).unwrap();
+        assert_eq!(roll.head.scheduling, Some(class));
+        let manner = Manner { timing: Timing::None, speed: 1.0, realtime: true, class: Some(class) };
+        let report = replay(roll, &place.0, manner, Wishes::default(), |_, _| {}).unwrap();
+        assert_eq!((report.scheduling, report.scheduling_refused), (Some(class), refused));
+        assert_eq!((report.calls, report.realtime), (11, false));
     }
 }
 

@@ -37,6 +37,7 @@ of a trace: --keep-names        what the program made keeps its names
             --hash-names        every name is replaced by a hash with a key that nobody knows
             --keep pipes        pipes and pairs of sockets are replayed, too
             --waits infer|none  a process that does nothing while one that it started ends waited for that (default)
+            --without-run-delay gaps are shorter by what threads waited for a CPU while others had it
             --partial           a trace that is cut short is no error: the script has what is there
             --report FILE       all that was renamed, left out or is not known, a line each
         -q, --quiet             say nothing but what is wrong

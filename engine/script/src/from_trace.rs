@@ -11,6 +11,7 @@ mod moves;
 mod needed;
 mod report;
 mod rules;
+mod run_delay;
 mod stream;
 pub(crate) mod tables;
 mod threads;
@@ -46,11 +47,20 @@ pub struct Options {
     pub waits: bool,
     /// Pipes and pairs of sockets are replayed, too.
     pub keep_pipes: bool,
+    /// Gaps are shorter by what a thread waited for a CPU.
+    pub without_run_delay: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { keep_names: false, hash_names: None, maps: Vec::new(), waits: true, keep_pipes: false }
+        Options {
+            keep_names: false,
+            hash_names: None,
+            maps: Vec::new(),
+            waits: true,
+            keep_pipes: false,
+            without_run_delay: false,
+        }
     }
 }
 
@@ -73,7 +83,9 @@ pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report)
     walk.threads.finish(survey.end_ns);
     walk.report.warning = ending.warning();
     walk.report.add_survey(&survey);
-    Ok(walk.finish(&survey.header))
+    walk.report.run_delay = walk.threads.run_delay(&survey.run_delays, options.without_run_delay);
+    walk.report.without_run_delay = options.without_run_delay;
+    Ok(walk.finish(&survey))
 }
 
 /// The link by which a program finds its own file: the recorder cannot look at it when the program has ended.
@@ -192,7 +204,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Gives all their names.
-    fn finish(mut self, header: &Header) -> (Script, Report) {
+    fn finish(mut self, survey: &Survey) -> (Script, Report) {
+        let header = &survey.header;
         let cwd = start(&header.cwd);
         let used: HashSet<Path> = self.tree.paths().cloned().collect();
         let mut names = Names::new(cwd, &self.options.maps, used);
@@ -214,10 +227,12 @@ impl<'a> Walk<'a> {
                 header.argv.iter().map(|word| word.replace(char::is_control, " ")).collect();
             notes.push(format!("recorded: {}", words.join(" ")));
         }
+        notes.extend(self.report.run_delay_left_out());
         self.report.substitutions = names.substitutions;
         self.report.steps = steps.len() as u64;
         let dropped = self.report.left_out();
-        (Script { notes, needed, dropped, steps }, self.report)
+        let scheduling = survey.scheduling.filter(|class| !class.is_default());
+        (Script { notes, scheduling, needed, dropped, steps }, self.report)
     }
 
     /// Paths at which the trace makes something and nothing was before.

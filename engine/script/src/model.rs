@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use etude_calls::{Call, Moves};
-use etude_trace::Text;
+use etude_trace::{Scheduling, Text};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -12,6 +12,8 @@ use smallvec::SmallVec;
 pub struct Script {
     /// Lines for the reader: of what it was made, and how.
     pub notes: Vec<String>,
+    /// The class in which the program ran, where that is not the default one.
+    pub scheduling: Option<Scheduling>,
     /// What has to be there before.
     pub needed: Vec<Needed>,
     /// Calls of the recording that are not among the steps.
@@ -22,9 +24,10 @@ pub struct Script {
 }
 
 impl Script {
-    /// Its notes, and what was left out of it.
+    /// Its notes, its scheduling class, and what was left out of it.
     pub(crate) fn without_steps(&self) -> Script {
-        Script { notes: self.notes.clone(), dropped: self.dropped.clone(), ..Script::default() }
+        let (notes, dropped) = (self.notes.clone(), self.dropped.clone());
+        Script { notes, scheduling: self.scheduling, dropped, ..Script::default() }
     }
 }
 

@@ -7,10 +7,11 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use cursor::{Cursor, Fault};
-use etude_trace::words;
+use etude_trace::{Policy, Scheduling, words};
 
 use etude_calls::Call;
 
@@ -73,6 +74,11 @@ impl Reading {
             return Ok(());
         }
         let begin = cursor.at();
+        if let Some(scheduling) = scheduling(&mut cursor)? {
+            cursor.end()?;
+            self.parsed.script.scheduling = Some(scheduling);
+            return Ok(());
+        }
         if let Some(needed) = need(&mut cursor)? {
             cursor.end()?;
             if !self.parsed.script.steps.is_empty() {
@@ -135,6 +141,32 @@ fn need(cursor: &mut Cursor) -> Result<Option<Needed>, Fault> {
         }
     };
     Ok(Some(Needed { path, what }))
+}
+
+/// The line of the scheduling class; None where it is another one.
+fn scheduling(cursor: &mut Cursor) -> Result<Option<Scheduling>, Fault> {
+    let begin = cursor.at();
+    if cursor.word() != b"scheduling" {
+        cursor.back_to(begin);
+        return Ok(None);
+    }
+    cursor.blanks();
+    let at = cursor.at();
+    let word = cursor.word();
+    let policy = Policy::ALL.into_iter().find(|(_, name, _)| name.as_bytes() == word);
+    let Some((policy, ..)) = policy else {
+        return Err(Fault { at, what: "expected a policy: other, fifo, rr, batch, idle or deadline".into() });
+    };
+    let mut number = |name: &str, range: RangeInclusive<i8>| {
+        let what = || format!("expected {name} {} to {}", range.start(), range.end());
+        cursor.keyword(name, &what())?;
+        cursor.blanks();
+        let at = cursor.at();
+        let found = std::str::from_utf8(cursor.until(b" #")).ok().and_then(|word| word.parse().ok());
+        found.filter(|number| range.contains(number)).ok_or_else(|| Fault { at, what: what() })
+    };
+    let (priority, nice) = (number("priority", 0..=99)? as u8, number("nice", -20..=19)?);
+    Ok(Some(Scheduling { policy, priority, nice }))
 }
 
 /// A line of what the recording has and the steps have not; None where it is none.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use etude_trace::words;
+use etude_trace::{Scheduling, words};
 
 use crate::form::next_shown;
 use crate::model::{Action, Called, Dropped, Needed, Script, Step, What};
@@ -23,6 +23,9 @@ pub fn write(script: &Script, out: &mut (impl Write + ?Sized)) -> io::Result<()>
         text += if clean.is_empty() { "#" } else { "# " };
         text += &clean;
         text.push('\n');
+    }
+    if let Some(Scheduling { policy, priority, nice }) = script.scheduling {
+        text += &format!("scheduling {} priority {priority} nice {nice}\n", policy.name());
     }
     for needed in &script.needed {
         need(&mut text, needed);

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::scheduling::Scheduling;
+
 /// What is known before the first event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -62,6 +64,15 @@ pub enum Meta {
     /// What the kernel had counted of a thread, and what follows from its recorded calls, by the names of
     /// `/proc/PID/io`.
     Counters { thread: u32, kernel: BTreeMap<String, u64>, recorded: BTreeMap<String, u64> },
+    /// What the scheduler had counted of a thread since it began: time on a CPU, and time runnable and waiting for one
+    /// (`/proc/TID/schedstat`).
+    RunDelay { thread: u32, at_ns: u64, cpu_ns: u64, run_delay_ns: u64 },
+    /// The scheduling class of the first process when it had executed a program, or its recording began.
+    Scheduling {
+        process: u32,
+        #[serde(flatten)]
+        class: Scheduling,
+    },
     /// A process ended, by `exit` or by a signal.
     Ended { process: u32, status: Option<i32>, signal: Option<i32>, at_ns: u64 },
     /// Events were lost because nobody emptied the ring in time.

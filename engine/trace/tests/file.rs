@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 
 use common::{Scratch, any_event, event, read, write};
-use etude_trace::{Ending, Event, Footer, Found, Header, Image, Left, MOST_EVENTS, Meta, Reader, Writer};
+use etude_trace::{
+    Ending, Event, Footer, Found, Header, Image, Left, MOST_EVENTS, Meta, Policy, Reader, Scheduling, Writer,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -124,6 +126,8 @@ fn what_is_noted_is_read_again_and_what_a_later_version_notes_is_kept() {
         Meta::Exec { process: 1, executable: "/bin/ls".into(), argv: vec![], at_ns: 5 },
         Meta::Image(Image { process: 1, path: "/lib/l".into(), build_id: None, sites: 9, left: vec![left] }),
         Meta::Counters { thread: 1, kernel: counts.clone(), recorded: counts },
+        Meta::RunDelay { thread: 3, at_ns: 5, cpu_ns: 1 << 60, run_delay_ns: u64::MAX },
+        Meta::Scheduling { process: 0, class: Scheduling { policy: Policy::Batch, priority: 0, nice: -20 } },
         Meta::Ended { process: 1, status: None, signal: Some(9), at_ns: 6 },
         Meta::Dropped { thread: 3, events: 1 },
         Meta::Unrecorded { process: 1, why: "it is setuid".into() },

@@ -10,7 +10,7 @@ from pathlib import Path
 from etude.errors import InputError
 from etude.iotrace.calls import BOTH, READS, WRITES
 
-_HEAD = ("etude script ", "#", "file ", "directory ", "link ", "name ", "dropped ")
+_HEAD = ("etude script ", "#", "scheduling ", "file ", "directory ", "link ", "name ", "dropped ")
 """How lines above the first step begin."""
 _DROPPED = re.compile(r'dropped (\w+) "(?:[^"\\]|\\.)*" \d+ calls \d+ bytes \d+ requests (\d+\.\d+)')
 

@@ -68,7 +68,8 @@ def test_a_ratio_is_that_of_the_second_to_the_first(found: Beside) -> None:
 def test_calls_that_the_script_has_not_are_left_out_of_its_recording(found: Beside, tmp_path: Path) -> None:
     script = tmp_path / "a.script"
     script.write_text(
-        'etude script 1\nfile "in" 4196\ndropped read "pipe" 1 calls 100 bytes 0 requests 0.001000000\n'
+        'etude script 1\nscheduling idle priority 0 nice 0\nfile "in" 4196\n'
+        'dropped read "pipe" 1 calls 100 bytes 0 requests 0.001000000\n'
         'dropped ioctl "so" 1 calls 0 bytes 0 requests 0.000010000\nopen("in", O_RDONLY) = 3\n'
         'dropped write "pipe" 1 calls 1 bytes 0 requests 9.0\n'
     )

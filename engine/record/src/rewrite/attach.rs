@@ -23,6 +23,7 @@ impl<S: Sink> Tracer<S> {
         (self.first, self.every_call) = (pid, true);
         seize(pid).map_err(|error| refused(pid, &error))?;
         self.add_process(pid, None);
+        self.note_class(pid);
         self.seized(pid, pid);
         let began = Instant::now();
         let mut held = Vec::new();
@@ -47,6 +48,7 @@ impl<S: Sink> Tracer<S> {
 
     fn seized(&mut self, tid: Pid, group: Pid) {
         self.add_thread(tid, group);
+        self.note_run_delay(tid);
         self.unseen.push(tid);
         let _ = ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0); // it is gone; its end follows
     }

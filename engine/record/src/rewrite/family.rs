@@ -36,6 +36,8 @@ impl<S: Sink> Tracer<S> {
         if let Some(thread) = self.threads.get_mut(&pid) {
             thread.before = counters;
         }
+        self.note_run_delay(pid);
+        self.note_class(pid);
         let process = self.processes.get_mut(&pid).expect("it was started");
         let (id, found) = match made {
             Ok((image, found)) => {
@@ -74,6 +76,7 @@ impl<S: Sink> Tracer<S> {
             process.image = image;
         }
         self.add_thread(child, group);
+        self.note_run_delay(child);
         // What it has forbidden itself holds for its children, too.
         let quiet = self.threads.get(&pid).is_some_and(|thread| self.quiet(thread));
         self.threads.get_mut(&child).expect("just added").quiet = quiet;

@@ -5,6 +5,8 @@ use std::ffi::CString;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use etude_trace::Meta;
+
 use crate::rewrite::attach::{Next, Signals};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::inside::Image;
@@ -14,6 +16,7 @@ use crate::rewrite::rings::{Counters, Rings, Sink};
 use crate::rewrite::start::{ignore_interrupts, start};
 use crate::rewrite::stops::{self, Begun};
 use crate::rewrite::way::{Technique, Way};
+use crate::scheduler;
 
 pub struct Thread {
     pub group: Pid,
@@ -209,10 +212,29 @@ impl<S: Sink> Tracer<S> {
         Ok(())
     }
 
+    /// Notes how long a thread has waited for a CPU so far.
+    pub fn note_run_delay(&self, tid: Pid) {
+        let Some(Thread { id, .. }) = self.threads.get(&tid) else { return };
+        let mut rings = self.rings();
+        let noted = scheduler::run_delay(*id, tid, || rings.sink.now_ns());
+        noted.into_iter().for_each(|meta| rings.sink.noted(meta));
+    }
+
+    /// Notes the scheduling class of the first process.
+    pub fn note_class(&self, pid: Pid) {
+        if let Some(Process { id, .. }) = self.processes.get(&pid)
+            && pid == self.first
+            && let Some(class) = scheduler::class(pid)
+        {
+            self.rings().sink.noted(Meta::Scheduling { process: *id, class });
+        }
+    }
+
     pub fn exiting(&mut self, tid: Pid) {
         let Some(Thread { group, id, before, .. }) = self.threads.get(&tid) else { return };
         let (id, since) =
             (*id, Counters::of(*group, tid).zip(*before).map(|(now, before)| now.since(before)));
+        self.note_run_delay(tid);
         let last = self.last_call(tid);
         self.release(tid);
         let mut rings = self.rings();

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::path::Path;
 
 use etude_script::{Options, Script, from_trace, parse, write};
-use etude_trace::{Event, Footer, Found, Frame, Header, Meta, Open, Reader, Writer, import};
+use etude_trace::{
+    Event, Footer, Found, Frame, Header, Meta, Open, Policy, Reader, Scheduling, Writer, import,
+};
 
 /// Programs under `strace -f -ttt -T`.
 const RECORDED: [&str; 3] = [COPIES, STARTS, MAPS];
@@ -202,6 +204,15 @@ impl Noted {
             same,
         ];
         self.metas.push(Meta::Files { files });
+        let class = Scheduling { policy: Policy::Batch, priority: 0, nice: 5 };
+        self.metas.push(Meta::Scheduling { process: 0, class });
+        let counts = [(0, 0, 0), (1000, 400, 600), (u64::MAX, 500, u64::MAX)];
+        self.metas.extend(counts.map(|(at_ns, cpu_ns, run_delay_ns)| Meta::RunDelay {
+            thread: 0,
+            at_ns,
+            cpu_ns,
+            run_delay_ns,
+        }));
         // In parts, so that texts come again in a later chunk.
         let parts = self
             .chunks

@@ -134,6 +134,7 @@ fn of_trace(random: &mut Random, seeds: &Seeds, place: &Place) -> Came {
         maps: if random.one_in(4) { vec![(b"/w".to_vec(), b"in/here".to_vec())] } else { Vec::new() },
         waits: random.one_in(2),
         keep_pipes: random.one_in(2),
+        without_run_delay: random.one_in(2),
     };
     match from_trace(&path, &options) {
         Ok((script, _)) => {

@@ -71,6 +71,7 @@ fn asked(words: Vec<OsString>) -> Result<Asked, lexopt::Error> {
             }
             Long("map") => found.options.maps.push(map(&parser.value()?)?),
             Long("waits") => found.options.waits = waits(&parser.value()?.string()?)?,
+            Long("without-run-delay") => found.options.without_run_delay = true,
             Long("keep") => keep(&parser.value()?.string()?, &mut found.options)?,
             Value(trace) if found.trace.as_os_str().is_empty() => found.trace = trace.into(),
             _ => return Err(argument.unexpected()),

@@ -23,9 +23,16 @@ pub struct Report {
     pub missing: Vec<Dropped>,
     /// Calls that stand for others, by what was done.
     pub replaced: BTreeMap<&'static str, u64>,
+    /// Which share of the gaps was waiting for a CPU; None where the trace does not say.
+    pub run_delay: Option<f64>,
+    /// That was left out of the script.
+    pub without_run_delay: bool,
     /// What could not be known, a line each.
     pub unknown: Vec<String>,
 }
+
+/// A smaller share of the gaps is not worth a line.
+const RUN_DELAY: f64 = 0.05;
 
 impl Report {
     pub(crate) fn drops(&mut self, event: &Event, why: &'static str) {
@@ -67,9 +74,32 @@ impl Report {
         self.unknown.extend(survey.unrecorded.iter().map(|why| format!("not recorded: {why}")));
     }
 
+    /// Says that gaps were longer because others had the CPU, where that is so.
+    pub fn run_delay_warning(&self) -> Option<String> {
+        let share = self.run_delay.filter(|share| *share >= RUN_DELAY && !self.without_run_delay)?;
+        Some(format!(
+            "{:.0} % of the gaps were waiting for a CPU (--without-run-delay leaves it out)",
+            100.0 * share
+        ))
+    }
+
+    /// Says what the script has not of its gaps.
+    pub(crate) fn run_delay_left_out(&self) -> Option<String> {
+        if !self.without_run_delay {
+            return None;
+        }
+        Some(match self.run_delay {
+            Some(share) => {
+                format!("without run delay: {:.1} % of the gaps were waiting for a CPU", 100.0 * share)
+            }
+            None => "run delay is not known: gaps are as they were".into(),
+        })
+    }
+
     /// A line each.
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.warning.iter().cloned().collect();
+        lines.extend(self.run_delay_warning().or_else(|| self.run_delay_left_out()));
         lines.extend(self.dropped.iter().map(|((name, why), dropped)| {
             let [bytes, requests] = [(dropped.bytes, "bytes"), (dropped.requests, "requests")]
                 .map(|(many, unit)| if many > 0 { format!(", {many} {unit}") } else { String::new() });

@@ -10,7 +10,11 @@ use std::io;
 use std::path::Path;
 
 use etude_calls::{Kind, Outcome};
-use etude_trace::{Ending, Event, Failed, Footer, Found, Frame, Header, Meta, Ordered, Reader, in_order};
+use etude_trace::{
+    Ending, Event, Failed, Footer, Found, Frame, Header, Meta, Ordered, Reader, Scheduling, in_order,
+};
+
+use crate::from_trace::run_delay::Sample;
 
 /// A beginning or an end of a process or a thread, as it is noted in a trace.
 #[derive(Clone, Debug)]
@@ -57,6 +61,9 @@ pub(crate) struct Survey {
     pub found: Vec<Found>,
     pub footer: Option<Footer>,
     pub unrecorded: Vec<String>,
+    pub run_delays: Vec<Sample>,
+    /// Of the first process, as it was noted last.
+    pub scheduling: Option<Scheduling>,
     /// The program that the first process executed last.
     pub executable: String,
     pub dropped: u64,
@@ -86,6 +93,10 @@ impl Survey {
                 Frame::Meta(Meta::Dropped { events, .. }) => {
                     survey.dropped = survey.dropped.saturating_add(events)
                 }
+                Frame::Meta(Meta::RunDelay { thread, at_ns, cpu_ns, run_delay_ns }) => {
+                    survey.run_delays.push(Sample { thread, at_ns, cpu_ns, run_delay_ns });
+                }
+                Frame::Meta(Meta::Scheduling { class, .. }) => survey.scheduling = Some(class),
                 Frame::Meta(meta) => {
                     if let Meta::Process { process: 0, executable, .. }
                     | Meta::Exec { process: 0, executable, .. } = &meta

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use etude_calls::{Call, Kind, Processor};
-use etude_trace::{Event, Footer, Found, Header, Meta, Text, Writer};
+use etude_trace::{Event, Footer, Found, Header, Meta, Policy, Scheduling, Text, Writer};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -582,4 +582,32 @@ fn the_programs_own_file_is_prepared() {
         script.needed.iter().map(|each| (String::from_utf8_lossy(&each.path), &each.what)).collect();
     assert_eq!(needed["proc/self/exe"], &What::Link(b"../../usr/bin/node"[..].into()));
     assert!(matches!(needed["usr/bin/node"], What::File { .. }));
+}
+
+#[test]
+fn gaps_are_shorter_by_what_was_waiting_for_a_cpu_where_that_is_left_out() {
+    let noted = |at_ns, cpu_ns, run_delay_ns| Meta::RunDelay { thread: 0, at_ns, cpu_ns, run_delay_ns };
+    let class = Scheduling { policy: Policy::Batch, priority: 0, nice: 0 };
+    let metas = [
+        one(),
+        vec![noted(0, 0, 0), noted(2000, 500, 1500), noted(4000, 2500, 1500)],
+        vec![Meta::Scheduling { process: 0, class }],
+    ]
+    .concat();
+    // Three quarters of the first two gaps are waiting, and nothing of the last.
+    let trace =
+        [(1000, 1000), (2000, 2000), (4000, 4000)].map(|at| (0, event("stat", at, &[0, 0], 0, &[(0, b"x")])));
+    let gaps = |script: &Script| -> Vec<u64> {
+        let gap = |action: &Action| if let Action::Compute(ns) = action { Some(*ns) } else { None };
+        script.steps.iter().filter_map(|step| gap(&step.action)).collect()
+    };
+    let (script, report) = made(&metas, &trace, &Options::default());
+    assert_eq!((gaps(&script), report.run_delay), (vec![1000, 1000, 2000], Some(0.375)));
+    assert_eq!((script.scheduling, script.notes.len()), (Some(class), 1));
+    let without = Options { without_run_delay: true, ..Options::default() };
+    let (script, report) = made(&metas, &trace, &without);
+    assert_eq!((gaps(&script), report.run_delay), (vec![250, 250, 2000], Some(0.375)));
+    assert_eq!(script.notes.len(), 2);
+    let (script, report) = made(&one(), &trace, &without);
+    assert_eq!((gaps(&script), report.run_delay), (vec![1000, 1000, 2000], None));
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use etude_trace::Event;
 
+use crate::from_trace::run_delay::{Gap, Sample, waiting};
 use crate::model::{Action, Called, Step};
 
 /// One thread of the script.
@@ -32,6 +33,8 @@ pub(crate) struct Threads {
     waits: bool,
     /// None: nobody wants them.
     steps: Option<Vec<Step>>,
+    /// Steps that are gaps.
+    gaps: Vec<Gap>,
     threads: Vec<Thread>,
     processes: HashMap<u32, Process>,
     /// Those of the trace: which ones of the script they are.
@@ -40,8 +43,8 @@ pub(crate) struct Threads {
 
 impl Threads {
     pub fn new(costs: BTreeMap<String, f64>, waits: bool) -> Threads {
-        let (steps, threads) = (Some(Vec::new()), Vec::new());
-        Threads { costs, waits, steps, threads, processes: HashMap::new(), numbers: HashMap::new() }
+        let (steps, gaps, threads) = (Some(Vec::new()), Vec::new(), Vec::new());
+        Threads { costs, waits, steps, gaps, threads, processes: HashMap::new(), numbers: HashMap::new() }
     }
 
     /// Keeps no steps.
@@ -138,6 +141,20 @@ impl Threads {
         *last = event.end_ns().max(*last);
     }
 
+    /// Which share of the gaps was waiting for a CPU, where it is known; with `leave_out` gaps are shorter by that.
+    pub fn run_delay(&mut self, samples: &[Sample], leave_out: bool) -> Option<f64> {
+        let found = waiting(samples, |thread| self.numbers.get(&thread).copied(), &self.gaps);
+        if let Some(steps) = self.steps.as_mut().filter(|_| leave_out) {
+            for (step, waited_ns) in found.steps {
+                if let Action::Compute(ns) = &mut steps[step].action {
+                    *ns = ns.saturating_sub(waited_ns);
+                }
+            }
+            steps.retain(|step| step.action != Action::Compute(0));
+        }
+        found.share
+    }
+
     pub fn take_steps(&mut self) -> Vec<Step> {
         self.steps.take().unwrap_or_default()
     }
@@ -161,13 +178,17 @@ impl Threads {
                 done.push(Action::Wait(process));
             }
         }
-        let gap = at_ns.saturating_sub(thread.last_ns) as f64 - thread.owed_ns;
+        let begin_ns = thread.last_ns;
+        let gap = at_ns.saturating_sub(begin_ns) as f64 - thread.owed_ns;
         thread.owed_ns = 0.0;
         thread.last_ns = thread.last_ns.max(at_ns);
-        if gap >= 1.0 {
-            done.push(Action::Compute(gap as u64));
-        }
         done.into_iter().for_each(|action| self.push(number, action));
+        if gap >= 1.0 {
+            if let Some(steps) = &self.steps {
+                self.gaps.push(Gap { step: steps.len(), thread: number, begin_ns, end_ns: at_ns });
+            }
+            self.push(number, Action::Compute(gap as u64));
+        }
     }
 
     fn push(&mut self, thread: u32, action: Action) {

@@ -57,7 +57,10 @@ fn order(script: &Script) -> Rc<[u64]> {
 }
 
 fn side(parts: &[Part], notes: Vec<String>) -> Made {
-    let mut made = Script { notes, dropped: together(parts), ..Script::default() };
+    // Of several classes there is none for all.
+    let class = |part: &Part| part.script.scheduling;
+    let scheduling = class(&parts[0]).filter(|first| parts.iter().all(|part| class(part) == Some(*first)));
+    let mut made = Script { notes, scheduling, dropped: together(parts), ..Script::default() };
     let (mut first, mut bases) = (1_u32, Vec::new());
     for part in parts {
         bases.push(first);

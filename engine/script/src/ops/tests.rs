@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use etude_calls::Call;
+use etude_trace::{Policy, Scheduling};
 use proptest::prelude::*;
 
 use super::builder::{HERE, call, close, remove};
@@ -510,6 +511,27 @@ fn what_was_dropped_goes_into_what_is_made_of_a_script() {
     assert_eq!(of(&clone(&script, 2).unwrap()), [(4, 200, 6, 20)]);
     assert_eq!(of(&merge(&[script.clone(), script.clone()], false).unwrap()), [(4, 200, 6, 20)]);
     assert_eq!(of(&scale_sizes(&script, Sizes { factor: 0.5, align: 1 }).unwrap()), [(2, 50, 3, 10)]);
+}
+
+#[test]
+fn the_scheduling_class_goes_into_what_is_made_of_a_script_unless_there_are_several() {
+    let batch = read("scheduling batch priority 0 nice -5\nopen(\"a\", O_RDONLY) = 3 <0.000001000>\n");
+    let plain = read("open(\"a\", O_RDONLY) = 3 <0.000001000>\n");
+    let class = batch.scheduling;
+    assert_eq!(class, Some(Scheduling { policy: Policy::Batch, priority: 0, nice: -5 }));
+    for made in [
+        cut(&batch, 0, 500),
+        filter(&batch, &[Call::named("open").unwrap()], &[]),
+        repeat(&batch, 3, Rounds::Same),
+        clone(&batch, 2),
+        merge(&[batch.clone(), batch.clone()], false),
+        scale_sizes(&batch, Sizes { factor: 0.5, align: 1 }),
+    ] {
+        assert_eq!(made.unwrap().scheduling, class);
+    }
+    for scripts in [[plain.clone(), batch.clone()], [batch, plain]] {
+        assert_eq!(merge(&scripts, false).unwrap().scheduling, None);
+    }
 }
 
 #[test]

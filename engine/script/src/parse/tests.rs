@@ -77,6 +77,14 @@ fn dropped() -> impl Strategy<Value = Dropped> {
     })
 }
 
+fn scheduling() -> impl Strategy<Value = Scheduling> {
+    (0..Policy::ALL.len(), 0..=99_u8, -20..=19_i8).prop_map(|(row, priority, nice)| Scheduling {
+        policy: Policy::ALL[row].0,
+        priority,
+        nice,
+    })
+}
+
 /// Steps of up to a few threads, each of which is started by one that is there.
 fn script() -> impl Strategy<Value = Script> {
     let action = prop_oneof![
@@ -90,7 +98,8 @@ fn script() -> impl Strategy<Value = Script> {
     let steps = proptest::collection::vec((0_usize..100, action, 1_u32..1000), 0..20);
     let dropped = proptest::collection::vec(dropped(), 0..3);
     let needed = proptest::collection::vec(needed(), 0..4);
-    (notes, needed, dropped, steps).prop_map(|(notes, needed, dropped, drawn)| {
+    (notes, prop::option::of(scheduling()), needed, dropped, steps).prop_map(|drawn| {
+        let (notes, scheduling, needed, dropped, drawn) = drawn;
         let (mut steps, mut threads) = (Vec::new(), vec![0_u32]);
         for (which, mut action, number) in drawn {
             let thread = if steps.is_empty() { 0 } else { threads[which % threads.len()] };
@@ -105,7 +114,7 @@ fn script() -> impl Strategy<Value = Script> {
                 steps.push(Step { thread, action: Action::Wait(new) });
             }
         }
-        Script { notes, needed, dropped, steps }
+        Script { notes, scheduling, needed, dropped, steps }
     })
 }
 
@@ -116,7 +125,7 @@ proptest! {
         let text = text(&script);
         let parsed = parse("s", &text).map_err(|wrong| TestCaseError::fail(wrong.to_string()))?;
         prop_assert_eq!(&parsed.script, &script);
-        let first = 2 + script.notes.len() + script.needed.len() + script.dropped.len();
+        let first = 2 + script.notes.len() + usize::from(script.scheduling.is_some()) + script.needed.len() + script.dropped.len();
         prop_assert_eq!(parsed.lines, (first as u32..).take(script.steps.len()).collect::<Vec<_>>());
     }
 
