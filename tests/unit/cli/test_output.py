@@ -332,7 +332,7 @@ def test_a_bound_on_a_single_test_is_decided_by_one_session(
     world.times = {"a": around(0.01)}
     assert etude("bench", "a", "-r", "4", "-o", "r", "--fail-if", "elapsed > 5ms") == 0
     line = capsys.readouterr().out.splitlines()[-1].partition(": ")[2]
-    assert shlex.split(line) == ["etude", "bench", "--trials", "10", "a", "--fail-if", "elapsed > 5ms"]
+    assert shlex.split(line) == ["etude", "bench", "--trials", "10", "--fail-if", "elapsed > 5ms", "a"]
     assert etude("stats", "r", "--fail-if", "elapsed > 6ms") == 0
     assert "--resume" not in capsys.readouterr().out
 
