@@ -294,8 +294,9 @@ def with_link(data: Path) -> Iterator[Site]:
     inside = ("ip", "netns", "exec", name)
     with ExitStack() as stack:
         command("ip", "netns", "add", name)
-        stack.callback(command, "ip", "netns", "delete", name)  # and both ends of the link with it
+        stack.callback(command, "ip", "netns", "delete", name)
         command("ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1], "netns", name)
+        stack.callback(command, "ip", "link", "delete", ends[0])  # else it goes some time after the namespace
         command("ip", "addr", "add", f"{ADDRESSES[0]}/30", "dev", ends[0])
         command("ip", "link", "set", ends[0], "up")
         command(*inside, "ip", "addr", "add", f"{ADDRESSES[1]}/30", "dev", ends[1])

@@ -54,7 +54,7 @@ from etude.report.verdict import verdict
 SLEPT, COMPUTED = r"^for [^;]* it neither ran nor waited", r"^it used [^;]* itself"
 UNEXPLAINED = rf"^$|^nothing in the monitor|{SLEPT}|{COMPUTED}"
 CAUSES: dict[str, Disturbance] = {
-    "hog": Disturbance(hog, r"^other processes used .*python|^CPU pressure"),
+    "hog": Disturbance(hog, r"^other processes used|^CPU pressure"),
     "writer": Disturbance(
         writer,
         r"^other processes used [^;]*\bdd |^\S+ (busy|written)|^waiting for I/O|^I/O pressure",
@@ -116,11 +116,12 @@ def measured(cause: Disturbance, site: Site, hit: int, trials: int, directory: P
 
 
 def told(results: Path) -> dict[int, str]:
-    """The explanations of outliers, by trial."""
+    """The explanations of outliers, by trial; empty of one that has none."""
     subject = read_subject(str(results))
     assert isinstance(subject, Subject)
     found = verdict(subject, None, Judging(every_outlier=True)).every
-    return {
+    apart = {trial: "" for each in found if each.kind == "outliers" for trial in each.trials}
+    return apart | {
         trial: each.text.partition("): ")[2]
         for each in found
         if each.kind == "outlier-explained"
@@ -137,15 +138,15 @@ def place(cause: Disturbance) -> Iterator[tuple[Site, Path]]:
             yield site, Path(name)
 
 
-def disturbed(kind: str, trials: int, rng: random.Random) -> list[str]:
-    """The explanation of the disturbed trial of an experiment; empty where there is none."""
+def disturbed(kind: str, trials: int, rng: random.Random) -> list[str | None]:
+    """The explanation of the disturbed trial of an experiment; None where the trial is no outlier."""
     cause = CAUSES[kind]
     hit = rng.randrange(3, trials - 1)
     with place(cause) as (site, directory):
-        return [told(measured(cause, site, hit, trials, directory)).get(hit, "")]
+        return [told(measured(cause, site, hit, trials, directory)).get(hit)]
 
 
-def undisturbed(number: int, trials: int, rng: random.Random) -> list[str]:
+def undisturbed(number: int, trials: int, rng: random.Random) -> list[str | None]:
     """The explanations of trials to which time was added, each in turn."""
     cause = replace(CAUSES[WORKS[number % len(WORKS)]], inject=nothing)
     with place(cause) as (site, directory):
@@ -153,7 +154,7 @@ def undisturbed(number: int, trials: int, rng: random.Random) -> list[str]:
         (path,) = results.glob("*/results.jsonl")
         stored = [json.loads(line) for line in path.read_text().splitlines()]
         usual = sorted(row["metrics"]["elapsed"][0] for row in stored)[len(stored) // 2]
-        texts = []
+        texts: list[str | None] = []
         for row in (row for row in stored if row["kept"]):
             elapsed = row["metrics"]["elapsed"]
             whole = elapsed[0]
@@ -164,8 +165,10 @@ def undisturbed(number: int, trials: int, rng: random.Random) -> list[str]:
     return texts
 
 
-def judged(text: str, right: str) -> str:
-    """Whether an explanation is `right`, `none` or `another`."""
+def judged(text: str | None, right: str) -> str:
+    """Whether an explanation is `right`, `none` or `another`, or of no `outlier`."""
+    if text is None:
+        return "no outlier"
     if re.search(right, text):
         return "right"
     return "none" if re.search(UNEXPLAINED, text) else "another"
@@ -182,7 +185,7 @@ def main() -> None:
     wanted = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that all is removed
     rng = random.Random(wanted.seed)
-    print("| cause | right first | none | another |\n| --- | ---: | ---: | ---: |")
+    print("| cause | right first | none | another | no outlier |\n| --- | ---: | ---: | ---: | ---: |")
     for kind in wanted.kinds:
         counts: Counter[str] = Counter()
         try:
@@ -196,9 +199,10 @@ def main() -> None:
                     counts[named] += 1
                     print(f"{kind}: {named}: {text}", file=sys.stderr)
         except NotMeasurable as error:
-            print(f"| {kind} | not measurable: {error} | | |", flush=True)
+            print(f"| {kind} | not measurable: {error} | | | |", flush=True)
             continue
-        print(f"| {kind} | {counts['right']} | {counts['none']} | {counts['another']} |", flush=True)
+        figures = (str(counts[each]) for each in ("right", "none", "another", "no outlier"))
+        print(f"| {kind} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":

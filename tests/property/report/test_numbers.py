@@ -119,8 +119,8 @@ def test_a_ratio_has_the_decimals_of_its_interval(middle: float, width: float) -
 
 
 def test_a_ratio_without_an_interval_is_shown_all_the_same() -> None:
-    for low, high in ((1.5, 1.5), (0.0, math.inf)):
-        assert ratio_text(Ratio(1.5, low, high, 2, "paired", 0.95, 1.0)) == "1.50"
+    for low, high, text in ((1.5, 1.5, "1.5"), (0.0, math.inf, "1.50")):
+        assert ratio_text(Ratio(1.5, low, high, 2, "paired", 0.95, 1.0)) == text
         assert "–" in span(low, high)
 
 
