@@ -164,7 +164,7 @@ def pinned(pid: int, _: Site) -> None:
 
 def short(pid: int, _: Site) -> None:
     """Processes that start and end at once."""
-    with running([["sh", "-c", "while :; do /bin/true; done"]] * (3 * CPUS)):
+    with running([["sh", "-c", "while :; do /bin/true; done"]] * (8 * CPUS)):
         wait(pid)
 
 
