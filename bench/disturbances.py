@@ -20,11 +20,11 @@ SPIN = [sys.executable, "-c", "while True: pass"]
 CPUS = len(os.sched_getaffinity(0))
 LASTS_S = 0.7
 DATA_BYTES, LIMIT_BYTES = 48 << 20, 20 << 20
-"""What a trial with memory of its own touches, and the limit below it."""
+"""Memory that such a trial touches, and the limit below it, bytes."""
 SWAP_BYTES = 128 << 20
 LINK, PORT = "200mbit", 5299
 ADDRESSES = "198.51.100.1", "198.51.100.2"
-"""Of documentation (RFC 5737), so that no network has them: of the two ends of the link."""
+"""Addresses of the two ends of the link, reserved for documentation (RFC 5737), so that no network has them."""
 VICTIM = """
 import mmap, os, random, socket, sys, time
 seen, hit, work, data, group, address, port = sys.argv[1:]
@@ -87,7 +87,7 @@ class NotMeasurable(Exception):
 
 @dataclass(frozen=True)
 class Site:
-    """What the trials of one experiment have."""
+    """Files, group and addresses of the trials of one experiment."""
 
     data: Path
     """A file of theirs; names that begin with it are free."""
@@ -108,7 +108,7 @@ class Disturbance:
     right: str
     """A pattern of the explanation that names it first."""
     work: str = ""
-    """What the trials do besides computing; a word of `VICTIM`."""
+    """The work of the trials besides computing; a word of `VICTIM`."""
     site: Callable[[Path], AbstractContextManager[Site]] | None = None
 
 

@@ -232,7 +232,7 @@ def mapped_copies(rounds: int) -> dict[tuple[int, bool], tuple[Spread, Spread, S
 
 
 def mapped_rows(copies: Mapping[tuple[int, bool], tuple[Spread, Spread, Spread]]) -> list[Row]:
-    """What is to be reached by copies from a mapping; after a rest nothing."""
+    """The bound on copies from a mapping; none after a rest."""
     found = []
     for (size, rests), (c, io, again) in copies.items():
         what = f"mmap of 16 MiB in the page cache, {named(size)}" + (", without -B" if rests else "")

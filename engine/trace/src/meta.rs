@@ -64,7 +64,7 @@ pub enum Meta {
     /// What the kernel had counted of a thread, and what follows from its recorded calls, by the names of
     /// `/proc/PID/io`.
     Counters { thread: u32, kernel: BTreeMap<String, u64>, recorded: BTreeMap<String, u64> },
-    /// What the scheduler had counted of a thread since it began: time on a CPU, and time runnable and waiting for one
+    /// Scheduler counts of a thread since it began: time on a CPU, and time runnable and waiting for one
     /// (`/proc/TID/schedstat`).
     RunDelay { thread: u32, at_ns: u64, cpu_ns: u64, run_delay_ns: u64 },
     /// The scheduling class of the first process when it had executed a program, or its recording began.

@@ -48,9 +48,9 @@ impl Policy {
 #[serde(default)]
 pub struct Scheduling {
     pub policy: Policy,
-    /// Of `fifo` and `rr`, 1 to 99; else 0.
+    /// Real-time priority with `fifo` and `rr`, 1 to 99; else 0.
     pub priority: u8,
-    /// Of `other` and `batch`, -20 to 19.
+    /// Nice value with `other` and `batch`, -20 to 19.
     pub nice: i8,
 }
 

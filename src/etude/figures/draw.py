@@ -325,7 +325,7 @@ def _clear(canvas: Canvas, panels: Panels) -> bool:
 
 
 def _columns(entries: Sequence[tuple[Artist, str]], look: style.Style) -> int:
-    """Of a key: up to four, as few as make no more rows than those that fit, by the usual width of a letter."""
+    """Columns of a key, up to four: as few as make no more rows than those that fit, by the usual width of a letter."""
     letter = look.font * 0.85 * 0.55 / 72.0
     widths = [letter * (6.0 + len(name)) for _, name in entries]
     for count in range(min(4, len(entries)), 1, -1):

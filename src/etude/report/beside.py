@@ -69,7 +69,7 @@ LONGEST_FAULT_S, LONGEST_INTERRUPT_S, LONGEST_SWITCH_S = 0.02, 2e-5, 1e-5
 """A page that a slow disk has to bring; an interrupt with what it puts off; a switch, with what leaves the caches."""
 FAULTS_WAIT = ("memory pressure", "I/O pressure")
 NO_PRESSURE = "no pressure"
-"""What neither runs nor waits for a CPU, memory or a disk."""
+"""Name of time in which a trial neither runs nor waits for a CPU, memory or a disk."""
 _PLAIN: Mapping[str, Quantity] = {
     "cpu.steal": Quantity("stolen by the hypervisor", 0.05, cpus),
     "cpu.iowait": Quantity("waiting for I/O", 0.2, cpus, waited=("I/O pressure",)),

@@ -1,11 +1,11 @@
-//! How much of the gaps a thread waited for a CPU in (run delay), by what the recorder noted from time to time.
+//! The time of gaps in which a thread waited for a CPU (run delay), from the notes of the recorder.
 //!
-//! Of the span between two notes it is known how long the thread ran, how long it waited for a CPU, and how long its
-//! gaps were together; not when within them it waited.
+//! The span between two notes tells how long the thread ran, how long it waited for a CPU, and how long its gaps were
+//! together; not when within them it waited.
 
 use std::collections::HashMap;
 
-/// What was noted of a thread of the trace.
+/// A note on a thread of the trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub thread: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Sample {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub step: usize,
-    /// Of the script.
+    /// Its number in the script.
     pub thread: u32,
     pub begin_ns: u64,
     pub end_ns: u64,
@@ -31,7 +31,7 @@ struct Span {
     end_ns: u64,
     cpu_ns: u64,
     run_delay_ns: u64,
-    /// Of all gaps within it.
+    /// Length of all gaps within it.
     gaps_ns: u64,
 }
 
@@ -48,13 +48,13 @@ impl Span {
 /// Waiting for a CPU within gaps.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    /// Of all gaps of which it is known; None where there are none.
+    /// Fraction of all gaps of which it is known; None where there are none.
     pub share: Option<f64>,
-    /// By step, ns.
+    /// Waiting before each step, ns.
     pub steps: Vec<(usize, u64)>,
 }
 
-/// Finds it; `number` says which thread of the script one of the trace is. Gaps of each thread are in order.
+/// Finds the waiting; `number` is the thread of the script for one of the trace. Gaps of each thread are in order.
 pub(crate) fn waiting(samples: &[Sample], number: impl Fn(u32) -> Option<u32>, gaps: &[Gap]) -> Waiting {
     let mut spans = spans(samples, number);
     let mut parts = Vec::new();

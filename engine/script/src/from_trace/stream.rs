@@ -62,7 +62,7 @@ pub(crate) struct Survey {
     pub footer: Option<Footer>,
     pub unrecorded: Vec<String>,
     pub run_delays: Vec<Sample>,
-    /// Of the first process, as it was noted last.
+    /// Class of the first process, as it was noted last.
     pub scheduling: Option<Scheduling>,
     /// The program that the first process executed last.
     pub executable: String,
