@@ -50,7 +50,8 @@ def detail_lines(c: Comparison) -> list[str]:
     if smallest is not None:
         what = text.counted(c.ratio.count, "pair" if c.ratio.method == "paired" else "trial")
         lines.append(
-            f"{what} of this spread detect a difference of {text.percent(smallest)} with 80 % power."
+            f"{what} of this spread detect a difference of {text.percent(smallest)} with 80 % power"
+            f"{', where it lies beyond the A/A noise' if c.floor is not None else ''}."
         )
     if c.equivalence is not None:
         lines.append(_equivalence(c.equivalence))
@@ -226,17 +227,19 @@ def _other_metrics(secondary: Sequence[Secondary]) -> list[str]:
     lines = []
     if judged:
         lines += [
-            f"Of {text.counted(len(judged), 'other metric')} {len(found) or 'none'} "
-            f"{_differ(found)} (Benjamini–Hochberg at 5 %){_first(tested)}."
+            f"Of {text.counted(len(judged), 'other metric')} {_differ(found)}"
+            f" (Benjamini–Hochberg at 5 %){_first(tested)}."
         ]
     if exact:
-        others = text.counted(len(exact), "other metric")
-        lines += [f"{others} {_differ(exact)} by a ratio that does not vary (no p){_first(untested)}."]
+        others = f"{text.counted(len(exact), 'other metric')} {'differs' if len(exact) == 1 else 'differ'}"
+        lines += [f"{others} by a ratio that does not vary (no p){_first(untested)}."]
     return lines
 
 
 def _differ(found: Sequence[Secondary]) -> str:
-    return "differs" if len(found) == 1 else "differ"
+    if not found:
+        return "none is shown to differ"
+    return f"{len(found)} {'differs' if len(found) == 1 else 'differ'}"
 
 
 def _first(shown: Sequence[str]) -> str:

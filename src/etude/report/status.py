@@ -25,7 +25,7 @@ def status_of(
     """The words for one result, the most important first; none where all is as it should be."""
     kinds = {each.kind for each in verdict.every}
     words = [word for kind, word in OF_KINDS.items() if kind in kinds]
-    if any(c.missed for c in verdict.comparisons) or any(test.more for test in verdict.tests):
+    if any(c.missed for c in verdict.comparisons) or any(test.missed for test in verdict.tests):
         words.append(NOT_CONVERGED)
     if (
         without

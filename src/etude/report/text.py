@@ -74,13 +74,15 @@ def digits(x: float, significant: int = 4) -> str:
     return f"{x:,.{max(0, significant - 1 - exponent)}f}"
 
 
-def percent(relative: float) -> str:
-    """`1.9 %`: two significant digits."""
+def percent(relative: float, *, up: bool = False) -> str:
+    """`1.9 %`: two significant digits, and all of the whole part; up: rounded upwards, for a bound."""
     value = 100 * relative
     if not math.isfinite(value):
         return "any number of %"
-    places = 0 if value == 0 else max(0, 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(places, 3)}f} %"
+    places = min(0 if value == 0 else max(0, 1 - math.floor(math.log10(abs(value)))), 3)
+    if up:
+        value = math.ceil(value * 10**places - 1e-9) / 10**places
+    return f"{value:.{places}f} %"
 
 
 LONGEST_RATIO = 1e6
@@ -226,7 +228,7 @@ def ratio_lines(c: Comparison) -> list[str]:
         by = "" if c.metric == "elapsed" else f" in {c.metric}"
         told = max(bound, c.floor or 0.0) == bound < WORTH_TELLING
         means = "means" if c.which == "arithmetic" else f"{c.which} means"
-        below = f"; any difference of the {means} is below {percent(bound)}" if told else ""
+        below = f"; any difference of the {means} is below {percent(bound, up=True)}" if told else ""
         first = (
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
@@ -471,7 +473,7 @@ def precision_line(test: TestVerdict, asked: Asked) -> str | None:
     """For a mean that missed its target: how wide its interval still is, and what would reach it."""
     measured = test.metric(asked.primary)
     summary = measured.summary if measured else None
-    if not test.more or asked.precision is None or summary is None:
+    if not test.missed or asked.precision is None or summary is None:
         return None
     interval = summary.mean_interval
     width = interval.half_width / abs(summary.mean) if interval and summary.mean else math.inf

@@ -89,6 +89,8 @@ class TestVerdict:
     """… which take about this long, seconds by the clock: what runs between trials included."""
     spent: TimeSpent | None = None
     """Where the time went; None where elapsed, user or system is not known."""
+    missed: bool = False
+    """Whether the interval of the mean is wider than was asked, also where more trials of one session do not help."""
 
     @property
     def more_range(self) -> tuple[int, int]:
@@ -236,7 +238,16 @@ def _test_verdict(
         more,
         more * (seconds_per_trial([series]) or mean_trial_s(series)),
         time_spent(series),
+        more > 0 or (not refused and _is_wider(subject.asked, summaries, primary)),
     )
+
+
+def _is_wider(asked: Asked, summaries: Sequence[MetricSummary], metric: str) -> bool:
+    """Whether the interval of the mean is known, and wider than the precision that was asked of it."""
+    summary = next((each.summary for each in summaries if each.metric == metric), None)
+    if asked.precision is None or asked.compares or summary is None or summary.mean_interval is None:
+        return False
+    return summary.mean_interval.half_width >= asked.precision * abs(summary.mean) > 0.0
 
 
 def _more_trials(asked: Asked, series: Series, metric: str, factor: float) -> int:
@@ -343,8 +354,8 @@ def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[War
         return []
     limits = f"{floor.low:.3f}–{floor.high:.3f}"
     text = (
-        f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs), a steady difference, which the "
-        "A/A noise includes"
+        f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs), which the A/A noise "
+        "includes"
     )
     return [warning("against-itself", c.base, primary, text, "distrust differences of this size here")]
 

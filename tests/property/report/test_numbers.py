@@ -118,6 +118,12 @@ def test_a_ratio_has_the_decimals_of_its_interval(middle: float, width: float) -
     assert float(ratio_text(ratio)) == pytest.approx(middle, abs=0.06 * width + 1e-5)
 
 
+@given(st.floats(1e-5, 0.5))
+def test_a_bound_is_never_rounded_below_what_it_bounds(bound: float) -> None:
+    shown = float(percent(bound, up=True).removesuffix(" %"))
+    assert 100 * bound - 1e-8 <= shown <= 110 * bound + 0.001
+
+
 def test_a_ratio_without_an_interval_is_shown_all_the_same() -> None:
     for low, high, text in ((1.5, 1.5, "1.5"), (0.0, math.inf, "1.50")):
         assert ratio_text(Ratio(1.5, low, high, 2, "paired", 0.95, 1.0)) == text

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from etude.cli.show import say_notes
 from etude.cli.terminal import Terminal
+from etude.report.verdict import verdict
 from etude.report.warnings.warning import warning
 from etude.results.reader import load_results
 from support.fakes import World, around
@@ -324,6 +326,18 @@ def test_a_session_that_kept_no_trial_is_none_that_intervals_go_over(
     assert "sessions" not in capsys.readouterr().out
     assert etude("bench", "--resume", "r", "--max-trials", "24") == 0
     assert "these are 2 sessions" in capsys.readouterr().out
+
+
+def test_a_resumed_mean_has_converged_only_if_the_interval_that_is_printed_has(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    world.times = {"a": chain(islice(around(0.0100), 13), around(0.0101))}
+    assert etude("bench", "a", "--precision", "0.1%", "-M", "12", "-o", "r") == 0
+    capsys.readouterr()
+    assert etude("bench", "--resume", "r", "--precision", "4%", "--max-trials", "24") == 0
+    assert "Not converged: the mean of a is known to " in " ".join(capsys.readouterr().out.split())
+    (test,) = verdict(load_results(Path("r"))).tests
+    assert (test.more, test.missed) == (0, True)
 
 
 def test_a_bound_on_a_single_test_is_decided_by_one_session(

@@ -391,7 +391,12 @@ def _real_sentence(c: Comparison) -> str:
         )
     if not c.differs:
         smallest = c.ratio.smallest_found()
-        seen = "" if smallest is None else f" A difference of {text.percent(smallest)} would mostly be found."
+        beyond = ", where it lies beyond the A/A noise" if c.floor is not None else ""
+        seen = (
+            ""
+            if smallest is None
+            else f" A difference of {text.percent(smallest)} would mostly be found{beyond}."
+        )
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), holds 1 ({p}{adjusted}).{seen}"
         )
@@ -421,7 +426,8 @@ def _large(found: Gathered) -> Iterator[str]:
 
 def _size(c: Comparison) -> str:
     limits = text.span(c.ratio.low, c.ratio.high)
-    taken = text.takes(c.metric, c.other, text.ratio_text(c.ratio), c.base)
+    ratio = text.ratio_text(c.ratio)
+    taken = text.takes(c.metric, c.other, ratio, c.base) if c.differs else f"{c.other}/{c.base}: {ratio} ×"
     sentence = f"{taken}, somewhere in {limits} ({text.level_of(c.ratio)})"
     if c.difference is not None:
         like = c.difference.high or None
