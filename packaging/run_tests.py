@@ -50,11 +50,13 @@ FOREIGN = (
 
 @dataclass(frozen=True)
 class Part:
-    """Tests that run together: of pytest with these arguments, or all of the engine's where there are none."""
+    """Tests that run together: of pytest with these arguments, or the engine's where there are none."""
 
     name: str
     arguments: list[str]
     environment: dict[str, str] = field(default_factory=dict)
+    engine: list[str] = field(default_factory=list)
+    """Names of the engine's tests; all of them where there are none."""
 
 
 @dataclass
@@ -70,6 +72,9 @@ class Outcome:
     failed: list[str] = field(default_factory=list)
     tests_s: dict[str, float] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    of_engine: bool = False
+    passed_names: set[str] = field(default_factory=set)
+    """Of the engine's tests, which have no times."""
 
 
 def tests(name: str, marked: str, *options: str, **environment: str) -> Part:
@@ -294,6 +299,7 @@ def cargo(part: Part) -> Outcome:
     # Each program of tests has a limit, as each test in Python has. With --foreground an interrupt reaches it.
     limit = f'target."cfg(unix)".runner=["timeout","--foreground","--kill-after=10","{PROGRAM_LIMIT_S}"]'
     command = [CARGO, "--config", limit, "test", "--profile", "checks", "--workspace", "--no-fail-fast"]
+    command += ["--tests", "--", "--exact", *part.engine] if part.engine else []
     # Into a file: a process that a test leaves behind would hold a pipe open.
     with (
         tempfile.TemporaryFile("w+", errors="replace", dir=RESULTS) as output,
@@ -305,6 +311,7 @@ def cargo(part: Part) -> Outcome:
         outcome = read_cargo(part.name, shown(written, program))
     if program.returncode and not outcome.failed:
         outcome.failed.append(f"cargo test ended with {program.returncode}")
+    outcome.environment, outcome.of_engine = part.environment, True
     return outcome
 
 
@@ -334,6 +341,8 @@ def read_cargo(name: str, lines: Iterable[str]) -> Outcome:
         if found := re.match(r"test (\S+)(?: - .*)? \.\.\. FAILED", line):
             outcome.failed.append(found[1])
             unnamed -= 1
+        elif found := re.match(r"test (\S+)(?: - .*)? \.\.\. ok", line):
+            outcome.passed_names.add(found[1])
         elif found := re.match(r"test result: \S+ (\d+) passed; (\d+) failed; (\d+) ignored", line):
             outcome.passed += int(found[1])
             unnamed += int(found[2])
@@ -354,14 +363,21 @@ def read_cargo(name: str, lines: Iterable[str]) -> Outcome:
 
 def run_again(outcomes: list[Outcome]) -> list[str]:
     """Tests that passed in their second run, made as the first was, taken from the failed ones."""
-    failed = {outcome.name: [test for test in outcome.failed if ".py::" in test] for outcome in outcomes}
+    failed = {
+        outcome.name: [
+            test for test in outcome.failed if ".py::" in test or (outcome.of_engine and " " not in test)
+        ]
+        for outcome in outcomes
+    }
     if sum(map(len, failed.values())) > FEW or started.stopped_by:
         return []
     flaky = []
     for outcome in outcomes:
         if tried := failed.get(outcome.name):
-            second = run(Part(f"{outcome.name}, second run", tried, outcome.environment))
-            passed = [test for test in tried if test in second.tests_s and test not in second.failed]
+            chosen = ([], outcome.environment, tried) if outcome.of_engine else (tried, outcome.environment)
+            second = run(Part(f"{outcome.name}, second run", *chosen))
+            ran = second.passed_names if outcome.of_engine else second.tests_s
+            passed = [test for test in tried if test in ran and test not in second.failed]
             # Which test a second run skipped it does not say; a skip is no pass.
             for test in passed if not second.skipped else ():
                 outcome.failed.remove(test)

@@ -276,6 +276,30 @@ def test_fails(): assert 0
     assert "test_second.py" in capfd.readouterr().out
 
 
+def test_tests_of_the_engine_run_again_by_their_names(
+    runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second run is of what failed alone; what it does not run has not passed."""
+    fake = tmp_path / "cargo"
+    fake.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        "*--exact*)\n"
+        "    echo 'test a::luck ... ok'; echo 'test a::broken ... FAILED'\n"
+        "    echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured';;\n"
+        "*)\n"
+        "    echo 'test a::luck ... FAILED'; echo 'test a::broken ... FAILED'; echo 'test a::gone ... FAILED'\n"
+        "    echo 'test result: FAILED. 0 passed; 3 failed; 0 ignored; 0 measured';;\n"
+        "esac\n"
+        "exit 1\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setattr(runner, "CARGO", str(fake))
+    first = runner.run(runner.Part("Rust", []))
+    assert runner.run_again([first]) == ["a::luck"]
+    assert (first.passed, sorted(first.failed)) == (1, ["a::broken", "a::gone"])
+
+
 def test_what_passes_when_run_again_is_flaky_and_what_fails_again_has_failed(
     runner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
