@@ -1,4 +1,4 @@
-//! What the kernel's scheduler says of a thread: how long it ran and waited for a CPU, and its class.
+//! Scheduler counts of a thread (time on a CPU, time waiting for one), and its scheduling class.
 
 use etude_trace::{Meta, Policy, Scheduling};
 

@@ -64,15 +64,16 @@ class Comparison:
     sittings: int = 1
     """In how many the pairs, or trials, were made."""
     difference: Interval | None = None
-    """Of the means, other - base, in the metric's unit: paired, or Welch's; None where values do not add up."""
+    """Interval of the difference of the means, other - base, in the metric's unit: paired, or Welch's; None where
+    values do not add up."""
     shift: Shift | None = None
     """other/base by ranks: Hodges and Lehmann's, with Wilcoxon's or Mann and Whitney's p."""
     equivalence: Equivalence | None = None
-    """Where it was asked whether they are the same."""
+    """The answer to `--same-within`; None where that was not given."""
     machines: tuple[OnMachine, ...] = ()
     """The ratio on each, where pairs come from several machines: then `ratio` is their mean, each counting once."""
     machines_p: float | None = None
-    """Of one and the same ratio on all of them."""
+    """p of one and the same ratio on all of them."""
     secondary: tuple[Secondary, ...] = ()
     typical: Ratio | None = None
     """The ratio of geometric means, beside a `ratio` of arithmetic or harmonic ones."""

@@ -16,7 +16,7 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Note:
-    """What is to be noted of one kind: of one test or several, or of the whole experiment."""
+    """The warnings of one kind, of one test or several, or of the whole experiment."""
 
     firsts: tuple[Warning, ...]
     """The first warning of each test, in the order of the tests; one, without a test, on the whole experiment."""

@@ -173,7 +173,8 @@ class ResultsWriter:
     def lines(self, test: str) -> int:
         """How many lines the test's file holds; 0 where it cannot be read."""
         try:
-            return self._paths[test].read_bytes().count(b"\n")
+            with self._paths[test].open("rb") as file:  # which may be larger than the memory
+                return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
         except (KeyError, OSError):
             return 0
 

@@ -465,7 +465,7 @@ def stopped(text: str) -> str:
 
 
 def _limits(verdict: Verdict, results: int) -> Iterator[str]:
-    """What the design itself leaves open; results: how many are reported of."""
+    """Sentences on the limits of the design itself. results: number of results on the page."""
     sessions = (verdict.subject.experiment or {}).get("sittings") or ()
     if len(sessions) < 2:
         trials = "All trials" if results == 1 else "All trials of a result"
