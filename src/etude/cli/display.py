@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from etude.cli.fitting import cells_of, shortened
+from etude.cli.script_display import mean_so_far
 from etude.cli.terminal import USUAL_WIDTH, Terminal
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
@@ -27,6 +28,7 @@ class Display:
         self._screen = Terminal(stream)
         self._terminal = self._screen.obeys
         self._tests: tuple[Named, ...] = ()
+        self._metric = "elapsed"
         self._minimum = 0
         self._shown_at = -float("inf") if self._terminal else clock()
         self._started = clock()
@@ -37,7 +39,7 @@ class Display:
     def observe(self, event: Event, ledger: Ledger) -> None:
         """Take note of an event; redraw when it is time."""
         if event.what == "group":
-            self._tests, self._minimum, self._why = event.tests, event.done, ""
+            self._tests, self._minimum, self._metric, self._why = event.tests, event.done, event.metric, ""
             return
         if event.what == "decision":
             self._why = event.detail
@@ -96,13 +98,13 @@ class Display:
         return f"{ {'set-aside': 'first run of', 'hook': event.detail + ' of'}.get(event.what, 'running') } {names} …"
 
     def _line(self, event: Event, ledger: Ledger) -> str:
-        states = "; ".join(f"{test.name}: {_state(ledger, test, event)}" for test in self._tests)
+        states = "; ".join(f"{test.name}: {self._state(ledger, test, event)}" for test in self._tests)
         return f"{self._clock() - self._started:.0f} s: {states}{'; ' + self._why if self._why else ''}"
 
     def _table(self, event: Event, ledger: Ledger) -> Any:
         from rich.text import Text
 
-        states = [self._screen.shown(_state(ledger, test, event)) for test in self._tests]
+        states = [self._screen.shown(self._state(ledger, test, event)) for test in self._tests]
         room = max(8, self._room(max(states, key=len)))
         names = shortened(
             [self._screen.shown(test.name) for test in self._tests], room, self._screen.shown("…")
@@ -116,24 +118,22 @@ class Display:
         last = " · ".join(part for part in (self._doing(event), self._why, left) if part)
         return Text("\n".join(map(self._screen.one_line, [*lines, last])), no_wrap=True, overflow="crop")
 
+    def _state(self, ledger: Ledger, test: Named, event: Event) -> str:
+        """Trials done and the mean so far of the metric that is judged; with its interval, unless the stop rule says
+        how well it is known."""
+        from etude.report.text import counted
+
+        count = event.done if event.what == "progress" else ledger.count(test.name, self._metric)
+        if ledger.count(test.name, self._metric) < 2:
+            return counted(count, "trial")
+        judged = self._why if len(self._tests) == 1 else ""
+        return (
+            f"{count} trials, {mean_so_far(test.name, self._metric, ledger, None if '±' in judged else 1.0)}"
+        )
+
     def _room(self, beside: str) -> int:
         """For a name beside that text; what is drawn over must not reach the last column."""
         return (self._screen.width or USUAL_WIDTH) - cells_of(beside) - 3
-
-
-def _state(ledger: Ledger, test: Named, event: Event) -> str:
-    """Trials done and the mean with its interval so far."""
-    from etude.report.text import counted, percent, quantity
-    from etude.stats.intervals import mean_interval
-
-    values = ledger.sample(test.name, "elapsed")
-    count = event.done if event.what == "progress" else len(values)
-    if len(values) < 2:
-        return counted(count, "trial")
-    mean = sum(values) / len(values)
-    interval = mean_interval(values)
-    half = f" ± {percent(interval.half_width / mean)}" if interval and mean else ""
-    return f"{count} trials, mean {quantity(mean, 's')}{half}"
 
 
 def time_left(tests: tuple[Named, ...], ledger: Ledger, minimum: int) -> str:

@@ -115,11 +115,11 @@ def _state(test: Named, ledger: Ledger, beside: str) -> str:
     program = getattr(test, "program", ())
     judged = judged_columns(program) or ("elapsed",)
     factor = None if "±" in beside else mean_factor(program, getattr(test, "minimum", None))
-    means = (_mean(test.name, metric, ledger, factor) for metric in judged)
+    means = (mean_so_far(test.name, metric, ledger, factor) for metric in judged)
     return ", ".join((f"{test.name}: {counted(ledger.kept(test.name), 'trial')}", *filter(None, means)))
 
 
-def _mean(test: str, metric: str, ledger: Ledger, factor: float | None) -> str:
+def mean_so_far(test: str, metric: str, ledger: Ledger, factor: float | None) -> str:
     """The mean that the table will show, with its interval unless there is no factor; empty without a value."""
     from etude.report.text import percent, quantity
     from etude.stats.describe import describe

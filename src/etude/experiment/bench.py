@@ -55,6 +55,8 @@ class Event:
     detail: str = ""
     done: int = 0
     """Trials within the engine so far (progress); kept trials that each test needs at least (group)."""
+    metric: str = "elapsed"
+    """The metric that is judged."""
 
 
 @dataclass
@@ -82,4 +84,4 @@ class Bench:
 
     def tell(self, what: str, *tests: Named, detail: str = "", done: int = 0) -> None:
         """Tell the observer."""
-        self.observe(Event(what, tests, detail, done), self.ledger)
+        self.observe(Event(what, tests, detail, done, self.plan.primary), self.ledger)

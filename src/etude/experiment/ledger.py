@@ -134,6 +134,10 @@ class Ledger:
         """The kind of a metric by its unit; a cost where it has no value."""
         return metric_kind(metric, self.unit(metric)).kind
 
+    def sessions(self, tests: Sequence[str]) -> int:
+        """The number of sessions in which these tests have trials whose time is known; at least 1."""
+        return max(1, len({sitting for name in tests for sitting in self._spans[name]}))
+
     def spent_s(self, tests: Sequence[str]) -> float:
         """Seconds by the clock from the first trial of these tests to the end of their last, summed over sittings.
 

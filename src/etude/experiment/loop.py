@@ -227,7 +227,8 @@ def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:
         samples = tuple(bench.ledger.sample(name, primary) for name in names)
     shell = _shell_cost(bench)
     values = tuple(np.asarray(sample) - shell for sample in samples)
-    return Seen(values, bench.ledger.spent_s(names), kind=cast("Kind", bench.ledger.kind(primary)))
+    kind = cast("Kind", bench.ledger.kind(primary))
+    return Seen(values, bench.ledger.spent_s(names), kind=kind, sessions=bench.ledger.sessions(names))
 
 
 def _shell_cost(bench: Bench) -> float:

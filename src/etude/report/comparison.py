@@ -61,6 +61,8 @@ class Comparison:
     """Both ran at once: a ratio under contention."""
     which: Mean = "arithmetic"
     """Which mean `base_mean` is: the one that fits the metric's kind."""
+    base_mean_over: str = "trial"
+    """The level each of whose groups counts once in `base_mean`: "sitting", "boot", … where there are several."""
     sittings: int = 1
     """In how many the pairs, or trials, were made."""
     difference: Interval | None = None
@@ -110,6 +112,11 @@ class Comparison:
     def adjusted_p(self) -> float | None:
         """The ratio's p counting all comparisons of the experiment; None where there is only one."""
         return self.ratio.adjusted_p if self.ratio.together > 1 else None
+
+    @property
+    def shift_p(self) -> float | None:
+        """The p of `shift` counting all comparisons of the experiment (Bonferroni)."""
+        return None if self.shift is None else min(1.0, self.ratio.together * self.shift.p)
 
     @property
     def excludes_one(self) -> bool:

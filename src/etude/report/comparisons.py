@@ -157,7 +157,7 @@ def _unpaired(
         difference=Interval(difference.low, difference.high)
         if difference and which == "arithmetic"
         else None,
-        shift=mann_whitney(values[1], values[0], confidence=level, ratio=True),
+        shift=mann_whitney(values[1], values[0], confidence=level, ratio=True, dependent=True),
         equivalence=_or_none(lambda: equivalence_of(headline or typical, margin=margin)) if margin else None,
         typical=typical if headline else None,
     )
@@ -211,7 +211,7 @@ def _paired(
         difference=None
         if which != "arithmetic"
         else interval_of_mean(values[1] - values[0], factor=factor, confidence=level),
-        shift=wilcoxon(values[1], values[0], confidence=level, ratio=True),
+        shift=wilcoxon(values[1], values[0], confidence=level, ratio=True, dependent=True),
         equivalence=_or_none(lambda: equivalence_of(ratio, margin=margin)) if margin else None,
         machines=_on_machines(pairs, _kind(base, metric), factor, judging.confidence, subtract),
         machines_p=ratios_differ(

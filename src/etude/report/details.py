@@ -36,7 +36,7 @@ def detail_lines(c: Comparison) -> list[str]:
             f"Ratio of the geometric means, a typical run's: {text.ratio_text(c.typical)} "
             f"({text.level_of(c.typical)}: {limits})."
         )
-    if c.shift is not None and c.ratio.p is not None:
+    if c.shift is not None and c.shift_p is not None and c.ratio.p is not None:
         limits = (
             f"{text.level_of(c.ratio)}: {text.span(c.shift.low, c.shift.high)}; "
             if c.shift.low is not None and c.shift.high is not None
@@ -44,7 +44,7 @@ def detail_lines(c: Comparison) -> list[str]:
         )
         lines.append(
             f"By ranks (Hodges–Lehmann, {_authors(c.shift.method)}): {c.shift.shift:.4g} × "
-            f"({limits}{p_text(min(1.0, c.ratio.together * c.shift.p))})."
+            f"({limits}{p_text(c.shift_p)})."
         )
     smallest = c.ratio.smallest_found()
     if smallest is not None:

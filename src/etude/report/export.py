@@ -112,6 +112,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
     secondary = [asdict(s) | {"p": s.ratio.p} for s in c.secondary]
     return asdict(c) | {
         "ratio": ratio,
+        "shift": c.shift and asdict(c.shift) | {"adjusted_p": c.shift_p},
         "secondary": secondary,
         "differs": c.differs,
         "varies": c.varies,

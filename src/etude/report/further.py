@@ -15,12 +15,15 @@ from etude.report.subject import Subject
 from etude.report.tail import tail_of
 from etude.report.verdict import MetricSummary
 from etude.results.series import Floats, Series
-from etude.stats.levels import LEVELS
+from etude.stats.levels import LEVELS, Component
 from etude.stats.means import Kind, Mean, MeanRefused, average
 from etude.stats.percentiles import trimmed_mean
 from etude.stats.resampling import bootstrap_ratio, permutation
 from etude.stats.twosample import Difference, student
 from etude.stats.variances import chosen_by_variance
+
+FEW_GROUPS = 5
+"""Of so few groups the variance between them is hardly known: with 1 to 4 degrees of freedom."""
 
 
 def bar(m: MetricSummary, kind: str) -> tuple[float, float] | None:
@@ -71,14 +74,20 @@ def level_lines(m: MetricSummary) -> Iterator[str]:
     """Over which level the interval goes, and how the variance is split."""
     if m.levels is None:
         return
-    shares = [
-        f"{c.level} {text.percent(c.share)}" if c.share is not None else f"{c.level} not known ({c.reason})"
-        for c in sorted(m.levels.components, key=lambda c: LEVELS.index(c.level))
-    ]
+    shares = [_share(c) for c in sorted(m.levels.components, key=lambda c: LEVELS.index(c.level))]
     yield (
-        f"{m.metric}: the mean's interval is over {text.counted(m.levels.groups, m.levels.over)}; "
+        f"{m.metric}: the mean's interval is over {text.counted(m.levels.groups, text.level_name(m.levels.over))}; "
         f"of the variance lies in {', '.join(shares)}"
     )
+
+
+def _share(c: Component) -> str:
+    """One level's share of the variance; of few groups it is a rough value."""
+    name = text.level_name(c.level)
+    if c.share is None:
+        return f"{name} not known ({c.reason})"
+    rough = f" (a rough value, from {c.groups})" if c.groups <= FEW_GROUPS else ""
+    return f"{name} {text.percent(c.share)}{rough}"
 
 
 def percentile_lines(

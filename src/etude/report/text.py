@@ -263,13 +263,14 @@ def basis_line(c: Comparison) -> str:
     """What a comparison rests on: how many trials, in which order, where; and the base's mean."""
     parts = []
     if c.ratio.method == "unpaired":
-        parts.append(f"at least {c.ratio.count} trials of each, {UNPAIRED}")
+        parts.append(f"at least {c.ratio.count} trials of each{_worth(c.ratio)}, {UNPAIRED}")
     else:
         order = "both at once" if c.contention else "in random order"
-        parts.append(f"{counted(c.ratio.count, 'pair')} {order}")
+        parts.append(f"{counted(c.ratio.count, 'pair')} {order}{_worth(c.ratio)}")
         if c.machines:
             parts.append(f"within {len(c.machines)} machines, each counting once")
-        parts.append("this session only" if c.sittings == 1 else f"these {c.sittings} sessions only")
+        once = "" if c.machines else ", each pair counting once"
+        parts.append("this session only" if c.sittings == 1 else f"these {c.sittings} sessions only{once}")
     if c.span_s is not None:
         parts.append(f"measured over {duration(c.span_s)}{'' if c.sittings == 1 else ' in all'}")
     if c.floor is None and c.ratio.method == "paired":
@@ -277,8 +278,15 @@ def basis_line(c: Comparison) -> str:
         parts.append(f"A/A noise not known ({of})")
     if not math.isnan(c.base_mean):
         mean = "mean" if c.which == "arithmetic" else f"{c.which} mean"
+        mean += f", each {level_name(c.base_mean_over)} counting once" if c.base_mean_over != "trial" else ""
         parts.append(f"{_possessive(c.base)} {c.metric} is {quantity(c.base_mean, c.unit)} ({mean})")
     return f"Basis: {'; '.join(parts)}."
+
+
+def _worth(ratio: Ratio) -> str:
+    """As how many independent pairs those that depend on the ones before count; empty where none does."""
+    worth = ratio.effective_count
+    return f" (autocorrelated: they count as {worth:.1f})" if worth < ratio.count else ""
 
 
 WIDE_FORECAST = 2.0

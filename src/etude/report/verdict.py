@@ -172,7 +172,7 @@ def verdict(
         check_metric(subject.tests, primary)
     tests = tuple(_test_verdict(subject, series, metrics, primary, judging) for series in subject.tests)
     compared = [compare_tests(subject, metric, judging) for metric in judged_metrics(subject.asked, primary)]
-    printed = {(test.test, m.metric): m.summary for test in tests for m in test.metrics}
+    printed = {(test.test, m.metric): m for test in tests for m in test.metrics}
     comparisons = [_with_printed_mean(c, printed) for found, _ in compared for c in found]
     without = [line for _, lines in compared for line in lines]
     found = [
@@ -195,11 +195,14 @@ def verdict(
     return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every))
 
 
-def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], Summary | None]) -> Comparison:
+def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], MetricSummary]) -> Comparison:
     """With the mean of the base that stands in its row: over sessions where it has several, also of trials without a
     pair."""
-    summary = printed.get((c.base, c.metric))
-    return c if summary is None else replace(c, base_mean=summary.mean, which=summary.which)
+    found = printed.get((c.base, c.metric))
+    if found is None or found.summary is None:
+        return c
+    over = found.levels.over if found.levels else "trial"
+    return replace(c, base_mean=found.summary.mean, which=found.summary.which, base_mean_over=over)
 
 
 def judged_metrics(asked: Asked, primary: str) -> tuple[str, ...]:

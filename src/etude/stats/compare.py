@@ -45,6 +45,8 @@ class Ratio:
     """Of freedom of the t distribution."""
     together: int = 1
     """Ratios judged at once: `low` and `high` are so wide that all their intervals hold together at `confidence`."""
+    effective_count: float = math.nan
+    """Independent pairs, or trials, that `count` of them are worth (`intervals.effective_count`); NaN: not known."""
 
     @property
     def half_width(self) -> float:
@@ -121,9 +123,10 @@ def paired_ratio(
     logs = np.log(upper) - np.log(lower)
     by_cost = cost_error * float(np.mean(1.0 / lower - 1.0 / upper)) if cost_error else 0.0
     error = math.hypot(standard_error(logs), by_cost)
-    return ratio_of(
+    found = ratio_of(
         float(logs.mean()), factor * error, logs.size - 1.0, int(logs.size), "paired", confidence, factor
     )
+    return replace(found, effective_count=effective_count(logs))
 
 
 def unpaired_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.95) -> Ratio:
@@ -140,7 +143,8 @@ def unpaired_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.9
         raise ValueError("ratio needs two or more values of either test")
     a, b = effective_moments(lower), effective_moments(upper)
     error = math.hypot(a.standard_error, b.standard_error)
-    return ratio_of(b.mean - a.mean, error, welch_degrees(a, b), count, "unpaired", confidence, 1.0)
+    found = ratio_of(b.mean - a.mean, error, welch_degrees(a, b), count, "unpaired", confidence, 1.0)
+    return replace(found, effective_count=min(a.count, b.count))
 
 
 def paired_mean_ratio(
@@ -166,7 +170,8 @@ def paired_mean_ratio(
     sensitivity = 1.0 / a - 1.0 / b
     error = math.hypot(standard_error(off), sensitivity * cost_error)
     centre = math.log(b) - math.log(a)
-    return ratio_of(centre, factor * error, off.size - 1.0, int(off.size), "paired", confidence, factor)
+    found = ratio_of(centre, factor * error, off.size - 1.0, int(off.size), "paired", confidence, factor)
+    return replace(found, effective_count=effective_count(off))
 
 
 def ratio_of_fitting_means(
@@ -197,7 +202,8 @@ def unpaired_mean_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float 
     a, b = (effective_moments(x / mean_of(x)) for x in (lower, upper))
     error = math.hypot(a.standard_error, b.standard_error)
     centre = math.log(mean_of(upper)) - math.log(mean_of(lower))
-    return ratio_of(centre, error, welch_degrees(a, b), count, "unpaired", confidence, 1.0)
+    found = ratio_of(centre, error, welch_degrees(a, b), count, "unpaired", confidence, 1.0)
+    return replace(found, effective_count=min(a.count, b.count))
 
 
 def noise_floor(

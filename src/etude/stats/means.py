@@ -92,6 +92,17 @@ def average(
     return Average(mean, interval, FITTING[kind], REASONS[kind])
 
 
+def as_averaged(values: NDArray[np.float64], which: Mean) -> NDArray[np.float64]:
+    """The values on the scale on which this mean adds them up: inverses, logarithms, or as they are.
+
+    As they are also where they cannot be so averaged.
+    """
+    if which not in ("harmonic", "geometric") or bool(np.any(values <= 0.0)):
+        return values
+    found: NDArray[np.float64] = values.min() / values if which == "harmonic" else np.log(values)
+    return found
+
+
 def wilson(successes: int, count: int, *, confidence: float = 0.95) -> Interval:
     """Interval of a proportion, within 0 and 1. Raises ValueError for no trials or impossible counts.
 
@@ -127,12 +138,12 @@ def _plain(
         return successes / values.size, wilson(successes, int(values.size), confidence=confidence)
     _check_above_zero(values)
     if which == "geometric":
-        logs = np.log(values)
+        logs = as_averaged(values, which)
         interval = interval_of_mean(logs, confidence=confidence, factor=factor)
         return exponential(mean_of(logs)), interval and Interval(
             exponential(interval.low), exponential(interval.high)
         )
-    times = float(values.min()) / values  # of one unit of work, the slowest taking 1
+    times = as_averaged(values, which)  # of one unit of work, the slowest taking 1
     mean, scale = mean_of(times), float(values.min())
     interval = interval_of_mean(times, confidence=confidence, factor=factor)
     interval = interval_above_zero(interval, mean, values.size)

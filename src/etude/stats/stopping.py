@@ -33,12 +33,14 @@ class Seen:
     machines: of each test, the machine of each value; empty where all are of one. Several are a block each, never one
     sample (stats/machines.py).
     kind: of the metric, which says whose means are compared.
+    sessions: how many the values were measured in; the rule takes them as one sample, and says so.
     """
 
     values: tuple[NDArray[np.float64], ...]
     measured_s: float = 0.0
     machines: tuple[tuple[str, ...], ...] = ()
     kind: Kind = "cost"
+    sessions: int = 1
 
     def __post_init__(self) -> None:
         if not self.values:
@@ -230,7 +232,9 @@ def _judge(
     rule: MeanPrecision | RatioPrecision, seen: Seen, width: float, of_what: str, word: str, can_go_on: bool
 ) -> Decision:
     """The decision on the widest relative half width, once the minimum is reached."""
-    state = f"the {of_what} is known to ± {_percent(width)} % after {_trials(seen.fewest, word)}"
+    several = seen.sessions > 1 and word == "trial"
+    pooled = f", the trials of {seen.sessions} sessions taken as one sample," if several else ""
+    state = f"the {of_what}{pooled} is known to ± {_percent(width)} % after {_trials(seen.fewest, word)}"
     target = f"the target is ± {100 * rule.precision:g} %"
     early, spent = seen.measured_s < rule.least_s, seen.measured_s >= rule.budget_s
     capped = not can_go_on and (rule.exact or not early)

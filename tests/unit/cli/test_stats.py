@@ -363,7 +363,7 @@ def test_rows_that_use_a_trials_number_again_are_trials_of_their_own(stats: Stat
     assert re.search(r"elapsed +8 +\d+ +1\.0", out), "summed up they would be four of two seconds"
     flats = flat(stats(table("s.csv", {"test": ["a"] * 8, "sitting": [1] * 4 + [2] * 4, **columns})))
     assert re.search(r"elapsed 8 ", flats)
-    assert "over 2 sittings" in flats
+    assert "over 2 sessions" in flats
 
 
 def test_a_transform_that_changes_nothing_changes_no_statistics(stats: Stats) -> None:

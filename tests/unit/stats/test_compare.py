@@ -316,3 +316,12 @@ def test_the_smallest_values_are_compared_without_a_warning():
     base = [2.3e-308, 2.4e-308] * 10
     found = paired_ratio(base, [2 * value for value in base])
     assert found.ratio == pytest.approx(2.0)
+
+
+def test_a_ratio_says_as_how_many_pairs_it_counts():
+    generator = np.random.default_rng(4)
+    walk = np.exp(0.1 * np.cumsum(generator.normal(size=30)))
+    base = np.ones(30)
+    for ratio in (paired_ratio(base, walk), paired_mean_ratio(base, walk)):
+        assert ratio.effective_count < 15 < ratio.count
+    assert paired_ratio(base, np.exp(generator.normal(size=30))).effective_count == 30

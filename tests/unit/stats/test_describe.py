@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from etude.stats.describe import describe
-from etude.stats.intervals import mean_interval, median_interval
+from etude.stats.intervals import effective_count, mean_interval, median_interval
 from etude.stats.outliers import count_outliers
 from etude.stats.trend import trend_p, trend_slope
 
@@ -156,3 +156,12 @@ def test_a_long_series_keeps_its_slope():
 def test_nan_is_refused(function):
     with pytest.raises(ValueError, match="finite"):
         function([1.0] * 12 + [math.nan])
+
+
+def test_a_rate_counts_as_many_values_as_its_interval_does():
+    """The harmonic mean is that of the inverses, whose dependence is another."""
+    x = np.exp(np.cumsum(np.random.default_rng(2).normal(size=20)))
+    assert describe(x, "rate").effective_count == effective_count(1.0 / x)
+    assert describe(x, "ratio").effective_count == effective_count(np.log(x))
+    assert describe(x, "cost").effective_count == effective_count(x)
+    assert effective_count(1.0 / x) != effective_count(x)

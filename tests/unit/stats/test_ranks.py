@@ -116,3 +116,27 @@ def test_what_cannot_be_compared_is_refused():
         wilcoxon([1.0, 2.0], [1.0])
     with pytest.raises(ValueError, match="positive"):
         wilcoxon([1.0, 0.0], [1.0, 1.0], ratio=True)
+
+
+@pytest.mark.parametrize("test", [mann_whitney, wilcoxon])
+def test_ranks_of_dependent_values_show_few_false_differences(test):
+    """AR(1) with 0.6: taken as independent, a third of the series differ at 5 %."""
+    generator = np.random.default_rng(3)
+    found = {False: 0, True: 0}
+    for _ in range(400):
+        noise = generator.normal(size=(2, 160))
+        for at in range(1, noise.shape[1]):
+            noise[:, at] += 0.6 * noise[:, at - 1]
+        a, b = noise[:, 100:]
+        for dependent in found:
+            shift = test(a, b, dependent=dependent)
+            found[dependent] += shift.p < 0.05
+            assert (shift.low > 0.0 or shift.high < 0.0) == (shift.p < 0.05) or abs(shift.p - 0.05) < 0.01
+    assert found[False] > 0.25 * 400
+    assert found[True] < 0.11 * 400
+
+
+def test_ranks_of_independent_values_stay_as_they_are():
+    a, b = np.random.default_rng(5).normal(size=(2, 30))
+    assert mann_whitney(a, b, dependent=True) == mann_whitney(a, b)
+    assert wilcoxon(a, b, dependent=True) == wilcoxon(a, b)

@@ -44,14 +44,17 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
 def _busy(states: Sequence[_State]) -> Iterator[Warning]:
     """That a machine was busy at the start of a sitting: the busiest start counts."""
     found = []
-    for state in states:
+    for number, state in enumerate(states, start=1):
         load = _member(state.snapshot, "load", "load_1")
         cpus = _member(state.snapshot, "cpu", "online")
         if isinstance(load, int | float) and isinstance(cpus, int) and load > BUSY * cpus:
-            found.append((load / cpus, load, cpus))
+            found.append((load / cpus, load, cpus, number))
     if found:
-        _, load, cpus = max(found)
-        text = f"the machine was busy when it began: a load average of {load:g} on {counted(cpus, 'CPU')}"
+        _, load, cpus, number = max(found)
+        began = "it" if len(states) == 1 else f"session {number}"
+        text = (
+            f"the machine was busy when {began} began: a load average of {load:g} on {counted(cpus, 'CPU')}"
+        )
         yield warning("busy", "", "", text, "rerun on an idle machine", load=load, cpus=cpus)
 
 
