@@ -1,6 +1,7 @@
 """Kills Étude at random instants and resumes it, again and again: what differs from an uninterrupted run, what is left.
 
-python bench/kill.py [--kills N] [--seed N] [--verbs bench,run,io,record,store,peak] [--only VERB:NUMBER] [--keep DIR]
+python bench/kill.py [--kills N] [--seed N] [--verbs bench,cool,run,peak,surface,quiet,store,record,io]
+    [--only CASE:NUMBER] [--keep DIR]
 
 Each run is begun, killed by SIGKILL one to three times (Étude, its engine, both, the measured program, the whole
 group), and resumed until it ends; some kills hit while a program hangs that would outlive them. Then its rows are
@@ -69,7 +70,8 @@ class Machine:
 
     @classmethod
     def now(cls) -> Machine:
-        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        # Without numbers of mounts and devices, which are others each time.
+        mounts = [line.split(" ", 3)[3] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
         groups = [place for place, _, _ in os.walk("/sys/fs/cgroup") if "/etude-" in place]
         notes = [str(path) for path in Path("/run/etude").glob("**/*") if path.is_file()]
         return cls(frozenset(mounts), frozenset(groups), frozenset(notes))
@@ -220,14 +222,16 @@ def uninterrupted(case: Case, place: Place) -> Once:
     if code not in case.good:
         sys.exit(f"bench: {case.name}: ended with {code}:\n{(place.root / 'said').read_text()[-2000:]}")
     takes_s = time.monotonic() - began
-    return Once(case.rows(place), case.files(place), case.length(place), takes_s)
+    once = Once(case.rows(place), case.files(place), case.length(place), takes_s)
+    case.clean(place)
+    return once
 
 
 def attack(number: int, case: Case, place: Place, seed: int, once: Once, found: Found) -> None:
     """One run: killed, resumed, compared."""
     generator = random.Random(f"{seed} {case.name} {number}")
-    before, mark = Machine.now(), f"{os.getpid()}-{number}"
     place.make(case)
+    before, mark = Machine.now(), f"{os.getpid()}-{number}"
     run, said = Run(case, place, mark), f"{case.name}:{number}"
     held: Counter[str] = Counter()
     for _ in range(generator.randint(1, MOST_KILLS)):
@@ -263,6 +267,7 @@ def attack(number: int, case: Case, place: Place, seed: int, once: Once, found: 
             wrong(found, said, what, each)
     for each in after.notes - before.notes:
         wrong(found, said, "files", each)
+    case.clean(place)
 
 
 def compare(
@@ -328,6 +333,8 @@ def main() -> int:
                 break
     finally:
         progress("")
+        for case in cases:
+            case.clean(place)
         if not options.keep:
             shutil.rmtree(root, ignore_errors=True)
     done = sum(sum(each.kills.values()) for each in found.values())

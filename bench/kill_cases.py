@@ -53,6 +53,37 @@ TEST c 4
   EXEC echo beside=0
 DONE
 """
+SURFACE = """\
+[response]
+command = "mountpoint -q {volume} && sh work {n}"
+precision = "200 %"
+[factor.n]
+levels = [1, 2]
+[factor.disks]
+resource = "volume"
+directory = "."
+size = "128M"
+levels = ["1"]
+[factor.cpu]
+resource = "quota"
+levels = ["1", "2"]
+[budget]
+cell = "2 s"
+"""
+QUIET = ("aslr", "perf", "thp=never", "writeback", "watchdogs", "background")
+QUIET_FILES = (
+    "/proc/sys/kernel/randomize_va_space",
+    "/proc/sys/kernel/perf_event_max_sample_rate",
+    "/proc/sys/kernel/perf_cpu_time_max_percent",
+    "/proc/sys/kernel/watchdog",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/dirty_background_ratio",
+    "/proc/sys/vm/dirty_writeback_centisecs",
+    "/proc/sys/vm/compaction_proactiveness",
+    "/sys/kernel/mm/ksm/run",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/kernel/mm/transparent_hugepage/defrag",
+)
 OWN = ("beside", "conditions", "bandwidth_unit")
 """Metrics that must be those of the uninterrupted run."""
 ALL = ("etude", "engine", "both", "program", "group")
@@ -97,6 +128,9 @@ class Case:
 
     def prepare(self, place: Place) -> None:
         (place.root / "work").write_text(WORK)
+
+    def clean(self, place: Place) -> None:
+        """Undo what `prepare` made outside of the place."""
 
     def begin(self, place: Place) -> list[str]:
         return [*ETUDE, *self.words, "-o", str(place.results)]
@@ -167,6 +201,86 @@ class Bench(Case):
         named = [word for test in "abc"[:tests] for word in ("-n", test, f"sh work {test}")]
         own = ("--metric", "beside=beside=(\\d+)", "--metric", "conditions=conditions=(\\d+)")
         self.words = ("bench", "--seed", "7", "--monitor", "off", *words, *own, *named)
+
+
+class Remount(Bench):
+    """A file system that is unmounted and mounted again before each trial."""
+
+    verb = "cool"
+
+    def prepare(self, place: Place) -> None:
+        super().prepare(place)
+        image, mnt = place.root / "image", place.root / "mnt"
+        mnt.mkdir()
+        with image.open("wb") as file:
+            file.truncate(64 << 20)
+        subprocess.run(["mkfs.ext4", "-q", image], check=True, capture_output=True)
+        subprocess.run(["mount", "-o", "loop,noatime", image, mnt], check=True)
+        (mnt / "data").mkdir()
+        (mnt / "data" / "file").write_bytes(bytes(1 << 20))
+
+    def clean(self, place: Place) -> None:
+        while os.path.ismount(place.root / "mnt"):
+            subprocess.run(["umount", place.root / "mnt"], check=True)
+
+
+class Surface(Case):
+    """A surface over a volume and a quota of CPU time; a trial fails where the volume is not mounted."""
+
+    verb = name = "surface"
+    words = ("surface", "surface.toml", "-q")
+
+    def prepare(self, place: Place) -> None:
+        super().prepare(place)
+        (place.root / "surface.toml").write_text(SURFACE)
+
+    def cells(self, place: Place) -> Iterator[dict[str, Any]]:
+        for _, line in self.lines(place):
+            row = json.loads(line)
+            if "surface" in row:
+                yield row["surface"]
+
+    def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        for cell in self.cells(place):
+            yield ("cell", *cell["cell"]), cell["state"]
+
+    def keys(self, place: Place) -> list[Any]:
+        rows = [(where, json.loads(line)) for where, line in self.lines(place)]
+        return [*super().keys(place), *((where, row["trial"]) for where, row in rows if "surface" not in row)]
+
+    def on_disk(self, place: Place) -> Counter[str]:
+        return Counter(line for _, line in self.lines(place) if "surface" in json.loads(line))
+
+    def files(self, place: Place) -> set[str]:
+        """All but trials of a cell: how many there are, and of how many sessions, follows from the kills."""
+        return {path for path in super().files(place) if not path.startswith("r/")}
+
+
+class Quiet(Case):
+    """The machine made quiet and put back."""
+
+    verb = name = "quiet"
+    targets = ("program", "group")
+    measures = False
+
+    def begin(self, place: Place) -> list[str]:
+        quiet = shlex.join([*ETUDE, "quiet"])
+        words = f"{quiet} on {' '.join(QUIET)}; {quiet} off"
+        return ["env", f"ETUDE_QUIET_DIRECTORY={place.root / 'quiet'}", "sh", "-c", words]
+
+    def begun(self, place: Place) -> bool:
+        return False
+
+    def reached(self, place: Place) -> bool:
+        return (place.root / "quiet").exists()
+
+    def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        for path in QUIET_FILES:
+            if Path(path).exists():
+                yield (path,), Path(path).read_text()
+
+    def on_disk(self, place: Place) -> Counter[str]:
+        return Counter()
 
 
 class Script(Case):
@@ -328,8 +442,11 @@ CASES: Sequence[Case] = (
         "--shell",
         tests=2,
     ),
+    Remount("cool-remount", "--trials", "4", "--cool", "remount", "--data", "mnt/data", tests=1),
     Script(),
     Peak(),
+    Surface(),
+    Quiet(),
     Store(),
     Record(),
     Lab(),

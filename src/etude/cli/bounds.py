@@ -113,20 +113,23 @@ def answer(
     tests = [test for verdict in verdicts[-1:] for test in verdict.tests]
     comparisons = [c for verdict in verdicts[1:] or verdicts for c in verdict.comparisons]
     few = Thresholds.few if few is None else few
+    without = [line for verdict in verdicts[1:] or verdicts for line in verdict.without]
     given = [
-        (bound, found) for bound in bounds for found in answers(bound, tests, comparisons, across, few=few)
+        (bound, found)
+        for bound in bounds
+        for found in answers(bound, tests, comparisons, across, few=few, without=without)
     ]
     for bound, found in given:
         said = {True: "yes", False: "no", None: "undecided"}[found.fails]
         screen.say(f"{bound.text}? {found.test}: {said}: {found.why}")
     broken = any(found.fails for _, found in given)
-    without = sum(found.fails is None for _, found in given)
-    if without and undecided == "pass":
-        screen.say(f"--fail-if: {without} undecided, which passes; --undecided fail ends with {UNDECIDED}")
-    elif without:
-        screen.say(f"--fail-if: {without} undecided, which fails")
+    open_ones = sum(found.fails is None for _, found in given)
+    if open_ones and undecided == "pass":
+        screen.say(f"--fail-if: {open_ones} undecided, which passes; --undecided fail ends with {UNDECIDED}")
+    elif open_ones:
+        screen.say(f"--fail-if: {open_ones} undecided, which fails")
     judged = [*(("--fail-if", bound.text) for bound in bounds), *beside]
     judged += [("--undecided", undecided)] if undecided != "pass" else []
     if len(verdicts) == 1 and (extension := deciding(verdicts[0], [found for _, found in given], judged)):
         screen.say_command("To decide it", extension.command)
-    return 1 if broken else UNDECIDED if without and undecided == "fail" else 0
+    return 1 if broken else UNDECIDED if open_ones and undecided == "fail" else 0

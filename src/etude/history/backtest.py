@@ -160,7 +160,7 @@ def _fires(rule: Rule, course: Course, levels: Floats, days: Days) -> bool:
     kind = course.entries[0].kind
     for step in stepped(levels, blocks=days).steps:
         size = exponential(step.size) - 1.0 if course.relative else step.size
-        if rule.objects_to(size, worse(kind, size), step.p, levels.size - step.at):
+        if rule.objects_to(step, size, worse(kind, size), levels.size):
             return True
     return False
 

@@ -50,7 +50,7 @@ class Change:
     high: float
     """Upper limit of the size, at 95 %."""
     worse: bool | None
-    """None where the metric's kind does not tell."""
+    """None where the metric's kind does not tell, and where the interval holds 0."""
     cause: Cause
     differences: tuple[str, ...]
     """Of the machine's facts between the two results."""
@@ -216,7 +216,7 @@ def _change(
         size,
         low,
         high,
-        worse(first.kind, size),
+        worse(first.kind, size) if step.shown else None,
         cause,
         differences,
         expected_why(begins, marks),

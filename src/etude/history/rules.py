@@ -12,6 +12,7 @@ from typing import Literal
 from etude.errors import InputError
 from etude.history.course import Change, Course
 from etude.located import Section, document
+from etude.stats.changes import Step
 
 Direction = Literal["worse", "better", "either"]
 KEYS = ("test", "metric", "direction", "at_least", "p", "persist", "sees", "within")
@@ -48,12 +49,13 @@ class Rule:
 
     def fires(self, change: Change, results: int) -> bool:
         """Whether a step in a history of so many results is an alert: marks and machines aside."""
-        return self.objects_to(change.size, change.worse, change.step.p, results - change.step.at)
+        return self.objects_to(change.step, change.size, change.worse, results)
 
-    def objects_to(self, size: float, worse: bool | None, p: float, lasts: int) -> bool:
-        """The same of a step's numbers; `lasts`: results of the new level."""
+    def objects_to(self, step: Step, size: float, worse: bool | None, results: int) -> bool:
+        """The same of a step whose size was made relative: one that is shown, large, sure and lasting enough."""
         right = self.direction == "either" or worse is None or worse == (self.direction == "worse")
-        return right and lasts >= self.persist and abs(size) >= self.at_least and p <= self.p
+        sure = step.shown and step.p <= self.p
+        return right and sure and abs(size) >= self.at_least and results - step.at >= self.persist
 
 
 @dataclass(frozen=True)

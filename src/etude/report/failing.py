@@ -103,8 +103,11 @@ def answers(
     across: Sequence[Across],
     *,
     few: int = Thresholds.few,
+    without: Sequence[str] = (),
 ) -> list[Answer]:
     """The bound judged for each test that it can be judged for; undecided below `few` trials, as the verdict is.
+
+    without: why comparisons that were asked for are not there.
 
     Raises:
         UsageError: for none, with the reason.
@@ -116,7 +119,7 @@ def answers(
         judged = [c for c in comparisons if c.metric == bound.metric]
         found = [_of_comparison(bound, c, len(judged), few) for c in judged]
         found += [_of_across(bound, a, few) for a in across if a.metric == bound.metric]
-        reason = _nothing(bound, [c.metric for c in comparisons] + [a.metric for a in across])
+        reason = _nothing(bound, [c.metric for c in comparisons] + [a.metric for a in across], without)
     if not found:
         raise UsageError(f"--fail-if {bound.text!r}: {reason}")
     return found
@@ -133,7 +136,9 @@ def _of_value(bound: Bound, test: TestVerdict, few: int) -> Answer | None:
     return _with_enough(found, m.summary.count, few, "")
 
 
-def _nothing(bound: Bound, compared: Sequence[str]) -> str:
+def _nothing(bound: Bound, compared: Sequence[str], without: Sequence[str]) -> str:
+    if without:
+        return "; ".join(dict.fromkeys(without))
     if compared:
         return (
             f"{compared[0]} is compared, not {bound.metric}: see etude stats --metric {bound.metric}, "

@@ -47,7 +47,7 @@ def lines(course: Course) -> Iterator[str]:
 def change_line(course: Course, change: Change) -> str:
     """`Step of +10 % (+9.7 % to +10.3 %, p < 0.001), for the worse: first at …; last before it: ….`"""
     step = change.step
-    judged = JUDGED[change.worse]
+    judged = JUDGED[change.worse] if step.shown else ", a change of the level not shown"
     levels = course.found.fitted[step.at - 1 : step.at + 1]
     values = [quantity(course.value(float(level)), course.unit) for level in levels]
     told = (

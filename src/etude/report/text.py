@@ -364,8 +364,9 @@ def p_value(p: float) -> str:
 
 
 def level_text(confidence: float) -> str:
-    """`95 %`."""
-    return f"{100 * confidence:.7g} %"
+    """`95 %`; never 100 %, which nothing is."""
+    text = f"{100 * confidence:.7g}"
+    return f"{100 * confidence:.15g} %" if text == "100" else f"{text} %"
 
 
 def level_of(ratio: Ratio | SittingsRatio) -> str:

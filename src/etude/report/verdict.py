@@ -120,6 +120,8 @@ class Verdict:
     """The most important first: whether the tests did the same work."""
     every: tuple[Warning, ...] = ()
     """The same before what many tests share became one line: each about one test, or about the whole."""
+    without: tuple[str, ...] = ()
+    """Why comparisons that were asked for are not there."""
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -192,7 +194,7 @@ def verdict(
     ]
     every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
     told = ranked(found, len(tests))
-    return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every))
+    return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every), tuple(without))
 
 
 def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], MetricSummary]) -> Comparison:

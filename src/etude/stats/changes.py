@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr
 
-from etude.stats.huber import huber_fit
+from etude.stats.huber import BEND, huber_fit
 from etude.stats.intervals import Interval, t_quantile
 from etude.stats.samples import check_confidence, finite_sample
 
@@ -56,7 +56,7 @@ class Noise:
     """What varies around the levels, in the unit of the values."""
 
     deviation: float
-    """Standard deviation of a value around the level of its stretch."""
+    """Standard deviation of a value around the level of its stretch; wild values count less."""
     dependence: float
     """Autocorrelation of neighbours, 0 to 0.9, as of a first-order autoregression."""
     degrees: float
@@ -81,7 +81,12 @@ class Step:
     interval: Interval
     """Of the size."""
     p: float
-    """Two-sided, of no step, times the places at which one was looked for; at most 1."""
+    """Two-sided, of no step, times the places at which one was looked for; at most 1. Of the ranks, not of the size."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the interval of the size excludes 0; where ranks step, it may not."""
+        return not self.interval.low <= 0.0 <= self.interval.high
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,8 @@ class Stepped:
     steps: tuple[Step, ...]
     noise: Noise
     levels: tuple[float, ...]
-    """Means of the stretches, one more than steps; with a drift, at the middle of the series."""
+    """Means of the stretches, in which wild values count less; one more than steps; with a drift, at the middle of the
+    series."""
     length: int
     drift: Drift | None = None
 
@@ -265,8 +271,9 @@ def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence
     """Sizes, places and doubts of what was found."""
     n, bounds, sloping = values.size, found.bounds, found.slope != 0.0
     level: Floats = values - found.slope * _time(n)
-    levels = tuple(float(np.mean(level[a:b])) for a, b in pairwise(bounds))
-    noise = _around(level, found, levels)
+    scale = max(_scale(level, found.dependence), _spread(level, bounds))
+    levels = _levels(level, bounds, scale)
+    noise = _around(level - np.repeat(levels, np.diff(bounds)), found, scale)
     design = _design(bounds, sloping)
     covariance = noise.deviation**2 * noise.stretched * np.linalg.pinv(design.T @ design)
     t = t_quantile(confidence, noise.degrees)
@@ -348,18 +355,34 @@ def _refined(values: Floats, bounds: list[int]) -> list[int]:
     return bounds
 
 
-def _around(values: Floats, found: _Found, levels: tuple[float, ...]) -> Noise:
-    rest = values - np.repeat(levels, np.diff(found.bounds))
-    degrees = values.size - (len(levels) + (found.slope != 0.0)) * found.stretched
-    if degrees < 1.0:
-        degrees = 1.0
+def _spread(values: Floats, bounds: list[int]) -> float:
+    """Robust standard deviation around the medians of the stretches."""
+    medians = [np.median(values[a:b]) for a, b in pairwise(bounds)]
+    return 1.4826 * float(np.median(np.abs(values - np.repeat(medians, np.diff(bounds)))))
+
+
+def _levels(values: Floats, bounds: list[int], scale: float) -> tuple[float, ...]:
+    """The level of each stretch: the mean of its values, of which wild ones count less."""
+    means = tuple(float(np.mean(values[a:b])) for a, b in pairwise(bounds))
+    if scale == 0.0 or np.array_equal(values, np.repeat(means, np.diff(bounds))):
+        return means
+    return tuple(huber_fit(_design(bounds, False), values, scale).coefficients.tolist())
+
+
+def _around(rest: Floats, found: _Found, scale: float) -> Noise:
+    """The noise of which the levels' uncertainty follows. Source: Huber (1981), section 7.6: covariance of a fit."""
+    parameters = len(found.bounds) - 1 + (found.slope != 0.0)
+    degrees = max(1.0, rest.size - parameters * found.stretched)
     worth = max(1.0, degrees / found.stretched)
-    scale = float(np.max(np.abs(rest)))
-    if scale == 0.0:
-        return Noise(0.0, found.dependence, worth, found.stretched)
     # Dependence hides a part of the spread, of which so short a series does not show how large it is.
-    counted = max(degrees, values.size / MOST_HIDDEN)
-    deviation = scale * math.sqrt(float(np.sum((rest / scale) ** 2)) / counted)
+    counted = max(degrees, rest.size / MOST_HIDDEN)
+    unit = scale or float(np.max(np.abs(rest)))
+    if unit == 0.0:
+        return Noise(0.0, found.dependence, worth, found.stretched)
+    off = np.abs(rest) / unit
+    near = max(1.0 / rest.size, float(np.mean(off <= BEND)))
+    correction = (1.0 + parameters / rest.size * (1.0 - near) / near) / near
+    deviation = unit * correction * math.sqrt(float(np.sum(np.minimum(off, BEND) ** 2)) / counted)
     return Noise(deviation, found.dependence, worth, found.stretched)
 
 

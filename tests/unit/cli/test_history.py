@@ -78,7 +78,8 @@ def test_a_history_as_json_has_results_levels_and_steps(
     (step,) = course["steps"]
     assert step["at"] == 40
     assert step["first"]["commit"] == commit(40)
-    assert step["low"] < 0.08 < step["high"]
+    assert step["low"] < step["size"] < step["high"]
+    assert step["size"] == pytest.approx(0.08, abs=0.005)
     assert course["machines"] == [{"at": 50, "differences": ["kernel: 6.1 → 6.2"]}]
 
 

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from etude.errors import InputError
 from etude.history.course import course_of
 from etude.history.rules import KEYS, Rule, alerts_of, read_rules
+from etude.report.history_text import change_line
+from etude.stats.changes import Step
+from etude.stats.intervals import Interval
 from etude.store.entry import Machine, Mark
+from support.golden import Golden
 from support.made_histories import commit, history, on_another
 
 RULE = Rule("slower")
@@ -103,11 +107,39 @@ def test_small_and_fresh_steps_and_those_for_the_better_are_none() -> None:
 
 def test_a_step_at_each_bound_of_its_rule_is_an_alert_and_one_below_it_is_none() -> None:
     rule = Rule("slower", at_least=0.02, p=0.01, persist=4)
-    assert rule.objects_to(0.02, True, 0.01, 4)
-    assert not rule.objects_to(0.019, True, 0.01, 4)
-    assert not rule.objects_to(0.02, False, 0.01, 4)
-    assert not rule.objects_to(0.02, True, 0.011, 4)
-    assert not rule.objects_to(0.02, True, 0.01, 3)
+    step = Step(60, 60, 60, 0.02, Interval(0.01, 0.03), 0.01)
+    assert rule.objects_to(step, 0.02, True, 64)
+    assert not rule.objects_to(step, 0.019, True, 64)
+    assert not rule.objects_to(step, 0.02, False, 64)
+    assert not rule.objects_to(replace(step, p=0.011), 0.02, True, 64)
+    assert not rule.objects_to(step, 0.02, True, 63)
+
+
+def test_a_step_whose_size_may_be_none_has_no_direction_and_raises_no_alert() -> None:
+    step = Step(60, 58, 61, 0.05, Interval(-0.01, 0.11), 1e-6)
+    assert not step.shown
+    assert not RULE.objects_to(step, 0.05, None, 100)
+    assert not Rule("any", direction="either").objects_to(step, 0.05, None, 100)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_outliers_do_not_hide_a_step(seed: int) -> None:
+    made = history(40, {20: 1.05}, seed=seed)
+    wild = [
+        replace(e, values=tuple(v * (0.6 if k in {3, 12, 27} else 1.0) for v in e.values))
+        for k, e in enumerate(made)
+    ]
+    (alert,) = alerts_of([RULE], course_of(wild))
+    assert alert.change.worse
+    assert 0.0 < alert.change.low <= 0.05 <= alert.change.high
+    assert alert.change.high - alert.change.low < 0.04
+
+
+def test_a_step_whose_size_may_be_none_is_told_without_a_direction(golden: Golden) -> None:
+    course = course_of(history(40, {20: 1.05}))
+    (change,) = course.changes
+    step = replace(change.step, interval=Interval(-0.01, 0.11))
+    golden(change_line(course, replace(change, step=step, low=-0.01, high=0.12, worse=None)))
 
 
 def test_a_marked_step_and_one_of_the_machine_raise_none() -> None:

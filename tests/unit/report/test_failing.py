@@ -202,3 +202,14 @@ def test_a_stored_baseline_counts_as_far_as_it_may_be_compared() -> None:
 def test_a_question_that_nothing_answers_is_an_error_of_usage() -> None:
     with pytest.raises(UsageError, match=r"': .*\belapsed\b.*--reference"):
         asked("elapsed > baseline * 1.05")
+
+
+def test_a_question_on_what_has_no_ratio_says_why() -> None:
+    with pytest.raises(UsageError, match=r"': no elapsed of b against a: some are 0$"):
+        answers(
+            parse_bound("elapsed > baseline * 1.05"),
+            [],
+            [],
+            [],
+            without=["no elapsed of b against a: some are 0"],
+        )

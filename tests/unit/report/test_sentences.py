@@ -17,6 +17,7 @@ from etude.report.text import (
     basis_line,
     comparison_lines,
     joined_lines,
+    level_text,
     margin,
     narrower_line,
     ratio_text,
@@ -224,6 +225,14 @@ def test_another_metric_is_not_called_time(golden: Golden) -> None:
     assert missing(second, "A's peak_memory", "2.000 KiB") == []
     assert not re.search(r"\btime\b|elapsed", first + second)
     golden(f"{first}\n{second}")
+
+
+@pytest.mark.parametrize(
+    ("confidence", "text"),
+    [(0.95, "95 %"), (0.999, "99.9 %"), (0.9999999, "99.99999 %"), (1.0 - 1e-14, "99.999999999999 %")],
+)
+def test_no_confidence_is_said_to_be_100_percent(confidence: float, text: str) -> None:
+    assert level_text(confidence) == text
 
 
 def test_names_that_end_in_s_take_an_apostrophe() -> None:
