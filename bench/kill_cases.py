@@ -56,7 +56,7 @@ DONE
 SURFACE = """\
 [response]
 command = "mountpoint -q {volume} && sh work {n}"
-precision = "200 %"
+precision = "50 %"
 [factor.n]
 levels = [1, 2]
 [factor.disks]
@@ -146,13 +146,17 @@ class Case:
         """Whether it is far enough to be killed. Most of the time of a short run is the start of Python."""
         return place.results.exists()
 
+    def paths(self, place: Place) -> list[Path]:
+        """All files of rows."""
+        return sorted(place.results.glob("**/results.jsonl"))
+
     def length(self, place: Place) -> int:
         """Lines of results so far."""
-        return sum(path.read_bytes().count(b"\n") for path in place.results.glob("**/results.jsonl"))
+        return sum(path.read_bytes().count(b"\n") for path in self.paths(place))
 
     def lines(self, place: Place) -> Iterator[tuple[str, str]]:
         """Whole lines of all rows, with their test's directory."""
-        for path in sorted(place.results.glob("**/results.jsonl")):
+        for path in self.paths(place):
             text = path.read_text()
             for line in text[: text.rfind("\n") + 1].splitlines():
                 yield str(path.parent.relative_to(place.results)), line
@@ -233,6 +237,16 @@ class Surface(Case):
     def prepare(self, place: Place) -> None:
         super().prepare(place)
         (place.root / "surface.toml").write_text(SURFACE)
+
+    def resume(self, place: Place) -> list[str]:
+        """With cells tried again that failed: a command that is killed is a failure."""
+        return [*self.begin(place), "--retry"]
+
+    def paths(self, place: Place) -> list[Path]:
+        """Those of resources come and go beside them."""
+        return sorted(
+            (*place.results.glob("*/results.jsonl"), *place.results.glob("*/measured/*/results.jsonl"))
+        )
 
     def cells(self, place: Place) -> Iterator[dict[str, Any]]:
         for _, line in self.lines(place):
@@ -442,7 +456,7 @@ CASES: Sequence[Case] = (
         "--shell",
         tests=2,
     ),
-    Remount("cool-remount", "--trials", "4", "--cool", "remount", "--data", "mnt/data", tests=1),
+    Remount("cool-remount", "--trials", "16", "--cool", "remount", "--data", "mnt/data", tests=1),
     Script(),
     Peak(),
     Surface(),

@@ -316,6 +316,9 @@ fn tell(summary: &Summary, output: &str, quiet: bool) {
     for why in &summary.unrecorded {
         eprintln!("etude record: not recorded: {why}");
     }
+    for why in &summary.by_stops {
+        eprintln!("etude record: recorded by ptrace, some 20 µs a call: {why}");
+    }
     completeness(summary, quiet);
     for (path, count) in summary.left.iter().filter(|_| !quiet) {
         eprintln!(

@@ -106,6 +106,11 @@ impl Sink for Queue {
         self.tell(move |file| file.unrecorded(process, why));
     }
 
+    fn by_stops(&mut self, process: u32, why: &str) {
+        let why = why.to_owned();
+        self.tell(move |file| file.by_stops(process, why));
+    }
+
     fn dropped(&mut self, thread: u32, count: u64) {
         self.tell(move |file| file.dropped(thread, count));
     }

@@ -95,6 +95,8 @@ pub struct Summary {
     /// Path and number of sites that stay as they are.
     pub left: BTreeMap<String, usize>,
     pub unrecorded: Vec<String>,
+    /// Processes whose code could not be rewritten, and why.
+    pub by_stops: Vec<String>,
     /// Why the trace ends before the program did.
     pub cut: Option<String>,
 }
@@ -274,6 +276,11 @@ impl File {
     pub fn unrecorded(&mut self, process: u32, why: String) {
         self.summary.unrecorded.push(format!("process {process}: {why}"));
         self.meta(Meta::Unrecorded { process, why });
+    }
+
+    pub fn by_stops(&mut self, process: u32, why: String) {
+        self.summary.by_stops.push(format!("process {process}: {why}"));
+        self.meta(Meta::ByStops { process, why });
     }
 
     pub fn dropped(&mut self, thread: u32, events: u64) {

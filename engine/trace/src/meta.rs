@@ -79,6 +79,8 @@ pub enum Meta {
     Dropped { thread: u32, events: u64 },
     /// A process, or a part of it, is not in the trace.
     Unrecorded { process: u32, why: String },
+    /// A process whose code could not be rewritten: each of its calls stopped it, which takes some 20 µs.
+    ByStops { process: u32, why: String },
     /// What a process had open when its recording began: it ran before.
     Descriptors { process: u32, open: Vec<Open>, at_ns: u64 },
     /// What stood at the paths that the program named when it had ended; in a frame of its own, compressed.

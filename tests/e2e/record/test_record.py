@@ -206,7 +206,6 @@ def test_places_that_no_jump_can_take_are_named_if_nothing_is_asked(programs: Pa
         ("strict-call", "read the clock"),
         ("no-clock", "read the clock"),
         ("own-gs", "uses %gs itself"),
-        ("limited", "(ulimit -v)"),
     ],
 )
 def test_what_cannot_be_recorded_safely_is_named(what: str, why: str, programs: Path, tmp_path: Path) -> None:

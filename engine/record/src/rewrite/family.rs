@@ -39,16 +39,15 @@ impl<S: Sink> Tracer<S> {
         self.note_run_delay(pid);
         self.note_class(pid);
         let process = self.processes.get_mut(&pid).expect("it was started");
-        let (id, found) = match made {
-            Ok((image, found)) => {
-                process.image = image;
-                (process.id, Ok(found))
-            }
-            Err(error) => {
-                process.image = None;
-                (process.id, Err(error))
-            }
-        };
+        process.by_stops = made.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Unsupported);
+        let (id, by_stops) = (process.id, process.by_stops);
+        let found = made.map(|(image, found)| {
+            process.image = image;
+            found
+        });
+        if found.is_err() {
+            process.image = None;
+        }
         let without = rights::lost(pid, self.way.technique == Technique::Ptrace && !self.every_call);
         let mut rings = self.rings();
         rings.sink.executed(id, pid);
@@ -57,6 +56,7 @@ impl<S: Sink> Tracer<S> {
         }
         match found {
             Ok(found) => rings.sink.patched(id, found),
+            Err(error) if by_stops => rings.sink.by_stops(id, &error.to_string()),
             Err(error) => rings.sink.unrecorded(id, &error.to_string()),
         }
         Ok(())
@@ -70,10 +70,11 @@ impl<S: Sink> Tracer<S> {
         let parent = self.threads.get(&pid).map_or(pid, |thread| thread.group);
         let group = group_of(child).unwrap_or(child);
         if group != parent {
-            let image = self.processes.get(&parent).and_then(|process| process.image.clone());
+            let as_parent =
+                self.processes.get(&parent).map(|process| (process.image.clone(), process.by_stops));
             self.add_process(group, Some(parent));
             let process = self.processes.get_mut(&group).expect("just added");
-            process.image = image;
+            (process.image, process.by_stops) = as_parent.unwrap_or_default();
         }
         self.add_thread(child, group);
         self.note_run_delay(child);
@@ -109,8 +110,7 @@ impl<S: Sink> Tracer<S> {
 
     /// Says that something of its process is not recorded.
     pub fn lost(&mut self, tid: Pid, why: &str) {
-        let process = self.threads.get(&tid).and_then(|thread| self.processes.get(&thread.group));
-        let id = process.map_or(0, |process| process.id);
+        let id = self.process_of(tid).map_or(0, |process| process.id);
         self.rings().sink.unrecorded(id, why);
     }
 
@@ -129,7 +129,7 @@ impl<S: Sink> Tracer<S> {
         self.next.0 += 1;
         let parent = parent.and_then(|parent| self.processes.get(&parent)).map(|process| process.id);
         self.rings().sink.process(id, parent, pid);
-        self.processes.insert(pid, Process { id, image: None });
+        self.processes.insert(pid, Process { id, image: None, by_stops: false });
     }
 
     pub fn add_thread(&mut self, tid: Pid, group: Pid) {

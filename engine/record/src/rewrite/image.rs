@@ -4,6 +4,7 @@ use std::io;
 
 use crate::rewrite::borrow::Remote;
 use crate::rewrite::code::scanned;
+use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::{LeftAsItIs, Patched};
 use crate::rewrite::half::half_written;
 use crate::rewrite::hook::{Clock, Code, Entry};
@@ -12,6 +13,7 @@ use crate::rewrite::maps::{Mapping, mappings, room};
 use crate::rewrite::patch::{area, is_code, patch};
 use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::{Raw, Segment};
+use crate::rewrite::share::hand_over;
 use crate::rewrite::slow::{self, Slow};
 use crate::rewrite::stops::RESTARTS;
 use crate::rewrite::way::Way;
@@ -36,12 +38,10 @@ impl Image {
     /// A remote call failed; then the program runs as it is.
     pub fn inject(pid: Pid, segment: &Segment, ring: usize, way: &Way) -> io::Result<(Image, Vec<Patched>)> {
         bearable(pid)?;
+        let _filters = Suspended::begin(pid)?;
         let memory = Memory::of(pid)?;
         let remote = Remote::begin(pid, &memory)?;
-        let path = format!("/proc/{}/fd/{}\0", std::process::id(), segment.descriptor());
-        memory.write(remote.scratch(), path.as_bytes())?;
-        let open = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
-        let fd = remote.call(libc::SYS_openat, [libc::AT_FDCWD as u64, remote.scratch(), open, 0, 0, 0])?;
+        let fd = hand_over(&remote, segment)?;
         let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
         let mapped =
             remote.call(libc::SYS_mmap, [0, Segment::LENGTH as u64, both, libc::MAP_SHARED as u64, fd, 0]);
@@ -122,6 +122,7 @@ impl Image {
 
     /// Patches code that was mapped since.
     pub fn catch_up(&mut self, pid: Pid, way: &Way) -> io::Result<Vec<Patched>> {
+        let _filters = Suspended::begin(pid)?;
         let memory = Memory::of(pid)?;
         let remote = Remote::by(pid, &memory, self.hook + self.code.remote())?;
         let found = self.patch_new(pid, &remote, way);

@@ -15,12 +15,15 @@ use crate::rewrite::way::Technique;
 
 impl<S: Sink> Tracer<S> {
     /// Puts the hook into a program that has just been executed.
+    ///
+    /// # Errors
+    /// It cannot be put there, and the program runs as it was; `Unsupported`: stops would not record its calls, either.
     pub fn make_ready(&mut self, pid: Pid) -> io::Result<(Option<Image>, Vec<Patched>)> {
         if self.way.technique == Technique::Ptrace {
             return Ok((None, Vec::new()));
         }
         if registers(pid)?.cs != 0x33 {
-            return Err(io::Error::other("it is not a 64-bit program"));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "it is not a 64-bit program"));
         }
         let ring = self.ring(pid).ok_or_else(|| io::Error::other("all rings are in use"))?;
         Image::inject(pid, &self.segment, ring, &self.way).map(|(image, found)| (Some(image), found))

@@ -29,6 +29,8 @@ pub(crate) mod cost;
 #[cfg(target_arch = "x86_64")]
 mod elf;
 #[cfg(target_arch = "x86_64")]
+mod filters;
+#[cfg(target_arch = "x86_64")]
 mod half;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod half_tests;
@@ -49,5 +51,7 @@ mod maps;
 mod native;
 #[cfg(target_arch = "x86_64")]
 mod patch;
+#[cfg(target_arch = "x86_64")]
+mod share;
 #[cfg(target_arch = "x86_64")]
 mod slow;

@@ -17,6 +17,8 @@ pub trait Sink: Send {
     fn executed(&mut self, process: u32, pid: Pid);
     fn patched(&mut self, process: u32, found: Vec<Patched>);
     fn unrecorded(&mut self, process: u32, why: &str);
+    /// A process's code could not be rewritten: each of its calls stops it.
+    fn by_stops(&mut self, process: u32, why: &str);
     fn dropped(&mut self, thread: u32, count: u64);
     fn replaced(&mut self, thread: u32);
     fn counters(&mut self, thread: u32, since_exec: Option<Counters>);

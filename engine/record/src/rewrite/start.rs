@@ -15,7 +15,8 @@ pub const FOLLOW: i32 = libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACESYSGOOD;
-const OPTIONS: i32 = FOLLOW | libc::PTRACE_O_TRACESECCOMP;
+/// The options of a thread of a program that was started here.
+pub const OPTIONS: i32 = FOLLOW | libc::PTRACE_O_TRACESECCOMP;
 
 /// What the terminal sends to the whole group is for the program; what it does then is recorded.
 pub fn ignore_interrupts() {

@@ -36,6 +36,8 @@ pub struct Thread {
 pub struct Process {
     pub id: u32,
     pub image: Option<Image>,
+    /// Its code could not be rewritten: each call stops it.
+    pub by_stops: bool,
 }
 
 /// One recording. Who belongs to it: `family.rs`; what is done to the code: `inside.rs`.
@@ -82,6 +84,11 @@ impl<S: Sink> Tracer<S> {
             unseen: Vec::new(),
             leaving: false,
         }
+    }
+
+    /// The process of a thread.
+    pub fn process_of(&self, tid: Pid) -> Option<&Process> {
+        self.processes.get(&self.threads.get(&tid)?.group)
     }
 
     pub fn rings(&self) -> MutexGuard<'_, Rings<S>> {
@@ -147,7 +154,8 @@ impl<S: Sink> Tracer<S> {
         if self.leaving {
             ptrace(libc::PTRACE_INTERRUPT, pid, 0, 0)?; // every other stop takes an earlier one back
         }
-        let request = if self.every_call { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
+        let stops = self.every_call || self.process_of(pid).is_some_and(|process| process.by_stops);
+        let request = if stops { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
         ptrace(request, pid, 0, signal as usize).map(drop)
     }
 

@@ -72,6 +72,9 @@ impl Report {
             self.misses("any", "missing in the trace", &lost);
         }
         self.unknown.extend(survey.unrecorded.iter().map(|why| format!("not recorded: {why}")));
+        self.unknown.extend(survey.by_stops.iter().map(|process| {
+            format!("process {process} was recorded by stops: its gaps are some 20 µs longer each")
+        }));
     }
 
     /// Says that gaps were longer because others had the CPU, where that is so.

@@ -61,6 +61,8 @@ pub(crate) struct Survey {
     pub found: Vec<Found>,
     pub footer: Option<Footer>,
     pub unrecorded: Vec<String>,
+    /// Processes of which each call stopped the thread.
+    pub by_stops: Vec<u32>,
     pub run_delays: Vec<Sample>,
     /// Class of the first process, as it was noted last.
     pub scheduling: Option<Scheduling>,
@@ -90,6 +92,7 @@ impl Survey {
                 Frame::Meta(Meta::Unrecorded { process, why }) => {
                     survey.unrecorded.push(format!("process {process}: {why}"));
                 }
+                Frame::Meta(Meta::ByStops { process, .. }) => survey.by_stops.push(process),
                 Frame::Meta(Meta::Dropped { events, .. }) => {
                     survey.dropped = survey.dropped.saturating_add(events)
                 }

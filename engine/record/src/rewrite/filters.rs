@@ -1,0 +1,34 @@
+//! Filters of system calls (seccomp) that a program has set itself: calls that the launcher makes in it have to pass.
+
+use std::io;
+
+use crate::rewrite::remote::{Pid, ptrace, status_of};
+use crate::rewrite::start::OPTIONS;
+
+/// A stopped thread that no filter holds, as long as this lives.
+pub struct Suspended(Option<Pid>);
+
+impl Suspended {
+    /// # Errors
+    /// It has a filter, which may kill it for a call of ours, and the launcher may not suspend that (only root may).
+    pub fn begin(tid: Pid) -> io::Result<Suspended> {
+        if status_of(tid, "Seccomp:").is_none_or(|mode| mode == "0") {
+            return Ok(Suspended(None));
+        }
+        let options = OPTIONS | libc::PTRACE_O_SUSPEND_SECCOMP;
+        match ptrace(libc::PTRACE_SETOPTIONS, tid, 0, options as usize) {
+            Ok(_) => Ok(Suspended(Some(tid))),
+            Err(_) => {
+                Err(io::Error::other("its system calls are filtered (seccomp), and only root suspends that"))
+            }
+        }
+    }
+}
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        if let Some(tid) = self.0 {
+            let _ = ptrace(libc::PTRACE_SETOPTIONS, tid, 0, OPTIONS as usize); // it is gone
+        }
+    }
+}
