@@ -260,7 +260,8 @@ class Surface(Case):
 
     def keys(self, place: Place) -> list[Any]:
         rows = [(where, json.loads(line)) for where, line in self.lines(place)]
-        return [*super().keys(place), *((where, row["trial"]) for where, row in rows if "surface" not in row)]
+        cells = [key for key, state in self.kept(place) if state != "failed"]  # those are tried again
+        return [*cells, *((where, row["trial"]) for where, row in rows if "surface" not in row)]
 
     def on_disk(self, place: Place) -> Counter[str]:
         return Counter(line for _, line in self.lines(place) if "surface" in json.loads(line))

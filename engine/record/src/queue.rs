@@ -2,7 +2,9 @@
 //! than a ring lasts.
 
 use std::fs;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use etude_trace::Meta;
@@ -13,30 +15,45 @@ use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::{Counters, Sink};
 use crate::sink::{File, Summary};
-use crate::urgent::above_the_program;
+use crate::urgent::Urgency;
 
-/// What may wait to be written: as a rule, the calls of one thread in a millisecond each. When it is full, whoever tells
-/// more waits, the rings fill up, and the program waits or drops calls, as asked.
-const WAITING: usize = 64;
+/// Bytes of calls that may wait to be written. When they do, the rings are not emptied (`Sink::room`), and the program
+/// waits or drops calls, as asked.
+const MOST: usize = 32 << 20;
 
-type Task = Box<dyn FnOnce(&mut File) + Send>;
+/// From so many on the writer comes before a real-time program, until few wait.
+const BACKLOG: usize = 4 << 20;
+const FEW: usize = 1 << 20;
 
-/// The near end of the queue.
+type Task = (usize, Box<dyn FnOnce(&mut File) + Send>);
+
+/// The near end of the queue. To tell never waits.
 pub struct Queue {
-    tasks: SyncSender<Task>,
+    tasks: Sender<Task>,
+    /// Bytes that wait.
+    waiting: Arc<AtomicUsize>,
     writer: JoinHandle<File>,
+    urgency: Urgency,
     origin: Origin,
 }
 
 impl Queue {
     /// Starts the thread that writes.
     pub fn new(file: File, origin: Origin) -> Queue {
-        let (tasks, waiting) = sync_channel(WAITING);
-        let writer = std::thread::spawn(move || {
-            above_the_program();
-            write(file, &waiting)
+        let (tasks, told) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let (urgency, own) = (Urgency::of_this_thread(1), channel());
+        let writer = std::thread::spawn({
+            let waiting = waiting.clone();
+            move || {
+                // SAFETY: no arguments.
+                own.0.send(unsafe { libc::gettid() }).expect("it is waited for");
+                write(file, &told, &waiting)
+            }
         });
-        Queue { tasks, writer, origin }
+        let mut urgency = urgency.over(own.1.recv().expect("the writer says who it is"));
+        urgency.lower();
+        Queue { tasks, waiting, writer, urgency, origin }
     }
 
     /// When nothing is to come any more: waits until all is written.
@@ -46,7 +63,12 @@ impl Queue {
     }
 
     fn tell(&self, task: impl FnOnce(&mut File) + Send + 'static) {
-        self.tasks.send(Box::new(task)).expect("the writer ends last");
+        self.send(0, task);
+    }
+
+    fn send(&self, bytes: usize, task: impl FnOnce(&mut File) + Send + 'static) {
+        self.waiting.fetch_add(bytes, Ordering::Relaxed);
+        self.tasks.send((bytes, Box::new(task))).expect("the writer ends last");
     }
 
     fn meta(&self, meta: Meta) {
@@ -54,24 +76,28 @@ impl Queue {
     }
 }
 
-fn write(mut file: File, waiting: &Receiver<Task>) -> File {
-    ordinary();
-    while let Ok(task) = waiting.recv() {
+fn write(mut file: File, told: &Receiver<Task>, waiting: &AtomicUsize) -> File {
+    while let Ok((bytes, task)) = told.recv() {
         task(&mut file);
+        waiting.fetch_sub(bytes, Ordering::Relaxed);
     }
     file
 }
 
-/// Real-time priority is inherited by all that is started, but not meant for coding: the drainer has to come before it.
-fn ordinary() {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: a valid parameter block; every thread may give up priority.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) };
-}
-
 impl Sink for Queue {
+    fn room(&mut self) -> bool {
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        if waiting > BACKLOG {
+            self.urgency.raise();
+        } else if waiting < FEW {
+            self.urgency.lower();
+        }
+        waiting < MOST
+    }
+
     fn calls(&mut self, thread: u32, calls: Vec<Raw>) {
-        self.tell(move |file| file.calls(thread, calls));
+        let bytes = calls.iter().map(Raw::bytes).sum();
+        self.send(bytes, move |file| file.calls(thread, calls));
     }
 
     fn interrupted(&mut self, thread: u32, call: &Raw) {
@@ -159,8 +185,7 @@ pub fn words(pid: Pid) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::Mutex;
     use std::time::Duration;
 
     use etude_trace::{Header, Writer};
@@ -168,22 +193,65 @@ mod tests {
     use super::*;
     use crate::rewrite::clock::{Calibration, Clock};
 
-    #[test]
-    fn who_tells_more_than_may_wait_waits_and_nothing_is_lost() {
+    fn queue() -> Queue {
         let nowhere = fs::File::create("/dev/null").expect("it is there");
         let calibration = Calibration::new(Clock::Vdso);
         let origin = calibration.origin();
         let writer = Writer::create(nowhere, &Header::default()).expect("it takes all");
-        let queue = Queue::new(File::new(writer, calibration, None), origin);
-        queue.tell(|_| std::thread::sleep(Duration::from_millis(50)));
-        let written = Arc::new(AtomicUsize::new(0));
-        for _ in 0..3 * WAITING {
-            let written = written.clone();
-            queue.tell(move |_| {
+        Queue::new(File::new(writer, calibration, None), origin)
+    }
+
+    #[test]
+    fn there_is_no_room_while_too_many_bytes_wait_and_nothing_is_lost() {
+        let mut queue = queue();
+        let (held, written) = (Arc::new(Mutex::new(())), Arc::new(AtomicUsize::new(0)));
+        let hold = held.lock().expect("nobody panics");
+        let of = |written: &Arc<AtomicUsize>| {
+            let (held, written) = (held.clone(), written.clone());
+            move |_: &mut File| {
+                drop(held.lock());
                 written.fetch_add(1, Ordering::Relaxed);
-            });
+            }
+        };
+        queue.send(MOST - 1, of(&written));
+        assert!(queue.room());
+        queue.send(1, of(&written));
+        assert!(!queue.room());
+        queue.tell(of(&written));
+        drop(hold);
+        while !queue.room() {
+            std::thread::sleep(Duration::from_millis(1));
         }
         queue.finish(Vec::new());
-        assert_eq!(written.load(Ordering::Relaxed), 3 * WAITING);
+        assert_eq!(written.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn the_writer_comes_before_a_real_time_program_while_much_waits() {
+        std::thread::spawn(|| {
+            let parameters = libc::sched_param { sched_priority: 7 };
+            // SAFETY: this thread's own scheduling.
+            if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } != 0 {
+                eprintln!("real-time priority is not allowed here: nothing was tested");
+                return;
+            }
+            let mut queue = queue();
+            let priority = |queue: &Queue| {
+                let mut parameters = libc::sched_param { sched_priority: -1 };
+                // SAFETY: room for the answer.
+                unsafe { libc::sched_getparam(queue.urgency.thread(), &mut parameters) };
+                parameters.sched_priority
+            };
+            assert_eq!((queue.room(), priority(&queue)), (true, 0));
+            queue.send(BACKLOG + 1, |_| std::thread::sleep(Duration::from_millis(20)));
+            assert_eq!((queue.room(), priority(&queue)), (true, 8));
+            while queue.waiting.load(Ordering::Relaxed) > 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!((queue.room(), priority(&queue)), (true, 0));
+            queue.finish(Vec::new());
+        })
+        .join()
+        .expect("no assertion failed");
     }
 }

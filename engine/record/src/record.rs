@@ -28,10 +28,10 @@ use crate::rewrite::rings::Rings;
 use crate::rewrite::tracer::{Ending, Tracer};
 use crate::rewrite::way::{Technique, Way};
 use crate::sink::{self, Summary, text_arguments};
-use crate::urgent::above_the_program;
+use crate::urgent::Urgency;
 
 /// How often the rings are emptied: each holds 4096 calls.
-const EVERY: Duration = Duration::from_millis(1);
+pub const EVERY: Duration = Duration::from_millis(1);
 
 /// What is to be recorded, and how.
 pub struct Recording {
@@ -83,7 +83,7 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let drainer = std::thread::spawn({
         let (segment, rings, over) = (segment.clone(), rings.clone(), over.clone());
         move || {
-            above_the_program();
+            Urgency::of_this_thread(2).raise(); // before the writer
             while !over.load(Ordering::Relaxed) {
                 rings.lock().expect("no thread panics").drain(&segment);
                 std::thread::sleep(EVERY);

@@ -1,5 +1,5 @@
-/* Executes a program under a filter that kills it for calls which a recorder makes in it: mseal, socketpair, and
-   openat of a file for reading and writing. */
+/* Executes a program under a filter that kills it for calls which a recorder makes in it: mseal, socketpair, futex,
+   and openat of a file for reading and writing. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,6 +18,7 @@ int main(int count, char **words) {
         LOAD(nr),
         IS(MSEAL, 1), RETURN(KILL_PROCESS),
         IS(SYS_socketpair, 1), RETURN(KILL_PROCESS),
+        IS(SYS_futex, 1), RETURN(KILL_PROCESS),
         IS(SYS_openat, 4), LOAD(args[2]), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, O_ACCMODE), IS(O_RDWR, 1),
         RETURN(KILL_PROCESS),
         RETURN(ALLOW),

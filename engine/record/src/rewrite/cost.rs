@@ -23,7 +23,7 @@ pub struct Cost {
 /// No executable memory can be had.
 pub fn measure(clock: Clock, segment: &Segment, ring: usize) -> io::Result<Cost> {
     let native = Native::new(clock, |_| Entry::Plain, segment)?;
-    segment.ring(ring).begin(true);
+    segment.ring(ring).begin(true, false);
     native.enter(segment, ring);
     let path = c"/usr/include/abcd".as_ptr() as u64;
     let round = |entry: u64| {

@@ -25,6 +25,13 @@ impl Suspended {
     }
 }
 
+impl Suspended {
+    /// Whether there are filters.
+    pub fn any(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
 impl Drop for Suspended {
     fn drop(&mut self) {
         if let Some(tid) = self.0 {

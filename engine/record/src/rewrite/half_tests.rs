@@ -105,7 +105,7 @@ fn seen(registers: &[i64; 23]) -> libc::user_regs_struct {
 fn interrupt(now: &mut Interrupted, entry: Entry, after: usize) -> bool {
     (now.left, now.half) = (after, false);
     now.found.clear();
-    now.segment.ring(0).begin(true);
+    now.segment.ring(0).begin(true, false);
     NOW.store(now, Ordering::Relaxed);
     // SAFETY: the flags are as they were when the handler is done, or the call is.
     unsafe {

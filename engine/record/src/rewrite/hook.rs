@@ -1,7 +1,7 @@
 //! The code that runs inside the recorded program.
 //!
-//! Position-independent assembly that is copied into each recorded image. It makes no system call of its own, takes no
-//! lock, uses 160 bytes of stack below the red zone of 128, and changes no register but those that a system call may change
+//! Position-independent assembly that is copied into each recorded image. It makes no system call of its own, but to
+//! sleep where its ring is full, takes no lock, uses 160 bytes of stack below the red zone of 128, and changes no register but those that a system call may change
 //! (rax, rcx, r11, flags). `%gs` points to the thread's ring (`layout`); of a program that sets it itself nothing is
 //! read there, for it may point to nothing: `rdgsbase` tells.
 //!
@@ -14,7 +14,8 @@ use std::ops::Range;
 
 pub use crate::rewrite::clock::Clock;
 use crate::rewrite::layout::{
-    DATA, DROPPED, HEAD, HEADER, MAGIC, MARGIN, MODE, OWNER, OWNER_DIED, RING, RINGS, SLOT, TAIL,
+    DATA, DROPPED, DROPS, HEAD, HEADER, MAGIC, MARGIN, MODE, OWNER, OWNER_DIED, RING, RINGS, SLOT, SPINS,
+    TAIL, WAITS,
 };
 
 /// What is recorded of a call, and so by which entry it is made.
@@ -55,7 +56,8 @@ impl Entry {
     };
 }
 
-// Frame: 0 return, 8 rdx, 16 rax (number), 24 t0, 32 result, 40 and 48 texts, 56 word, 64 r8.
+// Frame: 0 return, 8 rdx, 16 rax (number), 24 t0, 32 result, 40 and 48 texts, 56 word, 64 t1; while it waits for room
+// 104 rdi, 112 rsi, 120 r10, 128 time, 144 and 152 where it goes on.
 macro_rules! hook {
     ($prefix:literal, $stamp:literal) => {
         global_asm!(
@@ -116,7 +118,7 @@ macro_rules! hook {
             concat!($prefix, "raw:"),
             "sub $2, %rcx",
             "jmp *%rcx",
-            // --- prctl 157: PR_SET_SECCOMP 22 strict 1, PR_SET_TSC 26 fault 2; seccomp 317: strict 0
+            // --- prctl 157: PR_SET_SECCOMP 22 strict 1 filter 2, PR_SET_TSC 26 fault 2; seccomp 317: strict 0 filter 1
             concat!($prefix, "quiet:"),
             "cmp $157, %eax",
             "jne 3f",
@@ -125,15 +127,26 @@ macro_rules! hook {
             "cmp $22, %edi",
             concat!("jne ", $prefix, "raw"),
             "cmp $1, %esi",
+            "je 4f",
+            "cmp $2, %esi",
             concat!("jne ", $prefix, "raw"),
-            "jmp 4f",
+            "jmp 5f",
             "2:",
             "cmp $2, %esi",
             concat!("jne ", $prefix, "raw"),
             "jmp 4f",
             "3:",
             "test %edi, %edi",
+            "jz 4f",
+            "cmp $1, %edi",
             concat!("jne ", $prefix, "raw"),
+            "5:", // a filter may kill for calls that are not the program's: its threads make none any more
+            "rdgsbase %r11",
+            concat!("sub ", $prefix, "rings(%rip), %r11"),
+            "cmp ${length}, %r11",
+            concat!("jae ", $prefix, "raw"),
+            "orl ${spins}, %gs:{mode}",
+            concat!("jmp ", $prefix, "raw"),
             "4:",
             "rdgsbase %r11",
             concat!("sub ", $prefix, "rings(%rip), %r11"),
@@ -199,24 +212,67 @@ macro_rules! hook {
             "jmp *%rcx",
             // full: wait for the consumer, or drop
             "7:",
-            "cmpl $0, %gs:{mode}",
-            "jne 8f",
-            "mov $0x4000000, %r11d",
+            "mov %rdx, 64(%rsp)",
+            "lea 5f(%rip), %rcx",
+            "lea 8f(%rip), %r11",
+            concat!("jmp ", $prefix, "wait"),
             "5:",
-            "testl ${died}, %gs:{owner}",
-            "jnz 8f",
-            "pause",
-            "mov %gs:{head}, %rcx",
-            "sub %gs:{tail}, %rcx",
-            "cmp ${full}, %rcx",
-            "jb 3b",
-            "dec %r11d",
-            "jnz 5b",
-            "movl $1, %gs:{mode}", // nobody reads any more
+            "mov 64(%rsp), %rdx",
+            "jmp 3b",
             "8:",
             "incq %gs:{dropped}",
             "mov 32(%rsp), %rax",
             "jmp 4b",
+            ".balign 16",
+            // --- wait for room: goes on at rcx where there is some, at r11 where none comes. rax and rdx are lost
+            concat!($prefix, "wait:"),
+            "mov %rdi, 104(%rsp)",
+            "mov %rsi, 112(%rsp)",
+            "mov %r10, 120(%rsp)",
+            "mov %rcx, 144(%rsp)",
+            "mov %r11, 152(%rsp)",
+            "mov $1024, %esi", // looks before it sleeps
+            "2:",
+            "testl ${drops}, %gs:{mode}",
+            "jnz 5f",
+            "testl ${died}, %gs:{owner}",
+            "jnz 5f",
+            "mov %gs:{tail}, %rdx",
+            "mov %gs:{head}, %rcx",
+            "sub %rdx, %rcx",
+            "cmp ${full}, %rcx",
+            "jb 4f",
+            "pause",
+            "testl ${spins}, %gs:{mode}",
+            "jnz 2b",
+            "dec %esi",
+            "jns 2b",
+            "cmp $-1, %esi",
+            "jne 3f",
+            "movl $1, %gs:{waits}", // and looks once more, since the consumer may have missed that
+            "mfence",
+            "jmp 2b",
+            "3:",
+            "rdgsbase %rdi",
+            "add ${tail}, %rdi",
+            "xor %esi, %esi", // FUTEX_WAIT, 10 ms: of the recorder's end nobody tells
+            "movq $0, 128(%rsp)",
+            "movq $10000000, 136(%rsp)",
+            "lea 128(%rsp), %r10",
+            "mov $202, %eax",
+            "syscall",
+            "xor %esi, %esi",
+            "jmp 2b",
+            "4:",
+            "mov 144(%rsp), %rcx",
+            "jmp 6f",
+            "5:",
+            "mov 152(%rsp), %rcx",
+            "6:",
+            "mov 104(%rsp), %rdi",
+            "mov 112(%rsp), %rsi",
+            "mov 120(%rsp), %r10",
+            "jmp *%rcx",
             ".balign 16",
             // --- several slots: all arguments, and up to two texts
             concat!($prefix, "path1:"),
@@ -435,20 +491,9 @@ macro_rules! hook {
             "lea 288(%rsp), %rsp",
             "jmp *%rcx",
             "7:",
-            "cmpl $0, %gs:{mode}",
-            "jne 8f",
-            "mov $0x4000000, %r11d",
-            "5:",
-            "testl ${died}, %gs:{owner}",
-            "jnz 8f",
-            "pause",
-            "mov %gs:{head}, %rdx",
-            "sub %gs:{tail}, %rdx",
-            "cmp ${full}, %rdx",
-            "jb 33b",
-            "dec %r11d",
-            "jnz 5b",
-            "movl $1, %gs:{mode}",
+            "lea 33b(%rip), %rcx",
+            "lea 8f(%rip), %r11",
+            concat!("jmp ", $prefix, "wait"),
             "8:",
             "incq %gs:{dropped}",
             "jmp 4b",
@@ -466,6 +511,9 @@ macro_rules! hook {
             head = const HEAD,
             tail = const TAIL,
             mode = const MODE,
+            drops = const DROPS,
+            spins = const SPINS,
+            waits = const WAITS,
             dropped = const DROPPED,
             data = const HEADER,
             slot = const SLOT,

@@ -20,7 +20,7 @@ fn recorded(segment: &Segment, ring: usize) -> Vec<Raw> {
 fn with(clock: Clock, kind: fn(u32) -> Entry, run: impl FnOnce(&Native, &Segment)) {
     let segment = Segment::new().expect("memory");
     let native = Native::new(clock, kind, &segment).expect("executable memory");
-    segment.ring(0).begin(true);
+    segment.ring(0).begin(true, false);
     native.enter(&segment, 0);
     run(&native, &segment);
     native.leave();
@@ -135,7 +135,7 @@ fn a_thread_whose_gs_is_not_ours_makes_its_call_and_is_not_recorded() {
 #[test]
 fn a_first_record_that_is_only_reserved_is_not_taken_for_one() {
     let segment = Segment::new().expect("memory");
-    segment.ring(0).begin(true);
+    segment.ring(0).begin(true, false);
     let head = segment.address(0) + HEAD as u64;
     // SAFETY: the producer's word of a ring that no thread has.
     unsafe { *(head as *mut u64) += SLOT as u64 };
@@ -196,7 +196,7 @@ fn what_waits_for_room_is_whole_with_its_texts() {
     {
         let segment = Segment::new().expect("memory");
         let native = Native::new(clock, |_| entry, &segment).expect("executable memory");
-        segment.ring(0).begin(false);
+        segment.ring(0).begin(false, false);
         let found = std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 native.enter(&segment, 0);
@@ -288,7 +288,7 @@ fn signal_handlers_record_in_the_midst_of_a_record() {
     let segment = Segment::new().expect("memory");
     let native = Native::new(Clock::Tsc, |_| Entry::Plain, &segment).expect("executable memory");
     ENTRY.store(native.entry(Entry::Plain), Ordering::Relaxed);
-    segment.ring(0).begin(false);
+    segment.ring(0).begin(false, false);
     let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let recording = scope.spawn(|| {

@@ -38,7 +38,6 @@ impl Image {
     /// A remote call failed; then the program runs as it is.
     pub fn inject(pid: Pid, segment: &Segment, ring: usize, way: &Way) -> io::Result<(Image, Vec<Patched>)> {
         bearable(pid)?;
-        let _filters = Suspended::begin(pid)?;
         let memory = Memory::of(pid)?;
         let remote = Remote::begin(pid, &memory)?;
         let fd = hand_over(&remote, segment)?;
@@ -63,6 +62,12 @@ impl Image {
     /// What `gs_base` of a thread with this ring is.
     pub fn gs(&self, ring: usize) -> u64 {
         self.segment + (ring * RING) as u64
+    }
+
+    /// The ring of a thread with this `gs_base`.
+    pub fn ring_at(&self, gs: u64) -> Option<usize> {
+        let offset = gs.checked_sub(self.segment)? as usize;
+        (offset < Segment::LENGTH).then_some(offset / RING)
     }
 
     /// `gs_base` of a thread that is not recorded: where no magic word is.

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::rewrite::borrow::{registers, set_registers};
 use crate::rewrite::clock::ticks;
+use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::Patched;
 pub use crate::rewrite::image::Image;
 use crate::rewrite::remote::Pid;
@@ -25,13 +26,14 @@ impl<S: Sink> Tracer<S> {
         if registers(pid)?.cs != 0x33 {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "it is not a 64-bit program"));
         }
-        let ring = self.ring(pid).ok_or_else(|| io::Error::other("all rings are in use"))?;
+        let filters = Suspended::begin(pid)?;
+        let ring = self.ring(pid, filters.any()).ok_or_else(|| io::Error::other("all rings are in use"))?;
         Image::inject(pid, &self.segment, ring, &self.way).map(|(image, found)| (Some(image), found))
     }
 
-    fn ring(&mut self, tid: Pid) -> Option<usize> {
+    fn ring(&mut self, tid: Pid, filtered: bool) -> Option<usize> {
         let id = self.threads.get(&tid)?.id;
-        let taken = self.rings().take(&self.segment, id, self.way.drop_when_full);
+        let taken = self.rings().take(&self.segment, id, self.way.drop_when_full, filtered);
         self.threads.get_mut(&tid)?.ring = taken;
         taken
     }
@@ -51,7 +53,9 @@ impl<S: Sink> Tracer<S> {
             self.lost(tid, "a thread of it: it uses %gs itself");
             return Ok(());
         }
-        let ring = if quiet { None } else { self.ring(tid) };
+        let filtered =
+            image.ring_at(regs.gs_base).is_some_and(|parents| self.segment.ring(parents).filtered());
+        let ring = if quiet { None } else { self.ring(tid, filtered) };
         if ring.is_none() {
             self.lost(
                 tid,

@@ -21,8 +21,12 @@ pub const HEAD: usize = 64;
 pub const TAIL: usize = 128;
 /// Of the producer: records that found no room.
 pub const DROPPED: usize = 192;
-/// 0: wait for room; else drop.
+/// What a thread does that finds no room; 0: waits, and sleeps until there is some.
 pub const MODE: usize = 200;
+/// In `MODE`: it drops the record.
+pub const DROPS: u32 = 1;
+/// In `MODE`: it waits without a system call, which a filter of its program (seccomp) might kill it for.
+pub const SPINS: u32 = 2;
 /// The launcher's thread, as a robust futex (man 2 get_robust_list): when it ends, however it ends, the kernel puts
 /// `OWNER_DIED` there.
 pub const OWNER: usize = 204;
@@ -31,3 +35,5 @@ pub const OWNER_DIED: u32 = 0x4000_0000;
 pub const LIST: usize = 208;
 /// Of the consumer: records that were reserved and never written.
 pub const LOST: usize = 216;
+/// Of the producer: it sleeps until `TAIL`, a futex by its lower half, moves on. The consumer takes it back, and wakes it.
+pub const WAITS: usize = 224;

@@ -2,10 +2,10 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::rewrite::layout::{
-    DATA, DROPPED, HEAD, HEADER, LIST, LOST, MAGIC, MODE, OWNER, RING, RINGS, SLOT, TAIL,
+    DATA, DROPPED, DROPS, HEAD, HEADER, LIST, LOST, MAGIC, MODE, OWNER, RING, RINGS, SLOT, SPINS, TAIL, WAITS,
 };
 
 /// One call as it stands in a ring; times are the clock's own ticks.
@@ -18,6 +18,13 @@ pub struct Raw {
     pub arguments: [u64; 6],
     /// What arguments point at, where they are texts that could be read.
     pub texts: [Option<Vec<u8>>; 2],
+}
+
+impl Raw {
+    /// The memory that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Raw>() + self.texts.iter().flatten().map(Vec::len).sum::<usize>()
+    }
 }
 
 /// Memory for all rings, sparse until it is written.
@@ -107,8 +114,11 @@ impl Ring<'_> {
     }
 
     /// Makes it ready for a new thread. Places go on from where they were: an old record is never taken for a new one.
-    pub fn begin(&self, drop_when_full: bool) {
-        self.half(MODE).store(drop_when_full.into(), Ordering::Relaxed);
+    /// `filtered`: its program has a filter of system calls.
+    pub fn begin(&self, drop_when_full: bool, filtered: bool) {
+        let mode = if drop_when_full { DROPS } else { 0 } | if filtered { SPINS } else { 0 };
+        self.half(MODE).store(mode, Ordering::Relaxed);
+        self.half(WAITS).store(0, Ordering::Relaxed);
         self.word(DROPPED).store(0, Ordering::Relaxed);
         self.word(LOST).store(0, Ordering::Relaxed);
         if self.word(LIST).load(Ordering::Relaxed) == 0 {
@@ -131,6 +141,21 @@ impl Ring<'_> {
     /// Whether its thread has forbidden itself to read the clock, and writes no more.
     pub fn quiet(&self) -> bool {
         self.half(0).load(Ordering::Relaxed) != MAGIC
+    }
+
+    /// Whether its program has a filter of system calls.
+    pub fn filtered(&self) -> bool {
+        self.half(MODE).load(Ordering::Relaxed) & SPINS != 0
+    }
+
+    /// Wakes the thread that waits for room, if it does.
+    fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.half(WAITS).load(Ordering::Relaxed) != 0 {
+            self.half(WAITS).store(0, Ordering::Relaxed);
+            // SAFETY: the futex lies in the segment; nothing is written.
+            unsafe { libc::syscall(libc::SYS_futex, self.word(TAIL).as_ptr(), libc::FUTEX_WAKE, 1) };
+        }
     }
 
     /// Skips a record that was reserved and never written: its thread ended.
@@ -174,6 +199,7 @@ impl Ring<'_> {
             tail += SLOT as u64 * (1 + further);
         }
         self.word(TAIL).store(tail, Ordering::Release);
+        self.wake();
     }
 
     /// Whether a record stands there, and all of it.

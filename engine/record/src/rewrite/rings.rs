@@ -9,6 +9,8 @@ use crate::rewrite::ring::{Raw, Segment};
 
 /// Where what is recorded goes.
 pub trait Sink: Send {
+    /// Whether there is room for more calls; if not, whoever has some waits, and holds no lock meanwhile.
+    fn room(&mut self) -> bool;
     fn calls(&mut self, thread: u32, calls: Vec<Raw>);
     /// The kernel has counted a call that it may now make again, and then counts again.
     fn interrupted(&mut self, thread: u32, call: &Raw);
@@ -70,12 +72,14 @@ impl Counters {
 /// Who writes to which ring, and what is done with it.
 pub struct Rings<S> {
     owners: Vec<Option<u32>>,
+    /// The ring that is emptied next.
+    turn: usize,
     pub sink: S,
 }
 
 impl<S: Sink> Rings<S> {
     pub fn new(sink: S) -> Rings<S> {
-        Rings { owners: vec![None; RINGS], sink }
+        Rings { owners: vec![None; RINGS], turn: 0, sink }
     }
 
     /// At the end.
@@ -84,10 +88,17 @@ impl<S: Sink> Rings<S> {
     }
 
     /// A ring for a thread; None where all are in use.
-    pub fn take(&mut self, segment: &Segment, thread: u32, drop_when_full: bool) -> Option<usize> {
+    /// `filtered`: its program has a filter of system calls.
+    pub fn take(
+        &mut self,
+        segment: &Segment,
+        thread: u32,
+        drop_when_full: bool,
+        filtered: bool,
+    ) -> Option<usize> {
         let free = self.owners.iter().position(Option::is_none)?;
         self.owners[free] = Some(thread);
-        segment.ring(free).begin(drop_when_full);
+        segment.ring(free).begin(drop_when_full, filtered);
         Some(free)
     }
 
@@ -112,11 +123,18 @@ impl<S: Sink> Rings<S> {
         }
     }
 
-    /// Empties all rings.
+    /// Empties all rings, as far as there is room for what is in them; each has its turn.
     pub fn drain(&mut self, segment: &Segment) {
-        for index in 0..RINGS {
-            self.drain_one(segment, index, false);
+        for _ in 0..RINGS {
+            if self.owners[self.turn].is_some() {
+                if !self.sink.room() {
+                    return;
+                }
+                self.drain_one(segment, self.turn, false);
+            }
+            self.turn = (self.turn + 1) % RINGS;
         }
+        self.sink.room();
     }
 
     fn drain_one(&mut self, segment: &Segment, index: usize, last: bool) {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use etude_trace::Meta;
 
+use crate::record::EVERY;
 use crate::rewrite::attach::{Next, Signals};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::inside::Image;
@@ -17,6 +18,7 @@ use crate::rewrite::start::{ignore_interrupts, start};
 use crate::rewrite::stops::{self, Begun};
 use crate::rewrite::way::{Technique, Way};
 use crate::scheduler;
+use crate::urgent::Urgency;
 
 pub struct Thread {
     pub group: Pid,
@@ -102,6 +104,7 @@ impl<S: Sink> Tracer<S> {
         let filter = if stops { stops::filter((0..512).filter(recorded)) } else { Vec::new() };
         self.first = start(argv, &filter)?;
         ignore_interrupts();
+        Urgency::of_this_thread(2).raise(); // what it starts has its own priority
         self.add_process(self.first, None);
         self.add_thread(self.first, self.first);
         loop {
@@ -136,6 +139,9 @@ impl<S: Sink> Tracer<S> {
 
     /// Something has become of a thread.
     pub fn changed(&mut self, pid: Pid, status: i32) {
+        while !self.rings().sink.room() {
+            std::thread::sleep(EVERY);
+        }
         self.see(pid);
         if !libc::WIFSTOPPED(status) {
             return self.gone(pid, status);
