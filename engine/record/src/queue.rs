@@ -137,6 +137,10 @@ impl Sink for Queue {
         self.tell(move |file| file.by_stops(process, why));
     }
 
+    fn held(&mut self, thread: u32, from: u64, until: u64) {
+        self.tell(move |file| file.held(thread, from, until));
+    }
+
     fn dropped(&mut self, thread: u32, count: u64) {
         self.tell(move |file| file.dropped(thread, count));
     }

@@ -12,14 +12,14 @@ use std::time::Duration;
 use etude_calls::Call;
 #[cfg(target_arch = "x86_64")]
 use etude_calls::Kind;
-#[cfg(target_arch = "x86_64")]
-use etude_sites::Cache;
 use etude_trace::{Clock as StoredClock, Header, Writer};
 
 use crate::PROCESSOR;
 use crate::queue::{self, Queue};
 use crate::rewrite::attach::Signals;
 use crate::rewrite::clock::{Calibration, Clock};
+#[cfg(target_arch = "x86_64")]
+use crate::rewrite::code::Known;
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::hook::Entry;
 use crate::rewrite::remote::Pid;
@@ -97,7 +97,7 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
         #[cfg(target_arch = "x86_64")]
         entry,
         #[cfg(target_arch = "x86_64")]
-        cache: Cache::of_user(),
+        known: Known::of_user(),
         #[cfg(target_arch = "x86_64")]
         drop_when_full: recording.drop_when_full,
         #[cfg(target_arch = "x86_64")]

@@ -107,6 +107,8 @@ struct Thread {
     /// When its run delay was noted last.
     noted_ns: u64,
     events: Vec<Raw>,
+    /// From when until when we held it, in ticks.
+    held: Vec<(u64, u64)>,
     counts: Counts,
     again: Counts,
 }
@@ -186,15 +188,23 @@ impl File {
 
     fn flush(&mut self, thread: u32) {
         let Some(known) = self.threads.get_mut(&thread) else { return };
-        let raws = std::mem::take(&mut known.events);
-        if raws.is_empty() {
+        let (raws, held) = (std::mem::take(&mut known.events), std::mem::take(&mut known.held));
+        if raws.is_empty() && held.is_empty() {
             return;
         }
         self.calibration.again();
         self.calibration.settle();
+        if !held.is_empty() {
+            let ns = |ticks| self.calibration.ns(ticks);
+            let spans =
+                held.iter().map(|(from, until)| (ns(*from), ns(*until).saturating_sub(ns(*from)))).collect();
+            self.meta(Meta::Held { thread, spans });
+        }
         let events: Vec<Event> = raws.into_iter().filter_map(|raw| self.event(raw)).collect();
         self.summary.events += events.len() as u64;
-        self.write(|writer| writer.events(thread, &events));
+        if !events.is_empty() {
+            self.write(|writer| writer.events(thread, &events));
+        }
     }
 
     fn event(&self, raw: Raw) -> Option<Event> {
@@ -250,7 +260,8 @@ impl File {
     pub fn thread(&mut self, thread: u32, process: u32, tid: Pid) {
         let (counts, again) = (Counts::default(), Counts::default());
         let noted_ns = self.calibration.origin().now_ns();
-        self.threads.insert(thread, Thread { process, tid, noted_ns, events: Vec::new(), counts, again });
+        let (events, held) = (Vec::new(), Vec::new());
+        self.threads.insert(thread, Thread { process, tid, noted_ns, events, held, counts, again });
         self.summary.threads += 1;
     }
 
@@ -281,6 +292,15 @@ impl File {
     pub fn by_stops(&mut self, process: u32, why: String) {
         self.summary.by_stops.push(format!("process {process}: {why}"));
         self.meta(Meta::ByStops { process, why });
+    }
+
+    pub fn held(&mut self, thread: u32, from: u64, until: u64) {
+        if let Some(known) = self.threads.get_mut(&thread) {
+            known.held.push((from, until));
+            if known.held.len() >= TOGETHER {
+                self.flush(thread);
+            }
+        }
     }
 
     pub fn dropped(&mut self, thread: u32, events: u64) {

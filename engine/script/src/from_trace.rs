@@ -7,6 +7,7 @@
 
 mod away;
 mod calls;
+mod held;
 mod moves;
 mod needed;
 mod report;
@@ -73,6 +74,7 @@ pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report)
     survey.found.extend(own_executable(&survey.executable));
     let tree = Tree::new(std::mem::take(&mut survey.found));
     let mut walk = Walk::new(options, tree, &survey.header);
+    walk.threads.held(std::mem::take(&mut survey.held));
     let ending = in_effect(path, &survey.lives, |next| {
         match next {
             Next::Life { at_ns, life, busy } => walk.live(at_ns, life, busy),

@@ -115,7 +115,8 @@ fn write(file: &mut File, key: &Key, base: u64, scan: &Scan) -> io::Result<()> {
     file.write_all(&encode(key, base, scan))
 }
 
-fn encode(key: &Key, base: u64, scan: &Scan) -> Vec<u8> {
+/// What was found in a piece of code at `base`, as it is stored.
+pub fn encode(key: &Key, base: u64, scan: &Scan) -> Vec<u8> {
     let mut rest = Vec::new();
     rest.extend((key.0.len() as u16).to_le_bytes());
     rest.extend(key.0.as_bytes());
@@ -130,7 +131,8 @@ fn encode(key: &Key, base: u64, scan: &Scan) -> Vec<u8> {
     bytes
 }
 
-fn decode(bytes: &[u8], key: &Key, base: u64) -> Option<Scan> {
+/// The same for a piece of code that is now at `base`; None of what was not stored for this key, or is damaged.
+pub fn decode(bytes: &[u8], key: &Key, base: u64) -> Option<Scan> {
     let rest = bytes.strip_prefix(MAGIC)?.strip_prefix(&VERSION.to_le_bytes())?;
     let (sum, rest) = rest.split_first_chunk::<4>()?;
     if crc32fast::hash(rest) != u32::from_le_bytes(*sum) {

@@ -14,7 +14,7 @@ mod number;
 mod pack;
 mod scan;
 
-pub use cache::{Cache, Key};
+pub use cache::{Cache, Key, decode, encode};
 pub use elf::{Elf, Layout, Part};
 pub use moved::{Moved, Relative};
 pub use scan::{scan, scan_within};

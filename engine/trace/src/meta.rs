@@ -67,6 +67,9 @@ pub enum Meta {
     /// Scheduler counts of a thread since it began: time on a CPU, and time runnable and waiting for one
     /// (`/proc/TID/schedstat`).
     RunDelay { thread: u32, at_ns: u64, cpu_ns: u64, run_delay_ns: u64 },
+    /// When the recorder held a thread (at a fork, a signal, or to rewrite code that it had mapped): from, and for how
+    /// long, ns.
+    Held { thread: u32, spans: Vec<(u64, u64)> },
     /// The scheduling class of the first process when it had executed a program, or its recording began.
     Scheduling {
         process: u32,

@@ -131,6 +131,7 @@ fn what_is_noted_is_read_again_and_what_a_later_version_notes_is_kept() {
         Meta::Ended { process: 1, status: None, signal: Some(9), at_ns: 6 },
         Meta::Dropped { thread: 3, events: 1 },
         Meta::Unrecorded { process: 1, why: "it is setuid".into() },
+        Meta::Held { thread: 1, spans: vec![(5_000_000, 700_000), (9_000_000, 1)] },
         Meta::ByStops { process: 1, why: "its address space is limited".into() },
         Meta::Files {
             files: vec![

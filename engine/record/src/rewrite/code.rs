@@ -1,11 +1,13 @@
 //! The code of one mapping: which file it is of, and where it makes system calls.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex};
 
-use etude_sites::{Cache, Elf, Key, Layout, Scan, scan, scan_within};
+use etude_sites::{Cache, Elf, Key, Layout, Scan, decode, encode, scan, scan_within};
 
 use crate::rewrite::borrow::Remote;
 use crate::rewrite::maps::Mapping;
@@ -17,15 +19,62 @@ pub struct Scanned {
     pub build_id: Option<String>,
 }
 
-/// Scans a mapping, or takes what the cache knows of it.
+/// A scan as it is stored, and the build-id.
+type Seen = (Vec<u8>, Option<String>);
+
+/// What is known of code that was seen before: by this recording, and by others of this user.
+#[derive(Clone, Default)]
+pub struct Known {
+    seen: Arc<Mutex<HashMap<Key, Seen>>>,
+    stored: Option<Cache>,
+}
+
+impl Known {
+    /// What others of this user have stored, too.
+    pub fn of_user() -> Known {
+        Known { stored: Cache::of_user(), ..Known::default() }
+    }
+
+    fn seen(&self, key: &Key, base: u64) -> Option<Scanned> {
+        let seen = self.seen.lock().expect("no thread panics");
+        let (bytes, build_id) = seen.get(key)?;
+        Some(Scanned { scan: decode(bytes, key, base)?, build_id: build_id.clone() })
+    }
+
+    fn sees(&self, key: Key, base: u64, found: &Scanned) {
+        let bytes = encode(&key, base, &found.scan);
+        self.seen.lock().expect("no thread panics").insert(key, (bytes, found.build_id.clone()));
+    }
+}
+
+/// Scans a mapping, or takes what is known of it.
 ///
 /// # Errors
 /// The memory cannot be read.
-pub fn scanned(pid: Pid, mapping: &Mapping, remote: &Remote, cache: Option<&Cache>) -> io::Result<Scanned> {
+pub fn scanned(pid: Pid, mapping: &Mapping, remote: &Remote, known: &Known) -> io::Result<Scanned> {
     let length = mapping.high - mapping.low;
     // By the root of the process, which may be another than ours.
-    let image =
-        File::open(format!("/proc/{pid}/root{}", mapping.name)).and_then(|file| Ok((elf(&file)?, file)));
+    let path = format!("/proc/{pid}/root{}", mapping.name);
+    let key = mapping.name.starts_with('/').then(|| std::fs::metadata(&path).ok()).flatten();
+    let key = key.map(|about| Key::of_file(&about, mapping.offset, length));
+    if let Some(found) = key.as_ref().and_then(|key| known.seen(key, mapping.low)) {
+        return Ok(found);
+    }
+    let found = scanned_anew(&path, mapping, remote, known.stored.as_ref())?;
+    if let Some(key) = key {
+        known.sees(key, mapping.low, &found);
+    }
+    Ok(found)
+}
+
+fn scanned_anew(
+    path: &str,
+    mapping: &Mapping,
+    remote: &Remote,
+    cache: Option<&Cache>,
+) -> io::Result<Scanned> {
+    let length = mapping.high - mapping.low;
+    let image = File::open(path).and_then(|file| Ok((elf(&file)?, file)));
     let Ok((elf, file)) = image else {
         return Ok(Scanned {
             scan: scan(&remote.read(mapping.low, length as usize)?, mapping.low),

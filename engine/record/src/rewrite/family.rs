@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::rewrite::clock::ticks;
 use crate::rewrite::remote::{Pid, ptrace, status_of};
 use crate::rewrite::rights;
 use crate::rewrite::rings::{Counters, Sink};
@@ -148,6 +149,7 @@ impl<S: Sink> Tracer<S> {
                 slow: Vec::new(),
                 before: Some(Counters::default()),
                 quiet: false,
+                stopped: Some(ticks(self.way.clock)),
             },
         );
     }

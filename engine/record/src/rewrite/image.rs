@@ -19,6 +19,14 @@ use crate::rewrite::stops::RESTARTS;
 use crate::rewrite::way::Way;
 use etude_sites::Site;
 
+/// A call that has mapped code.
+pub struct Told {
+    /// What it has mapped anew, low and high; none if it has changed rights.
+    pub anew: Option<(u64, u64)>,
+    /// When it had ended, in ticks.
+    pub ended: u64,
+}
+
 /// What was put into one address space.
 #[derive(Clone)]
 pub struct Image {
@@ -104,13 +112,15 @@ impl Image {
         half_written(tid, regs, &self.code, self.hook).ok().flatten()
     }
 
-    /// What the thread that tells of it has just mapped anew; none if it has changed rights.
-    pub fn mapped_at(&self, tid: Pid, regs: &libc::user_regs_struct) -> Option<(u64, u64)> {
+    /// A call that mapped code, of the thread that tells of it.
+    pub fn told(&self, memory: &Memory, regs: &libc::user_regs_struct) -> Option<Told> {
         // The hook's frame, as it stands at the trap.
-        let frame = Memory::of(tid).ok()?.read(regs.rsp, 40).ok()?;
+        let frame = memory.read(regs.rsp, 72).ok()?;
         let word = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().expect("eight bytes"));
-        let (number, result) = (word(16), word(32));
-        (number == libc::SYS_mmap as u64).then(|| (result, result + regs.rsi.next_multiple_of(4096)))
+        let (number, result, ended) = (word(16), word(32), word(64));
+        let anew = (number == libc::SYS_mmap as u64)
+            .then(|| (result, result.saturating_add(regs.rsi.next_multiple_of(4096))));
+        Some(Told { anew, ended })
     }
 
     /// What is mapped there now is other than what was seen.
@@ -126,10 +136,9 @@ impl Image {
     }
 
     /// Patches code that was mapped since.
-    pub fn catch_up(&mut self, pid: Pid, way: &Way) -> io::Result<Vec<Patched>> {
+    pub fn catch_up(&mut self, pid: Pid, memory: &Memory, way: &Way) -> io::Result<Vec<Patched>> {
         let _filters = Suspended::begin(pid)?;
-        let memory = Memory::of(pid)?;
-        let remote = Remote::by(pid, &memory, self.hook + self.code.remote())?;
+        let remote = Remote::by(pid, memory, self.hook + self.code.remote())?;
         let found = self.patch_new(pid, &remote, way);
         remote.end(None)?;
         found
@@ -175,7 +184,7 @@ impl Image {
         remote: &Remote,
         way: &Way,
     ) -> io::Result<Patched> {
-        let found = scanned(pid, mapping, remote, way.cache.as_ref())?;
+        let found = scanned(pid, mapping, remote, &way.known)?;
         let wanted = |number: Option<u32>| number.map(way.entry);
         let offset = |call: u64| call - mapping.low + mapping.offset;
         let mut left: Vec<LeftAsItIs> = found

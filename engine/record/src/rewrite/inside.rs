@@ -7,7 +7,7 @@ use crate::rewrite::clock::ticks;
 use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::Patched;
 pub use crate::rewrite::image::Image;
-use crate::rewrite::remote::Pid;
+use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Sink;
 use crate::rewrite::stops::RESTARTS;
@@ -81,10 +81,13 @@ impl<S: Sink> Tracer<S> {
         let Some(image) = process.image.as_mut().filter(|image| image.tells(regs.rip)) else {
             return Ok(false);
         };
-        if let Some((low, high)) = image.mapped_at(tid, &regs) {
-            image.forget(low, high);
+        let memory = Memory::of(tid)?;
+        if let Some(told) = image.told(&memory, &regs) {
+            told.anew.into_iter().for_each(|(low, high)| image.forget(low, high));
+            // Since then it does nothing of its own.
+            self.threads.get_mut(&tid).into_iter().for_each(|thread| thread.stopped = Some(told.ended));
         }
-        let (id, found) = (process.id, image.catch_up(tid, &self.way));
+        let (id, found) = (process.id, image.catch_up(tid, &memory, &self.way));
         let mut rings = self.rings();
         match found {
             Ok(found) => rings.sink.patched(id, found),

@@ -23,7 +23,7 @@ pub(crate) mod way;
 #[cfg(target_arch = "x86_64")]
 mod borrow;
 #[cfg(target_arch = "x86_64")]
-mod code;
+pub(crate) mod code;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod cost;
 #[cfg(target_arch = "x86_64")]

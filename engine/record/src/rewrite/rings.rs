@@ -21,6 +21,8 @@ pub trait Sink: Send {
     fn unrecorded(&mut self, process: u32, why: &str);
     /// A process's code could not be rewritten: each of its calls stops it.
     fn by_stops(&mut self, process: u32, why: &str);
+    /// We held a thread, in ticks of the clock.
+    fn held(&mut self, thread: u32, from: u64, until: u64);
     fn dropped(&mut self, thread: u32, count: u64);
     fn replaced(&mut self, thread: u32);
     fn counters(&mut self, thread: u32, since_exec: Option<Counters>);

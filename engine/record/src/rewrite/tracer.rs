@@ -33,6 +33,8 @@ pub struct Thread {
     pub before: Option<Counters>,
     /// It may not read the clock, and is not recorded.
     pub quiet: bool,
+    /// Since when it has stood still, in ticks; None where it runs, or that is of no interest.
+    pub stopped: Option<u64>,
 }
 
 pub struct Process {
@@ -156,7 +158,13 @@ impl<S: Sink> Tracer<S> {
     }
 
     /// Lets a stopped thread go on to its next stop.
-    pub fn go_on(&self, pid: Pid, signal: i32) -> io::Result<()> {
+    pub fn go_on(&mut self, pid: Pid, signal: i32) -> io::Result<()> {
+        if let Some(thread) = self.threads.get_mut(&pid)
+            && let Some(stopped) = thread.stopped.take()
+        {
+            let (id, now) = (thread.id, ticks(self.way.clock));
+            self.rings().sink.held(id, stopped, now);
+        }
         if self.leaving {
             ptrace(libc::PTRACE_INTERRUPT, pid, 0, 0)?; // every other stop takes an earlier one back
         }
@@ -167,6 +175,12 @@ impl<S: Sink> Tracer<S> {
 
     fn stopped(&mut self, pid: Pid, status: i32) -> io::Result<()> {
         let signal = libc::WSTOPSIG(status);
+        if signal != libc::SIGTRAP | 0x80
+            && let Some(thread) = self.threads.get_mut(&pid)
+        {
+            let now = ticks(self.way.clock); // stops of calls are within these
+            thread.stopped.get_or_insert(now);
+        }
         match status >> 16 {
             libc::PTRACE_EVENT_EXEC => self.executed(pid)?,
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
@@ -185,9 +199,13 @@ impl<S: Sink> Tracer<S> {
             }
             libc::PTRACE_EVENT_SECCOMP => {
                 self.entering(pid)?;
+                self.runs(pid);
                 return ptrace(libc::PTRACE_SYSCALL, pid, 0, 0).map(drop);
             }
-            libc::PTRACE_EVENT_STOP => return ptrace(libc::PTRACE_LISTEN, pid, 0, 0).map(drop),
+            libc::PTRACE_EVENT_STOP => {
+                self.runs(pid); // when it goes on is not ours to say
+                return ptrace(libc::PTRACE_LISTEN, pid, 0, 0).map(drop);
+            }
             _ if signal == libc::SIGTRAP && self.trapped(pid)? => {}
             _ if signal == libc::SIGTRAP | 0x80 => {
                 if stops::is_before(pid)? {
@@ -202,6 +220,13 @@ impl<S: Sink> Tracer<S> {
             }
         }
         self.go_on(pid, 0)
+    }
+
+    /// It does not stand still, or for another reason than ours.
+    fn runs(&mut self, tid: Pid) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.stopped = None;
+        }
     }
 
     fn entering(&mut self, tid: Pid) -> io::Result<()> {

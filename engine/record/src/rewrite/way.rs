@@ -1,9 +1,8 @@
 //! How calls are recorded.
 
-#[cfg(target_arch = "x86_64")]
-use etude_sites::Cache;
-
 use crate::rewrite::clock::Clock;
+#[cfg(target_arch = "x86_64")]
+use crate::rewrite::code::Known;
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::hook::Entry;
 
@@ -46,7 +45,7 @@ pub struct Way {
     pub entry: fn(u32) -> Entry,
     /// What is known of code that was seen before.
     #[cfg(target_arch = "x86_64")]
-    pub cache: Option<Cache>,
+    pub known: Known,
     /// Places that no jump can take stop their threads.
     #[cfg(target_arch = "x86_64")]
     pub stop_left: bool,

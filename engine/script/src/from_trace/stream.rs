@@ -14,6 +14,7 @@ use etude_trace::{
     Ending, Event, Failed, Footer, Found, Frame, Header, Meta, Ordered, Reader, Scheduling, in_order,
 };
 
+use crate::from_trace::held::Held;
 use crate::from_trace::run_delay::Sample;
 
 /// A beginning or an end of a process or a thread, as it is noted in a trace.
@@ -64,6 +65,7 @@ pub(crate) struct Survey {
     /// Processes of which each call stopped the thread.
     pub by_stops: Vec<u32>,
     pub run_delays: Vec<Sample>,
+    pub held: Vec<Held>,
     /// Class of the first process, as it was noted last.
     pub scheduling: Option<Scheduling>,
     /// The program that the first process executed last.
@@ -98,6 +100,13 @@ impl Survey {
                 }
                 Frame::Meta(Meta::RunDelay { thread, at_ns, cpu_ns, run_delay_ns }) => {
                     survey.run_delays.push(Sample { thread, at_ns, cpu_ns, run_delay_ns });
+                }
+                Frame::Meta(Meta::Held { thread, spans }) => {
+                    survey.held.extend(spans.into_iter().map(|(from_ns, ns)| Held {
+                        thread,
+                        from_ns,
+                        until_ns: from_ns.saturating_add(ns),
+                    }))
                 }
                 Frame::Meta(Meta::Scheduling { class, .. }) => survey.scheduling = Some(class),
                 Frame::Meta(meta) => {

@@ -611,3 +611,16 @@ fn gaps_are_shorter_by_what_was_waiting_for_a_cpu_where_that_is_left_out() {
     let (script, report) = made(&one(), &trace, &without);
     assert_eq!((gaps(&script), report.run_delay), (vec![1000, 1000, 2000], None));
 }
+
+#[test]
+fn gaps_are_shorter_by_the_time_for_which_the_recorder_held_the_thread() {
+    let held = Meta::Held { thread: 0, spans: vec![(3000, 5000), (1100, 300)] };
+    let trace =
+        [(1000, 1000), (2000, 2000), (4000, 4000)].map(|at| (0, event("stat", at, &[0, 0], 0, &[(0, b"x")])));
+    let gaps = |metas: &[Meta]| -> Vec<u64> {
+        let gap = |action: &Action| if let Action::Compute(ns) = action { Some(*ns) } else { None };
+        made(metas, &trace, &Options::default()).0.steps.iter().filter_map(|step| gap(&step.action)).collect()
+    };
+    assert_eq!(gaps(&one()), vec![1000, 1000, 2000]);
+    assert_eq!(gaps(&[one(), vec![held]].concat()), vec![1000, 700, 1000]);
+}

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use etude_trace::Event;
 
+use crate::from_trace::held::{Held, Holds};
 use crate::from_trace::run_delay::{Gap, Sample, waiting};
 use crate::model::{Action, Called, Step};
 
@@ -13,6 +14,8 @@ struct Thread {
     last_ns: u64,
     /// What the recorder itself took since.
     owed_ns: f64,
+    /// Which one of the trace it is, as far as is known.
+    traced: Option<u32>,
     /// Processes that ended since, and when: it waited for them unless it was in a call then.
     ends: Vec<(u64, u32)>,
 }
@@ -30,6 +33,7 @@ struct Process {
 /// All threads of the script that is made.
 pub(crate) struct Threads {
     costs: BTreeMap<String, f64>,
+    holds: Holds,
     waits: bool,
     /// None: nobody wants them.
     steps: Option<Vec<Step>>,
@@ -44,7 +48,13 @@ pub(crate) struct Threads {
 impl Threads {
     pub fn new(costs: BTreeMap<String, f64>, waits: bool) -> Threads {
         let (steps, gaps, threads) = (Some(Vec::new()), Vec::new(), Vec::new());
-        Threads { costs, waits, steps, gaps, threads, processes: HashMap::new(), numbers: HashMap::new() }
+        let (holds, processes, numbers) = (Holds::default(), HashMap::new(), HashMap::new());
+        Threads { costs, holds, waits, steps, gaps, threads, processes, numbers }
+    }
+
+    /// Times for which the recorder held threads: gaps are shorter by them.
+    pub fn held(&mut self, held: Vec<Held>) {
+        self.holds = Holds::new(held);
     }
 
     /// Keeps no steps.
@@ -72,7 +82,7 @@ impl Threads {
         known.since_exec += 1;
         if known.since_exec == 1 {
             let number = known.threads[0];
-            self.numbers.insert(thread, number);
+            self.is(thread, number);
             // Between both the recorder was at work.
             self.threads[number as usize].last_ns = at_ns;
             return;
@@ -82,7 +92,13 @@ impl Threads {
         let number = self.add(at_ns);
         self.push(starter, Action::Start(number));
         self.processes.get_mut(&process).expect("it was begun").threads.push(number);
+        self.is(thread, number);
+    }
+
+    /// A thread of the trace is this one of the script from now on.
+    fn is(&mut self, thread: u32, number: u32) {
         self.numbers.insert(thread, number);
+        self.threads[number as usize].traced = Some(thread);
     }
 
     pub fn exec(&mut self, process: u32, thread: Option<u32>, at_ns: u64, until_ns: u64) {
@@ -90,13 +106,13 @@ impl Threads {
         known.threads.truncate(1);
         known.since_exec = 1;
         let number = known.threads[0];
-        if let Some(thread) = thread {
-            self.numbers.insert(thread, number);
-        }
         // The first exec of all is that of the recorder.
         if number > 0 || self.steps.as_ref().is_some_and(|steps| !steps.is_empty()) {
             self.reach(number, at_ns);
             self.push(number, Action::Exec);
+        }
+        if let Some(thread) = thread {
+            self.is(thread, number);
         }
         self.threads[number as usize].last_ns = until_ns;
     }
@@ -179,7 +195,8 @@ impl Threads {
             }
         }
         let begin_ns = thread.last_ns;
-        let gap = at_ns.saturating_sub(begin_ns) as f64 - thread.owed_ns;
+        let held_ns = thread.traced.map_or(0, |traced| self.holds.within(traced, begin_ns, at_ns));
+        let gap = at_ns.saturating_sub(begin_ns).saturating_sub(held_ns) as f64 - thread.owed_ns;
         thread.owed_ns = 0.0;
         thread.last_ns = thread.last_ns.max(at_ns);
         done.into_iter().for_each(|action| self.push(number, action));
@@ -198,7 +215,7 @@ impl Threads {
     }
 
     fn add(&mut self, at_ns: u64) -> u32 {
-        self.threads.push(Thread { last_ns: at_ns, owed_ns: 0.0, ends: Vec::new() });
+        self.threads.push(Thread { last_ns: at_ns, owed_ns: 0.0, traced: None, ends: Vec::new() });
         self.threads.len() as u32 - 1
     }
 }
