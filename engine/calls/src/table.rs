@@ -146,4 +146,18 @@ pub const TABLE: &[Row] = &[
     row("inotify_add_watch", Some(254), Some(27), &[Fd, Path, Flags(Set::Inotify)], Outcome::Number, Moves::Nothing, Rule::Never),
     row("name_to_handle_at", Some(303), Some(264), &[DirFd, Path, Pointer, Pointer, Flags(Set::At)], Outcome::Status, Moves::Nothing, Rule::Never),
     row("open_by_handle_at", Some(304), Some(265), &[DirFd, Pointer, Flags(Set::Open)], Outcome::Descriptor, Moves::Nothing, Rule::Never),
+    // Requests that io_uring_enter and io_submit hand over, and their completions: no calls of their own. Each is there
+    // because a call of its process was seen to take it or to have it ready. Requests begin with file and queue.
+    row("sqe_read", None, None, &[Fd, Fd, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Reads, Rule::Never),
+    row("sqe_write", None, None, &[Fd, Fd, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Writes, Rule::Never),
+    row("sqe_fsync", None, None, &[Fd, Fd, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
+    row("sqe_fdatasync", None, None, &[Fd, Fd, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
+    row("sqe_other", None, None, &[Choice(Set::Opcode), Fd, Address, Flags(Set::Request)], Outcome::Number, Moves::Nothing, Rule::Never),
+    row("cqe", None, None, &[Fd, Address], Outcome::Number, Moves::Nothing, Rule::Never),
+    row("iocb_read", None, None, &[Fd, Address, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Reads, Rule::Never),
+    row("iocb_write", None, None, &[Fd, Address, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Writes, Rule::Never),
+    row("iocb_fsync", None, None, &[Fd, Address, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
+    row("iocb_fdatasync", None, None, &[Fd, Address, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
+    row("iocb_other", None, None, &[Count, Address, Address, Flags(Set::Request)], Outcome::Number, Moves::Nothing, Rule::Never),
+    row("io_event", None, None, &[Address, Address], Outcome::Number, Moves::Nothing, Rule::Never),
 ];
