@@ -10,6 +10,7 @@ mod command;
 mod ebpf;
 mod queue;
 mod record;
+mod requests;
 mod rewrite;
 mod scheduler;
 mod sink;

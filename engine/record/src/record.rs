@@ -22,6 +22,8 @@ use crate::rewrite::clock::{Calibration, Clock};
 use crate::rewrite::code::Known;
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::hook::Entry;
+#[cfg(target_arch = "x86_64")]
+use crate::rewrite::queues::is_about_requests;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Segment;
 use crate::rewrite::rings::Rings;
@@ -155,6 +157,7 @@ pub fn entry(number: u32) -> Entry {
         };
     };
     match (number, &text_arguments(call)[..]) {
+        (number, _) if is_about_requests(number) => Entry::Stop,
         (MMAP | MPROTECT, _) => Entry::Map,
         (_, [0]) if call.row().arguments[0] == Kind::Pair => Entry::Pair1,
         (_, [3]) if call.row().arguments[3] == Kind::Pair => Entry::Pair4,

@@ -208,7 +208,7 @@ impl File {
     }
 
     fn event(&self, raw: Raw) -> Option<Event> {
-        let call = Call::from_number(PROCESSOR, raw.number.into())?;
+        let call = raw.call()?;
         let start_ns = self.calibration.ns(raw.begun);
         let mut texts = SmallVec::new();
         for (argument, bytes) in text_arguments(call).into_iter().zip(raw.texts) {
@@ -231,7 +231,7 @@ impl File {
     pub fn calls(&mut self, thread: u32, calls: Vec<Raw>) {
         let Some(known) = self.threads.get_mut(&thread) else { return };
         for raw in &calls {
-            if let Some(call) = Call::from_number(PROCESSOR, raw.number.into()) {
+            if let Some(call) = raw.call() {
                 known.counts.add(&call.counts(&raw.arguments, raw.result));
             }
         }
@@ -251,7 +251,7 @@ impl File {
 
     pub fn interrupted(&mut self, thread: u32, call: &Raw) {
         if let Some(known) = self.threads.get_mut(&thread)
-            && let Some(made) = Call::from_number(PROCESSOR, call.number.into())
+            && let Some(made) = call.call()
         {
             known.again.add(&made.counts(&call.arguments, call.result));
         }

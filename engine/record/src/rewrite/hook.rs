@@ -46,13 +46,15 @@ pub enum Entry {
     Pair1 = 10,
     /// The fourth.
     Pair4 = 11,
+    /// The launcher looks before the call and behind it.
+    Stop = 12,
 }
 
 impl Entry {
     /// In the order of their numbers.
-    pub const ALL: [Entry; 12] = {
+    pub const ALL: [Entry; 13] = {
         use Entry::*;
-        [Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet, Pair1, Pair4]
+        [Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet, Pair1, Pair4, Stop]
     };
 }
 
@@ -83,6 +85,7 @@ macro_rules! hook {
             concat!(".long ", $prefix, "quiet - ", $prefix, "begin"),
             concat!(".long ", $prefix, "pair1 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "pair4 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "stop - ", $prefix, "begin"),
             concat!(".long ", $prefix, "any - ", $prefix, "begin"),
             concat!(".long ", $prefix, "trap - ", $prefix, "begin"),
             concat!(".long ", $prefix, "remote - ", $prefix, "begin"),
@@ -92,6 +95,8 @@ macro_rules! hook {
             concat!(".long ", $prefix, "written - ", $prefix, "begin"),
             concat!(".long ", $prefix, "long_reserved - ", $prefix, "begin"),
             concat!(".long ", $prefix, "long_written - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "stops - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "stopped - ", $prefix, "begin"),
             // which entry each number takes, where only rax knows it
             concat!($prefix, "kinds:"),
             ".fill 512, 1, 0",
@@ -154,6 +159,30 @@ macro_rules! hook {
             concat!("jae ", $prefix, "raw"),
             "movl $0, %gs:0",
             concat!("jmp ", $prefix, "raw"),
+            ".balign 16",
+            // --- the launcher looks, if it is there: else the trap would be a signal that kills
+            concat!($prefix, "stop:"),
+            "rdgsbase %r11",
+            concat!("sub ", $prefix, "rings(%rip), %r11"),
+            "cmp ${length}, %r11",
+            concat!("jae ", $prefix, "raw"),
+            "cmpl ${magic}, %gs:0",
+            concat!("jne ", $prefix, "raw"),
+            "testl ${died}, %gs:{owner}",
+            concat!("jnz ", $prefix, "raw"),
+            "lea -288(%rsp), %rsp",
+            "mov %rcx, (%rsp)",
+            concat!($prefix, "stops:"),
+            "int3",
+            "syscall",
+            "testl ${died}, %gs:{owner}",
+            "jnz 2f",
+            concat!($prefix, "stopped:"),
+            "int3",
+            "2:",
+            "mov (%rsp), %rcx",
+            "lea 288(%rsp), %rsp",
+            "jmp *%rcx",
             ".balign 16",
             // --- one slot
             concat!($prefix, "plain:"),
@@ -550,9 +579,10 @@ pub struct Code {
 }
 
 const ENTRIES: usize = 16;
-/// Places behind those of the entries: any, trap, remote, made, long_made, reserved, written, long_reserved, long_written.
+/// Places behind those of the entries: any, trap, remote, made, long_made, reserved, written, long_reserved, long_written,
+/// stops, stopped.
 const ANY: usize = Entry::ALL.len();
-const KINDS: usize = ENTRIES + (ANY + 9) * 4;
+const KINDS: usize = ENTRIES + (ANY + 11) * 4;
 
 impl Code {
     /// `kind`: the entry of each call number. `rings`: where the segment is in the image; `vdso`: its `clock_gettime`.
@@ -605,6 +635,11 @@ impl Code {
     /// Of a record of one slot and of one of several: from its reservation until it is written.
     pub fn halves(&self) -> [Range<u64>; 2] {
         [ANY + 5, ANY + 7].map(|place| self.offset(place)..self.offset(place + 1))
+    }
+
+    /// The instructions at which the launcher looks, before a call and behind it.
+    pub fn stops(&self) -> [u64; 2] {
+        [self.offset(ANY + 9), self.offset(ANY + 10)]
     }
 
     fn offset(&self, index: usize) -> u64 {

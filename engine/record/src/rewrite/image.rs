@@ -135,6 +135,11 @@ impl Image {
         rip == self.hook + self.code.trap() + 1
     }
 
+    /// Whether a thread stands behind an instruction at which the launcher looks: before a call (0), or behind it (1).
+    pub fn looks(&self, rip: u64) -> Option<usize> {
+        self.code.stops().iter().position(|stop| rip == self.hook + stop + 1)
+    }
+
     /// Patches code that was mapped since.
     pub fn catch_up(&mut self, pid: Pid, memory: &Memory, way: &Way) -> io::Result<Vec<Patched>> {
         let _filters = Suspended::begin(pid)?;

@@ -78,6 +78,19 @@ impl<S: Sink> Tracer<S> {
             return Ok(true);
         }
         let Some(process) = self.processes.get_mut(&group) else { return Ok(false) };
+        // Made in the hook, and in no slot of its own.
+        const HOOK: u64 = 0;
+        match process.image.as_ref().and_then(|image| image.looks(regs.rip)) {
+            Some(0) => {
+                self.before_call(tid, HOOK, &regs);
+                return Ok(true);
+            }
+            Some(_) => {
+                self.behind_call(tid, HOOK, &regs);
+                return Ok(true);
+            }
+            None => {}
+        }
         let Some(image) = process.image.as_mut().filter(|image| image.tells(regs.rip)) else {
             return Ok(false);
         };

@@ -13,6 +13,7 @@ pub(crate) mod rings;
 
 pub(crate) mod attach;
 mod family;
+pub(crate) mod queues;
 pub(crate) mod rights;
 pub(crate) mod start;
 pub(crate) mod stops;

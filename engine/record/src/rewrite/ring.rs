@@ -4,6 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+use etude_calls::Call;
+
+use crate::PROCESSOR;
 use crate::rewrite::layout::{
     DATA, DROPPED, DROPS, HEAD, HEADER, LIST, LOST, MAGIC, MODE, OWNER, RING, RINGS, SLOT, SPINS, TAIL, WAITS,
 };
@@ -20,7 +23,23 @@ pub struct Raw {
     pub texts: [Option<Vec<u8>>; 2],
 }
 
+/// Numbers from here on are those of what is no call of its own: a request, a completion.
+const MADE_UP: u32 = 1 << 16;
+
 impl Raw {
+    /// The number of something that a program has not called by one.
+    pub fn made_up(call: Call) -> u32 {
+        MADE_UP + u32::from(call.code())
+    }
+
+    /// None for one that is not recorded.
+    pub fn call(&self) -> Option<Call> {
+        match self.number.checked_sub(MADE_UP) {
+            Some(code) => u16::try_from(code).ok().and_then(Call::from_code),
+            None => Call::from_number(PROCESSOR, self.number.into()),
+        }
+    }
+
     /// The memory that it takes.
     pub fn bytes(&self) -> usize {
         size_of::<Raw>() + self.texts.iter().flatten().map(Vec::len).sum::<usize>()

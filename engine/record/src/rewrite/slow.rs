@@ -90,24 +90,29 @@ impl<S: Sink> Tracer<S> {
         Ok(true)
     }
 
-    fn before_call(&mut self, tid: Pid, slot: u64, regs: &libc::user_regs_struct) {
+    pub fn before_call(&mut self, tid: Pid, slot: u64, regs: &libc::user_regs_struct) {
         let arguments = [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9];
         let clock = self.way.clock;
-        let begun = stops::begins(tid, regs.rax, arguments, self.way.texts, || ticks(clock));
+        let mut begun = stops::begins(tid, regs.rax, arguments, self.way.texts, || ticks(clock));
         let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, tid, begun));
         // Calls that a handler left by a jump are further down a stack that has been given up.
         thread.slow.retain(|made| made.rsp > regs.rsp);
         thread.slow.extend(begun.map(|begun| Made { slot, rsp: regs.rsp, begun }));
+        let id = thread.id;
+        self.tell(id, told);
     }
 
-    fn behind_call(&mut self, tid: Pid, slot: u64, regs: &libc::user_regs_struct) {
+    pub fn behind_call(&mut self, tid: Pid, slot: u64, regs: &libc::user_regs_struct) {
         let now = ticks(self.way.clock);
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let is_it = |made: &Made| made.slot == slot && made.rsp == regs.rsp;
         let Some(place) = thread.slow.iter().rposition(is_it) else { return };
         let made = thread.slow.split_off(place).swap_remove(0);
-        let (id, call) = (thread.id, stops::returned(tid, made.begun, regs.rax as i64, now).0);
-        self.rings().sink.calls(id, vec![call]);
+        let (id, group, requests) = (thread.id, thread.group, made.begun.requests.clone());
+        let call = stops::returned(tid, made.begun, regs.rax as i64, now).0;
+        let calls = self.queues.ended(group, tid, call, &requests);
+        self.tell(id, calls);
     }
 
     /// The call within which a stopped thread stands, if that is made in a slot.

@@ -8,6 +8,7 @@ use std::mem::offset_of;
 use etude_calls::{Call, Kind, Processor};
 
 use crate::PROCESSOR;
+use crate::requests::Found;
 use crate::rewrite::remote::{Memory, Pid, ptrace};
 use crate::rewrite::ring::Raw;
 
@@ -26,10 +27,12 @@ const AUDIT_ARCH: u32 = match PROCESSOR {
 /// A call that has begun.
 #[derive(Clone)]
 pub struct Begun {
-    number: u32,
-    arguments: [u64; 6],
+    pub number: u32,
+    pub arguments: [u64; 6],
     texts: [Option<Vec<u8>>; 2],
-    at: u64,
+    pub at: u64,
+    /// Those that it hands over (`queues.rs`).
+    pub requests: Vec<Found>,
 }
 
 /// Makes this process, and all that it starts, stop at these calls. It must be traced already.
@@ -112,7 +115,7 @@ pub fn begins(
             *place = text(tid, arguments[usize::from(argument)]);
         }
     }
-    Some(Begun { number, arguments, texts: kept, at: now() })
+    Some(Begun { number, arguments, texts: kept, at: now(), requests: Vec::new() })
 }
 
 /// The same thread has stopped behind the call. Whether the kernel will make it again by itself is told, too.
@@ -130,7 +133,7 @@ pub fn ended(tid: Pid, begun: Begun, now: u64) -> io::Result<(Raw, bool)> {
 pub fn returned(tid: Pid, begun: Begun, result: i64, now: u64) -> (Raw, bool) {
     let again = RESTARTS.contains(&result);
     let result = if again { -i64::from(libc::EINTR) } else { result };
-    let Begun { number, arguments, mut texts, at } = begun;
+    let Begun { number, arguments, mut texts, at, .. } = begun;
     if let Some(argument) = pair_argument(number).filter(|_| result == 0) {
         texts[0] = Memory::of(tid).and_then(|memory| memory.read(arguments[argument], 8)).ok();
     }

@@ -11,8 +11,9 @@ use crate::record::EVERY;
 use crate::rewrite::attach::{Next, Signals};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::inside::Image;
+use crate::rewrite::queues::Queues;
 use crate::rewrite::remote::{Pid, ptrace};
-use crate::rewrite::ring::Segment;
+use crate::rewrite::ring::{Raw, Segment};
 use crate::rewrite::rings::{Counters, Rings, Sink};
 use crate::rewrite::start::{ignore_interrupts, start};
 use crate::rewrite::stops::{self, Begun};
@@ -51,6 +52,7 @@ pub struct Tracer<S> {
     pub way: Way,
     pub threads: HashMap<Pid, Thread>,
     pub processes: HashMap<Pid, Process>,
+    pub queues: Queues,
     /// Children that stopped before their parent told of them.
     pub early: Vec<Pid>,
     pub next: (u32, u32),
@@ -80,6 +82,7 @@ impl<S: Sink> Tracer<S> {
             way,
             threads: HashMap::new(),
             processes: HashMap::new(),
+            queues: Queues::default(),
             early: Vec::new(),
             next: (0, 0),
             first: 0,
@@ -231,10 +234,12 @@ impl<S: Sink> Tracer<S> {
 
     fn entering(&mut self, tid: Pid) -> io::Result<()> {
         let clock = self.way.clock;
-        let begun = stops::begun(tid, self.way.texts, || ticks(clock))?;
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.begun = begun;
-        }
+        let mut begun = stops::begun(tid, self.way.texts, || ticks(clock))?;
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, tid, begun));
+        thread.begun = begun;
+        let id = thread.id;
+        self.tell(id, told);
         Ok(())
     }
 
@@ -242,13 +247,22 @@ impl<S: Sink> Tracer<S> {
         let now = ticks(self.way.clock);
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         let Some(begun) = thread.begun.take() else { return Ok(()) };
-        let (id, (call, again)) = (thread.id, stops::ended(tid, begun, now)?);
+        let (id, group, requests) = (thread.id, thread.group, begun.requests.clone());
+        let (call, again) = stops::ended(tid, begun, now)?;
         if self.leaving && again {
             self.rings().sink.interrupted(id, &call); // by us: it is made again when we are gone
         } else {
-            self.rings().sink.calls(id, vec![call]);
+            let calls = self.queues.ended(group, tid, call, &requests);
+            self.tell(id, calls);
         }
         Ok(())
+    }
+
+    /// Calls that did not come through a ring.
+    pub fn tell(&self, thread: u32, calls: Vec<Raw>) {
+        if !calls.is_empty() {
+            self.rings().sink.calls(thread, calls);
+        }
     }
 
     /// Notes how long a thread has waited for a CPU so far.
@@ -271,15 +285,14 @@ impl<S: Sink> Tracer<S> {
 
     pub fn exiting(&mut self, tid: Pid) {
         let Some(Thread { group, id, before, .. }) = self.threads.get(&tid) else { return };
-        let (id, since) =
-            (*id, Counters::of(*group, tid).zip(*before).map(|(now, before)| now.since(before)));
+        let (id, group) = (*id, *group);
+        let since = Counters::of(group, tid).zip(*before).map(|(now, before)| now.since(before));
         self.note_run_delay(tid);
-        let last = self.last_call(tid);
+        let mut last: Vec<Raw> = self.last_call(tid).into_iter().collect();
         self.release(tid);
-        let mut rings = self.rings();
-        if let Some(last) = last {
-            rings.sink.calls(id, vec![last]);
-        }
-        rings.sink.counters(id, since);
+        let alone = !self.threads.values().any(|thread| thread.group == group);
+        last.extend(self.queues.exits(group, tid, alone, ticks(self.way.clock)));
+        self.tell(id, last);
+        self.rings().sink.counters(id, since);
     }
 }
