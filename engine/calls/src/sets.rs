@@ -120,11 +120,16 @@ impl Set {
         Ok(())
     }
 
+    /// The name of one of several numbers.
+    pub fn name(self, value: u64) -> Option<&'static str> {
+        self.names().iter().find(|(number, _)| *number == value).map(|(_, name)| *name)
+    }
+
     /// Writes one of several numbers; one without a name as a number.
     pub fn write_choice(self, out: &mut impl Write, value: u64) -> fmt::Result {
         let value = u64::from(value as u32);
-        match self.names().iter().find(|(number, _)| *number == value) {
-            Some((_, name)) => out.write_str(name),
+        match self.name(value) {
+            Some(name) => out.write_str(name),
             None if value < 1 << 16 => write!(out, "{value}"),
             None => write!(out, "{value:#x}"),
         }

@@ -110,7 +110,7 @@ pub const TABLE: &[Row] = &[
     row("io_pgetevents", Some(333), Some(292), &[Address, Int, Int, Pointer, Pointer, Pointer], Outcome::Number, Moves::Nothing, Rule::Never),
     row("io_destroy", Some(207), Some(1), &[Address], Outcome::Status, Moves::Nothing, Rule::Never),
     row("io_uring_setup", Some(425), Some(425), &[Count, Pointer], Outcome::Descriptor, Moves::Nothing, Rule::Never),
-    row("io_uring_enter", Some(426), Some(426), &[Fd, Count, Count, Flags(Set::Enter), Pointer, Size], Outcome::Number, Moves::Nothing, Rule::Never),
+    row("io_uring_enter", Some(426), Some(426), &[Count, Count, Count, Flags(Set::Enter), Pointer, Size], Outcome::Number, Moves::Nothing, Rule::Never),
     row("io_uring_register", Some(427), Some(427), &[Fd, Choice(Set::Register), Pointer, Count], Outcome::Number, Moves::Nothing, Rule::Never),
     row("socket", Some(41), Some(198), &[Choice(Set::Domain), Flags(Set::Socket), Int], Outcome::Descriptor, Moves::Nothing, Rule::Never),
     row("connect", Some(42), Some(203), &[Fd, Socket, Count], Outcome::Status, Moves::Nothing, Rule::Never),
@@ -146,14 +146,14 @@ pub const TABLE: &[Row] = &[
     row("inotify_add_watch", Some(254), Some(27), &[Fd, Path, Flags(Set::Inotify)], Outcome::Number, Moves::Nothing, Rule::Never),
     row("name_to_handle_at", Some(303), Some(264), &[DirFd, Path, Pointer, Pointer, Flags(Set::At)], Outcome::Status, Moves::Nothing, Rule::Never),
     row("open_by_handle_at", Some(304), Some(265), &[DirFd, Pointer, Flags(Set::Open)], Outcome::Descriptor, Moves::Nothing, Rule::Never),
-    // Requests that io_uring_enter and io_submit hand over, and their completions: no calls of their own. Each is there
-    // because a call of its process was seen to take it or to have it ready. Requests begin with file and queue.
-    row("sqe_read", None, None, &[Fd, Fd, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Reads, Rule::Never),
-    row("sqe_write", None, None, &[Fd, Fd, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Writes, Rule::Never),
-    row("sqe_fsync", None, None, &[Fd, Fd, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
-    row("sqe_fdatasync", None, None, &[Fd, Fd, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
-    row("sqe_other", None, None, &[Choice(Set::Opcode), Fd, Address, Flags(Set::Request)], Outcome::Number, Moves::Nothing, Rule::Never),
-    row("cqe", None, None, &[Fd, Address], Outcome::Number, Moves::Nothing, Rule::Never),
+    // Requests that io_uring_enter and io_submit hand over, and completions that the program takes: no calls of their
+    // own (`requests.rs`). Requests begin with their file and their queue.
+    row("sqe_read", None, None, &[Fd, Count, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Reads, Rule::Never),
+    row("sqe_write", None, None, &[Fd, Count, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Writes, Rule::Never),
+    row("sqe_fsync", None, None, &[Fd, Count, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
+    row("sqe_fdatasync", None, None, &[Fd, Count, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
+    row("sqe_other", None, None, &[Choice(Set::Opcode), Count, Address, Flags(Set::Request)], Outcome::Number, Moves::Nothing, Rule::Never),
+    row("cqe", None, None, &[Count, Address], Outcome::Number, Moves::Nothing, Rule::Never),
     row("iocb_read", None, None, &[Fd, Address, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Reads, Rule::Never),
     row("iocb_write", None, None, &[Fd, Address, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Writes, Rule::Never),
     row("iocb_fsync", None, None, &[Fd, Address, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use etude_calls::{Kind, Moves, Outcome};
+use etude_calls::{Kind, Moves, Outcome, Role};
 use etude_script::{Action, Called, Script, Step, What};
 use etude_trace::Event;
 use smallvec::SmallVec;
@@ -237,6 +237,9 @@ impl Lane {
 /// How large a buffer a call needs.
 fn moved(called: &Called) -> u64 {
     let kinds = called.call.row().arguments;
+    if let Some(Role::Request { .. }) = called.call.role() {
+        return if kinds.get(2) == Some(&Kind::Size) { called.arguments[2] } else { 0 };
+    }
     let of = |kind| kinds.iter().position(|each| *each == kind);
     match (called.call.row().outcome, of(Kind::Buffer), of(Kind::Iovec)) {
         (Outcome::Bytes, Some(buffer), _) => called.arguments[buffer + 1],
@@ -269,6 +272,9 @@ fn original(script: &Script) -> Original {
                 ends.insert(step.thread, now.saturating_add(ns));
                 let (seconds, bytes) = (ns as f64 * 1e-9, called.result.max(0) as u64);
                 sums.calls_s += seconds;
+                if let Some(Role::Handover { .. } | Role::Completion { .. }) = called.call.role() {
+                    sums.requests_s += seconds;
+                }
                 match called.call.row().moves {
                     Moves::Reads => {
                         (sums.read_s, sums.read_bytes) =

@@ -2,7 +2,8 @@
 //!
 //! A script becomes a roll (`compile.rs`; `order.rs` says who has to wait for whom; `roll.rs` is the file). A replay
 //! (`replay.rs`) is a process that cannot leave its directory; in it each thread plays its calls (`player.rs`), by a clock
-//! of its own (`clock.rs`), with live descriptors and mappings for recorded ones (`perform.rs`, `table.rs`, `maps.rs`);
+//! of its own (`clock.rs`), with live descriptors, mappings and queues of requests for recorded ones (`perform.rs`,
+//! `table.rs`, `maps.rs`, `requests.rs`);
 //! what is measured stands in shared memory (`shared.rs`) and is told at the end (`report.rs`, `show.rs`), and while it plays (`windows.rs`).
 
 pub mod capture;
@@ -20,6 +21,7 @@ mod place;
 mod player;
 mod replay;
 mod report;
+mod requests;
 mod roll;
 mod score;
 pub mod screen;

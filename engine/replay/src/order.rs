@@ -5,6 +5,7 @@
 //! - A descriptor is opened before it is used, and closed after its last use; a number that is used anew is closed before.
 //! - Calls that use and move the position of one open file come one after the other.
 //! - Data: what overlaps in a file, and is written by one of both, comes in the original's order.
+//! - A request is handed over before its completion is taken, and its data count until then.
 //! - How long a file is: whoever asks, or finds its end, comes after what made it longer or shorter, and before what does
 //!   so next.
 
@@ -14,17 +15,20 @@ mod descriptors;
 mod locks;
 mod names;
 mod pipes;
+mod requests;
 mod sizes;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 
+use etude_calls::Interface;
 use etude_script::{Action, Called, Script};
 
 use self::blocked::{Blocked, Clocks};
 use self::locks::Locks;
 use self::pipes::Pipe;
+use self::requests::Asked;
 use self::sizes::Size;
 use crate::extents::Extents;
 
@@ -90,6 +94,8 @@ pub struct Order {
     files: HashMap<Vec<u8>, usize>,
     contents: Vec<Content>,
     pipes: Vec<Pipe>,
+    /// By process, interface, queue and number: requests whose completions were not taken.
+    asked: HashMap<(u32, Interface, u64, u64), Asked>,
     /// By process and number.
     slots: HashMap<(u32, i64), Slot>,
     directories: HashMap<usize, Vec<u8>>,
@@ -220,6 +226,7 @@ impl Order {
         self.descriptors(here, process, called);
         self.flock(here, process, called);
         self.data(here, process, called);
+        self.requests(here, process, called);
         self.sizes(here, process, called);
         if called.result >= 0 {
             self.results(here, process, called);

@@ -3,6 +3,7 @@
 mod arguments;
 mod descriptors;
 mod memory;
+mod requests;
 mod ways;
 
 use std::ffi::CString;
@@ -10,13 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use etude_calls::{Call, Kind, Moves, Outcome};
+use etude_script::UNKNOWN;
 use etude_trace::Event;
 
 use self::ways::{Plan, Way, is_harmless, is_no_device, plans};
-pub use self::ways::{is_memory, is_never_played};
+pub use self::ways::{is_about_requests, is_done_later, is_memory, is_never_played};
 use crate::clock::now_ns;
 use crate::maps::Maps;
 use crate::pages::{PAGE, Pages};
+use crate::requests::{Finished, Place, Queues};
 use crate::table::Table;
 
 /// What is played beside the calls themselves.
@@ -35,6 +38,10 @@ pub struct Wishes {
 pub enum Made {
     /// `CLOCK_MONOTONIC` before and behind, ns; -errno for an error.
     Done { result: i64, begun: i64, ended: i64, same: bool },
+    /// A request that the next call which hands over takes along.
+    Queued,
+    /// A request from before is done, and its completion taken.
+    Taken { begun: i64, ended: i64, request: Finished },
     /// It cannot be made again, or was not asked for.
     Skipped,
 }
@@ -44,6 +51,7 @@ pub enum Made {
 pub struct Process {
     pub table: Table,
     pub maps: std::sync::Mutex<Maps>,
+    pub queues: Queues,
     /// Whether it is one, and not a copy that was made for one.
     played: AtomicBool,
 }
@@ -52,7 +60,12 @@ impl Process {
     /// As a fork leaves it to the child.
     pub fn copy(&self) -> Process {
         let maps = self.maps.lock().expect("no thread panics").clone();
-        Process { table: self.table.copy(), maps: maps.into(), played: false.into() }
+        Process {
+            table: self.table.copy(),
+            maps: maps.into(),
+            queues: Queues::default(),
+            played: false.into(),
+        }
     }
 
     /// What the end of a process closes.
@@ -76,7 +89,6 @@ unsafe impl Send for Performer {}
 const SCRATCH: usize = 1 << 16;
 /// Buffers of one vectored call.
 const VECTORS: usize = 1024;
-const UNKNOWN: i64 = i64::MIN;
 
 /// Makes the calls of one thread.
 pub struct Performer {
@@ -94,6 +106,8 @@ pub struct Performer {
     offsets: Box<[u64; 2]>,
     /// Transfers that had to be made without O_DIRECT.
     pub undirect: u64,
+    /// Where the call that is made stands.
+    pub place: Place,
 }
 
 impl Performer {
@@ -118,6 +132,7 @@ impl Performer {
             vectors: vec![none; VECTORS],
             offsets: Box::default(),
             undirect: 0,
+            place: Place::default(),
         })
     }
 
@@ -136,6 +151,7 @@ impl Performer {
             Way::Duplicate => self.duplicate(event, number),
             Way::Memory => self.memory(event, number),
             Way::Pipe => self.pipe(event, number),
+            Way::Asynchronous(role) => self.asynchronous(event, role),
             Way::Control if matches!(event.arguments[1], 0 | 1030) => self.copy(event, number),
             Way::Control if is_harmless(event) => self.ordinary(event, number),
             Way::Create if self.wishes.direct => self.create(event),
@@ -185,7 +201,7 @@ impl Performer {
                 unsafe { libc::fcntl(fd, libc::F_SETFL, flags) };
                 match made {
                     Made::Done { result, ended, same, .. } => Made::Done { result, begun, ended, same },
-                    Made::Skipped => Made::Skipped,
+                    made => made,
                 }
             }
             made => made,
@@ -225,16 +241,20 @@ fn answer(result: i64) -> i64 {
 
 /// Whether a result is that of the original, as far as another machine's can be.
 fn same(event: &Event, result: i64) -> bool {
-    if event.result == UNKNOWN {
+    is_same(event.call, event.result, result)
+}
+
+pub fn is_same(call: Call, expected: i64, result: i64) -> bool {
+    if expected == UNKNOWN {
         return true;
     }
-    if event.result < 0 || result < 0 {
-        return event.result == result;
+    if expected < 0 || result < 0 {
+        return expected == result;
     }
-    let exact = match event.call.row().outcome {
-        Outcome::Bytes => event.call.row().moves != Moves::Nothing,
+    let exact = match call.row().outcome {
+        Outcome::Bytes => call.row().moves != Moves::Nothing,
         Outcome::Status | Outcome::Offset => true,
         _ => false,
     };
-    !exact || event.result == result
+    !exact || expected == result
 }

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use etude_calls::Moves;
+use etude_calls::{Call, Moves};
 use etude_trace::{Event, Policy, Scheduling};
 
 use crate::clock::{cost_ns, now_ns, schedule, wait_until, without_slack};
-use crate::perform::{Made, Performer, Process};
+use crate::perform::{Made, Performer, Process, is_done_later, is_same};
+use crate::requests::{Finished, Place};
 use crate::roll::{Mark, Marked, Reading, Roll};
 use crate::score::is_request;
 use crate::shared::{ERRORS, Lane, Owed, Shared, sleep_on, wake};
@@ -336,19 +337,31 @@ impl Player {
             if let Some(owed) = owed {
                 add(&owed.begun, 1);
             }
+            let late = |begun: i64| begun.saturating_sub(due.max(self.free)).max(0) as u64;
+            if is_done_later(event) {
+                self.performer.place =
+                    Place { thread: self.thread, step: self.step, due, late: late(now_ns()) };
+            }
             match self.performer.make(event) {
                 Made::Done { result, begun, ended, same } => {
-                    let ended = (ended - play.clock_ns).max(begun);
+                    let (late, ended) = (late(begun), (ended - play.clock_ns).max(begun));
                     self.timed(lane, event, begun, ended);
                     if let Some(owed) = owed {
-                        let late = begun.saturating_sub(due.max(self.free)).max(0);
                         add(&owed.spent_ns, (ended - begun) as u64);
-                        owe(owed, event, result, late as u64, (ended - due).max(0) as u64, same);
+                        owe(owed, event.call, result, late, (ended - due).max(0) as u64, same);
                     }
-                    note(lane, event, result, (ended - begun) as u64, same);
+                    note(lane, event.call, result, (ended - begun) as u64, same);
                     if !same {
                         play.shared.keep_other(self.thread, self.step, result);
                     }
+                    self.free = ended;
+                }
+                Made::Queued => {}
+                Made::Taken { begun, ended, request } => {
+                    let ended = (ended - play.clock_ns).max(begun);
+                    self.timed(lane, event, begun, ended);
+                    note(lane, event.call, 0, (ended - begun) as u64, true);
+                    self.finished(&request);
                     self.free = ended;
                 }
                 Made::Skipped => {
@@ -368,6 +381,22 @@ impl Player {
         match play.shared.all().broken.load(Ordering::Relaxed) {
             0 => Ok(()),
             why => Err(why),
+        }
+    }
+
+    /// Counts a request that is done: it took none of a thread's time.
+    fn finished(&self, request: &Finished) {
+        let Finished { call, place, result, begun, ended, .. } = *request;
+        let lane = self.lane();
+        let same = is_same(call, request.expected, result);
+        note(lane, call, result, 0, same);
+        let counts = |_: &&Owed| place.due >= self.play.counts_from;
+        if let Some(owed) = self.play.shared.owed(self.thread).filter(counts) {
+            add(&owed.spent_ns, (ended - begun).max(0) as u64);
+            owe(owed, call, result, place.late, (ended - place.due).max(0) as u64, same);
+        }
+        if !same {
+            self.play.shared.keep_other(place.thread, place.step, result);
         }
     }
 
@@ -524,6 +553,9 @@ impl Player {
             }
         }
         if play.roll.head.threads[self.thread].process as usize == self.thread {
+            let queues = &self.performer.process.queues;
+            all.by_threads.fetch_or(queues.by_threads().into(), Ordering::Relaxed);
+            queues.finish().iter().for_each(|request| self.finished(request));
             self.performer.process.end();
             all.ended_ns.fetch_max(now_ns(), Ordering::Relaxed);
         }
@@ -548,15 +580,15 @@ fn reap(pid: libc::pid_t, all: &crate::shared::All) {
     }
 }
 
-fn note(lane: &Lane, event: &Event, result: i64, ns: u64, same: bool) {
-    let calls = &lane.calls[usize::from(event.call.code())];
+fn note(lane: &Lane, call: Call, result: i64, ns: u64, same: bool) {
+    let calls = &lane.calls[usize::from(call.code())];
     add(&lane.done, 1);
     add(&calls.count, 1);
     add(&calls.ns, ns);
     calls.times.add(ns);
     if result < 0 && result > -4096 {
         add(&calls.errors, 1);
-    } else if event.call.row().moves != Moves::Nothing {
+    } else if call.row().moves != Moves::Nothing {
         add(&calls.bytes, result as u64);
     }
     if !same {
@@ -565,10 +597,10 @@ fn note(lane: &Lane, event: &Event, result: i64, ns: u64, same: bool) {
 }
 
 /// Counts a call of a load: a failed one by its error, any other with its response time.
-fn owe(owed: &Owed, event: &Event, result: i64, late_ns: u64, response_ns: u64, same: bool) {
+fn owe(owed: &Owed, call: Call, result: i64, late_ns: u64, response_ns: u64, same: bool) {
     owed.lateness.add(late_ns);
     add(&owed.late_ns, late_ns);
-    let calls = &owed.calls[usize::from(event.call.code())];
+    let calls = &owed.calls[usize::from(call.code())];
     if same {
         calls.responses.add(response_ns);
         add(&calls.ns, response_ns);

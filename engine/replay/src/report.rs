@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use etude_calls::{Call, Moves};
+use etude_calls::{Call, Moves, Role};
 use etude_trace::Scheduling;
 use serde::Serialize;
 
@@ -28,6 +28,8 @@ pub struct Report {
     pub run_s: f64,
     pub read_s: f64,
     pub write_s: f64,
+    /// Within calls that hand requests over, or take what is done.
+    pub requests_s: f64,
     pub calls_s: f64,
     pub read_bytes: u64,
     pub written_bytes: u64,
@@ -48,6 +50,8 @@ pub struct Report {
     pub late_chunks: u64,
     /// Transfers that O_DIRECT refused.
     pub undirect: u64,
+    /// Requests were played by threads, as io_uring or aio is not there.
+    pub by_threads: bool,
     /// Which of the two read so much quicker that its cache was probably warm and the other's cold.
     pub cached: Option<&'static str>,
     pub roll_bytes: usize,
@@ -59,6 +63,7 @@ pub struct Ratios {
     pub run: Option<f64>,
     pub read: Option<f64>,
     pub write: Option<f64>,
+    pub requests: Option<f64>,
     pub calls: Option<f64>,
 }
 
@@ -98,6 +103,11 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
     let ((read_s, read_bytes), (write_s, written_bytes)) = (moving(true), moving(false));
     let all = shared.all();
     let took = all.ended_ns.load(Ordering::Relaxed) - all.began_ns.load(Ordering::Relaxed);
+    let about_requests = |name: &str| {
+        let role = Call::named(name).and_then(Call::role);
+        matches!(role, Some(Role::Handover { .. } | Role::Completion { .. }))
+    };
+    let requests_s = by_call.iter().filter(|(name, _)| about_requests(name)).map(|(_, of)| of.time_s).sum();
     let (run_s, calls_s) = (took as f64 * 1e-9, by_call.values().map(|of| of.time_s).sum());
     let sum = |of: fn(&crate::shared::Lane) -> u64| shared.lanes().map(of).sum();
     let original = head.original;
@@ -119,11 +129,13 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
             run: ratio(run_s, original.run_s),
             read: ratio(read_s, original.read_s),
             write: ratio(write_s, original.write_s),
+            requests: ratio(requests_s, original.requests_s),
             calls: ratio(calls_s, original.calls_s),
         },
         run_s,
         read_s,
         write_s,
+        requests_s,
         calls_s,
         read_bytes,
         written_bytes,
@@ -136,6 +148,7 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
         scheduling_refused: all.class_refused.load(Ordering::Relaxed) != 0,
         late_chunks: sum(|lane| lane.late_chunks.load(Ordering::Relaxed)),
         undirect: all.undirect.load(Ordering::Relaxed),
+        by_threads: all.by_threads.load(Ordering::Relaxed) != 0,
         cached: cached(read_s, original.read_s),
         roll_bytes: roll.bytes(),
         by_call,

@@ -83,6 +83,8 @@ pub struct Original {
     pub run_s: f64,
     pub read_s: f64,
     pub write_s: f64,
+    /// Within calls that hand requests over, wait for them, or both.
+    pub requests_s: f64,
     pub calls_s: f64,
     pub read_bytes: u64,
     pub written_bytes: u64,

@@ -1,9 +1,10 @@
 //! When the calls of a roll are due, found beforehand: what a load has to offer, whatever becomes of it.
 
 use etude_calls::{Kind, Moves, Set};
+use etude_script::UNKNOWN;
 use etude_trace::Event;
 
-use crate::perform::{is_memory, is_never_played};
+use crate::perform::{is_about_requests, is_memory, is_never_played};
 use crate::roll::{Mark, Marked, Reading, Roll};
 
 /// Calls of a roll that is offered as a load: eight bytes each are kept.
@@ -32,9 +33,10 @@ pub enum Changes {
     Files,
 }
 
-/// Whether a call is asked of files: what only takes memory is none, nor is what a replay never makes.
+/// Whether a call is asked of files: what only takes memory is none, nor is what a replay never makes. Of asynchronous I/O
+/// the requests are, and not the calls that hand them over and wait.
 pub fn is_request(event: &Event) -> bool {
-    !is_never_played(event) && !is_memory(event)
+    !is_never_played(event) && !is_memory(event) && !is_about_requests(event)
 }
 
 impl Score {
@@ -165,6 +167,10 @@ const HARMLESS: &[&str] = &[
     "lseek",
     "fsync",
     "fdatasync",
+    "sqe_fsync",
+    "sqe_fdatasync",
+    "iocb_fsync",
+    "iocb_fdatasync",
     "sync_file_range",
     "syncfs",
     "fadvise64",
@@ -204,7 +210,7 @@ const HARMLESS: &[&str] = &[
 fn changes(event: &Event) -> bool {
     const WRITES: u64 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u64 | TEMPORARY;
     const TEMPORARY: u64 = 0o20_000_000;
-    if is_never_played(event) || event.result < 0 {
+    if is_never_played(event) || is_about_requests(event) || event.result < 0 && event.result != UNKNOWN {
         return false;
     }
     let (name, row) = (event.call.name(), event.call.row());

@@ -183,6 +183,8 @@ pub struct All {
     /// A thread may not run in the recording's scheduling class.
     pub class_refused: AtomicU32,
     pub undirect: AtomicU64,
+    /// Requests were played by threads: the interface that the program used is not there.
+    pub by_threads: AtomicU32,
     /// Calls with another result.
     pub others: AtomicU64,
 }

@@ -23,9 +23,13 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
         ("run time", original.run_s, report.run_s, report.ratios.run),
         ("reading", original.read_s, report.read_s, report.ratios.read),
         ("writing", original.write_s, report.write_s, report.ratios.write),
+        ("requests", original.requests_s, report.requests_s, report.ratios.requests),
         ("all calls", original.calls_s, report.calls_s, report.ratios.calls),
     ];
     for (what, then, now, ratio) in rows {
+        if what == "requests" && then == 0.0 && now == 0.0 {
+            continue; // few programs have any
+        }
         let ratio = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.3}"));
         writeln!(out, "{what:<12}{:>12}{:>12}{ratio:>9}", time(then), time(now))?;
     }
@@ -50,6 +54,9 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
     if report.undirect > 0 {
         let calls = counted(report.undirect, "call");
         writeln!(out, "Without O_DIRECT, which refused them: {calls}.")?;
+    }
+    if report.by_threads {
+        writeln!(out, "Note: io_uring or aio is not to be had here; its requests were made by threads.")?;
     }
     if let Some(warm) = report.cached {
         let cold = if warm == "replay" { "original" } else { "replay" };

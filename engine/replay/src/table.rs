@@ -7,6 +7,8 @@ pub const MOST: usize = 1 << 16;
 const NONE: i32 = -1;
 /// What was written through a descriptor is to be made durable when it is closed.
 const WRITTEN: u8 = 1;
+/// It is that of an ordinary file.
+const FILE: u8 = 2;
 
 /// Shared by the threads of a process; a forked one has a copy.
 pub struct Table {
@@ -49,20 +51,40 @@ impl Table {
 
     /// Something was written through it.
     pub fn wrote(&self, recorded: i64) {
+        self.note(recorded, WRITTEN);
+    }
+
+    /// The live one, if it is that of an ordinary file.
+    pub fn file(&self, recorded: i64) -> Option<i32> {
+        let live = self.get(recorded)?;
+        if !self.is_noted(recorded, FILE) {
+            is_file(live).then(|| self.note(recorded, FILE))?;
+        }
+        Some(live)
+    }
+
+    /// What stands behind it is something else now.
+    pub fn replaced(&self, recorded: i64) {
         if let Some(place) = Self::place(recorded) {
-            self.flags[place].store(WRITTEN, Ordering::Relaxed);
+            self.flags[place].store(0, Ordering::Relaxed);
         }
     }
 
-    fn was_written(&self, recorded: i64) -> bool {
-        Self::place(recorded).is_some_and(|place| self.flags[place].load(Ordering::Relaxed) == WRITTEN)
+    fn note(&self, recorded: i64, flag: u8) {
+        if let Some(place) = Self::place(recorded) {
+            self.flags[place].fetch_or(flag, Ordering::Relaxed);
+        }
+    }
+
+    fn is_noted(&self, recorded: i64, flag: u8) -> bool {
+        Self::place(recorded).is_some_and(|place| self.flags[place].load(Ordering::Relaxed) & flag != 0)
     }
 
     /// Makes durable what was written through it, where that is wished for; whether something was.
     pub fn keep(&self, recorded: i64) -> bool {
-        let live = self.get(recorded).filter(|_| self.was_written(recorded));
+        let live = self.get(recorded).filter(|_| self.is_noted(recorded, WRITTEN));
         if let (Some(live), Some(place)) = (live, Self::place(recorded)) {
-            self.flags[place].store(0, Ordering::Relaxed);
+            self.flags[place].fetch_and(!WRITTEN, Ordering::Relaxed);
             // SAFETY: one that this replay has opened.
             unsafe { libc::fsync(live) };
         }
@@ -92,4 +114,11 @@ impl Table {
         }
         copy
     }
+}
+
+fn is_file(live: i32) -> bool {
+    // SAFETY: a stat is numbers, for all of which zero will do.
+    let mut found = unsafe { std::mem::zeroed::<libc::stat>() };
+    // SAFETY: a place for what is found.
+    unsafe { libc::fstat(live, &raw mut found) == 0 && found.st_mode & libc::S_IFMT == libc::S_IFREG }
 }

@@ -10,7 +10,7 @@ use crate::roll::Head;
 pub struct Unplayed {
     pub bytes: u64,
     pub bytes_share: f64,
-    /// Time within reads and writes.
+    /// Time within reads, writes, and calls that hand requests over or wait for them.
     pub time_s: f64,
     pub time_share: f64,
     /// Transfers whose bytes are not recorded, and their share of all transfers.
@@ -52,7 +52,7 @@ pub fn unplayed(head: &Head, skipped: (u64, u64), transfers: u64) -> Unplayed {
     let (bytes, ns, requests) = (sum(|each| each.bytes), sum(|each| each.ns), sum(|each| each.requests));
     let original = &head.original;
     let all_bytes = original.read_bytes as f64 + original.written_bytes as f64 + bytes as f64;
-    let all_s = original.read_s + original.write_s + ns as f64 * 1e-9;
+    let all_s = original.read_s + original.write_s + original.requests_s + ns as f64 * 1e-9;
     let (bytes, time_s) = (bytes.saturating_add(skipped.0), ns.saturating_add(skipped.1) as f64 * 1e-9);
     let share = |part: f64, all: f64| if all > 0.0 { (part / all).min(1.0) } else { 0.0 };
     Unplayed {
@@ -90,6 +90,13 @@ mod tests {
         let found = unplayed(&head(900, 0.003, vec![dropped("write", 100, 0, 1_000_000)]), (0, 0), 9);
         assert_eq!((found.bytes, found.bytes_share, found.requests_share), (100, 0.1, 0.0));
         assert_eq!((found.time_s, found.time_share), (0.001, 0.25));
+    }
+
+    #[test]
+    fn time_within_calls_about_requests_is_that_of_their_transfers() {
+        let mut head = head(1000, 0.001, vec![dropped("write", 10, 0, 1_000_000)]);
+        head.original.requests_s = 0.098;
+        assert_eq!(unplayed(&head, (0, 0), 9).time_share, 0.01);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! From a trace to a script (docs/scripts-from-traces.md).
 //!
 //! `stream.rs` gives what the trace holds in the order in which it took effect; `tables.rs` follows descriptors and
-//! directories, `tree.rs` names and lengths of files. `calls.rs` decides of each call whether it is replayed, and
-//! `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
+//! directories, `tree.rs` names and lengths of files. `calls.rs` decides of each call whether it is replayed, `requests.rs`
+//! of requests that are done later, and `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
 //! [`crate::names`] what all are called.
 
 mod away;
@@ -11,6 +11,7 @@ mod held;
 mod moves;
 mod needed;
 mod report;
+mod requests;
 mod rules;
 mod run_delay;
 mod stream;
@@ -25,6 +26,7 @@ use std::path::Path as FilePath;
 use etude_trace::{Event, Failed, Found, Header};
 
 use crate::from_trace::away::Away;
+use crate::from_trace::requests::Requests;
 use crate::from_trace::stream::{Life, Next, Survey, in_effect};
 use crate::from_trace::tables::{Tables, start};
 use crate::from_trace::threads::Threads;
@@ -141,6 +143,7 @@ pub(crate) struct Walk<'a> {
     tables: Tables,
     tree: Tree,
     threads: Threads,
+    requests: Requests,
     /// Mappings of what is not replayed: process and address.
     unmapped: HashSet<(u32, u64)>,
     /// Sockets that were bound, perhaps to a name: what stands there then no other call has made.
@@ -159,6 +162,7 @@ impl<'a> Walk<'a> {
             tables: Tables::default(),
             tree,
             threads: Threads::new(costs, options.waits),
+            requests: Requests::default(),
             unmapped: HashSet::new(),
             bound: 0,
             placeholders: Vec::new(),
@@ -179,6 +183,7 @@ impl<'a> Walk<'a> {
             }
             Life::Exec { process, thread, until_ns } => {
                 self.tables.exec(*process);
+                self.requests.end(*process);
                 if let Some(thread) = thread {
                     self.tables.threads.insert(*thread, *process);
                 }
@@ -186,6 +191,7 @@ impl<'a> Walk<'a> {
             }
             Life::Ended { process } => {
                 self.tables.end(*process);
+                self.requests.end(*process);
                 self.threads.ended(*process, at_ns);
             }
         }
@@ -193,14 +199,18 @@ impl<'a> Walk<'a> {
 
     fn call(&mut self, thread: u32, event: &Event) {
         let process = *self.tables.threads.entry(thread).or_insert(0);
-        self.threads.pays(thread, process, event);
+        self.threads.meets(thread, process, event);
+        if let Some(role) = event.call.role() {
+            return self.asynchronous((thread, process), event, role);
+        }
+        self.threads.pays(thread, event);
         self.bound += u64::from(event.call.name() == "bind" && event.result == 0);
         let taken = self.take(process, event);
         for placeholder in std::mem::take(&mut self.placeholders) {
             self.threads.call(thread, &Event { duration_ns: 0, ..event.clone() }, placeholder);
         }
         match taken {
-            Ok(called) => self.threads.call(thread, event, called),
+            Ok(called) => drop(self.threads.call(thread, event, called)),
             Err(why) => self.report.drops(event, why),
         }
     }

@@ -68,6 +68,9 @@ pub struct Called {
     pub duration_ns: Option<u64>,
 }
 
+/// A result that is not known.
+pub const UNKNOWN: i64 = i64::MIN;
+
 /// Calls of one name that are in the recording and not among the steps, for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,13 +1,14 @@
 //! What a script's steps do to names, files and descriptors: the state that the next step finds.
 //!
-//! `names.rs` is the tree of files, `descriptors.rs` what processes have open; `effect.rs` and `data.rs` what a call
-//! does to both.
+//! `names.rs` is the tree of files, `descriptors.rs` what processes have open, `requests.rs` what is under way; `effect.rs`
+//! and `data.rs` what a call does to them.
 
 mod data;
 mod descriptors;
 mod effect;
 mod names;
 mod paths;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ pub use descriptors::{Description, Opened, Process};
 pub use effect::failed;
 pub use names::{Kept, Names, NodeId, ROOT};
 pub use paths::{is_target, key};
+pub use requests::Requests;
 
 use crate::model::{Action, Script, Step};
 
@@ -30,6 +32,7 @@ pub struct World {
     pub processes: HashMap<u32, Process>,
     /// The process of each thread.
     pub threads: HashMap<u32, u32>,
+    pub requests: Requests,
 }
 
 /// Bytes that a call moved.
@@ -60,6 +63,8 @@ pub struct Effect {
     pub of_names: bool,
     /// Whether it moves where the process stands.
     pub of_place: bool,
+    /// Requests that it makes, hands over, or finds done: numbers of their own.
+    pub requests: SmallVec<[u32; 1]>,
     /// A descriptor that was not open.
     pub closed: Option<i32>,
 }
@@ -72,6 +77,7 @@ impl World {
             opened: Vec::new(),
             processes: HashMap::from([(0, Process::default())]),
             threads: HashMap::from([(0, 0)]),
+            requests: Requests::default(),
         }
     }
 

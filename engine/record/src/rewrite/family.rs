@@ -17,7 +17,7 @@ impl<S: Sink> Tracer<S> {
         for tid in gone {
             let id = self.threads[&tid].id;
             let told = self.queues.exits(pid, tid, true, ticks(self.way.clock));
-            self.tell(id, told);
+            self.tell(tid, told);
             self.release(tid);
             self.rings().sink.replaced(id);
         }
@@ -152,6 +152,7 @@ impl<S: Sink> Tracer<S> {
                 before: Some(Counters::default()),
                 quiet: false,
                 stopped: Some(ticks(self.way.clock)),
+                looked: None,
             },
         );
     }

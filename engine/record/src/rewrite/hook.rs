@@ -14,8 +14,8 @@ use std::ops::Range;
 
 pub use crate::rewrite::clock::Clock;
 use crate::rewrite::layout::{
-    DATA, DROPPED, DROPS, HEAD, HEADER, MAGIC, MARGIN, MODE, OWNER, OWNER_DIED, RING, RINGS, SLOT, SPINS,
-    TAIL, WAITS,
+    DATA, DROPPED, DROPS, HEAD, HEADER, LEFT, MAGIC, MARGIN, MODE, OWNER, OWNER_DIED, RING, RINGS, SLOT,
+    SPINS, TAIL, WAITS,
 };
 
 /// What is recorded of a call, and so by which entry it is made.
@@ -172,14 +172,33 @@ macro_rules! hook {
             concat!("jnz ", $prefix, "raw"),
             "lea -288(%rsp), %rsp",
             "mov %rcx, (%rsp)",
+            "mov %rdx, 8(%rsp)",
+            "mov %rax, 16(%rsp)",
+            $stamp,
+            "mov %rax, 24(%rsp)", // it comes (`LOOK`)
+            "mov 16(%rsp), %rax",
+            "mov 8(%rsp), %rdx",
             concat!($prefix, "stops:"),
             "int3",
+            $stamp,
+            "mov %rax, 32(%rsp)", // the call begins
+            "mov 16(%rsp), %rax",
+            "mov 8(%rsp), %rdx",
             "syscall",
+            "mov %rax, 16(%rsp)",
+            $stamp,
+            "mov %rax, 40(%rsp)", // it ended
+            "mov 16(%rsp), %rax",
+            "mov 8(%rsp), %rdx",
             "testl ${died}, %gs:{owner}",
             "jnz 2f",
             concat!($prefix, "stopped:"),
             "int3",
             "2:",
+            $stamp,
+            "mov %rax, %gs:{left}",
+            "mov 16(%rsp), %rax",
+            "mov 8(%rsp), %rdx",
             "mov (%rsp), %rcx",
             "lea 288(%rsp), %rsp",
             "jmp *%rcx",
@@ -543,6 +562,7 @@ macro_rules! hook {
             drops = const DROPS,
             spins = const SPINS,
             waits = const WAITS,
+            left = const LEFT,
             dropped = const DROPPED,
             data = const HEADER,
             slot = const SLOT,
@@ -577,6 +597,10 @@ unsafe extern "C" {
 pub struct Code {
     bytes: Vec<u8>,
 }
+
+/// Where times stand above the stack pointer of a thread that the launcher looks at behind its call, in ticks: when it came,
+/// and the call's own.
+pub const LOOK: u64 = 24;
 
 const ENTRIES: usize = 16;
 /// Places behind those of the entries: any, trap, remote, made, long_made, reserved, written, long_reserved, long_written,

@@ -6,6 +6,7 @@ use crate::rewrite::borrow::{registers, set_registers};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::Patched;
+use crate::rewrite::hook::LOOK;
 pub use crate::rewrite::image::Image;
 use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::Raw;
@@ -78,18 +79,9 @@ impl<S: Sink> Tracer<S> {
             return Ok(true);
         }
         let Some(process) = self.processes.get_mut(&group) else { return Ok(false) };
-        // Made in the hook, and in no slot of its own.
-        const HOOK: u64 = 0;
-        match process.image.as_ref().and_then(|image| image.looks(regs.rip)) {
-            Some(0) => {
-                self.before_call(tid, HOOK, &regs);
-                return Ok(true);
-            }
-            Some(_) => {
-                self.behind_call(tid, HOOK, &regs);
-                return Ok(true);
-            }
-            None => {}
+        if let Some(place) = process.image.as_ref().and_then(|image| image.looks(regs.rip)) {
+            self.looks(tid, &regs, place == 0)?;
+            return Ok(true);
         }
         let Some(image) = process.image.as_mut().filter(|image| image.tells(regs.rip)) else {
             return Ok(false);
@@ -107,6 +99,34 @@ impl<S: Sink> Tracer<S> {
             Err(error) => rings.sink.unrecorded(id, &format!("code that it mapped: {error}")),
         }
         Ok(true)
+    }
+
+    /// A thread stands in the hook before a call that we look at, or behind it. What we hold it for is no time of its own:
+    /// it has noted when it came, and when it went on the last time.
+    fn looks(&mut self, tid: Pid, regs: &libc::user_regs_struct, before: bool) -> io::Result<()> {
+        // It is made in the hook, and in no slot of its own.
+        const HOOK: u64 = 0;
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        thread.stopped = None;
+        let id = thread.id;
+        if before {
+            let left = thread.ring.map(|ring| self.segment.ring(ring).left());
+            if let Some((from, until)) = thread.looked.take().zip(left).filter(|(from, until)| from < until) {
+                self.rings().sink.held(id, from, until);
+            }
+            self.before_call(tid, HOOK, regs);
+            return Ok(());
+        }
+        let noted = Memory::of(tid)?.read(regs.rsp + LOOK, 24)?;
+        let time = |at: usize| u64::from_le_bytes(noted[at..at + 8].try_into().expect("eight bytes"));
+        let [came, begun, ended] = [0, 8, 16].map(time);
+        thread.looked = Some(ended);
+        if let Some(made) = thread.slow.last_mut().filter(|made| made.is_of(HOOK, regs.rsp)) {
+            made.begun.at = begun;
+        }
+        self.rings().sink.held(id, came, begun);
+        self.behind_call(tid, HOOK, regs, ended);
+        Ok(())
     }
 
     /// A signal comes: no record waits for its handler. The kernel may then make a call again by itself, which counts

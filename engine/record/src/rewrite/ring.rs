@@ -8,7 +8,8 @@ use etude_calls::Call;
 
 use crate::PROCESSOR;
 use crate::rewrite::layout::{
-    DATA, DROPPED, DROPS, HEAD, HEADER, LIST, LOST, MAGIC, MODE, OWNER, RING, RINGS, SLOT, SPINS, TAIL, WAITS,
+    DATA, DROPPED, DROPS, HEAD, HEADER, LEFT, LIST, LOST, MAGIC, MODE, OWNER, RING, RINGS, SLOT, SPINS, TAIL,
+    WAITS,
 };
 
 /// One call as it stands in a ring; times are the clock's own ticks.
@@ -130,6 +131,11 @@ impl Ring<'_> {
     fn half(&self, offset: usize) -> &AtomicU32 {
         // SAFETY: as `word`.
         unsafe { &*self.segment.at.add(self.base + offset).cast::<AtomicU32>() }
+    }
+
+    /// When its thread went on behind the last call at which the launcher had looked, in ticks.
+    pub fn left(&self) -> u64 {
+        self.word(LEFT).load(Ordering::Acquire)
     }
 
     /// Makes it ready for a new thread. Places go on from where they were: an old record is never taken for a new one.

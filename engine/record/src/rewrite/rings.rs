@@ -125,6 +125,17 @@ impl<S: Sink> Rings<S> {
         }
     }
 
+    /// Calls of a thread that stands still which did not come through its ring: those that did come before them.
+    pub fn tell(&mut self, segment: &Segment, index: Option<usize>, thread: u32, calls: Vec<Raw>) {
+        if calls.is_empty() {
+            return;
+        }
+        if let Some(index) = index {
+            self.drain_one(segment, index, false);
+        }
+        self.sink.calls(thread, calls);
+    }
+
     /// Empties all rings, as far as there is room for what is in them; each has its turn.
     pub fn drain(&mut self, segment: &Segment) {
         for _ in 0..RINGS {

@@ -29,7 +29,13 @@ pub struct Slow {
 pub struct Made {
     slot: u64,
     rsp: u64,
-    begun: Begun,
+    pub begun: Begun,
+}
+
+impl Made {
+    pub fn is_of(&self, slot: u64, rsp: u64) -> bool {
+        self.slot == slot && self.rsp == rsp
+    }
 }
 
 /// Bytes that so many slots take.
@@ -81,7 +87,7 @@ impl<S: Sink> Tracer<S> {
             self.before_call(tid, slot, &regs);
             regs.rip = slot;
         } else if let Some(site) = site {
-            self.behind_call(tid, at - SYSCALL, &regs);
+            self.behind_call(tid, at - SYSCALL, &regs, ticks(self.way.clock));
             (regs.rip, regs.rcx) = (site + SYSCALL, site + SYSCALL);
         } else {
             return Ok(false);
@@ -99,20 +105,18 @@ impl<S: Sink> Tracer<S> {
         // Calls that a handler left by a jump are further down a stack that has been given up.
         thread.slow.retain(|made| made.rsp > regs.rsp);
         thread.slow.extend(begun.map(|begun| Made { slot, rsp: regs.rsp, begun }));
-        let id = thread.id;
-        self.tell(id, told);
+        self.tell(tid, told);
     }
 
-    pub fn behind_call(&mut self, tid: Pid, slot: u64, regs: &libc::user_regs_struct) {
-        let now = ticks(self.way.clock);
+    /// `now`: in ticks.
+    pub fn behind_call(&mut self, tid: Pid, slot: u64, regs: &libc::user_regs_struct, now: u64) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
-        let is_it = |made: &Made| made.slot == slot && made.rsp == regs.rsp;
-        let Some(place) = thread.slow.iter().rposition(is_it) else { return };
+        let Some(place) = thread.slow.iter().rposition(|made| made.is_of(slot, regs.rsp)) else { return };
         let made = thread.slow.split_off(place).swap_remove(0);
-        let (id, group, requests) = (thread.id, thread.group, made.begun.requests.clone());
+        let (group, requests) = (thread.group, made.begun.requests.clone());
         let call = stops::returned(tid, made.begun, regs.rax as i64, now).0;
         let calls = self.queues.ended(group, tid, call, &requests);
-        self.tell(id, calls);
+        self.tell(tid, calls);
     }
 
     /// The call within which a stopped thread stands, if that is made in a slot.

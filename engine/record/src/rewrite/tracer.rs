@@ -36,6 +36,8 @@ pub struct Thread {
     pub quiet: bool,
     /// Since when it has stood still, in ticks; None where it runs, or that is of no interest.
     pub stopped: Option<u64>,
+    /// When the last call ended at which we looked, in ticks; until it went on behind it we held it.
+    pub looked: Option<u64>,
 }
 
 pub struct Process {
@@ -238,8 +240,7 @@ impl<S: Sink> Tracer<S> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, tid, begun));
         thread.begun = begun;
-        let id = thread.id;
-        self.tell(id, told);
+        self.tell(tid, told);
         Ok(())
     }
 
@@ -253,15 +254,15 @@ impl<S: Sink> Tracer<S> {
             self.rings().sink.interrupted(id, &call); // by us: it is made again when we are gone
         } else {
             let calls = self.queues.ended(group, tid, call, &requests);
-            self.tell(id, calls);
+            self.tell(tid, calls);
         }
         Ok(())
     }
 
-    /// Calls that did not come through a ring.
-    pub fn tell(&self, thread: u32, calls: Vec<Raw>) {
-        if !calls.is_empty() {
-            self.rings().sink.calls(thread, calls);
+    /// Calls of a stopped thread that did not come through its ring.
+    pub fn tell(&self, tid: Pid, calls: Vec<Raw>) {
+        if let Some(Thread { id, ring, .. }) = self.threads.get(&tid) {
+            self.rings().tell(&self.segment, *ring, *id, calls);
         }
     }
 
@@ -292,7 +293,8 @@ impl<S: Sink> Tracer<S> {
         self.release(tid);
         let alone = !self.threads.values().any(|thread| thread.group == group);
         last.extend(self.queues.exits(group, tid, alone, ticks(self.way.clock)));
-        self.tell(id, last);
-        self.rings().sink.counters(id, since);
+        let mut rings = self.rings();
+        rings.tell(&self.segment, None, id, last);
+        rings.sink.counters(id, since);
     }
 }

@@ -126,7 +126,12 @@ impl Order {
     }
 
     fn touch(&mut self, here: Point, process: u32, fd: i64, (from, bytes): (u64, u64), writes: bool) {
-        let Some(file) = self.file_of(process, fd) else { return };
+        if let Some(file) = self.file_of(process, fd) {
+            self.touch_file(here, file, (from, bytes), writes);
+        }
+    }
+
+    pub(super) fn touch_file(&mut self, here: Point, file: usize, (from, bytes): (u64, u64), writes: bool) {
         let mut others = Vec::new();
         let to = from.saturating_add(bytes);
         self.contents[file].extents.touch(here, from, to, writes, &mut others);

@@ -266,3 +266,20 @@ fn a_file_is_emptied_after_it_was_read() {
     );
     assert_eq!(waits(&text), [(4, 2), (4, 3), (5, 4)]);
 }
+
+#[test]
+fn data_of_a_request_are_in_use_until_its_completion_is_taken() {
+    let text = |offset: &str| {
+        format!(
+            "{TWO}0: sqe_write(3, 9, 100, 50, 0x7, 0) = 100\n0: io_uring_enter(9, 1, 0, 0, 0) = 1
+1: pread64(3, 10, 300) = 10\n0: cqe(9, 0x7) = 0\n1: pread64(3, 10, {offset}) = 10\n"
+        )
+    };
+    assert_eq!(waits(&text("60")), [(7, 6)]);
+    assert_eq!(waits(&text("200")), []);
+    // Another thread takes the completion: it comes behind the request.
+    let taken = format!(
+        "{TWO}0: iocb_read(3, 0x0, 10, 0, 0x0, 0) = 10\n0: io_submit(0x0, 1) = 1\n1: io_event(0x0, 0x0) = 0\n"
+    );
+    assert_eq!(waits(&taken), [(5, 3)]);
+}

@@ -74,7 +74,7 @@ impl Performer {
     }
 
     /// Where so many bytes to be written stand.
-    fn piece(&mut self, size: usize) -> Option<u64> {
+    pub(super) fn piece(&mut self, size: usize) -> Option<u64> {
         if size > self.data.length {
             return None;
         }

@@ -94,6 +94,7 @@ impl Performer {
             }
         };
         let durable_since = self.keep(to as i64);
+        self.process.table.replaced(to as i64);
         let made = timed(number, [live as u64, target as u64, flags, 0, 0, 0], |result| same(event, result));
         match (made, durable_since) {
             (Made::Done { result, ended, same, .. }, Some(begun)) => {

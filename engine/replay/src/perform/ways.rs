@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use etude_calls::{Call, Kind, Processor};
+use etude_calls::{Call, Kind, Processor, Role};
 use etude_trace::Event;
 
 use super::Performer;
@@ -21,6 +21,7 @@ pub enum Way {
     /// With the place of the argument that says what it makes.
     Node(usize),
     Attribute,
+    Asynchronous(Role),
     Ordinary,
     Never,
 }
@@ -40,6 +41,9 @@ pub fn plans() -> &'static [Plan] {
 }
 
 fn plan(call: Call) -> Plan {
+    if let Some(role) = call.role().filter(|_| !call.is_unknown_request()) {
+        return Plan { way: Way::Asynchronous(role), number: 0 };
+    }
     match Processor::own().and_then(|processor| call.number(processor)) {
         Some(number) => Plan { way: way(call), number },
         None => Plan { way: Way::Never, number: 0 },
@@ -101,6 +105,19 @@ pub fn is_never_played(event: &Event) -> bool {
         Way::Node(mode) => !is_no_device(event.arguments[mode]),
         _ => false,
     }
+}
+
+/// Whether it is a request, which is done later.
+pub fn is_done_later(event: &Event) -> bool {
+    matches!(plans()[usize::from(event.call.code()) - 1].way, Way::Asynchronous(Role::Request { .. }))
+}
+
+/// Whether it is about requests, and none itself.
+pub fn is_about_requests(event: &Event) -> bool {
+    matches!(
+        plans()[usize::from(event.call.code()) - 1].way,
+        Way::Asynchronous(Role::Handover { .. } | Role::Completion { .. })
+    )
 }
 
 /// Whether a call is about memory alone, and asks no file for anything.

@@ -17,51 +17,57 @@ const KEEP_SIZE: u64 = 1;
 impl Walk<'_> {
     /// What a call tells that moves data, or asks for a place.
     pub(crate) fn data(&mut self, process: u32, event: &Event) {
+        let descriptor = event.arguments[if event.call.name() == "mmap" { 4 } else { 0 }] as i32;
+        if let Some(opening) = self.tables.get(process, descriptor).cloned() {
+            self.data_of(&opening, event);
+        }
+    }
+
+    /// The same of what its descriptor stood for when it was made.
+    pub(crate) fn data_of(&mut self, opening: &Rc<Opening>, event: &Event) {
         let (name, words) = (event.call.name(), &event.arguments);
-        let descriptor = words[if name == "mmap" { 4 } else { 0 }] as i32;
-        let Some(opening) = self.tables.get(process, descriptor).cloned() else { return };
         if event.result == -21 {
-            self.of(&opening, |file| file.kind = Kind::Directory);
+            self.of(opening, |file| file.kind = Kind::Directory);
         }
         let Ok(result) = u64::try_from(event.result) else { return };
         let vectored = matches!(name, "readv" | "preadv" | "preadv2");
         let asked = (!vectored).then_some(words[2]);
         let here = || opening.position.get();
         match (name, event.call.row().moves) {
-            ("pread64" | "preadv" | "preadv2", _) if words[3] != u64::MAX => {
-                self.of(&opening, |file| file.reads(words[3], asked, result));
+            ("pread64" | "preadv" | "preadv2" | "sqe_read" | "iocb_read", _) if words[3] != u64::MAX => {
+                self.of(opening, |file| file.reads(words[3], asked, result));
             }
-            ("pwrite64" | "pwritev" | "pwritev2", _) if words[3] != u64::MAX => {
-                self.of(&opening, |file| file.writes(words[3], result));
+            ("pwrite64" | "pwritev" | "pwritev2" | "sqe_write" | "iocb_write", _) if words[3] != u64::MAX => {
+                self.of(opening, |file| file.writes(words[3], result));
             }
             (_, Moves::Reads) => {
-                self.of(&opening, |file| file.reads(here(), asked, result));
+                self.of(opening, |file| file.reads(here(), asked, result));
                 opening.position.set(here().saturating_add(result));
             }
-            (_, Moves::Writes) => self.writes(&opening, result),
+            (_, Moves::Writes) => self.writes(opening, result),
             ("lseek", _) => {
                 if words[2] == SEEK_END {
                     let end = result.wrapping_sub(words[1]);
-                    self.of(&opening, |file| file.ends(end));
+                    self.of(opening, |file| file.ends(end));
                 }
                 opening.position.set(result);
             }
-            ("ftruncate", _) => self.of(&opening, File::cut),
+            ("ftruncate", _) => self.of(opening, File::cut),
             ("fallocate", _) => {
                 let (mode, end) = (words[1], words[2].saturating_add(words[3]));
-                self.of(&opening, |file| match mode {
+                self.of(opening, |file| match mode {
                     0 => file.writes(end, 0),
                     _ if mode & KEEP_SIZE != 0 => {}
                     _ => file.cut(),
                 });
                 // A file that was shorter is longer now.
-                self.of(&opening, |file| file.changed |= mode & KEEP_SIZE == 0);
+                self.of(opening, |file| file.changed |= mode & KEEP_SIZE == 0);
             }
             ("mmap", _) => {
                 let end = words[5].saturating_add(words[1]);
-                self.of(&opening, |file| file.mapped = file.mapped.max(end));
+                self.of(opening, |file| file.mapped = file.mapped.max(end));
             }
-            ("getdents" | "getdents64", _) => self.of(&opening, |file| {
+            ("getdents" | "getdents64", _) => self.of(opening, |file| {
                 (file.kind, file.listed) = (Kind::Directory, true);
             }),
             _ => {}

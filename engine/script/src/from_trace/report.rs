@@ -36,11 +36,28 @@ const RUN_DELAY: f64 = 0.05;
 
 impl Report {
     pub(crate) fn drops(&mut self, event: &Event, why: &'static str) {
-        let (bytes, requests) = transfers(event);
+        self.drops_transfers(event, why, transfers(event));
+    }
+
+    /// As many bytes, and transfers whose bytes are not known, as are told.
+    pub(crate) fn drops_transfers(
+        &mut self,
+        event: &Event,
+        why: &'static str,
+        (bytes, requests): (u64, u64),
+    ) {
         let name = event.call.name();
         let new = || Dropped { call: name.into(), why: why.into(), ..Dropped::default() };
         let more = Dropped { calls: 1, bytes, requests, ns: event.duration_ns, ..Dropped::default() };
         self.dropped.entry((name, why)).or_insert_with(new).add(&more);
+    }
+
+    /// The bytes of a transfer that was dropped are known now.
+    pub(crate) fn answers(&mut self, (name, why): (&'static str, &'static str), result: i64) {
+        if let Some(dropped) = self.dropped.get_mut(&(name, why)).filter(|dropped| dropped.requests > 0) {
+            dropped.requests -= 1;
+            dropped.bytes = dropped.bytes.saturating_add(u64::try_from(result).unwrap_or(0));
+        }
     }
 
     /// A mapping through which the program can change a file: the call is replayed, its stores are not.
@@ -49,7 +66,7 @@ impl Report {
         self.misses("mmap", "stores through a shared mapping", &stores);
     }
 
-    fn misses(&mut self, call: &str, why: &str, more: &Dropped) {
+    pub(crate) fn misses(&mut self, call: &str, why: &str, more: &Dropped) {
         if let Some(found) = self.missing.iter_mut().find(|missing| missing.call == call) {
             return found.add(more);
         }
@@ -133,18 +150,13 @@ impl Report {
     }
 }
 
-/// Bytes that a call moved, and transfers that it began whose bytes are not recorded.
+/// Bytes that a call moved, and transfers whose bytes are not recorded.
 fn transfers(event: &Event) -> (u64, u64) {
-    const SQ_WAKEUP: u64 = 2;
     let result = u64::try_from(event.result).unwrap_or(0);
     let row = event.call.row();
-    match (event.call.name(), row.outcome) {
-        ("io_submit", _) => (0, result),
-        // Where a thread of the kernel takes requests, they are not counted by the call that wakes it.
-        ("io_uring_enter", _) if event.arguments[3] & SQ_WAKEUP != 0 => (0, result.max(1)),
-        ("io_uring_enter", _) => (0, result),
-        (_, Outcome::Bytes) if row.moves != Moves::Nothing => (result, 0),
-        _ if row.moves != Moves::Nothing => (0, result),
-        _ => (0, 0),
+    match row.outcome {
+        _ if row.moves == Moves::Nothing => (0, 0),
+        Outcome::Bytes => (result, 0),
+        _ => (0, result),
     }
 }

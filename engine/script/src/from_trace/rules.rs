@@ -20,8 +20,9 @@ pub(crate) fn never(name: &str) -> Option<&'static str> {
     Some(match name {
         "socket" | "connect" | "accept" | "accept4" | "bind" | "sendto" | "recvfrom" | "sendmsg"
         | "recvmsg" | "sendmmsg" | "recvmmsg" | "shutdown" => "socket",
-        "io_setup" | "io_submit" | "io_getevents" | "io_pgetevents" | "io_destroy" | "io_uring_setup"
-        | "io_uring_enter" | "io_uring_register" => "asynchronous I/O, whose requests are not recorded",
+        "io_setup" | "io_destroy" | "io_uring_setup" | "io_uring_register" => {
+            "queue of requests: a replay makes its own"
+        }
         "memfd_create" => "file in memory",
         "eventfd2" | "inotify_add_watch" => "events",
         "openat2" => "its flags are not recorded",
@@ -98,5 +99,33 @@ pub(crate) fn is_about_its_descriptor(event: &Event) -> bool {
         "fchownat" => words[4] & EMPTY_PATH != 0,
         "utimensat" | "futimesat" => words[1] == 0,
         _ => false,
+    }
+}
+
+/// Whether a request moves data, or may: opcodes of io_uring that only open, ask, wait or cancel do not.
+pub(crate) fn may_move(event: &Event) -> bool {
+    match (event.call.name(), event.arguments[0]) {
+        // NOP, FSYNC, POLL_*, TIMEOUT*, ACCEPT, ASYNC_CANCEL, LINK_TIMEOUT, CONNECT, FALLOCATE, OPENAT, CLOSE,
+        // FILES_UPDATE, STATX
+        ("sqe_other", 0 | 3 | 6..=7 | 11..=21) => false,
+        // FADVISE, MADVISE, OPENAT2, EPOLL_CTL, PROVIDE_BUFFERS, REMOVE_BUFFERS, SHUTDOWN, names, MSG_RING, attributes, SOCKET
+        ("sqe_other", 24..=25 | 28..=29 | 31..=32 | 34..=45) => false,
+        // WAITID, FUTEX_*, FIXED_FD_INSTALL, FTRUNCATE, BIND, LISTEN, EPOLL_WAIT, PIPE
+        ("sqe_other", 50..=57 | 59 | 62) => false,
+        ("sqe_fsync" | "sqe_fdatasync" | "iocb_fsync" | "iocb_fdatasync", _) => false,
+        _ => true,
+    }
+}
+
+/// How many requests a call handed over, as far as it says.
+pub(crate) fn handed_over(event: &Event) -> u64 {
+    const SQ_WAKEUP: u64 = 2;
+    let result = u64::try_from(event.result).unwrap_or(0);
+    match event.call.name() {
+        "io_submit" => result,
+        // Where a thread of the kernel takes requests, they are not counted by the call that wakes it.
+        "io_uring_enter" if event.arguments[3] & SQ_WAKEUP != 0 => result.max(1),
+        "io_uring_enter" => result,
+        _ => 0,
     }
 }

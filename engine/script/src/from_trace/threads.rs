@@ -140,21 +140,36 @@ impl Threads {
         }
     }
 
-    /// What recording this call took.
-    pub fn pays(&mut self, thread: u32, process: u32, event: &Event) {
+    /// A thread that nothing told of begins with its first call.
+    pub fn meets(&mut self, thread: u32, process: u32, event: &Event) {
         if !self.numbers.contains_key(&thread) {
             self.thread(thread, process, event.start_ns, &[]);
         }
+    }
+
+    /// What recording this call took.
+    pub fn pays(&mut self, thread: u32, event: &Event) {
         let cost = self.costs.get(event.call.name()).or_else(|| self.costs.get("*"));
         self.threads[self.numbers[&thread] as usize].owed_ns += cost.copied().unwrap_or(0.0);
     }
 
-    pub fn call(&mut self, thread: u32, event: &Event, called: Called) {
+    /// The place of its step, where steps are kept.
+    pub fn call(&mut self, thread: u32, event: &Event, called: Called) -> Option<usize> {
         let number = self.numbers[&thread];
         self.reach(number, event.start_ns);
         self.push(number, Action::Call(called));
         let last = &mut self.threads[number as usize].last_ns;
         *last = event.end_ns().max(*last);
+        self.steps.as_ref().map(|steps| steps.len() - 1)
+    }
+
+    /// What came of a call, which is known only now.
+    pub fn answer(&mut self, step: usize, result: i64) {
+        if let Some(steps) = &mut self.steps
+            && let Action::Call(called) = &mut steps[step].action
+        {
+            called.result = result;
+        }
     }
 
     /// Which share of the gaps was waiting for a CPU, where it is known; with `leave_out` gaps are shorter by that.

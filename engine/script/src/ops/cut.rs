@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use etude_calls::Role;
+
 use super::builder::{HERE, Rhythm, call, close, remove, rooted};
 use super::prune::prune;
 use super::{Made, Refused};
@@ -53,6 +55,8 @@ struct Cutting {
     lost: HashSet<Description>,
     /// Names that were given to files that have none any more, and the thread that opened each last.
     lent: BTreeMap<NodeId, (Vec<u8>, u32)>,
+    /// The first request inside.
+    first_request: u32,
     rhythm: Rhythm,
 }
 
@@ -101,6 +105,7 @@ impl Cutting {
             present,
             lost: HashSet::new(),
             lent: BTreeMap::new(),
+            first_request: world.requests.next(),
             rhythm: Rhythm::default(),
             world,
         }
@@ -235,7 +240,12 @@ impl Cutting {
             Action::Call(called) => {
                 let unmapped = self.unmapped(step.thread, called);
                 let effect = self.world.step(step);
-                if unmapped || effect.descriptions.iter().any(|number| self.lost.contains(number)) {
+                let unrequested = matches!(called.call.role(), Some(Role::Completion { .. }))
+                    && effect.requests.iter().all(|request| *request < self.first_request);
+                if unmapped
+                    || unrequested
+                    || effect.descriptions.iter().any(|number| self.lost.contains(number))
+                {
                     return self.rhythm.skip(step.thread, self.inside(span));
                 }
             }

@@ -1,6 +1,8 @@
 //! A part of the calls, with what it needs.
 
-use etude_calls::{Call, Kind, Moves};
+use std::collections::HashSet;
+
+use etude_calls::{Call, Kind, Moves, Role};
 
 use super::builder::Rhythm;
 use super::glob::Glob;
@@ -38,7 +40,8 @@ impl Class {
         match row.name {
             "sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "sendmmsg" | "recvmmsg" => Class::Other,
             "lseek" | "fsync" | "fdatasync" | "sync_file_range" | "sync" | "syncfs" | "ftruncate"
-            | "truncate" | "fallocate" | "fadvise64" | "readahead" => Class::Data,
+            | "truncate" | "fallocate" | "fadvise64" | "readahead" | "sqe_fsync" | "sqe_fdatasync"
+            | "iocb_fsync" | "iocb_fdatasync" => Class::Data,
             "open" | "openat" | "openat2" | "creat" | "open_by_handle_at" | "close" | "close_range"
             | "dup" | "dup2" | "dup3" | "fcntl" | "ioctl" | "flock" => Class::Descriptors,
             "mmap" | "munmap" | "msync" | "mremap" | "mprotect" | "madvise" | "brk" => Class::Memory,
@@ -135,6 +138,7 @@ fn select(script: &Script, effects: &[Effect], mut keep: Vec<bool>) -> Script {
             }
         }
     }
+    with_requests(script, effects, &mut keep);
     let mut rhythm = Rhythm::default();
     for (step, keep) in script.steps.iter().zip(keep) {
         match &step.action {
@@ -145,6 +149,27 @@ fn select(script: &Script, effects: &[Effect], mut keep: Vec<bool>) -> Script {
     let mut made = Script { needed: script.needed.clone(), steps: rhythm.finish(), ..script.without_steps() };
     prune(&mut made);
     made
+}
+
+/// Calls that hand requests over or take them are kept with these, and not without.
+fn with_requests(script: &Script, effects: &[Effect], keep: &mut [bool]) {
+    let role = |index: usize| match &script.steps[index].action {
+        Action::Call(called) => called.call.role(),
+        _ => None,
+    };
+    let requests =
+        (0..keep.len()).filter(|index| keep[*index] && matches!(role(*index), Some(Role::Request { .. })));
+    let kept: HashSet<u32> = requests.flat_map(|index| effects[index].requests.iter().copied()).collect();
+    for index in 0..keep.len() {
+        let its = &effects[index].requests;
+        let of_kept = its.iter().any(|request| kept.contains(request));
+        match role(index) {
+            Some(Role::Completion { .. }) => keep[index] = of_kept,
+            // One that only waits.
+            Some(Role::Handover { .. }) => keep[index] = of_kept || its.is_empty() && !kept.is_empty(),
+            Some(Role::Request { .. }) | None => {}
+        }
+    }
 }
 
 /// Steps by what they met.

@@ -21,7 +21,9 @@ fn ends(called: &Called) -> (Option<End>, Option<End>) {
         "read" | "readv" | "write" | "writev" => None,
         "pread64" | "preadv" | "pwrite64" | "pwritev" => Some(called.arguments[3]),
         // An offset of -1 is the position.
-        "preadv2" | "pwritev2" => Some(called.arguments[3]).filter(|offset| *offset != u64::MAX),
+        "preadv2" | "pwritev2" | "sqe_read" | "sqe_write" | "iocb_read" | "iocb_write" => {
+            Some(called.arguments[3]).filter(|offset| *offset != u64::MAX)
+        }
         "sendfile" => return (Some((1, offset_at(2))), Some((0, None))),
         "copy_file_range" | "splice" => return (Some((0, offset_at(1))), Some((2, offset_at(3)))),
         _ => return (None, None),

@@ -22,6 +22,7 @@ impl World {
     pub fn call(&mut self, process: u32, called: &Called) -> Effect {
         let mut effect = Effect::default();
         self.meet(process, called, &mut effect);
+        self.requests.step(process, called, &mut effect);
         let paths = self.paths(process, called);
         for (_, path) in &paths {
             if let Some(node) = self.names.find(path) {
