@@ -84,12 +84,17 @@ pub struct Original {
     pub read_s: f64,
     pub write_s: f64,
     /// Within calls that hand requests over, wait for them, or both.
+    #[serde(skip_serializing_if = "is_none")]
     pub requests_s: f64,
     pub calls_s: f64,
     pub read_bytes: u64,
     pub written_bytes: u64,
     /// Whether the durations of all calls are known: only then can it be replayed on the original's schedule.
     pub timed: bool,
+}
+
+fn is_none(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// Something that a thread does beside calls.

@@ -60,7 +60,8 @@ SUBJECTS = {
         "close read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 vmsplice lseek fsync fdatasync "
         "sync_file_range syncfs ftruncate fallocate fadvise64 readahead fstat getdents getdents64 fchmod fchown fchdir "
         "dup dup2 dup3 fcntl ioctl flock io_uring_enter io_uring_register connect accept accept4 bind sendto recvfrom "
-        "sendmsg recvmsg sendmmsg recvmmsg shutdown fstatfs fsetxattr fgetxattr flistxattr fremovexattr"
+        "sendmsg recvmsg sendmmsg recvmmsg shutdown fstatfs fsetxattr fgetxattr flistxattr fremovexattr "
+        "sqe_read sqe_write sqe_fsync sqe_fdatasync iocb_read iocb_write iocb_fsync iocb_fdatasync"
     ),
     "inotify_add_watch": Subject(path=0),
     "symlink": Subject(path=1),

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from etude.iotrace.read import Trace, read_trace
@@ -29,7 +30,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def engine(*words: str | Path, at: Path, before: tuple[str | Path, ...] = ()) -> str:
     command = [*before, engine_path(), *words]
     done = subprocess.run(
-        list(map(str, command)), cwd=at, env=environment(at / "sites"), capture_output=True, text=True, timeout=60
+        list(map(str, command)),
+        cwd=at,
+        env=environment(at / "sites"),
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     if done.returncode == NOT_THERE:
         pytest.skip(f"not to be had here: {done.stderr}")
@@ -64,6 +70,9 @@ def test_each_request_is_recorded_and_played(kind: str, programs: Path, tmp_path
     request, completion = ("iocb", "io_event") if kind == "aio" else ("sqe", "cqe")
     assert [rows(trace, f"{request}_{what}") for what in ("write", "read", "other")] == [COUNT, COUNT, 0]
     assert rows(trace, completion) == 2 * COUNT + (kind != "aio")
+    assert (np.diff(trace.start_ns.astype(np.int64)) >= 0).all(), (
+        "they stand behind what the thread did before"
+    )
     found = replayed(tmp_path)
     assert (found["mismatches"], found["unplayed"]["requests"]) == (0, 0)
     assert (found["read_bytes"] // BLOCK, found["written_bytes"]) == (COUNT, COUNT * BLOCK)
@@ -118,4 +127,5 @@ def test_a_thread_of_the_kernel_that_takes_requests_is_named(tmp_path: Path, pro
     engine("record", "-q", "-o", "a.trace", "--", *command, *ways, at=tmp_path)
     engine("script", "a.trace", "-o", "a.script", at=tmp_path)
     dropped = [line for line in script.read_text().splitlines() if line.startswith("dropped io_uring_enter")]
-    assert dropped and all("not recorded" in line and " 0 requests" not in line for line in dropped)
+    assert dropped
+    assert all("not recorded" in line and " 0 requests" not in line for line in dropped)
