@@ -1,17 +1,20 @@
 //! The system calls that a recording holds: what they are called, what their numbers are on each processor, what
 //! their arguments and results mean, and what the kernel counts of them.
 //!
-//! `table.rs` has a row a call; `requests.rs` says which are about asynchronous I/O, `counts.rs` has the rule by which
+//! `table.rs` has a row a call; `requests.rs` says which are about asynchronous I/O, `futex.rs` which wait and wake;
+//! `counts.rs` has the rule by which
 //! `/proc/PID/io` can be foretold from a recording.
 
 mod counts;
 pub mod errors;
+mod futex;
 mod requests;
 mod sets;
 mod table;
 mod words;
 
 pub use counts::{Counts, Rule};
+pub use futex::Futex;
 pub use requests::{Interface, Role};
 pub use sets::{Set, value};
 pub use words::write_argument;

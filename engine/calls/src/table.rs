@@ -160,4 +160,5 @@ pub const TABLE: &[Row] = &[
     row("iocb_fdatasync", None, None, &[Fd, Address, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),
     row("iocb_other", None, None, &[Count, Address, Address, Flags(Set::Request)], Outcome::Number, Moves::Nothing, Rule::Never),
     row("io_event", None, None, &[Address, Address], Outcome::Number, Moves::Nothing, Rule::Never),
+    row("futex", Some(202), Some(98), &[Address, Choice(Set::Futex), Count], Outcome::Number, Moves::Nothing, Rule::Never),
 ];

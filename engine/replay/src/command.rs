@@ -1,6 +1,7 @@
 //! `etude compile SCRIPT -o ROLL`, `etude replay CAPTURE` and `etude replay ROLL DIRECTORY`.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use lexopt::prelude::*;
 
 use crate::capture;
 use crate::clock::now_ns;
-use crate::compile::compile;
+use crate::compile::compile_with;
+use crate::order::{Edge, Edges};
 use crate::perform::Wishes;
 use crate::place;
 use crate::player::{Manner, Timing};
@@ -30,9 +32,11 @@ use crate::windows::{self, Windows};
 const COMPILE: &str = "\
 Compile a script of I/O into a roll, which etude replay plays.
 
-usage: etude compile [-o ROLL] SCRIPT
+usage: etude compile [options] SCRIPT
 
   -o, --output ROLL   the roll (default: the script's name with .roll); one that is there is not overwritten
+      --order KINDS   why threads wait for each other: all (default), none, or some of names, descriptors, data, sizes,
+                      locks, pipes, requests and threads, with commas between them
   -q, --quiet         say nothing but what is wrong
   -h, --help
 
@@ -95,13 +99,14 @@ pub fn compile_main(arguments: impl Iterator<Item = OsString>) -> u8 {
 }
 
 fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
-    let (mut script, mut output, mut quiet) = (None, None, false);
+    let (mut script, mut output, mut quiet, mut wanted) = (None, None, false, Edges::ALL);
     let mut parser = lexopt::Parser::from_args(arguments);
     let wrong = |error: lexopt::Error| usage("compile", &error);
     while let Some(argument) = parser.next().map_err(wrong)? {
         match argument {
             Short('o') | Long("output") => output = Some(PathBuf::from(parser.value().map_err(wrong)?)),
             Short('q') | Long("quiet") => quiet = true,
+            Long("order") => wanted = order(&parser.value().map_err(wrong)?)?,
             Short('h') | Long("help") => {
                 print!("{COMPILE}");
                 return Ok(0);
@@ -117,7 +122,7 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
     let parsed = etude_script::parse(&shown, &text).map_err(|wrong| (wrong.to_string(), 3))?;
     let refuse = |error: std::io::Error| (format!("{}: {error}; name another with -o", output.display()), 5);
     let file = File::options().write(true).create_new(true).open(&output).map_err(refuse)?;
-    let (out, done) = compile(&parsed.script, BufWriter::new(file)).map_err(|error| {
+    let (out, done) = compile_with(&parsed.script, wanted, BufWriter::new(file)).map_err(|error| {
         let _ = std::fs::remove_file(&output);
         refuse(error)
     })?;
@@ -125,15 +130,31 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
     if !quiet {
         let each = bytes as f64 / done.calls.max(1) as f64;
         say(&format!(
-            "etude compile: {}: {} of {}, {} for others; {bytes} bytes ({each:.2} a call, {:.1} times less than the text)",
+            "etude compile: {}: {} of {}, {}; {bytes} bytes ({each:.2} a call, {:.1} times less than the text)",
             output.display(),
             counted(done.calls, "call"),
             counted(done.threads as u64, "thread"),
-            counted(done.waits, "wait"),
+            waits(&done.waits),
             text.len() as f64 / bytes.max(1) as f64
         ));
     }
     Ok(0)
+}
+
+fn order(words: &OsStr) -> Result<Edges, Wrong> {
+    let found = words.to_str().and_then(Edges::named);
+    found.ok_or_else(|| {
+        let kinds: Vec<_> = Edge::NAMES.iter().map(|(name, _)| *name).collect();
+        let shown = words.display();
+        usage("compile", &format!("--order \"{shown}\": expected all, none, or some of {}", kinds.join(",")))
+    })
+}
+
+/// `3 waits for others (1 data, 2 threads)`.
+fn waits(by_kind: &BTreeMap<Edge, u64>) -> String {
+    let all = format!("{} for others", counted(by_kind.values().sum(), "wait"));
+    let kinds: Vec<String> = by_kind.iter().map(|(edge, many)| format!("{many} {}", edge.name())).collect();
+    if kinds.is_empty() { all } else { format!("{all} ({})", kinds.join(", ")) }
 }
 
 struct Options {

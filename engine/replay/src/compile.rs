@@ -1,31 +1,39 @@
 //! From a script to a roll.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use etude_calls::{Kind, Moves, Outcome, Role};
+use etude_calls::{Futex, Kind, Moves, Outcome, Role};
 use etude_script::{Action, Called, Script, Step, What};
 use etude_trace::Event;
 use smallvec::SmallVec;
 
-use crate::order::{Order, Wait};
+use crate::order::{Edge, Edges, Order, Wait};
 use crate::roll::{Head, MOST_THREADS, Mark, Marked, Original, Rhythm, Stream, Writer};
 
 /// What became of a script.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compiled {
     pub threads: usize,
     pub calls: u64,
-    /// How often a thread waits for another because of something that both use.
-    pub waits: u64,
+    /// How often a thread waits for another, by why.
+    pub waits: BTreeMap<Edge, u64>,
 }
 
-/// Writes a script as a roll.
+/// Writes a script as a roll; threads wait for each other as they have to.
+///
+/// # Errors
+/// As [`compile_with`].
+pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
+    compile_with(script, Edges::ALL, out)
+}
+
+/// The same with waits of these kinds only.
 ///
 /// # Errors
 /// The output cannot be written; or the script has more than a roll can hold.
-pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
+pub fn compile_with<W: Write>(script: &Script, wanted: Edges, out: W) -> io::Result<(W, Compiled)> {
     let script = &*numbered(script);
     let threads = script.steps.iter().map(|step| last(step) as usize + 1).max().unwrap_or(1);
     if threads > MOST_THREADS {
@@ -34,13 +42,14 @@ pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
         )));
     }
     let mut lanes: Vec<Lane> = (0..threads).map(|_| Lane::default()).collect();
-    let (mut names, waits) = (Names::default(), Order::of(script));
+    let (mut names, waits) = (Names::default(), Order::of(script, wanted));
     let told = told(&waits, threads);
     for (at, step) in script.steps.iter().enumerate() {
         let thread = step.thread as usize;
         for wait in waits.get(&at).into_iter().flatten() {
-            let told = told[wait.thread as usize].partition_point(|step| *step <= wait.step) as u64;
-            lanes[thread].mark(Marked::After { thread: wait.thread, told });
+            let other = wait.other;
+            let told = told[other.thread as usize].partition_point(|step| *step <= other.step) as u64;
+            lanes[thread].mark(Marked::After { thread: other.thread, told });
         }
         match &step.action {
             Action::Compute(ns) => lanes[thread].compute(*ns),
@@ -81,8 +90,9 @@ pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
         writer.marks(thread as u32, &lane.marks)?;
         writer.calls(thread as u32, &mut lane.events)?;
     }
-    let waits = waits.values().map(|waits| waits.len() as u64).sum();
-    Ok((writer.finish()?, Compiled { threads, calls: head.calls, waits }))
+    let mut by_kind = BTreeMap::new();
+    waits.values().flatten().for_each(|wait| *by_kind.entry(wait.edge).or_default() += 1);
+    Ok((writer.finish()?, Compiled { threads, calls: head.calls, waits: by_kind }))
 }
 
 /// With threads that are numbered without gaps, as a roll has them.
@@ -119,7 +129,7 @@ fn last(step: &Step) -> u32 {
 /// By thread, the steps of which others have to know, ascending.
 fn told(waits: &HashMap<usize, Vec<Wait>>, threads: usize) -> Vec<Vec<usize>> {
     let mut told = vec![Vec::new(); threads];
-    waits.values().flatten().for_each(|wait| told[wait.thread as usize].push(wait.step));
+    waits.values().flatten().for_each(|wait| told[wait.other.thread as usize].push(wait.other.step));
     for steps in &mut told {
         steps.sort_unstable();
         steps.dedup();
@@ -271,6 +281,9 @@ fn original(script: &Script) -> Original {
                 sums.timed &= called.duration_ns.is_some();
                 ends.insert(step.thread, now.saturating_add(ns));
                 let (seconds, bytes) = (ns as f64 * 1e-9, called.result.max(0) as u64);
+                if Futex::of(called.call, &called.arguments).is_some() {
+                    continue; // a replay waits for its own threads
+                }
                 sums.calls_s += seconds;
                 if let Some(Role::Handover { .. } | Role::Completion { .. }) = called.call.role() {
                     sums.requests_s += seconds;

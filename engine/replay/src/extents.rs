@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::order::Wait;
+use crate::order::Point;
 
 /// Who has written and read which bytes of a file last.
 #[derive(Debug, Default)]
@@ -11,13 +11,13 @@ pub struct Extents(BTreeMap<u64, Extent>);
 #[derive(Debug, Clone)]
 struct Extent {
     end: u64,
-    writer: Option<Wait>,
-    readers: Vec<Wait>,
+    writer: Option<Point>,
+    readers: Vec<Point>,
 }
 
 impl Extents {
     /// Notes a use; `others` are those that come before it.
-    pub fn touch(&mut self, here: Wait, from: u64, to: u64, writes: bool, others: &mut Vec<Wait>) {
+    pub fn touch(&mut self, here: Point, from: u64, to: u64, writes: bool, others: &mut Vec<Point>) {
         if from >= to {
             return;
         }

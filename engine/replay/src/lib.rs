@@ -34,7 +34,8 @@ mod unplayed;
 mod windows;
 
 pub use command::{compile_main, needed_by, replay_main};
-pub use compile::{Compiled, compile};
+pub use compile::{Compiled, compile, compile_with};
+pub use order::{Edge, Edges};
 pub use pass::{Answers, Ended, Offered, Pass, Played};
 pub use replay::Refused;
 pub use roll::{Reading, Roll};

@@ -6,12 +6,15 @@
 //! - Calls that use and move the position of one open file come one after the other.
 //! - Data: what overlaps in a file, and is written by one of both, comes in the original's order.
 //! - A request is handed over before its completion is taken, and its data count until then.
+//! - Who waited for a thread goes on when that has woken it, or ended.
 //! - How long a file is: whoever asks, or finds its end, comes after what made it longer or shorter, and before what does
 //!   so next.
 
 mod blocked;
 mod data;
 mod descriptors;
+mod edges;
+mod futexes;
 mod locks;
 mod names;
 mod pipes;
@@ -26,21 +29,29 @@ use etude_calls::Interface;
 use etude_script::{Action, Called, Script};
 
 use self::blocked::{Blocked, Clocks};
+pub use self::edges::{Edge, Edges};
 use self::locks::Locks;
 use self::pipes::Pipe;
 use self::requests::Asked;
 use self::sizes::Size;
 use crate::extents::Extents;
 
-/// What a step waits for: a step of another thread.
+/// What a step waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
+    /// A step of another thread.
+    pub other: Point,
+    pub edge: Edge,
+}
+
+/// A step of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
     pub thread: u32,
     /// Its place in the script.
     pub step: usize,
 }
 
-type Point = Wait;
 pub type Waits = HashMap<usize, Vec<Wait>>;
 
 /// Something that is made, used and ended: its users wait for its maker, and whoever makes it anew waits for all.
@@ -81,9 +92,9 @@ struct Slot {
 }
 
 /// Finds all waits of a script.
-#[derive(Default)]
 pub struct Order {
     waits: Waits,
+    wanted: Edges,
     /// By pairs of threads, up to which step the first knows the second.
     known: HashMap<(u32, u32), usize>,
     things: Vec<Thing>,
@@ -96,6 +107,8 @@ pub struct Order {
     pipes: Vec<Pipe>,
     /// By process, interface, queue and number: requests whose completions were not taken.
     asked: HashMap<(u32, Interface, u64, u64), Asked>,
+    /// By process, where only that uses it, and number of a word: who woke somebody last.
+    woken: HashMap<(Option<u32>, u64), Point>,
     /// By process and number.
     slots: HashMap<(u32, i64), Slot>,
     directories: HashMap<usize, Vec<u8>>,
@@ -109,11 +122,11 @@ pub struct Order {
 
 impl Order {
     /// By the place of a step, what it waits for; of a script of one thread nothing.
-    pub fn of(script: &Script) -> Waits {
+    pub fn of(script: &Script, wanted: Edges) -> Waits {
         if script.steps.iter().all(|step| step.thread == 0) {
             return Waits::new();
         }
-        let mut order = Order { process: HashMap::from([(0, 0)]), ..Order::default() };
+        let mut order = Order::new(wanted);
         order.lengths(&script.needed);
         let last = Order::last_steps(script);
         let (mut clocks, mut blocked) = (Clocks::default(), Vec::new());
@@ -160,6 +173,29 @@ impl Order {
         last
     }
 
+    fn new(wanted: Edges) -> Order {
+        Order {
+            waits: Waits::new(),
+            wanted,
+            known: HashMap::new(),
+            things: Vec::new(),
+            opened: Vec::new(),
+            places: Vec::new(),
+            names: HashMap::new(),
+            files: HashMap::new(),
+            contents: Vec::new(),
+            pipes: Vec::new(),
+            asked: HashMap::new(),
+            woken: HashMap::new(),
+            slots: HashMap::new(),
+            directories: HashMap::new(),
+            process: HashMap::from([(0, 0)]),
+            cwd: HashMap::new(),
+            places_of: HashMap::new(),
+            ending: false,
+        }
+    }
+
     fn process_of(&self, thread: u32) -> u32 {
         self.process.get(&thread).copied().unwrap_or(thread)
     }
@@ -172,13 +208,13 @@ impl Order {
         let mut copies: Vec<_> = self.slots_of(parent).map(|(fd, slot)| (fd, slot.clone())).collect();
         copies.sort_unstable_by_key(|(fd, _)| *fd);
         for (fd, slot) in copies {
-            self.uses(here, slot.thing);
+            self.uses(here, slot.thing, Edge::Descriptors);
             let thing = self.thing(Some(here));
             self.opened[slot.description].copies += 1;
             self.slots.insert((other, fd), Slot { thing, ..slot });
         }
         let place = self.place(parent);
-        self.uses(here, place);
+        self.uses(here, place, Edge::Names);
         if let Some(cwd) = self.cwd.get(&parent).cloned() {
             self.cwd.insert(other, cwd);
         }
@@ -189,8 +225,8 @@ impl Order {
         self.things.len() - 1
     }
 
-    fn wait(&mut self, here: Point, other: Point) {
-        if other.thread == here.thread || self.ending {
+    fn wait(&mut self, here: Point, other: Point, edge: Edge) {
+        if other.thread == here.thread || self.ending || !self.wanted.have(edge) {
             return;
         }
         let known = self.known.entry((here.thread, other.thread)).or_insert(0);
@@ -198,12 +234,12 @@ impl Order {
             return;
         }
         *known = other.step;
-        self.waits.entry(here.step).or_default().push(other);
+        self.waits.entry(here.step).or_default().push(Wait { other, edge });
     }
 
-    fn uses(&mut self, here: Point, thing: usize) {
+    fn uses(&mut self, here: Point, thing: usize, edge: Edge) {
         if let Some(maker) = self.things[thing].maker {
-            self.wait(here, maker);
+            self.wait(here, maker, edge);
         }
         let users = &mut self.things[thing].users;
         match users.iter_mut().find(|user| user.thread == here.thread) {
@@ -212,11 +248,11 @@ impl Order {
         }
     }
 
-    fn makes(&mut self, here: Point, thing: usize) {
+    fn makes(&mut self, here: Point, thing: usize, edge: Edge) {
         let users = std::mem::take(&mut self.things[thing].users);
-        users.into_iter().for_each(|user| self.wait(here, user));
+        users.into_iter().for_each(|user| self.wait(here, user, edge));
         if let Some(maker) = self.things[thing].maker.replace(here) {
-            self.wait(here, maker);
+            self.wait(here, maker, edge);
         }
     }
 
@@ -227,6 +263,7 @@ impl Order {
         self.flock(here, process, called);
         self.data(here, process, called);
         self.requests(here, process, called);
+        self.futexes(here, process, called);
         self.sizes(here, process, called);
         if called.result >= 0 {
             self.results(here, process, called);

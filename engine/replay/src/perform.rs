@@ -15,7 +15,7 @@ use etude_script::UNKNOWN;
 use etude_trace::Event;
 
 use self::ways::{Plan, Way, is_harmless, is_no_device, plans};
-pub use self::ways::{is_about_requests, is_done_later, is_memory, is_never_played};
+pub use self::ways::{is_between, is_done_later, is_memory, is_never_played};
 use crate::clock::now_ns;
 use crate::maps::Maps;
 use crate::pages::{PAGE, Pages};
@@ -152,6 +152,10 @@ impl Performer {
             Way::Memory => self.memory(event, number),
             Way::Pipe => self.pipe(event, number),
             Way::Asynchronous(role) => self.asynchronous(event, role),
+            Way::Order => {
+                let now = now_ns();
+                Made::Done { result: event.result, begun: now, ended: now, same: true }
+            }
             Way::Control if matches!(event.arguments[1], 0 | 1030) => self.copy(event, number),
             Way::Control if is_harmless(event) => self.ordinary(event, number),
             Way::Create if self.wishes.direct => self.create(event),

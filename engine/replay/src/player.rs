@@ -427,7 +427,10 @@ impl Player {
             Marked::After { thread, told } => {
                 let play = self.play.clone();
                 let lane = play.shared.lane(thread as usize);
+                let begun = now_ns();
                 self.until(&lane.told, lane, |count| u64::from(count) >= told)?;
+                add(&self.lane().waits, 1);
+                add(&self.lane().waited_ns, (now_ns() - begun).max(0) as u64);
             }
             Marked::Wait(thread) => {
                 let play = self.play.clone();

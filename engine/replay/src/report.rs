@@ -39,6 +39,9 @@ pub struct Report {
     /// An earlier replay has changed the files of the directory.
     pub changed_before: bool,
     pub ratios: Ratios,
+    /// How often threads came to where they wait for another, and how long they waited there together, s.
+    pub waits: u64,
+    pub waited_s: f64,
     /// How late calls began; None where there is no schedule.
     pub lateness_s: Option<Lateness>,
     pub realtime: bool,
@@ -142,6 +145,8 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
         original,
         unplayed: unplayed(head, skipped, transfers),
         changed_before: false,
+        waits: sum(|lane| lane.waits.load(Ordering::Relaxed)),
+        waited_s: sum(|lane| lane.waited_ns.load(Ordering::Relaxed)) as f64 * 1e-9,
         lateness_s: lateness(shared),
         realtime: all.realtime.load(Ordering::Relaxed) != 0,
         scheduling: manner.class,

@@ -4,7 +4,7 @@ use etude_calls::{Kind, Moves, Set};
 use etude_script::UNKNOWN;
 use etude_trace::Event;
 
-use crate::perform::{is_about_requests, is_memory, is_never_played};
+use crate::perform::{is_between, is_memory, is_never_played};
 use crate::roll::{Mark, Marked, Reading, Roll};
 
 /// Calls of a roll that is offered as a load: eight bytes each are kept.
@@ -34,9 +34,9 @@ pub enum Changes {
 }
 
 /// Whether a call is asked of files: what only takes memory is none, nor is what a replay never makes. Of asynchronous I/O
-/// the requests are, and not the calls that hand them over and wait.
+/// the requests are, and not the calls that hand them over and wait, nor are waits for threads.
 pub fn is_request(event: &Event) -> bool {
-    !is_never_played(event) && !is_memory(event) && !is_about_requests(event)
+    !is_never_played(event) && !is_memory(event) && !is_between(event)
 }
 
 impl Score {
@@ -210,7 +210,7 @@ const HARMLESS: &[&str] = &[
 fn changes(event: &Event) -> bool {
     const WRITES: u64 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u64 | TEMPORARY;
     const TEMPORARY: u64 = 0o20_000_000;
-    if is_never_played(event) || is_about_requests(event) || event.result < 0 && event.result != UNKNOWN {
+    if is_never_played(event) || is_between(event) || event.result < 0 && event.result != UNKNOWN {
         return false;
     }
     let (name, row) = (event.call.name(), event.call.row());

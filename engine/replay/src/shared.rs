@@ -115,6 +115,9 @@ pub struct Lane {
     /// 1 while it waits for another.
     pub stuck: AtomicU32,
     pub done: AtomicU64,
+    /// How often it had to wait for what another does, and for how long, ns.
+    pub waits: AtomicU64,
+    pub waited_ns: AtomicU64,
     pub skipped: AtomicU64,
     /// Bytes that these moved in the original, and the time within them, of those that move data.
     pub skipped_bytes: AtomicU64,

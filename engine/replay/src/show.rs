@@ -47,6 +47,10 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
         let [median, p99, max] = [late.median, late.p99, late.max].map(time);
         writeln!(out, "Late: median {median}, 99 % below {p99}, at most {max}.")?;
     }
+    if report.waits > 0 {
+        let (waits, waited) = (counted(report.waits, "wait"), time(report.waited_s));
+        writeln!(out, "Order: {waits} for other threads, {waited} together.")?;
+    }
     if report.late_chunks > 0 {
         let parts = counted(report.late_chunks, "time");
         writeln!(out, "Decoding: {parts} a part of the roll was decoded only when it was needed.")?;

@@ -591,3 +591,29 @@ fn threads_and_processes_have_requests_of_their_own() {
     assert_eq!((report.calls, report.skipped, report.mismatches), (451, 0, 0));
     assert_eq!(std::fs::metadata(place.0.join("a")).unwrap().len(), 1500);
 }
+
+/// One thread wakes another after `delay`; both have something to do behind that.
+fn woken(delay: u64) -> Script {
+    script(vec![
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (0, Action::Start(1)),
+        (1, Action::Compute(delay)),
+        (1, called("futex", &[1, 129, 1], 1, None)),
+        (0, called("futex", &[1, 128, 2], 0, None)),
+        (0, called("write", &[3, 0, 100], 100, None)),
+        (1, called("fstat", &[3], 0, None)),
+    ])
+}
+
+#[test]
+fn who_waits_for_a_thread_follows_it_when_it_is_late() {
+    const DELAY_S: f64 = 0.05;
+    let place = Place::new();
+    let at_once = play(&woken(0), &place.0, Timing::Gap);
+    let late = play(&woken(50_000_000), &place.0, Timing::Gap);
+    assert_eq!((at_once.mismatches, late.mismatches, late.skipped), (0, 0, 0));
+    assert!(late.waits >= 1 && late.waited_s > 0.9 * DELAY_S, "{} {}", late.waits, late.waited_s);
+    assert!(late.run_s > 0.9 * DELAY_S, "the one that is woken ends behind it");
+    // A wait is no time within calls.
+    assert!(late.original.calls_s < 0.001 && late.calls_s < DELAY_S, "{late:?}");
+}

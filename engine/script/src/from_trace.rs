@@ -7,6 +7,7 @@
 
 mod away;
 mod calls;
+mod futexes;
 mod held;
 mod moves;
 mod needed;
@@ -23,9 +24,11 @@ use std::collections::HashSet;
 use std::io::Error;
 use std::path::Path as FilePath;
 
+use etude_calls::Futex;
 use etude_trace::{Event, Failed, Found, Header};
 
 use crate::from_trace::away::Away;
+use crate::from_trace::futexes::Futexes;
 use crate::from_trace::requests::Requests;
 use crate::from_trace::stream::{Life, Next, Survey, in_effect};
 use crate::from_trace::tables::{Tables, start};
@@ -144,6 +147,7 @@ pub(crate) struct Walk<'a> {
     tree: Tree,
     threads: Threads,
     requests: Requests,
+    futexes: Futexes,
     /// Mappings of what is not replayed: process and address.
     unmapped: HashSet<(u32, u64)>,
     /// Sockets that were bound, perhaps to a name: what stands there then no other call has made.
@@ -163,6 +167,7 @@ impl<'a> Walk<'a> {
             tree,
             threads: Threads::new(costs, options.waits),
             requests: Requests::default(),
+            futexes: Futexes::default(),
             unmapped: HashSet::new(),
             bound: 0,
             placeholders: Vec::new(),
@@ -177,8 +182,9 @@ impl<'a> Walk<'a> {
                 self.tables.begin(*process, *parent, cwd);
                 self.threads.process(*process, *parent, at_ns, busy);
             }
-            Life::Thread { thread, process } => {
+            Life::Thread { thread, process, tid } => {
                 self.tables.threads.insert(*thread, *process);
+                self.futexes.thread(*process, *thread, *tid);
                 self.threads.thread(*thread, *process, at_ns, busy);
             }
             Life::Exec { process, thread, until_ns } => {
@@ -204,6 +210,9 @@ impl<'a> Walk<'a> {
             return self.asynchronous((thread, process), event, role);
         }
         self.threads.pays(thread, event);
+        if let Some(futex) = Futex::of(event.call, &event.arguments) {
+            return self.waits_or_wakes((thread, process), event, futex);
+        }
         self.bound += u64::from(event.call.name() == "bind" && event.result == 0);
         let taken = self.take(process, event);
         for placeholder in std::mem::take(&mut self.placeholders) {

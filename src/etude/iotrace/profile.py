@@ -153,10 +153,10 @@ class _Rows:
 
 
 def profile_of(trace: Trace) -> Profile:
-    """Add it all up."""
-    rows = _rows(trace)
+    """Add it all up. Waits of threads for each other are no I/O, and no time within calls."""
+    rows = _rows(trace.without("futex"))
     run_ns = _end_ns(trace)
-    starts, lasting = covered(trace.start_ns, trace.duration_ns)
+    starts, lasting = covered(rows.trace.start_ns, rows.trace.duration_ns)
     in_calls_s = float(lasting.sum()) * _NS
     recording_s = min(_recording_s(trace), max(0.0, run_ns * _NS - in_calls_s))
     kernel, recorded = _compared(trace)

@@ -9,7 +9,7 @@ import mmap
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,25 @@ class Trace:
     def events(self) -> int:
         """How many calls there are."""
         return len(self.start_ns)
+
+    def without(self, name: str) -> Trace:
+        """The same without the calls of a name."""
+        if name not in self.names:
+            return self
+        kept = self.call != self.names.index(name)
+        if kept.all():
+            return self
+        first, second = self.texts
+        return replace(
+            self,
+            start_ns=self.start_ns[kept],
+            duration_ns=self.duration_ns[kept],
+            result=self.result[kept],
+            arguments=tuple(each[kept] for each in self.arguments),
+            thread=self.thread[kept],
+            call=self.call[kept],
+            texts=(first[kept], second[kept]),
+        )
 
     def text(self, code: int) -> bytes:
         """One text by its code; that of 0 is empty."""

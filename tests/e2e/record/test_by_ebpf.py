@@ -48,11 +48,11 @@ def by_ebpf(at: Path, *words: str | Path, **more: object) -> Recorded:
 
 
 def sequences(trace: Trace) -> list[list[tuple[str, int]]]:
-    """Names and results of each thread that made calls, without those of memory: they differ by what is mapped."""
+    """Names and results of each thread that made calls, without those of memory and of waits for others."""
     found: dict[int, list[tuple[str, int]]] = {}
     for row in trace.start_ns.argsort(kind="stable"):
         name = trace.names[trace.call[row]]
-        if name not in ("mmap", "brk", "mremap"):
+        if name not in ("mmap", "brk", "mremap", "futex"):
             found.setdefault(int(trace.thread[row]), []).append((name, int(trace.result[row])))
     return [found[thread] for thread in sorted(found)]
 

@@ -60,6 +60,8 @@ def threads(trace: Path, by_thread: bool) -> list[list[str]]:
         match = LINE.match(line)
         assert match, line
         process, thread, call = match.groups()
+        if call.startswith("futex("):
+            continue  # who has to wait for whom is another matter each time
         found[int(process or 0), int(thread or 0) if by_thread else 0].append(masked(call))
     return [found[key] for key in sorted(found)]
 

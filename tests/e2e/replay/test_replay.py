@@ -1,4 +1,4 @@
-"""Eight programs, from their recording to a replay that makes the same calls; and what a replay may never do."""
+"""Programs, from their recording to a replay that makes the same calls; and what a replay may never do."""
 
 import errno
 import importlib
@@ -26,6 +26,16 @@ with pytest.MonkeyPatch.context() as patch:
 
 MEMORY = ("mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "msync")
 """Calls that the replayer also makes for itself."""
+NOT_AGAIN = (
+    *(f"{name}(" for name in MEMORY),
+    "ioctl(",
+    "fcntl(",
+    "futex(",
+    "sqe_",
+    "cqe(",
+    "io_uring_enter(",
+)
+"""What a replay makes otherwise, or not at all."""
 PACKAGES = {"sqlite3": "sqlite3", "gcc": "make", "git": "git", "fortran": "gfortran"}
 
 
@@ -58,7 +68,8 @@ def prepared(at: Path, script: str = "a.script") -> None:
 # --- the eight programs
 
 
-@pytest.fixture(params=[named(name) for name in programs.MAKERS])
+# Of requests a replay makes a queue of its own (test_requests.py).
+@pytest.fixture(params=[named(name) for name in programs.MAKERS if name != "requests"])
 def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A directory with the trace, the script and the roll of a program, and a stage for it."""
     workload = programs.MAKERS[request.param](tmp_path, programs.SMALL)
@@ -104,7 +115,7 @@ def by_step(path: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for line in path.read_text().splitlines():
         step = re.fullmatch(r"(?:(\d+): )?(\w+\(.*\) = .*)", line)
-        if step and not step[2].startswith((*(f"{name}(" for name in MEMORY), "ioctl(", "fcntl(")):
+        if step and not step[2].startswith(NOT_AGAIN):
             found.setdefault(step[1] or "0", []).append(plain(step[2]))
     return found
 
@@ -114,7 +125,7 @@ def by_thread(lines: Sequence[str]) -> list[list[str]]:
     found: dict[str, list[str]] = {}
     for line in lines:
         event = re.fullmatch(r"(?: *\d+ +(\d+) )?[\d.]+ (\w+\(.*\) = .*)", line)
-        if event and not event[2].startswith((*(f"{name}(" for name in MEMORY), "ioctl(", "fcntl(")):
+        if event and not event[2].startswith(NOT_AGAIN):
             found.setdefault(event[1] or "0", []).append(plain(event[2]))
     return list(found.values())
 

@@ -145,3 +145,17 @@ def test_the_figure_ends_at_the_time_of_all_reads_and_all_writes(copied: Profile
     for curve in cumulative.layers:
         assert (np.diff([point.y for point in curve.points]) >= 0).all()
     assert all(0 <= point.y <= 1 for point in share.layers[0].points)
+
+
+def test_waits_of_threads_for_each_other_are_no_time_within_calls(make: Make) -> None:
+    trace = make(
+        '10 100.000000 execve("/bin/x", ["x"], 0x7ff) = 0 <0.000100>\n'
+        '10 100.100000 read(0, ""..., 10) = 10 <0.001000>\n'
+        "10 100.200000 futex(0x7f01, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <1.000000>\n"
+        '10 101.300000 read(0, ""..., 10) = 10 <0.001000>\n'
+        "10 101.400000 +++ exited with 0 +++\n"
+    )
+    assert "futex" in {trace.names[code] for code in trace.call.tolist()}
+    profile = profile_of(trace)
+    assert [each.name for each in profile.calls] == ["read"]
+    assert profile.in_calls_s == pytest.approx(0.002)

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use etude_script::{Action, Called, Step};
 
+use super::edges::Edge;
 use super::{Order, Point};
 
 /// EWOULDBLOCK.
@@ -152,6 +153,6 @@ impl Order {
             Asked::Take { .. } => {}
             Asked::Release => locks.release(here, description, &mut others),
         }
-        others.into_iter().for_each(|other| self.wait(here, other));
+        others.into_iter().for_each(|other| self.wait(here, other, Edge::Locks));
     }
 }

@@ -4,6 +4,7 @@ use etude_calls::{Kind, Moves};
 use etude_script::Called;
 
 use super::blocked::REFUSED;
+use super::edges::Edge;
 use super::sizes::Use;
 use super::{Order, Point};
 
@@ -83,12 +84,12 @@ impl Order {
         }
         // Those that go well do while somebody can read, the others when nobody can any more.
         let readable = self.pipes[pipe].readable;
-        self.uses(here, readable);
+        self.uses(here, readable, Edge::Pipes);
         let mut others = Vec::new();
         if result > 0 {
             self.pipes[pipe].write(here, result as u64, &mut others);
         }
-        others.into_iter().for_each(|other| self.wait(here, other));
+        others.into_iter().for_each(|other| self.wait(here, other, Edge::Pipes));
     }
 
     fn pipe_reads(&mut self, here: Point, pipe: usize, called: &Called) {
@@ -101,7 +102,7 @@ impl Order {
         let asked = size.map_or(found, |index| called.arguments[index]);
         let mut others = Vec::new();
         self.pipes[pipe].read(here, found, asked, &mut others);
-        others.into_iter().for_each(|other| self.wait(here, other));
+        others.into_iter().for_each(|other| self.wait(here, other, Edge::Pipes));
     }
 
     /// Data of a descriptor, at a place or where its position is, which then moves.
@@ -135,14 +136,14 @@ impl Order {
         let mut others = Vec::new();
         let to = from.saturating_add(bytes);
         self.contents[file].extents.touch(here, from, to, writes, &mut others);
-        others.into_iter().for_each(|other| self.wait(here, other));
+        others.into_iter().for_each(|other| self.wait(here, other, Edge::Data));
     }
 
     /// All that was in a file is gone.
     pub(super) fn overwrites(&mut self, here: Point, file: usize) {
         let mut others = Vec::new();
         self.contents[file].extents.touch(here, 0, u64::MAX, true, &mut others);
-        others.into_iter().for_each(|other| self.wait(here, other));
+        others.into_iter().for_each(|other| self.wait(here, other, Edge::Data));
     }
 
     fn position(&mut self, process: u32, fd: i64, place: u64) {

@@ -3,6 +3,7 @@
 use etude_calls::{Kind, Moves, Outcome};
 use etude_script::Called;
 
+use super::edges::Edge;
 use super::pipes::Pipe;
 use super::sizes::Use;
 use super::{Content, Opened, Order, Point, Slot};
@@ -21,11 +22,11 @@ impl Order {
                 self.closes(here, process, fd);
                 continue;
             }
-            self.uses(here, slot.thing);
+            self.uses(here, slot.thing, Edge::Descriptors);
             let opened = &self.opened[slot.description];
             if moves_position(called, index) && self.contents[opened.file].pipe.is_none() {
                 let position = opened.position;
-                self.makes(here, position);
+                self.makes(here, position, Edge::Descriptors);
             }
         }
     }
@@ -38,7 +39,7 @@ impl Order {
 
     fn closes(&mut self, here: Point, process: u32, fd: i64) {
         let Some(slot) = self.slots.remove(&(process, fd)) else { return };
-        self.makes(here, slot.thing);
+        self.makes(here, slot.thing, Edge::Descriptors);
         self.leaves(here, slot.description);
         // Whoever gets the number next waits for this.
         let thing = self.thing(Some(here));
@@ -73,7 +74,7 @@ impl Order {
         let content = &mut self.contents[opened.file];
         let mut others = Vec::new();
         content.locks.release(here, description, &mut others);
-        others.into_iter().for_each(|other| self.wait(here, other));
+        others.into_iter().for_each(|other| self.wait(here, other, Edge::Locks));
         if let Some(pipe) = self.contents[self.opened[description].file].pipe
             && self.opened[description].reads
         {
@@ -81,7 +82,7 @@ impl Order {
             pipe.readers -= 1;
             if pipe.readers == 0 {
                 let readable = pipe.readable;
-                self.makes(here, readable);
+                self.makes(here, readable, Edge::Pipes);
             }
         }
     }
@@ -219,7 +220,7 @@ impl Order {
         self.opened[description].copies += 1;
         self.closes(here, process, fd);
         if let Some(slot) = self.slots.remove(&(process, fd | CLOSED)) {
-            self.makes(here, slot.thing);
+            self.makes(here, slot.thing, Edge::Descriptors);
         }
         let thing = self.thing(Some(here));
         self.slots.insert((process, fd), Slot { description, thing, closes_at_exec });

@@ -4,6 +4,7 @@ use etude_calls::{Call, Kind};
 use etude_script::Called;
 
 use super::descriptors::creates;
+use super::edges::Edge;
 use super::{Order, Point};
 
 impl Order {
@@ -16,14 +17,14 @@ impl Order {
         for path in self.paths(process, called) {
             let thing = self.name(&path);
             if changes || creates && !self.files.contains_key(&path) {
-                self.makes(here, thing);
+                self.makes(here, thing, Edge::Names);
             } else {
-                self.uses(here, thing);
+                self.uses(here, thing, Edge::Names);
             }
             let mut below = &path[..];
             while let Some(directory) = parent(below) {
                 let thing = self.name(directory);
-                self.uses(here, thing);
+                self.uses(here, thing, Edge::Names);
                 below = directory;
             }
         }
@@ -33,9 +34,9 @@ impl Order {
     fn where_it_stands(&mut self, here: Point, process: u32, called: &Called) {
         let place = self.place(process);
         if matches!(called.call.name(), "chdir" | "fchdir") && called.result >= 0 {
-            self.makes(here, place);
+            self.makes(here, place, Edge::Names);
         } else if called.call.name() == "getcwd" || is_relative(called) {
-            self.uses(here, place);
+            self.uses(here, place, Edge::Names);
         }
     }
 

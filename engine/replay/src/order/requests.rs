@@ -3,6 +3,7 @@
 use etude_calls::{Moves, Role};
 use etude_script::Called;
 
+use super::edges::Edge;
 use super::{Order, Point};
 
 /// A request that is under way.
@@ -34,7 +35,7 @@ impl Order {
                 let Some(asked) = self.asked.remove(&(process, interface, words[0], words[1])) else {
                     return;
                 };
-                self.wait(here, asked.by);
+                self.wait(here, asked.by, Edge::Requests);
                 if let Some(file) = asked.file {
                     self.touch_file(here, file, (asked.from, asked.bytes), asked.writes);
                 }

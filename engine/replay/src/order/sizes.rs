@@ -3,6 +3,7 @@
 use etude_calls::Kind;
 use etude_script::{Called, Needed, What};
 
+use super::edges::Edge;
 use super::{Content, Order, Point};
 
 /// How long a file is, and who changed or asked that. Those that make it longer need no order among themselves.
@@ -111,7 +112,7 @@ impl Order {
     pub(super) fn size(&mut self, here: Point, file: usize, how: Use) {
         let mut others = Vec::new();
         self.contents[file].size.touch(here, how, &mut others);
-        others.into_iter().for_each(|other| self.wait(here, other));
+        others.into_iter().for_each(|other| self.wait(here, other, Edge::Sizes));
     }
 
     pub(super) fn file_of(&self, process: u32, fd: i64) -> Option<usize> {

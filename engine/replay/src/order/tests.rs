@@ -1,14 +1,14 @@
 use etude_script::Script;
 use proptest::prelude::*;
 
-use super::Order;
+use super::{Edge, Edges, Order};
 
 /// Which step waits for which, as their lines below the first.
 fn waits(lines: &str) -> Vec<(usize, usize)> {
     let script = etude_script::parse("s", format!("etude script 1\n{lines}").as_bytes()).unwrap().script;
-    let waits = Order::of(&script);
+    let waits = Order::of(&script, Edges::ALL);
     let mut pairs: Vec<_> =
-        waits.iter().flat_map(|(step, waits)| waits.iter().map(|wait| (*step, wait.step))).collect();
+        waits.iter().flat_map(|(step, waits)| waits.iter().map(|wait| (*step, wait.other.step))).collect();
     pairs.sort_unstable();
     pairs
 }
@@ -174,14 +174,14 @@ fn a_pipe_with_a_name_is_a_pipe() {
 
 /// Whether all steps have their turn, where each waits for those that it has to.
 fn all_have_their_turn(script: &Script) -> bool {
-    let (waits, threads) = (Order::of(script), 4);
+    let (waits, threads) = (Order::of(script, Edges::ALL), 4);
     let mut lanes = vec![Vec::new(); threads];
     script.steps.iter().enumerate().for_each(|(at, step)| lanes[step.thread as usize].push(at));
     let (mut next, mut done) = (vec![0; threads], vec![false; script.steps.len()]);
     loop {
         let ready = |thread: &usize| {
             let step = lanes[*thread].get(next[*thread]);
-            step.is_some_and(|at| waits.get(at).into_iter().flatten().all(|wait| done[wait.step]))
+            step.is_some_and(|at| waits.get(at).into_iter().flatten().all(|wait| done[wait.other.step]))
         };
         let Some(thread) = (0..threads).find(ready) else { return done.into_iter().all(|done| done) };
         done[lanes[thread][next[thread]]] = true;
@@ -282,4 +282,35 @@ fn data_of_a_request_are_in_use_until_its_completion_is_taken() {
         "{TWO}0: iocb_read(3, 0x0, 10, 0, 0x0, 0) = 10\n0: io_submit(0x0, 1) = 1\n1: io_event(0x0, 0x0) = 0\n"
     );
     assert_eq!(waits(&taken), [(5, 3)]);
+}
+
+#[test]
+fn who_was_woken_comes_behind_whoever_did_that() {
+    let text = "0: start(1)\n0: start(2)\n1: futex(0x1, FUTEX_WAKE_PRIVATE, 1) = 1\n0: futex(0x1, FUTEX_WAIT_PRIVATE, 0) = 0
+2: futex(0x2, FUTEX_WAKE, 1) = 1\n0: futex(0x2, FUTEX_WAIT, 77) = 0\n0: futex(0x3, FUTEX_WAIT_PRIVATE, 0) = 0\n";
+    assert_eq!(waits(text), [(3, 2), (5, 4)]);
+    // A word of its own each process has, unless they share it.
+    let processes = |wake: &str, wait: &str| {
+        format!("0: fork(1)\n1: futex(0x1, {wake}, 1) = 1\n0: futex(0x1, {wait}, 0) = 0\n")
+    };
+    assert_eq!(waits(&processes("FUTEX_WAKE_PRIVATE", "FUTEX_WAIT_PRIVATE")), []);
+    assert_eq!(waits(&processes("FUTEX_WAKE", "FUTEX_WAIT")), [(2, 1)]);
+}
+
+#[test]
+fn waits_have_kinds_and_only_those_that_are_wanted_are_there() {
+    let text = format!(
+        "etude script 1\n{TWO}0: pwrite64(3, 10, 0) = 10\n1: pread64(3, 10, 0) = 10\n1: futex(0x1, FUTEX_WAKE_PRIVATE, 1) = 1
+0: futex(0x1, FUTEX_WAIT_PRIVATE, 0) = 0\n"
+    );
+    let script = etude_script::parse("s", text.as_bytes()).unwrap().script;
+    let kinds = |wanted: &str| {
+        let waits = Order::of(&script, Edges::named(wanted).unwrap());
+        let mut found: Vec<Edge> = waits.values().flatten().map(|wait| wait.edge).collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(kinds("all"), [Edge::Data, Edge::Threads]);
+    assert_eq!(kinds("threads,names"), [Edge::Threads]);
+    assert_eq!(kinds("none"), []);
 }

@@ -22,6 +22,8 @@ pub enum Way {
     Node(usize),
     Attribute,
     Asynchronous(Role),
+    /// Its order says all.
+    Order,
     Ordinary,
     Never,
 }
@@ -43,6 +45,9 @@ pub fn plans() -> &'static [Plan] {
 fn plan(call: Call) -> Plan {
     if let Some(role) = call.role().filter(|_| !call.is_unknown_request()) {
         return Plan { way: Way::Asynchronous(role), number: 0 };
+    }
+    if call.name() == "futex" {
+        return Plan { way: Way::Order, number: 0 };
     }
     match Processor::own().and_then(|processor| call.number(processor)) {
         Some(number) => Plan { way: way(call), number },
@@ -112,11 +117,11 @@ pub fn is_done_later(event: &Event) -> bool {
     matches!(plans()[usize::from(event.call.code()) - 1].way, Way::Asynchronous(Role::Request { .. }))
 }
 
-/// Whether it is about requests, and none itself.
-pub fn is_about_requests(event: &Event) -> bool {
+/// Whether it asks nothing of files itself: it is about requests, or about other threads.
+pub fn is_between(event: &Event) -> bool {
     matches!(
         plans()[usize::from(event.call.code()) - 1].way,
-        Way::Asynchronous(Role::Handover { .. } | Role::Completion { .. })
+        Way::Asynchronous(Role::Handover { .. } | Role::Completion { .. }) | Way::Order
     )
 }
 

@@ -33,9 +33,9 @@ struct Queue {
     open: HashMap<u64, VecDeque<Request>>,
     /// Played ones among them.
     played: usize,
-    /// Numbers that were given back, and the first that was never used.
+    /// Numbers that were given back, and the highest that was ever used.
     free: BinaryHeap<Reverse<u64>>,
-    unused: u64,
+    used: u64,
     /// By thread: since its last handover, how many were told, and played ones among them.
     told: HashMap<u32, (u64, u64)>,
 }
@@ -59,7 +59,7 @@ impl Requests {
                 Interface::Aio => {
                     let contexts = self.contexts.entry(process).or_default();
                     *contexts += 1;
-                    *contexts - 1
+                    *contexts
                 }
             };
             Queue { number, ..Queue::default() }
@@ -68,12 +68,12 @@ impl Requests {
 }
 
 impl Queue {
-    /// The lowest number that no open request has.
+    /// The lowest number, from 1, that no open request has.
     fn lowest(&mut self) -> u64 {
         self.free.pop().map_or_else(
             || {
-                self.unused += 1;
-                self.unused - 1
+                self.used += 1;
+                self.used
             },
             |Reverse(number)| number,
         )

@@ -23,6 +23,7 @@ pub(crate) fn never(name: &str) -> Option<&'static str> {
         "io_setup" | "io_destroy" | "io_uring_setup" | "io_uring_register" => {
             "queue of requests: a replay makes its own"
         }
+        "futex" => "neither a wait nor a wake",
         "memfd_create" => "file in memory",
         "eventfd2" | "inotify_add_watch" => "events",
         "openat2" => "its flags are not recorded",

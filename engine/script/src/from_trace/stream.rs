@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::io;
 use std::path::Path;
 
-use etude_calls::{Kind, Outcome};
+use etude_calls::{Futex, Kind, Outcome};
 use etude_trace::{
     Ending, Event, Failed, Footer, Found, Frame, Header, Meta, Ordered, Reader, Scheduling, in_order,
 };
@@ -28,6 +28,7 @@ pub(crate) enum Life {
     Thread {
         thread: u32,
         process: u32,
+        tid: u32,
     },
     /// The process is another program; `thread` is its only one from now on. It ran again at `until_ns`.
     Exec {
@@ -161,7 +162,7 @@ impl Notes {
             Meta::Thread { thread, process, tid, at_ns } => {
                 let leads = self.leaders.get(&process) == Some(&tid);
                 if !leads || self.led.insert(process, here).is_none() {
-                    self.lives.push((at_ns, Life::Thread { thread, process }));
+                    self.lives.push((at_ns, Life::Thread { thread, process, tid }));
                 } else if let Some(place) = self.open.remove(&process) {
                     if let (_, Life::Exec { thread: new, until_ns, .. }) = &mut self.lives[place] {
                         (*new, *until_ns) = (Some(thread), at_ns);
@@ -190,7 +191,8 @@ impl Notes {
     fn finish(mut self) -> Vec<(u64, Life)> {
         let mut earliest: HashMap<u32, u64> = HashMap::new();
         for (at_ns, life) in &mut self.lives {
-            let (Life::Thread { thread, process } | Life::Exec { thread: Some(thread), process, .. }) = life
+            let (Life::Thread { thread, process, .. } | Life::Exec { thread: Some(thread), process, .. }) =
+                life
             else {
                 continue;
             };
@@ -299,12 +301,14 @@ impl Waiting {
     }
 }
 
-/// Whether a call gives a descriptor or has to do with names: what it does is done when it ends.
+/// Whether a call gives a descriptor, has to do with names or waits for a thread: what it does is done when it ends.
 fn gives(event: &Event) -> bool {
     let row = event.call.row();
     row.outcome == Outcome::Descriptor
         || row.arguments.iter().any(|kind| matches!(kind, Kind::Path | Kind::Pair))
         || row.name == "fcntl" && matches!(event.arguments[1], 0 | 1030)
+        // Who waited goes on behind whoever has woken it.
+        || Futex::of(event.call, &event.arguments) == Some(Futex::Wait)
 }
 
 impl PartialEq for Waiting {

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use crate::from_trace::{Options, Report, from_trace};
 use crate::model::{Action, Script, What};
 
+mod futexes;
 mod requests;
 
 const CWD: u64 = -100_i64 as u64;

@@ -30,14 +30,14 @@ fn a_request_is_a_step_and_so_is_its_completion() {
     assert_eq!(
         found,
         [
-            "sqe_write(3, 5, 4096, 0, NULL, 0) = 4096",
-            "sqe_fsync(3, 5, 0x1, 0) = 0",
+            "sqe_write(3, 5, 4096, 0, 0x1, 0) = 4096",
+            "sqe_fsync(3, 5, 0x2, 0) = 0",
             "io_uring_enter(5, 2, 1, IORING_ENTER_GETEVENTS, 0) = 2",
-            "cqe(5, 0x1) = 0",
-            "sqe_read(3, 5, 100, 4000, 0x1, IOSQE_IO_LINK) = 96",
+            "cqe(5, 0x2) = 0",
+            "sqe_read(3, 5, 100, 4000, 0x2, IOSQE_IO_LINK) = 96",
             "io_uring_enter(5, 1, 2, IORING_ENTER_GETEVENTS, 0) = 1",
+            "cqe(5, 0x2) = 0",
             "cqe(5, 0x1) = 0",
-            "cqe(5, NULL) = 0",
         ]
     );
     let dropped: Vec<_> = report.dropped.keys().map(|(name, _)| *name).collect();
@@ -58,12 +58,12 @@ fn contexts_of_aio_are_numbered() {
     assert_eq!(
         found,
         [
-            "iocb_write(3, NULL, 512, 0, NULL, 0) = 512",
-            "io_submit(NULL, 1) = 1",
-            "iocb_read(3, 0x1, 512, 0, NULL, 0) = -9223372036854775808",
+            "iocb_write(3, 0x1, 512, 0, 0x1, 0) = 512",
             "io_submit(0x1, 1) = 1",
-            "io_getevents(NULL, 1, 8) = 1",
-            "io_event(NULL, NULL) = 0",
+            "iocb_read(3, 0x2, 512, 0, 0x1, 0) = -9223372036854775808",
+            "io_submit(0x2, 1) = 1",
+            "io_getevents(0x1, 1, 8) = 1",
+            "io_event(0x1, 0x1) = 0",
         ],
         "what came of a request that nobody took is not known"
     );

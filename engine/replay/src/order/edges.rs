@@ -1,0 +1,71 @@
+//! Why a thread waits for another.
+
+/// Kinds of waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edge {
+    Names,
+    Descriptors,
+    Data,
+    Sizes,
+    Locks,
+    Pipes,
+    Requests,
+    Threads,
+}
+
+impl Edge {
+    pub const NAMES: [(&'static str, Edge); 8] = [
+        ("names", Edge::Names),
+        ("descriptors", Edge::Descriptors),
+        ("data", Edge::Data),
+        ("sizes", Edge::Sizes),
+        ("locks", Edge::Locks),
+        ("pipes", Edge::Pipes),
+        ("requests", Edge::Requests),
+        ("threads", Edge::Threads),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Edge::NAMES[self as usize].0
+    }
+}
+
+/// Those that are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edges(u8);
+
+impl Edges {
+    pub const ALL: Edges = Edges(u8::MAX);
+
+    /// `all`, `none`, or names with commas between them; None where one is unknown.
+    pub fn named(text: &str) -> Option<Edges> {
+        match text {
+            "all" => return Some(Edges::ALL),
+            "none" => return Some(Edges(0)),
+            _ => {}
+        }
+        text.split(',').try_fold(Edges(0), |found, name| {
+            let (_, edge) = Edge::NAMES.iter().find(|(known, _)| *known == name)?;
+            Some(Edges(found.0 | 1 << *edge as u8))
+        })
+    }
+
+    pub fn have(self, edge: Edge) -> bool {
+        self.0 & 1 << edge as u8 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_by_their_names() {
+        assert!(Edge::NAMES.iter().all(|(name, edge)| edge.name() == *name && Edges::ALL.have(*edge)));
+        let some = Edges::named("data,threads").unwrap();
+        assert!(some.have(Edge::Threads) && some.have(Edge::Data) && !some.have(Edge::Names));
+        assert!(!Edges::named("none").unwrap().have(Edge::Data));
+        assert_eq!(Edges::named("data,,locks"), None);
+        assert_eq!(Edges::named(""), None);
+    }
+}
