@@ -11,7 +11,7 @@ use etude_trace::Meta;
 
 use crate::rewrite::clock::Origin;
 use crate::rewrite::found::Patched;
-use crate::rewrite::remote::Pid;
+use crate::rewrite::remote::{Pid, read_whole};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::{Counters, Sink};
 use crate::sink::{File, Summary};
@@ -26,10 +26,18 @@ const BACKLOG: usize = 4 << 20;
 const FEW: usize = 1 << 20;
 
 type Task = (usize, Box<dyn FnOnce(&mut File) + Send>);
+/// What was told is passed on when it comes to so many tasks or bytes, or at every tenth emptying of the rings.
+const TOGETHER: usize = 4096;
+const TOGETHER_BYTES: usize = 256 << 10;
+const TURNS: usize = 10;
 
 /// The near end of the queue. To tell never waits.
 pub struct Queue {
-    tasks: Sender<Task>,
+    /// What the writer was not given yet.
+    pending: Vec<Task>,
+    pending_bytes: usize,
+    turns: usize,
+    tasks: Sender<Vec<Task>>,
     /// Bytes that wait.
     waiting: Arc<AtomicUsize>,
     writer: JoinHandle<File>,
@@ -53,33 +61,50 @@ impl Queue {
         });
         let mut urgency = urgency.over(own.1.recv().expect("the writer says who it is"));
         urgency.lower();
-        Queue { tasks, waiting, writer, urgency, origin }
+        let pending = Vec::new();
+        Queue { pending, pending_bytes: 0, turns: 0, tasks, waiting, writer, urgency, origin }
     }
 
     /// When nothing is to come any more: waits until all is written.
-    pub fn finish(self, notes: Vec<String>) -> Summary {
+    pub fn finish(mut self, notes: Vec<String>) -> Summary {
+        self.hand_over();
         drop(self.tasks);
         self.writer.join().expect("the writer does not panic").finish(notes)
     }
 
-    fn tell(&self, task: impl FnOnce(&mut File) + Send + 'static) {
+    fn tell(&mut self, task: impl FnOnce(&mut File) + Send + 'static) {
         self.send(0, task);
     }
 
-    fn send(&self, bytes: usize, task: impl FnOnce(&mut File) + Send + 'static) {
+    fn send(&mut self, bytes: usize, task: impl FnOnce(&mut File) + Send + 'static) {
         self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        self.tasks.send((bytes, Box::new(task))).expect("the writer ends last");
+        self.pending.push((bytes, Box::new(task)));
+        self.pending_bytes += bytes;
+        if self.pending.len() >= TOGETHER || self.pending_bytes >= TOGETHER_BYTES {
+            self.hand_over();
+        }
     }
 
-    fn meta(&self, meta: Meta) {
+    fn hand_over(&mut self) {
+        (self.pending_bytes, self.turns) = (0, 0);
+        if !self.pending.is_empty() {
+            let tasks = std::mem::take(&mut self.pending);
+            self.tasks.send(tasks).expect("the writer ends last");
+        }
+    }
+
+    fn meta(&mut self, meta: Meta) {
         self.tell(move |file| file.meta(meta));
     }
 }
 
-fn write(mut file: File, told: &Receiver<Task>, waiting: &AtomicUsize) -> File {
-    while let Ok((bytes, task)) = told.recv() {
-        task(&mut file);
-        waiting.fetch_sub(bytes, Ordering::Relaxed);
+fn write(mut file: File, told: &Receiver<Vec<Task>>, waiting: &AtomicUsize) -> File {
+    while let Ok(tasks) = told.recv() {
+        for (bytes, task) in tasks {
+            task(&mut file);
+            waiting.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        file.pass_on();
     }
     file
 }
@@ -93,6 +118,13 @@ impl Sink for Queue {
             self.urgency.lower();
         }
         waiting < MOST
+    }
+
+    fn pass_on(&mut self) {
+        self.turns += 1;
+        if self.turns >= TURNS {
+            self.hand_over();
+        }
     }
 
     fn calls(&mut self, thread: u32, calls: Vec<Raw>) {
@@ -119,7 +151,7 @@ impl Sink for Queue {
 
     fn executed(&mut self, process: u32, pid: Pid) {
         let at_ns = self.origin.now_ns();
-        let (executable, argv, _) = described(pid);
+        let (executable, argv) = (link(pid, "exe"), words(pid));
         self.meta(Meta::Exec { process, executable, argv, at_ns });
     }
 
@@ -171,16 +203,17 @@ impl Sink for Queue {
 
 /// Its program, its arguments and its directory, as far as /proc tells.
 pub fn described(pid: Pid) -> (String, Vec<String>, String) {
-    let link = |name: &str| {
-        fs::read_link(format!("/proc/{pid}/{name}"))
-            .map_or(String::new(), |path| path.to_string_lossy().into_owned())
-    };
-    (link("exe"), words(pid), link("cwd"))
+    (link(pid, "exe"), words(pid), link(pid, "cwd"))
+}
+
+fn link(pid: Pid, name: &str) -> String {
+    fs::read_link(format!("/proc/{pid}/{name}"))
+        .map_or(String::new(), |path| path.to_string_lossy().into_owned())
 }
 
 /// The arguments of a process, if it is still there.
 pub fn words(pid: Pid) -> Vec<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let bytes = read_whole(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut words: Vec<String> =
         bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     words.pop(); // behind the last zero byte
@@ -222,12 +255,29 @@ mod tests {
         queue.send(1, of(&written));
         assert!(!queue.room());
         queue.tell(of(&written));
+        queue.hand_over();
         drop(hold);
         while !queue.room() {
             std::thread::sleep(Duration::from_millis(1));
         }
         queue.finish(Vec::new());
         assert_eq!(written.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn what_was_told_is_handed_over_at_every_tenth_turn_or_when_it_is_much() {
+        let mut queue = queue();
+        queue.tell(|_| {});
+        let turns = (1..=TURNS).map(|_| {
+            queue.pass_on();
+            queue.pending.len()
+        });
+        assert_eq!(turns.collect::<Vec<_>>(), [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
+        queue.send(TOGETHER_BYTES - 1, |_| {});
+        assert_eq!(queue.pending.len(), 1);
+        queue.send(1, |_| {});
+        assert_eq!(queue.pending.len(), 0);
+        queue.finish(Vec::new());
     }
 
     #[test]
@@ -248,6 +298,7 @@ mod tests {
             };
             assert_eq!((queue.room(), priority(&queue)), (true, 0));
             queue.send(BACKLOG + 1, |_| std::thread::sleep(Duration::from_millis(20)));
+            queue.hand_over();
             assert_eq!((queue.room(), priority(&queue)), (true, 8));
             while queue.waiting.load(Ordering::Relaxed) > 0 {
                 std::thread::sleep(Duration::from_millis(1));

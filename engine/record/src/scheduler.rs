@@ -2,11 +2,11 @@
 
 use etude_trace::{Meta, Policy, Scheduling};
 
-use crate::rewrite::remote::Pid;
+use crate::rewrite::remote::{Pid, read_text};
 
 /// Its counts so far, as a trace notes them; None where it is gone, or the kernel does not count (CONFIG_SCHED_INFO).
 pub fn run_delay(thread: u32, tid: Pid, now_ns: impl Fn() -> u64) -> Option<Meta> {
-    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
+    let text = read_text(&format!("/proc/{tid}/schedstat")).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse().ok());
     let (cpu_ns, run_delay_ns) = (numbers.next()??, numbers.next()??);
     Some(Meta::RunDelay { thread, at_ns: now_ns(), cpu_ns, run_delay_ns })

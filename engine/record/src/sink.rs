@@ -127,7 +127,7 @@ pub struct File {
 impl File {
     pub fn new(writer: Writer, calibration: Calibration, again: Option<std::fs::File>) -> File {
         let (threads, summary) = (BTreeMap::new(), Summary::default());
-        File { writer: Some(writer), calibration, again, threads, summary }
+        File { writer: Some(writer.gathering()), calibration, again, threads, summary }
     }
 
     /// Once the last process is gone: what is left is written, and the trace is ended.
@@ -159,6 +159,7 @@ impl File {
 
     /// Notes what stands now at the paths that the trace names; says why not all of it.
     fn look_at_files(&mut self) -> Option<String> {
+        self.pass_on();
         let again = self.again.take().filter(|_| self.writer.is_some())?;
         let path = format!("/proc/self/fd/{}", again.as_raw_fd());
         match etude_script::snapshot(Path::new(&path), etude_script::Limits::default()) {
@@ -180,6 +181,11 @@ impl File {
             self.summary.bytes = writer.bytes();
             self.writer = None;
         }
+    }
+
+    /// What was written so far goes to the file.
+    pub fn pass_on(&mut self) {
+        self.write(Writer::flush);
     }
 
     pub fn meta(&mut self, meta: Meta) {

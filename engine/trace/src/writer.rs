@@ -14,13 +14,19 @@ use crate::meta::{Footer, Header, Meta};
 
 /// What compresses best for what it costs (docs/trace-format.md has the measurements).
 pub const LEVEL: i32 = 3;
+/// Bytes of frames that are written in any case.
+const MOST_GATHERED: usize = 1 << 16;
 
-/// Writes a trace as it comes. Each call writes whole frames, so that what was written can be read whatever happens.
+/// Writes a trace as it comes. Each call writes whole frames, so that what was written can be read whatever happens;
+/// `gathering` leaves it to the caller when that is.
 pub struct Writer {
     file: File,
     encoder: Encoder,
     known: Known,
     payload: Vec<u8>,
+    /// Frames that are not in the file yet.
+    gathered: Vec<u8>,
+    gathers: bool,
     bytes: u64,
     events: u64,
 }
@@ -37,10 +43,26 @@ impl Writer {
         file.write_all(&start)?;
         let (encoder, known) = (Encoder::new(level)?, Known::default());
         let bytes = start.len() as u64;
-        let mut writer = Writer { file, encoder, known, payload: Vec::new(), bytes, events: 0 };
+        let (payload, gathered, gathers) = (Vec::new(), Vec::new(), false);
+        let mut writer = Writer { file, encoder, known, payload, gathered, gathers, bytes, events: 0 };
         let header = Header { format: "etude-trace".into(), version: frame::VERSION, ..header.clone() };
         writer.json(HEADER, &header)?;
         Ok(writer)
+    }
+
+    /// From now on frames go to the file at `flush`, or when there are some: one write for many.
+    pub fn gathering(self) -> Writer {
+        Writer { gathers: true, ..self }
+    }
+
+    /// Writes the frames that were gathered.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.gathered);
+        self.gathered.clear();
+        written
     }
 
     /// Notes something.
@@ -79,7 +101,8 @@ impl Writer {
     /// Ends the trace. The footer's `events` is filled in.
     pub fn finish(mut self, footer: &Footer) -> io::Result<()> {
         let footer = Footer { events: self.events, ..footer.clone() };
-        self.json(FOOTER, &footer)
+        self.json(FOOTER, &footer)?;
+        self.flush()
     }
 
     /// How long the file is.
@@ -98,8 +121,9 @@ impl Writer {
         }
         let head = frame::head(kind, payload);
         self.bytes += (head.len() + payload.len()) as u64;
-        self.file.write_all(&head)?;
-        self.file.write_all(payload)
+        self.gathered.extend(&head);
+        self.gathered.extend(payload);
+        if self.gathers && self.gathered.len() < MOST_GATHERED { Ok(()) } else { self.flush() }
     }
 }
 

@@ -237,3 +237,20 @@ fn an_event_of_a_program_that_reads_files_needs_less_than_four_bytes() {
 
     assert!(each < 3.5, "{each} bytes an event");
 }
+
+#[test]
+fn frames_that_are_gathered_reach_the_file_at_a_flush_and_at_the_end() {
+    let file = Scratch::new("gathered");
+    let length = || std::fs::metadata(&file.0).unwrap().len();
+    let mut writer = Writer::create(File::create(&file.0).unwrap(), &Header::default()).unwrap().gathering();
+    let header = length();
+    assert_eq!(header, writer.bytes());
+    writer.meta(&Meta::Dropped { thread: 1, events: 2 }).unwrap();
+    assert_eq!(length(), header);
+    writer.flush().unwrap();
+    assert_eq!((length(), writer.bytes() > header), (writer.bytes(), true));
+    writer.meta(&Meta::Dropped { thread: 1, events: 3 }).unwrap();
+    writer.finish(&Footer::default()).unwrap();
+    let (_, metas, footer, ending) = read(&file.0);
+    assert_eq!((metas.len(), footer.is_some(), ending), (2, true, Ok(Ending::Whole)));
+}

@@ -16,23 +16,22 @@ pub fn set_registers(pid: Pid, regs: &libc::user_regs_struct) -> io::Result<()> 
     ptrace(libc::PTRACE_SETREGS, pid, 0, regs as *const _ as usize).map(drop)
 }
 
-/// Which signals it blocks from now on; those before.
-fn swap_mask(pid: Pid, new: u64) -> io::Result<u64> {
-    let mut old = 0u64;
-    ptrace(libc::PTRACE_GETSIGMASK, pid, size_of_val(&old), &raw mut old as usize)?;
-    ptrace(libc::PTRACE_SETSIGMASK, pid, size_of_val(&new), &raw const new as usize)?;
-    Ok(old)
+/// Which signals a stopped thread blocks from now on.
+fn set_mask(pid: Pid, mask: u64) -> io::Result<()> {
+    ptrace(libc::PTRACE_SETSIGMASK, pid, size_of_val(&mask), &raw const mask as usize).map(drop)
 }
 
-/// Makes system calls in a stopped thread, by way of two bytes of its code that are put back, or of the hook.
+/// Makes system calls in a stopped thread, by an instruction of the hook or, while there is none, of code that is
+/// borrowed.
 pub struct Remote<'a> {
     pub pid: Pid,
     pub memory: &'a Memory,
-    saved: libc::user_regs_struct,
-    /// Where the instruction is that makes them.
+    /// As it goes on.
+    pub saved: libc::user_regs_struct,
+    /// Where the instruction is that makes its calls.
     at: u64,
-    /// What was there before; empty where the instruction stays.
-    code: Vec<u8>,
+    /// Where code is borrowed, and what was there; empty where none is.
+    borrowed: (u64, Vec<u8>),
     /// The signals that it blocks; meanwhile it blocks all that can be.
     mask: u64,
     /// A signal that stops, which came meanwhile and is sent again.
@@ -40,21 +39,29 @@ pub struct Remote<'a> {
     over: bool,
 }
 
-/// All but the one that a single step ends with: blocked, it would lose the program's handler for it.
-const ALL_SIGNALS: u64 = !(1 << (libc::SIGTRAP - 1));
+/// All but those that the processor raises: blocked, they would lose the program's handlers for them.
+const ALL_SIGNALS: u64 = !(1 << (libc::SIGTRAP - 1) | 1 << (libc::SIGSEGV - 1) | 1 << (libc::SIGBUS - 1));
+const PAGE: u64 = 4096;
 
 impl<'a> Remote<'a> {
-    /// Borrows two bytes of the code where the thread stands: it has to be the only one of its process.
+    /// Borrows the beginning of the page of code where the thread stands, for these bytes; calls are made by the
+    /// instruction at `call` in them. It has to be the only thread of its process. `mask`: the signals that it blocks.
     ///
     /// # Errors
     /// It is gone, or its memory cannot be written.
-    pub fn begin(pid: Pid, memory: &'a Memory) -> io::Result<Remote<'a>> {
-        let saved = registers(pid)?;
-        let code = memory.read(saved.rip, 2)?;
-        let mask = swap_mask(pid, ALL_SIGNALS)?;
-        let remote =
-            Remote { pid, memory, saved, at: saved.rip, code, mask, stop: Cell::new(0), over: false };
-        memory.write(saved.rip, &[0x0f, 0x05])?;
+    pub fn begin(
+        memory: &'a Memory,
+        (pid, saved, mask): (Pid, libc::user_regs_struct, u64),
+        bytes: &[u8],
+        call: u64,
+    ) -> io::Result<Remote<'a>> {
+        assert!(bytes.len() as u64 <= PAGE);
+        let from = saved.rip & !(PAGE - 1);
+        let code = memory.read(from, bytes.len())?;
+        set_mask(pid, ALL_SIGNALS)?;
+        let (at, borrowed) = (from + call, (from, code));
+        let remote = Remote { pid, memory, saved, at, borrowed, mask, stop: Cell::new(0), over: false };
+        memory.write(from, bytes)?;
         Ok(remote)
     }
 
@@ -62,9 +69,82 @@ impl<'a> Remote<'a> {
     ///
     /// # Errors
     /// It is gone.
-    pub fn by(pid: Pid, memory: &'a Memory, at: u64) -> io::Result<Remote<'a>> {
-        let (saved, mask) = (registers(pid)?, swap_mask(pid, ALL_SIGNALS)?);
-        Ok(Remote { pid, memory, saved, at, code: Vec::new(), mask, stop: Cell::new(0), over: false })
+    pub fn by(
+        memory: &'a Memory,
+        (pid, saved, mask): (Pid, libc::user_regs_struct, u64),
+        at: u64,
+    ) -> io::Result<Remote<'a>> {
+        set_mask(pid, ALL_SIGNALS)?;
+        let borrowed = (0, Vec::new());
+        Ok(Remote { pid, memory, saved, at, borrowed, mask, stop: Cell::new(0), over: false })
+    }
+
+    /// Puts the borrowed code back; from now on the instruction at `at` makes the calls.
+    ///
+    /// # Errors
+    /// Its memory cannot be written.
+    pub fn settle(&mut self, at: u64) -> io::Result<()> {
+        self.at = at;
+        let (from, code) = std::mem::take(&mut self.borrowed);
+        if code.is_empty() { Ok(()) } else { self.memory.write(from, &code) }
+    }
+
+    /// Runs the borrowed code from its beginning to the breakpoint at which it ends; the registers then.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn run_borrowed(&self, regs: &libc::user_regs_struct) -> io::Result<libc::user_regs_struct> {
+        let mut after = *regs;
+        let regs = libc::user_regs_struct { rip: self.borrowed.0, orig_rax: u64::MAX, ..*regs };
+        self.run(&regs, || {
+            after = registers(self.pid)?;
+            Ok(after.rip == self.at)
+        })?;
+        Ok(after)
+    }
+
+    /// Lets it run with these registers to a breakpoint: until it stops by one and it is `over`. A signal that stops it
+    /// is sent again at the end, of one that kills the launcher hears.
+    ///
+    /// # Errors
+    /// It is gone; `EFAULT`: it came to memory that it may not use.
+    pub fn run(
+        &self,
+        regs: &libc::user_regs_struct,
+        mut over: impl FnMut() -> io::Result<bool>,
+    ) -> io::Result<()> {
+        set_registers(self.pid, regs)?;
+        loop {
+            ptrace(libc::PTRACE_CONT, self.pid, 0, 0)?;
+            let mut status = 0;
+            // SAFETY: `status` is a valid place.
+            let stopped = unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) } == self.pid
+                && libc::WIFSTOPPED(status);
+            let signal = libc::WSTOPSIG(status);
+            match status >> 16 {
+                0 if stopped && signal == libc::SIGTRAP => {
+                    if over()? {
+                        return Ok(());
+                    }
+                }
+                0 if stopped && matches!(signal, libc::SIGSEGV | libc::SIGBUS) && self.is_fault()? => {
+                    return Err(io::Error::from_raw_os_error(libc::EFAULT));
+                }
+                0 | libc::PTRACE_EVENT_STOP if stopped => {}
+                _ => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            }
+            if status >> 16 == 0 || signal != libc::SIGTRAP {
+                self.stop.set(signal); // not a stop that we have asked for
+            }
+        }
+    }
+
+    /// Whether the signal at which it stands is the processor's, and not one that somebody has sent.
+    fn is_fault(&self) -> io::Result<bool> {
+        // SAFETY: plain numbers, filled by the kernel.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        ptrace(libc::PTRACE_GETSIGINFO, self.pid, 0, &raw mut info as usize)?;
+        Ok(info.si_code > 0)
     }
 
     pub fn call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
@@ -106,23 +186,6 @@ impl<'a> Remote<'a> {
         }
     }
 
-    /// Its memory, as it is without us.
-    pub fn read(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = self.memory.read(at, length)?;
-        for (index, byte) in self.code.iter().enumerate() {
-            let place = (self.at + index as u64).wrapping_sub(at);
-            if let Some(here) = bytes.get_mut(place as usize) {
-                *here = *byte;
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// Whether the two bytes that are put back at the end are among these.
-    pub fn borrows(&self, at: u64, length: usize) -> bool {
-        !self.code.is_empty() && at < self.at + self.code.len() as u64 && self.at < at + length as u64
-    }
-
     /// Some room below its stack.
     pub fn scratch(&self) -> u64 {
         (self.saved.rsp - 8192) & !63
@@ -140,9 +203,9 @@ impl<'a> Remote<'a> {
         if std::mem::replace(&mut self.over, true) {
             return Ok(());
         }
-        self.memory.write(self.at, &self.code)?;
+        self.settle(self.at)?;
         set_registers(self.pid, &self.saved)?;
-        swap_mask(self.pid, self.mask)?;
+        set_mask(self.pid, self.mask)?;
         if self.stop.get() != 0 {
             // SAFETY: a thread that is ours to trace.
             unsafe { libc::syscall(libc::SYS_tkill, self.pid, self.stop.get()) };

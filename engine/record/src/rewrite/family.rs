@@ -22,18 +22,6 @@ impl<S: Sink> Tracer<S> {
             self.rings().sink.replaced(id);
         }
         self.add_thread(pid, pid);
-        // The exec still has to return; its result would take the place of that of our first call.
-        ptrace(libc::PTRACE_SYSCALL, pid, 0, 0)?;
-        let mut status = 0;
-        // SAFETY: `status` is a valid place.
-        if unsafe { libc::waitpid(pid, &mut status, libc::__WALL) } != pid || !libc::WIFSTOPPED(status) {
-            self.gone(pid, status);
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
-        }
-        if status >> 16 == libc::PTRACE_EVENT_EXIT {
-            self.exiting(pid);
-            return Ok(());
-        }
         let made = self.make_ready(pid);
         let counters = Counters::of(pid, pid);
         if let Some(thread) = self.threads.get_mut(&pid) {
@@ -158,7 +146,13 @@ impl<S: Sink> Tracer<S> {
     }
 }
 
-/// The thread group, from /proc.
+/// The thread group of a thread that may have just begun.
 fn group_of(tid: Pid) -> Option<Pid> {
+    // A process, in one call: only a thread that leads its group is found by its own number twice.
+    // SAFETY: no signal is sent, it is only looked whether one could be.
+    let found = unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, 0) } == 0;
+    if found || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM) {
+        return Some(tid);
+    }
     status_of(tid, "Tgid:")?.parse().ok()
 }

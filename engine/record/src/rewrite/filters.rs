@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::rewrite::remote::{Pid, ptrace, status_of};
+use crate::rewrite::remote::{Pid, Status, ptrace};
 use crate::rewrite::start::OPTIONS;
 
 /// A stopped thread that no filter holds, as long as this lives.
@@ -11,8 +11,8 @@ pub struct Suspended(Option<Pid>);
 impl Suspended {
     /// # Errors
     /// It has a filter, which may kill it for a call of ours, and the launcher may not suspend that (only root may).
-    pub fn begin(tid: Pid) -> io::Result<Suspended> {
-        if status_of(tid, "Seccomp:").is_none_or(|mode| mode == "0") {
+    pub fn begin(tid: Pid, status: &Status) -> io::Result<Suspended> {
+        if status.field("Seccomp:").is_none_or(|mode| mode == "0") {
             return Ok(Suspended(None));
         }
         let options = OPTIONS | libc::PTRACE_O_SUSPEND_SECCOMP;

@@ -23,7 +23,7 @@ pub fn half_written(
 ) -> io::Result<Option<Raw>> {
     let at = regs.rip.wrapping_sub(hook);
     let Some(place) = code.halves().iter().position(|half| half.contains(&at)) else { return Ok(None) };
-    let memory = Memory::of(tid)?;
+    let memory = Memory::unopened(tid);
     let frame = memory.read(regs.rsp, 80)?;
     let word = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().expect("eight bytes"));
     let (number, begun, result) = (word(16) as u32, word(24), word(32) as i64);

@@ -594,6 +594,7 @@ unsafe extern "C" {
 }
 
 /// The code for a clock: to be copied with `kinds` filled in.
+#[derive(Clone)]
 pub struct Code {
     bytes: Vec<u8>,
 }
@@ -618,12 +619,25 @@ impl Code {
         // SAFETY: both labels are in one section of this program, in this order.
         let mut bytes =
             unsafe { std::slice::from_raw_parts(begin, end.offset_from(begin) as usize).to_vec() };
-        bytes[..8].copy_from_slice(&vdso.to_le_bytes());
-        bytes[8..16].copy_from_slice(&rings.to_le_bytes());
         for number in 0..512 {
             bytes[KINDS + number] = kind(number as u32) as u8;
         }
+        Code { bytes }.placed(rings, vdso)
+    }
+
+    /// The same for another image.
+    pub fn placed(&self, rings: u64, vdso: u64) -> Code {
+        let mut bytes = self.bytes.clone();
+        bytes[..8].copy_from_slice(&vdso.to_le_bytes());
+        bytes[8..16].copy_from_slice(&rings.to_le_bytes());
         Code { bytes }
+    }
+
+    /// The entry that a call takes.
+    pub fn kind(&self, number: u32) -> Entry {
+        self.bytes[KINDS..KINDS + 512]
+            .get(number as usize)
+            .map_or(Entry::Raw, |kind| Entry::ALL[usize::from(*kind)])
     }
 
     /// To be copied to a page of the image.

@@ -2,22 +2,23 @@
 
 use std::io;
 
+use crate::rewrite::batch::{self, Batch, Place};
 use crate::rewrite::borrow::Remote;
-use crate::rewrite::code::scanned;
+use crate::rewrite::code::{Scanned, scanned};
 use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::{LeftAsItIs, Patched};
 use crate::rewrite::half::half_written;
 use crate::rewrite::hook::{Clock, Code, Entry};
-use crate::rewrite::layout::RING;
-use crate::rewrite::maps::{Mapping, mappings, room};
-use crate::rewrite::patch::{area, is_code, patch};
-use crate::rewrite::remote::{Memory, Pid};
+use crate::rewrite::layout::{EXCHANGE, RING};
+use crate::rewrite::maps::{Mapping, mappings};
+use crate::rewrite::patch::is_code;
+use crate::rewrite::remote::{Memory, Pid, Status};
 use crate::rewrite::ring::{Raw, Segment};
-use crate::rewrite::share::hand_over;
+use crate::rewrite::setup::{self, Placed, map_code};
 use crate::rewrite::slow::{self, Slow};
 use crate::rewrite::stops::RESTARTS;
 use crate::rewrite::way::Way;
-use etude_sites::Site;
+use crate::rewrite::writing::{MSEAL, Piece, Writing, seal};
 
 /// A call that has mapped code.
 pub struct Told {
@@ -30,7 +31,8 @@ pub struct Told {
 /// What was put into one address space.
 #[derive(Clone)]
 pub struct Image {
-    segment: u64,
+    /// The rings, and what works off a list of calls.
+    place: Place,
     hook: u64,
     code: std::sync::Arc<Code>,
     /// Places that stop their threads.
@@ -40,42 +42,57 @@ pub struct Image {
 }
 
 impl Image {
-    /// Puts the hook into a program that has just been executed, and patches its code. The thread's ring is set.
+    /// Puts the hook into a program that has just been executed, and patches its code. The thread's ring is set; `thread`
+    /// also says which signals it blocks.
     ///
     /// # Errors
     /// A remote call failed; then the program runs as it is.
-    pub fn inject(pid: Pid, segment: &Segment, ring: usize, way: &Way) -> io::Result<(Image, Vec<Patched>)> {
+    pub fn inject(
+        thread: (Pid, libc::user_regs_struct, u64),
+        segment: &Segment,
+        ring: usize,
+        way: &Way,
+    ) -> io::Result<(Image, Vec<Patched>)> {
+        let pid = thread.0;
         bearable(pid)?;
-        let memory = Memory::of(pid)?;
-        let remote = Remote::begin(pid, &memory)?;
-        let fd = hand_over(&remote, segment)?;
-        let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let mapped =
-            remote.call(libc::SYS_mmap, [0, Segment::LENGTH as u64, both, libc::MAP_SHARED as u64, fd, 0]);
-        remote.call(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
-        let segment = mapped?;
-        let vdso = if way.clock == Clock::Vdso { vdso_clock(pid, &memory)? } else { 0 };
-        let code = Code::new(way.clock, way.entry, segment, vdso);
-        let hook = map_code(&remote, 0, (code.bytes().len() as u64).next_multiple_of(4096), 0)?;
-        memory.write(hook, code.bytes())?;
-        seal(&remote, segment, Segment::LENGTH as u64);
-        seal(&remote, hook, code.bytes().len() as u64);
-        let own = (hook, hook + (code.bytes().len() as u64).next_multiple_of(4096));
-        let mut image = Image { segment, hook, code: code.into(), slow: Slow::default(), done: vec![own] };
-        let found = image.patch_new(pid, &remote, way)?;
+        let memory = Memory::unopened(pid);
+        let plain = way.known.hook(way.clock, way.entry, 0, 0);
+        let worker = plain.bytes().len().next_multiple_of(64);
+        let size = ((worker + batch::code().len()) as u64).next_multiple_of(4096);
+        let (mut remote, placed) = setup::place(&memory, thread, segment, size)?;
+        let Placed { segment: rings, code: hook, descriptor, taken } = placed;
+        let vdso = if way.clock == Clock::Vdso { vdso_clock(&taken, &memory)? } else { 0 };
+        let code = plain.placed(rings, vdso);
+        let mut bytes = code.bytes().to_vec();
+        bytes.resize(worker, 0xcc);
+        bytes.extend(batch::code());
+        memory.write(hook, &bytes)?;
+        remote.settle(hook + code.remote())?;
+        let mut first = Batch::default();
+        first.attempt(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0]);
+        seal(&mut first, rings, Segment::LENGTH as u64);
+        seal(&mut first, hook, size);
+        let mut image = Image {
+            place: Place { code: hook + worker as u64, segment: rings },
+            hook,
+            code: code.into(),
+            slow: Slow::default(),
+            done: vec![(hook, hook + size)],
+        };
+        let found = image.patch_new(&remote, segment, way, taken, first)?;
         remote.end(Some(image.gs(ring)))?;
         Ok((image, found))
     }
 
     /// What `gs_base` of a thread with this ring is.
     pub fn gs(&self, ring: usize) -> u64 {
-        self.segment + (ring * RING) as u64
+        self.place.segment + (ring * RING) as u64
     }
 
     /// The ring of a thread with this `gs_base`.
     pub fn ring_at(&self, gs: u64) -> Option<usize> {
-        let offset = gs.checked_sub(self.segment)? as usize;
-        (offset < Segment::LENGTH).then_some(offset / RING)
+        let offset = gs.checked_sub(self.place.segment)? as usize;
+        (offset < EXCHANGE).then_some(offset / RING)
     }
 
     /// `gs_base` of a thread that is not recorded: where no magic word is.
@@ -85,7 +102,7 @@ impl Image {
 
     /// Whether that `gs_base` was set by us, or inherited from a thread of which it was.
     pub fn ours(&self, gs: u64) -> bool {
-        gs == self.nowhere() || (self.segment..self.segment + Segment::LENGTH as u64).contains(&gs)
+        gs == self.nowhere() || self.ring_at(gs).is_some()
     }
 
     /// The call within which a stopped thread stands: one that a signal has interrupted, or the last that it makes. Its
@@ -94,7 +111,7 @@ impl Image {
         if !self.code.made().contains(&regs.rip.wrapping_sub(self.hook)) {
             return None;
         }
-        let frame = Memory::of(tid).ok()?.read(regs.rsp, 32).ok()?;
+        let frame = Memory::unopened(tid).read(regs.rsp, 32).ok()?;
         let word = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().expect("eight bytes"));
         let result = regs.rax as i64;
         Some(Raw {
@@ -140,24 +157,74 @@ impl Image {
         self.code.stops().iter().position(|stop| rip == self.hook + stop + 1)
     }
 
-    /// Patches code that was mapped since.
-    pub fn catch_up(&mut self, pid: Pid, memory: &Memory, way: &Way) -> io::Result<Vec<Patched>> {
-        let _filters = Suspended::begin(pid)?;
-        let remote = Remote::by(pid, memory, self.hook + self.code.remote())?;
-        let found = self.patch_new(pid, &remote, way);
+    /// Patches code that was mapped since, by a stopped thread.
+    pub fn catch_up(
+        &mut self,
+        memory: &Memory,
+        (pid, regs): (Pid, libc::user_regs_struct),
+        segment: &Segment,
+        way: &Way,
+    ) -> io::Result<Vec<Patched>> {
+        let taken = mappings(pid)?;
+        if self.fresh(&taken).next().is_none() {
+            return Ok(Vec::new());
+        }
+        let status = Status::of(pid)?;
+        let _filters = Suspended::begin(pid, &status)?;
+        let blocked = status.blocked().ok_or(io::ErrorKind::InvalidData)?;
+        let remote = Remote::by(memory, (pid, regs, blocked), self.hook + self.code.remote())?;
+        let found = self.patch_new(&remote, segment, way, taken, Batch::default());
         remote.end(None)?;
         found
     }
 
-    fn patch_new(&mut self, pid: Pid, remote: &Remote, way: &Way) -> io::Result<Vec<Patched>> {
-        let mut taken = mappings(pid)?;
-        let fresh: Vec<_> = taken.iter().filter(|m| is_code(m)).flat_map(|m| self.unseen(m)).collect();
-        let mut found = Vec::new();
-        for mapping in fresh {
-            found.push(self.patch_one(pid, &mapping, &mut taken, remote, way)?);
+    /// Code that was not seen to yet.
+    fn fresh(&self, taken: &[Mapping]) -> impl Iterator<Item = Mapping> {
+        taken.iter().filter(|m| is_code(m)).flat_map(|m| self.unseen(m))
+    }
+
+    /// Patches what was not seen to yet, after the calls of `first`.
+    fn patch_new(
+        &mut self,
+        remote: &Remote,
+        segment: &Segment,
+        way: &Way,
+        taken: Vec<Mapping>,
+        first: Batch,
+    ) -> io::Result<Vec<Patched>> {
+        let fresh: Vec<Mapping> = self.fresh(&taken).collect();
+        let scans = fresh
+            .iter()
+            .map(|mapping| scanned(remote.pid, mapping, remote.memory, &way.known))
+            .collect::<io::Result<Vec<_>>>()?;
+        let code = self.code.clone();
+        let wanted = |number: Option<u32>| number.map(|number| code.kind(number));
+        let pieces = fresh.iter().zip(&scans).map(|(mapping, found)| {
+            let sites = found.scan.sites.iter().map(|site| (site, wanted(site.number)));
+            Piece::new(mapping.clone(), sites.filter(|(_, entry)| *entry != Some(Entry::Raw)).collect())
+        });
+        let mut pieces: Vec<Piece> = pieces.collect();
+        let mut writing = Writing { remote, segment, place: self.place, code: &code, hook: self.hook, taken };
+        writing.write(first, &mut pieces)?;
+        let mut all = Vec::new();
+        for (piece, found) in pieces.into_iter().zip(&scans) {
+            let mapping = &piece.mapping;
             self.done.push((mapping.low, mapping.high));
+            let mut left = left(found, mapping.offset, wanted);
+            left.extend(piece.left.iter().map(|&(place, why)| {
+                let site = piece.sites[place].0;
+                LeftAsItIs { offset: site.call + mapping.offset, number: site.number, why: why.to_owned() }
+            }));
+            let mut patched = piece.sites.len() - piece.left.len();
+            if way.stop_left {
+                let stopping = self.stop_at(remote, mapping, &found.scan.left, &left)?;
+                left.retain(|each| !stopping.contains(&each.offset));
+                patched += stopping.len();
+            }
+            let (path, build_id) = (mapping.name.clone(), found.build_id.clone());
+            all.push(Patched { path, build_id, sites: patched, left });
         }
-        Ok(found)
+        Ok(all)
     }
 
     /// The parts of a mapping that were not seen to yet. The kernel joins neighbours, and splits what is changed in part.
@@ -181,90 +248,42 @@ impl Image {
             .collect()
     }
 
-    fn patch_one(
-        &mut self,
-        pid: Pid,
-        mapping: &Mapping,
-        taken: &mut Vec<Mapping>,
-        remote: &Remote,
-        way: &Way,
-    ) -> io::Result<Patched> {
-        let found = scanned(pid, mapping, remote, &way.known)?;
-        let wanted = |number: Option<u32>| number.map(way.entry);
-        let offset = |call: u64| call - mapping.low + mapping.offset;
-        let mut left: Vec<LeftAsItIs> = found
-            .scan
-            .left
-            .iter()
-            .filter(|each| {
-                !matches!(wanted(each.number), Some(Entry::Raw | Entry::Quiet))
-                    && each.why != etude_sites::Why::Never
-            })
-            .map(|each| LeftAsItIs {
-                offset: offset(each.call),
-                number: each.number,
-                why: each.why.to_string(),
-            })
-            .collect();
-        let sites: Vec<(Site, Option<Entry>)> = found
-            .scan
-            .sites
-            .into_iter()
-            .map(|site| (wanted(site.number), site))
-            .filter(|(entry, _)| *entry != Some(Entry::Raw))
-            .map(|(entry, site)| (site, entry))
-            .collect();
-        let mut as_it_is = |site: &Site, why: &str| {
-            left.push(LeftAsItIs { offset: offset(site.call), number: site.number, why: why.to_owned() });
-        };
-        let mut patched = 0;
-        if !sites.is_empty() {
-            let size = area(sites.len());
-            if let Some(at) = map_near(pid, mapping, size, taken, remote)? {
-                let changed = patch(remote, &self.code, self.hook, at, &sites)?;
-                changed.iter().for_each(|site| {
-                    as_it_is(site, "it is no longer as it was in the file, or out of reach")
-                });
-                patched = sites.len() - changed.len();
-                let name = String::new();
-                let area =
-                    Mapping { low: at, high: at + size, executable: true, writable: false, offset: 0, name };
-                taken.insert(taken.partition_point(|m| m.low < at), area);
-            } else {
-                sites.iter().for_each(|(site, _)| as_it_is(site, "no room for trampolines near it"));
-            }
-        }
-        if way.stop_left {
-            let stopping = self.stop_at(remote, &found.scan.left, &left, offset)?;
-            left.retain(|each| !stopping.contains(&each.offset));
-            patched += stopping.len();
-        }
-        Ok(Patched { path: mapping.name.clone(), build_id: found.build_id, sites: patched, left })
-    }
-}
-
-impl Image {
     /// Sets breakpoints on those of these calls that are named as left; offsets of those that have one. Where it is
     /// not certain that this is code, nothing is changed.
     fn stop_at(
         &mut self,
         remote: &Remote,
+        mapping: &Mapping,
         calls: &[etude_sites::Left],
         named: &[LeftAsItIs],
-        offset: impl Fn(u64) -> u64,
     ) -> io::Result<Vec<u64>> {
-        let is_named = |call: u64| named.iter().any(|each| each.offset == offset(call));
+        let is_named = |call: u64| named.iter().any(|each| each.offset == call + mapping.offset);
         let certain = calls.iter().filter(|each| each.why != etude_sites::Why::Unclear);
-        let places: Vec<u64> = certain.map(|each| each.call).filter(|call| is_named(*call)).collect();
+        let places = certain.map(|each| each.call).filter(|call| is_named(*call));
+        let places: Vec<u64> = places.map(|call| call + mapping.low).collect();
         if places.is_empty() {
             return Ok(Vec::new());
         }
         let size = slow::area(places.len());
         let at = map_code(remote, 0, size, 0)?;
-        seal(remote, at, size);
+        let _ = remote.call(MSEAL, [at, size, 0, 0, 0, 0]); // older kernels: as it was
         self.done.push((at, at + size));
-        Ok(self.slow.set(remote, at, &places)?.into_iter().map(offset).collect())
+        let set = self.slow.set(remote, at, &places)?;
+        Ok(set.into_iter().map(|call| call - mapping.low + mapping.offset).collect())
     }
+}
+
+/// Calls of a scan that would be recorded, and stay as they are.
+fn left(found: &Scanned, offset: u64, wanted: impl Fn(Option<u32>) -> Option<Entry>) -> Vec<LeftAsItIs> {
+    let is_wanted = |each: &&etude_sites::Left| {
+        !matches!(wanted(each.number), Some(Entry::Raw | Entry::Quiet)) && each.why != etude_sites::Why::Never
+    };
+    let named = |each: &etude_sites::Left| LeftAsItIs {
+        offset: each.call + offset,
+        number: each.number,
+        why: each.why.to_string(),
+    };
+    found.scan.left.iter().filter(is_wanted).map(named).collect()
 }
 
 /// Whether a program can be given the rings and stay what it is, or why not.
@@ -286,46 +305,10 @@ fn bearable(pid: Pid) -> io::Result<()> {
     Ok(())
 }
 
-/// Maps room for code near a mapping; none if there is none. Other threads may take what was free a moment ago.
-fn map_near(
-    pid: Pid,
-    mapping: &Mapping,
-    size: u64,
-    taken: &mut Vec<Mapping>,
-    remote: &Remote,
-) -> io::Result<Option<u64>> {
-    for _ in 0..16 {
-        let Some(at) = room(taken, mapping, size) else { return Ok(None) };
-        match map_code(remote, at, size, libc::MAP_FIXED_NOREPLACE) {
-            Err(error) if error.raw_os_error() == Some(libc::EEXIST) => *taken = mappings(pid)?,
-            mapped => {
-                return mapped.map(|at| {
-                    seal(remote, at, size);
-                    Some(at)
-                });
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// What is ours stays where it is: a program that unmaps it, or maps something over it, gets EPERM and lives on. The
-/// kernel has this from 6.10 on.
-fn seal(remote: &Remote, at: u64, size: u64) {
-    const MSEAL: i64 = 462;
-    let _ = remote.call(MSEAL, [at, size.next_multiple_of(4096), 0, 0, 0, 0]); // older kernels: as it was
-}
-
-fn map_code(remote: &Remote, at: u64, size: u64, flags: libc::c_int) -> io::Result<u64> {
-    let protection = (libc::PROT_READ | libc::PROT_EXEC) as u64;
-    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags) as u64;
-    remote.call(libc::SYS_mmap, [at, size, protection, flags, u64::MAX, 0])
-}
-
 /// Where the vdso of an image has `__vdso_clock_gettime`.
-fn vdso_clock(pid: Pid, memory: &Memory) -> io::Result<u64> {
+fn vdso_clock(taken: &[Mapping], memory: &Memory) -> io::Result<u64> {
     let missing = || io::Error::other("the kernel gives no vdso clock here");
-    let vdso = mappings(pid)?.into_iter().find(|m| m.name == "[vdso]").ok_or_else(missing)?;
+    let vdso = taken.iter().find(|m| m.name == "[vdso]").ok_or_else(missing)?;
     let bytes = memory.read(vdso.low, (vdso.high - vdso.low) as usize)?;
     crate::rewrite::elf::symbol(&bytes, "__vdso_clock_gettime").map(|at| vdso.low + at).ok_or_else(missing)
 }

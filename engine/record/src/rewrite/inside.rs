@@ -8,7 +8,7 @@ use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::Patched;
 use crate::rewrite::hook::LOOK;
 pub use crate::rewrite::image::Image;
-use crate::rewrite::remote::{Memory, Pid};
+use crate::rewrite::remote::{Memory, Pid, Status};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Sink;
 use crate::rewrite::stops::RESTARTS;
@@ -24,12 +24,18 @@ impl<S: Sink> Tracer<S> {
         if self.way.technique == Technique::Ptrace {
             return Ok((None, Vec::new()));
         }
-        if registers(pid)?.cs != 0x33 {
+        let mut regs = registers(pid)?;
+        if regs.cs != 0x33 {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "it is not a 64-bit program"));
         }
-        let filters = Suspended::begin(pid)?;
+        // It stands within the exec, which gives it this result when it goes on.
+        (regs.rax, regs.orig_rax) = (0, u64::MAX);
+        let status = Status::of(pid)?;
+        let blocked = status.blocked().ok_or(io::ErrorKind::InvalidData)?;
+        let filters = Suspended::begin(pid, &status)?;
         let ring = self.ring(pid, filters.any()).ok_or_else(|| io::Error::other("all rings are in use"))?;
-        Image::inject(pid, &self.segment, ring, &self.way).map(|(image, found)| (Some(image), found))
+        Image::inject((pid, regs, blocked), &self.segment, ring, &self.way)
+            .map(|(image, found)| (Some(image), found))
     }
 
     fn ring(&mut self, tid: Pid, filtered: bool) -> Option<usize> {
@@ -86,13 +92,13 @@ impl<S: Sink> Tracer<S> {
         let Some(image) = process.image.as_mut().filter(|image| image.tells(regs.rip)) else {
             return Ok(false);
         };
-        let memory = Memory::of(tid)?;
+        let memory = Memory::unopened(tid);
         if let Some(told) = image.told(&memory, &regs) {
             told.anew.into_iter().for_each(|(low, high)| image.forget(low, high));
             // Since then it does nothing of its own.
             self.threads.get_mut(&tid).into_iter().for_each(|thread| thread.stopped = Some(told.ended));
         }
-        let (id, found) = (process.id, image.catch_up(tid, &memory, &self.way));
+        let (id, found) = (process.id, image.catch_up(&memory, (tid, regs), &self.segment, &self.way));
         let mut rings = self.rings();
         match found {
             Ok(found) => rings.sink.patched(id, found),

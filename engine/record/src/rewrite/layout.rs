@@ -10,6 +10,9 @@ pub const DATA: usize = 1 << 18;
 pub const RING: usize = HEADER + DATA;
 /// Rings in the segment.
 pub const RINGS: usize = 1024;
+/// Behind the rings: what the launcher has a stopped thread do (`batch`).
+pub const EXCHANGE: usize = RINGS * RING;
+pub const EXCHANGE_LENGTH: usize = 4 << 20;
 /// Bytes of a slot; a record takes one or more.
 pub const SLOT: usize = 64;
 /// Bytes kept free for records of signal handlers, which may come between the look for room and the reservation.

@@ -1,16 +1,20 @@
 //! What is mapped where in a process.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 
 use crate::rewrite::remote::Pid;
 
 /// A mapping, or the room between two.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mapping {
     pub low: u64,
     pub high: u64,
     pub executable: bool,
     pub writable: bool,
+    pub readable: bool,
+    /// Device (major, minor) and inode of the file; zeros for anonymous memory.
+    pub file: (u32, u32, u64),
     /// Offset in the file, bytes.
     pub offset: u64,
     /// Path, or a name in brackets; empty for anonymous memory.
@@ -19,7 +23,20 @@ pub struct Mapping {
 
 /// The mappings of a process, in rising order.
 pub fn mappings(pid: Pid) -> io::Result<Vec<Mapping>> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let mut file = File::open(format!("/proc/{pid}/maps"))?;
+    let (mut bytes, mut length) = (vec![0; 16384], 0);
+    // The kernel gives whole lines, at most a page of them at a time. This one is the last, where there is one.
+    while !bytes[..length].ends_with(b" 00000000 00:00 0                  [vsyscall]\n") {
+        if bytes.len() - length < 8192 {
+            bytes.resize(2 * bytes.len(), 0);
+        }
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => length += read?,
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes[..length]);
     Ok(text.lines().filter_map(mapping).collect())
 }
 
@@ -28,12 +45,20 @@ fn mapping(line: &str) -> Option<Mapping> {
     let (low, high) = words.next()?.split_once('-')?;
     let rights = words.next()?.as_bytes();
     let offset = words.next()?;
-    let name = words.nth(2).unwrap_or("").trim_start();
+    let (major, minor) = words.next()?.split_once(':')?;
+    let inode = words.next()?;
+    let name = words.next().unwrap_or("").trim_start();
     Some(Mapping {
         low: u64::from_str_radix(low, 16).ok()?,
         high: u64::from_str_radix(high, 16).ok()?,
         executable: rights.get(2) == Some(&b'x'),
         writable: rights.get(1) == Some(&b'w'),
+        readable: rights.first() == Some(&b'r'),
+        file: (
+            u32::from_str_radix(major, 16).ok()?,
+            u32::from_str_radix(minor, 16).ok()?,
+            inode.parse().ok()?,
+        ),
         offset: u64::from_str_radix(offset, 16).ok()?,
         name: name.to_owned(),
     })
@@ -70,4 +95,25 @@ pub fn room(taken: &[Mapping], code: &Mapping, size: u64) -> Option<u64> {
         .into_iter()
         .flatten()
         .find(|at| at.abs_diff(code.low) < NEAR && at.abs_diff(code.high) < NEAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn the_mappings_of_this_process_name_its_own_file() {
+        let own = std::process::id() as Pid;
+        let found = mappings(own).unwrap();
+        let program = std::fs::metadata("/proc/self/exe").unwrap();
+        let code = found.iter().find(|m| m.executable && m.file.2 == program.ino()).unwrap();
+        assert!(code.readable && !code.writable && code.name.starts_with('/'));
+        assert!(found.windows(2).all(|two| two[0].high <= two[1].low));
+        let stack = found.iter().find(|m| m.name == "[stack]").unwrap();
+        assert_eq!((stack.writable, stack.file), (true, (0, 0, 0)));
+        let whole = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert_eq!(found.len(), whole.lines().count());
+    }
 }

@@ -22,6 +22,8 @@ pub(crate) mod way;
 
 // The hook, and what brings it into a program.
 #[cfg(target_arch = "x86_64")]
+mod batch;
+#[cfg(target_arch = "x86_64")]
 mod borrow;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod code;
@@ -53,6 +55,10 @@ mod native;
 #[cfg(target_arch = "x86_64")]
 mod patch;
 #[cfg(target_arch = "x86_64")]
+mod setup;
+#[cfg(target_arch = "x86_64")]
 mod share;
 #[cfg(target_arch = "x86_64")]
 mod slow;
+#[cfg(target_arch = "x86_64")]
+mod writing;

@@ -4,8 +4,9 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::LazyLock;
 
-use crate::rewrite::remote::{Pid, status_of};
+use crate::rewrite::remote::{Pid, Status};
 
 /// Which rights a file gives to who executes it, beside those that this user and group have.
 pub fn of_file(path: &Path, user: u32, group: u32) -> Option<&'static str> {
@@ -25,10 +26,12 @@ pub fn of_file(path: &Path, user: u32, group: u32) -> Option<&'static str> {
 /// `filtered`: it has a filter of ours, which takes them also from what root traces.
 pub fn lost(pid: Pid, filtered: bool) -> Option<String> {
     // SAFETY: no arguments.
-    if unsafe { libc::geteuid() } == 0 && !filtered {
+    static ROOT: LazyLock<bool> = LazyLock::new(|| unsafe { libc::geteuid() } == 0);
+    if *ROOT && !filtered {
         return None;
     }
-    let own = |name| status_of(pid, name)?.split_whitespace().nth(1)?.parse().ok();
+    let status = Status::of(pid).ok()?;
+    let own = |name| status.field(name)?.split_whitespace().nth(1)?.parse().ok();
     let place = format!("/proc/{pid}/exe");
     let why = of_file(Path::new(&place), own("Uid:")?, own("Gid:")?)?;
     let path = std::fs::read_link(place).unwrap_or_default();

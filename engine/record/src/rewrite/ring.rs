@@ -8,8 +8,8 @@ use etude_calls::Call;
 
 use crate::PROCESSOR;
 use crate::rewrite::layout::{
-    DATA, DROPPED, DROPS, HEAD, HEADER, LEFT, LIST, LOST, MAGIC, MODE, OWNER, RING, RINGS, SLOT, SPINS, TAIL,
-    WAITS,
+    DATA, DROPPED, DROPS, EXCHANGE, EXCHANGE_LENGTH, HEAD, HEADER, LEFT, LIST, LOST, MAGIC, MODE, OWNER,
+    RING, RINGS, SLOT, SPINS, TAIL, WAITS,
 };
 
 /// One call as it stands in a ring; times are the clock's own ticks.
@@ -51,9 +51,12 @@ impl Raw {
 pub struct Segment {
     file: OwnedFd,
     at: *mut u8,
+    process: u32,
     /// The thread that made it, and the beginning of its list of robust futexes: the last ring that joined it.
     owner: u32,
     list: &'static AtomicU64,
+    /// Device (major, minor) and inode, as a process's maps tell them.
+    identity: (u32, u32, u64),
 }
 
 // SAFETY: the launcher's threads share it through atomics alone.
@@ -62,7 +65,7 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    pub const LENGTH: usize = RINGS * RING;
+    pub const LENGTH: usize = EXCHANGE + EXCHANGE_LENGTH;
 
     pub fn new() -> io::Result<Segment> {
         // SAFETY: plain system calls; the mapping is of the length that the file has.
@@ -81,7 +84,12 @@ impl Segment {
                 return Err(io::Error::last_os_error());
             }
             let (owner, list) = (libc::gettid() as u32, robust_list()?);
-            Ok(Segment { file, at: at.cast(), owner, list })
+            let mut about: libc::stat = std::mem::zeroed();
+            if libc::fstat(fd, &mut about) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let identity = (libc::major(about.st_dev), libc::minor(about.st_dev), about.st_ino);
+            Ok(Segment { file, at: at.cast(), process: std::process::id(), owner, list, identity })
         }
     }
 
@@ -92,6 +100,30 @@ impl Segment {
     /// Where a ring is in this process.
     pub fn address(&self, index: usize) -> u64 {
         self.at as u64 + (index * RING) as u64
+    }
+
+    /// The process that made it.
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// Device and inode, as a process's maps tell them.
+    pub fn identity(&self) -> (u32, u32, u64) {
+        self.identity
+    }
+
+    /// Puts something at the beginning of the memory behind the rings.
+    pub fn exchange(&self, bytes: &[u8]) {
+        assert!(bytes.len() <= EXCHANGE_LENGTH);
+        // SAFETY: within the segment; who reads it stands still, and was not yet told to.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.add(EXCHANGE), bytes.len()) };
+    }
+
+    /// A word of the memory behind the rings.
+    pub fn exchanged(&self, offset: usize) -> u64 {
+        assert!(offset.is_multiple_of(8) && offset + 8 <= EXCHANGE_LENGTH);
+        // SAFETY: within the segment, and aligned.
+        unsafe { self.at.add(EXCHANGE + offset).cast::<u64>().read_volatile() }
     }
 
     pub fn ring(&self, index: usize) -> Ring<'_> {

@@ -4,13 +4,15 @@ use etude_trace::Meta;
 
 use crate::rewrite::found::Patched;
 use crate::rewrite::layout::{DATA, RINGS, SLOT};
-use crate::rewrite::remote::Pid;
+use crate::rewrite::remote::{Pid, read_text};
 use crate::rewrite::ring::{Raw, Segment};
 
 /// Where what is recorded goes.
 pub trait Sink: Send {
     /// Whether there is room for more calls; if not, whoever has some waits, and holds no lock meanwhile.
     fn room(&mut self) -> bool;
+    /// Hands on what it was told since the last time: to wake who writes it at each word would cost more than the word.
+    fn pass_on(&mut self);
     fn calls(&mut self, thread: u32, calls: Vec<Raw>);
     /// The kernel has counted a call that it may now make again, and then counts again.
     fn interrupted(&mut self, thread: u32, call: &Raw);
@@ -44,7 +46,7 @@ pub struct Counters {
 impl Counters {
     /// Of one thread alone. Those of a whole process would hold what its reaped children did, too.
     pub fn of(group: Pid, tid: Pid) -> Option<Counters> {
-        let text = std::fs::read_to_string(format!("/proc/{group}/task/{tid}/io")).ok()?;
+        let text = read_text(&format!("/proc/{group}/task/{tid}/io")).ok()?;
         let find = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         Some(Counters {
             reads: find("syscr:")?,
@@ -141,13 +143,14 @@ impl<S: Sink> Rings<S> {
         for _ in 0..RINGS {
             if self.owners[self.turn].is_some() {
                 if !self.sink.room() {
-                    return;
+                    break;
                 }
                 self.drain_one(segment, self.turn, false);
             }
             self.turn = (self.turn + 1) % RINGS;
         }
         self.sink.room();
+        self.sink.pass_on();
     }
 
     fn drain_one(&mut self, segment: &Segment, index: usize, last: bool) {

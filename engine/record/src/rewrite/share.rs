@@ -3,7 +3,6 @@
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::MetadataExt;
 
 use crate::rewrite::borrow::Remote;
 use crate::rewrite::remote::Pid;
@@ -12,39 +11,18 @@ use crate::rewrite::ring::Segment;
 /// Bytes of a control message that holds one descriptor.
 const CONTROL: usize = 24;
 
-/// A descriptor of the segment in a stopped process.
-///
-/// By its path in /proc, which takes one call; where the process may not or cannot open that (another user, another
-/// root, other namespaces), through a pair of sockets that it makes and of which we take one.
+/// A descriptor of the segment in a stopped process that may not or cannot open it by its path in /proc (another user,
+/// another root, other namespaces): through a pair of sockets that it makes and of which we take one.
 ///
 /// # Errors
 /// It may have no more descriptors, or its sockets cannot be taken.
 pub fn hand_over(remote: &Remote, segment: &Segment) -> io::Result<u64> {
-    by_path(remote, segment).or_else(|_| by_socket(remote, segment.descriptor()))
-}
-
-fn by_path(remote: &Remote, segment: &Segment) -> io::Result<u64> {
-    let path = format!("/proc/{}/fd/{}\0", std::process::id(), segment.descriptor());
-    remote.memory.write(remote.scratch(), path.as_bytes())?;
-    let open = (libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK) as u64;
-    let fd = remote.call(libc::SYS_openat, [libc::AT_FDCWD as u64, remote.scratch(), open, 0, 0, 0])?;
-    // In another namespace of processes, another one may have our number.
-    let identity = |path: String| std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
-    let own = identity(format!("/proc/self/fd/{}", segment.descriptor()))?;
-    if identity(format!("/proc/{}/fd/{fd}", remote.pid)).is_ok_and(|found| found == own) {
-        return Ok(fd);
-    }
-    remote.call(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
-    Err(io::Error::other("its /proc is another one"))
-}
-
-fn by_socket(remote: &Remote, descriptor: RawFd) -> io::Result<u64> {
     let kind = (libc::SOCK_DGRAM | libc::SOCK_CLOEXEC) as u64;
     remote.call(libc::SYS_socketpair, [libc::AF_UNIX as u64, kind, 0, remote.scratch(), 0, 0])?;
     let ends = remote.memory.read(remote.scratch(), 8)?;
     let end = |at: usize| u32::from_le_bytes(ends[at..at + 4].try_into().expect("four bytes"));
     let received = taken(remote.pid, end(0))
-        .and_then(|socket| send(&socket, descriptor))
+        .and_then(|socket| send(&socket, segment.descriptor()))
         .and_then(|()| receive(remote, end(4)));
     for at in [0, 4] {
         remote.call(libc::SYS_close, [end(at).into(), 0, 0, 0, 0, 0])?;
