@@ -131,5 +131,5 @@ def answer(
     judged = [*(("--fail-if", bound.text) for bound in bounds), *beside]
     judged += [("--undecided", undecided)] if undecided != "pass" else []
     if len(verdicts) == 1 and (extension := deciding(verdicts[0], [found for _, found in given], judged)):
-        screen.say_command("To decide it", extension.command)
+        screen.say_command("To decide it, if the ratio stays what it is", extension.command)
     return 1 if broken else UNDECIDED if open_ones and undecided == "fail" else 0

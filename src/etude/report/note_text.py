@@ -84,13 +84,18 @@ def _never_steady(w: Warning, n: Numbers) -> str:
 
 def _warm_up(w: Warning, n: Numbers) -> str:
     return (
-        f"warm-up: the first {counted(n['first'], 'trial')} {signed(n['shift'])} the others; use --warmup {n['runs']}, "
-        f"or a TEST of {n['runs']} before it"
+        f"warm-up: first {counted(n['first'], 'trial')} {signed(n['shift'])} the others' median; use --warmup "
+        f"{n['runs']}, or a TEST of {n['runs']} before it"
     )
 
 
 def _late_level(w: Warning, n: Numbers) -> str:
-    return f"level shift at trial {w.trials[0]}: from there on {signed(n['shift'])} the trials before"
+    if "first" in n:
+        return (
+            f"level shifts: the first {counted(n['first'], 'trial')} {signed(n['shift_first'])} the median of those "
+            f"between, the last {n['last']} {signed(n['shift'])}"
+        )
+    return f"level shift at trial {w.trials[0]}: from there on {signed(n['shift'])} the median of the trials before"
 
 
 def _leak(w: Warning, n: Numbers) -> str:

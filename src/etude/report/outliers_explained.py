@@ -27,12 +27,15 @@ MOST = 10
 """So many outliers of a test are explained, the farthest."""
 FEWEST = 3
 """Other trials that it takes to know what is usual."""
+QUICKER = 0.1
+"""A trial that took less time than the others, by more than this part of its own, lost none."""
 NAMED = 3
 """Processes, and further findings, of one trial."""
 LONGEST_TEXT = 100
 
 NOTHING_ENOUGH = "nothing in the monitor's series accounts for the time it lost"
 NOTHING = "nothing in the monitor's series explains it"
+QUICK = "it took less time than the others: nothing held it up"
 
 
 OWN_STATE = "own state"
@@ -134,7 +137,7 @@ def _of_test(known: Beside, outliers: Warning, every_one: bool) -> Iterator[Warn
         text, advice = (why.text, why.advice) if why else _why_not(known, place, others)
         number = int(series.trials[place])
         unit = series.columns[outliers.metric].unit
-        size = f"{quantity(float(values[place]), unit)}, median {quantity(median, unit)}"
+        size = f"{quantity(float(values[place]), unit)}, median of the others {quantity(median, unit)}"
         yield warning(
             "outlier-explained", series.test, "", f"trial {number} ({size}): {text}", advice, [number]
         )
@@ -161,6 +164,8 @@ def _why_not(known: Beside, place: int, usual: Whole) -> tuple[str, str]:
         return "the monitor has no reading of it", ""
     if usual.size < FEWEST:
         return "too few other trials were read to tell what is usual", ""
+    if lost_time(known, place, usual).lost_s < -known.seconds(place) * QUICKER:
+        return QUICK, ""
     if not known.is_coarse(place):
         return NOTHING, ""
     interval = every(monitor.every_s)
@@ -175,9 +180,12 @@ def _why(known: Beside, place: int, usual: Whole) -> Why | None:
         return None
     named = culprits(known, place, usual)
     unusual = list(_unusual(known, place, usual))
-    if OTHERS not in unusual and sum(each.cpus for each in named) >= OTHERS.matters:
+    came_instead = known.is_full(place) and sum(each.cpus for each in named) >= OTHERS.matters
+    if OTHERS not in unusual and came_instead:
         unusual.insert(0, OTHERS)  # where all CPUs are busy anyway, who comes takes from the others
     lost = lost_time(known, place, usual)
+    if lost.lost_s < -known.seconds(place) * QUICKER:
+        return None  # it lost no time that something could account for
     bounds = [can_cost_s(known, what, place, usual, lost) for what in unusual]
     came = sum(each.cpus for each in named) + max(0.0, known.unseen[place] - np.median(known.unseen[usual]))
     if OTHERS in unusual and known.is_full(place):
@@ -238,6 +246,8 @@ def _words(what: Quantity, known: Beside, place: int, usual: Whole, named: Seque
     if what is not OTHERS:
         return f"{what.words} {what.show(value)} (usually {usually})"
     seconds = "" if known.is_coarse(place) else " in these seconds"
+    if value - _median(known.values[what], usual) < what.matters:
+        return f"the CPUs were as busy as usual, but with others: {_named(known, place, usual, named)}"
     text = f"{what.words} {what.show(value)}{seconds} (usually {usually.removesuffix(' CPUs')})"
     return f"{text}: {_named(known, place, usual, named)}"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,8 +58,12 @@ class OtherLevel:
     last: int
     """How many trials at the end."""
     shift: float
-    """How far they lie off the median of the others, as a fraction of it; of the first ones where both are."""
-    method: Literal["Student's t", "PELT"]
+    """How far the mean of the first ones lies off the median of those between, as a fraction of it; of the last ones
+    where there are no first ones."""
+    shift_last: float
+    """The same of the last ones; 0 where there are none."""
+    method: str
+    """Student's t, PELT, or in words what told them."""
 
 
 def other_level(
@@ -159,7 +162,9 @@ def _split(values: Floats, practical: float, level: float) -> OtherLevel | None:
     shift = _shift(part, rest, practical)
     if shift is None:
         return None
-    return OtherLevel(*((first, 0) if part is halves[0] else (0, n - first)), shift, "Student's t")
+    if part is halves[0]:
+        return OtherLevel(first, 0, shift, 0.0, "Student's t")
+    return OtherLevel(0, n - first, shift, shift, "Student's t")
 
 
 def _chance_of_split(t: float, n: int) -> float:
@@ -193,7 +198,8 @@ def _main_level(values: Floats, practical: float, penalty: float) -> OtherLevel 
         return None
     shift = before if before is not None else after
     assert shift is not None
-    return OtherLevel(first if before is not None else 0, last if after is not None else 0, shift, "PELT")
+    ends = (first if before is not None else 0, last if after is not None else 0)
+    return OtherLevel(*ends, shift, after if after is not None else 0.0, "PELT")
 
 
 def _shift(part: Floats, rest: Floats, practical: float) -> float | None:

@@ -56,6 +56,20 @@ def test_a_foreign_process_is_named_with_what_it_used(tmp_path: Path, golden: Go
     golden(text)
 
 
+def test_a_trial_that_was_quicker_than_the_others_lost_nothing(tmp_path: Path, golden: Golden) -> None:
+    lengths = [3] * 6 + [1] + [3] * 9
+    hit = sum(lengths[:6]) + 1
+    readings = [
+        busy_second(n, 0.4, foreign=1.5, name="stress-ng") if n == hit else busy_second(n, 0.97)
+        for n in range(1, sum(lengths) + 1)
+    ]
+    place = trials_of_seconds(tmp_path / "r", lengths, readings)
+    assert told(place) == []
+    (found,) = told(place, every_outlier=True)
+    assert (found.trials, found.advice) == ((7,), "")
+    golden(found.text)
+
+
 def test_what_helps_is_to_keep_it_away(tmp_path: Path, golden: Golden) -> None:
     (found,) = told(trials_of_seconds(tmp_path / "r", LENGTHS, seconds(foreign=1.5, name="stress-ng")))
     assert "stress-ng" in found.advice

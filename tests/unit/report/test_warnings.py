@@ -618,3 +618,17 @@ def test_caches_that_are_not_as_declared_are_told_of_with_the_first_reason(golde
     assert not [
         w for w in told(series([1.0] * 5, kept=kept, caches=[undone, *[cold] * 4])) if w.kind == "caches"
     ]
+
+
+def test_a_level_that_comes_back_is_no_warm_up(golden):
+    """No run before the first trial takes away what is there at the end, too."""
+    noise = 1.0 + 0.01 * np.random.default_rng(3).standard_normal(50)
+    noise[:7] *= 2.3
+    noise[40:] *= 1.9
+    (found,) = [each for each in told(series(noise)) if each.kind in ("warm-up", "late-level")]
+    assert found.kind == "late-level"
+    assert found.trials == (*range(1, 8), *range(41, 51))
+    assert found.numbers["shift_first"] == pytest.approx(1.3, abs=0.05)
+    assert found.numbers["shift"] == pytest.approx(0.9, abs=0.05)
+    assert (found.numbers["first"], found.numbers["last"]) == (7, 10)
+    golden(str(found))

@@ -65,6 +65,7 @@ def test_both_ends_may_be_other_levels():
     found = other_level(np.concatenate((1.4 * NOISE[:4], NOISE[4:30], 0.8 * NOISE[30:35])))
     assert (found.first, found.last) == (4, 5)
     assert found.shift == pytest.approx(0.4, abs=0.05)
+    assert found.shift_last == pytest.approx(-0.2, abs=0.05)
 
 
 def test_other_trials_of_one_end_do_not_speak_for_chance_at_the_other():
@@ -118,7 +119,7 @@ def test_what_is_left_is_looked_at_for_a_trend():
     warm = stepped(40, 12, 1.5)
     assert never_steady(warm, None) < 0.01
     assert never_steady(warm, other_level(warm)) > 0.01
-    assert never_steady(warm[:15], OtherLevel(6, 0, 0.5, "Student's t")) is None
+    assert never_steady(warm[:15], OtherLevel(6, 0, 0.5, 0.0, "Student's t")) is None
 
 
 def least_cost(values, penalty, shortest):

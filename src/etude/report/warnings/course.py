@@ -46,7 +46,7 @@ def course(about: About) -> Course:
     if (left := _trend(about, rest)) is not None:
         found = _never_steady(about, level, left)
     else:
-        found = other_ends(about, level.first, level.last, level.shift, level.method)
+        found = other_ends(about, level)
     return Course((found,), level.first, level.last)
 
 
@@ -108,19 +108,29 @@ def _never_steady(about: About, level: OtherLevel, left: Drift) -> Warning:
     )
 
 
-def other_ends(about: About, first: int, last: int, shift: float, method: str) -> Warning:
-    """That so many of the first and last trials, not both none, are another level; shift: that of the first, if any."""
-    text = f"{about.metric} of the {_ends(first, last)} lies {signed(shift)} the others: another level ({method})"
+def other_ends(about: About, level: OtherLevel) -> Warning:
+    """That the first and last trials that are named, not both none, are another level.
+
+    Where both are, it comes back: runs before the first trial do not help, and it is no warm-up.
+    """
+    first, last, shift = level.first, level.last, level.shift
+    others = "of those between" if first and last else "of the others"
+    ends = [("first", first, shift), ("last", last, level.shift_last)]
+    told = ", ".join(f"the {word} {counted(n, 'trial')} {signed(by)}" for word, n, by in ends if n)
+    text = f"{about.metric}: {told} the median {others}: another level ({level.method})"
     trials = _at_the_ends(about, first, last)
-    if first:
+    if first and not last:
         runs = first + 1  # and the first run of all, which is excluded anyway
         advice = (
             f"rerun with {runs} warm-up runs (etude bench --warmup {runs}; in a script, a TEST of {runs} before it); "
             "none was left out here"
         )
         return about.warn("warm-up", text, advice, trials, first=first, shift=shift, runs=runs)
-    advice = f"find out what changed at trial {trials[0]}, then rerun; none was left out here"
-    return about.warn("late-level", text, advice, trials, last=last, shift=shift)
+    changes = [about.places[place] for place in ((first,) if first else ()) + (about.count - last,)]
+    at = " and ".join(str(int(place)) for place in changes)
+    advice = f"find out what changed at trial {at}, then rerun; none was left out here"
+    numbers = {"last": last, "shift": level.shift_last} | ({"first": first, "shift_first": shift} if first else {})
+    return about.warn("late-level", text, advice, trials, **numbers)
 
 
 def _at_the_ends(about: About, first: int, last: int) -> list[int]:

@@ -18,6 +18,7 @@ from etude.report.warnings.warning import Warning
 from etude.stats.intervals import autocorrelation
 from etude.stats.outliers import outlier_places
 from etude.stats.shape import Groups, Ticks, groups, normality, ticks
+from etude.stats.warmup import OtherLevel
 
 FEW_OUTLIERS = 2
 """So many are never called a distribution, however few the trials."""
@@ -125,8 +126,10 @@ def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
     others = np.delete(values, found)
     level = _at_one_end(found, values.size) if len(set(np.sign(values[found] - middle))) == 1 else None
     if level is not None and middle and not course.warnings:
-        off = (float(values[found].mean()) - middle) / abs(middle)
-        return [other_ends(about, *level, off, "outliers, all of them there")], others
+        between = float(np.median(others)) or middle
+        off = (float(values[found].mean()) - between) / abs(between)
+        ends = OtherLevel(*level, off, off if level[1] else 0.0, "outliers, all of them there")
+        return [other_ends(about, ends)], others
     farthest = float(values[found[np.argmax(np.abs(values[found] - middle))]])
     shift = (farthest - middle) / abs(middle) if middle else 0.0
     farthest_of = f", the farthest {signed(shift)} the median" if middle else ""
