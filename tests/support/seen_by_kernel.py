@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from signal import SIGBUS, SIGKILL, SIGSEGV, SIGSTOP, SIGTRAP
 
 import orjson
 
@@ -26,8 +27,11 @@ STRING = 200
 """The most bytes that bpftrace 0.17 keeps of a text, its final zero byte among them."""
 PAGES = 16384
 """Of the buffer of each CPU: 64 MiB. bpftrace's own choice is 64."""
-SINGLE_STEP = 1 << 6
-"""SYSCALL_WORK_SYSCALL_EXIT_TRAP: its tracer lets the thread make one instruction. No program is so by itself."""
+LAUNCHERS_MASK = ~sum(1 << (number - 1) for number in (SIGTRAP, SIGSEGV, SIGBUS, SIGKILL, SIGSTOP)) % (
+    1 << 64
+)
+"""The signals that a thread blocks while it makes calls for the launcher (ALL_SIGNALS in borrow.rs): all but those that
+the processor raises, and those that cannot be blocked. Programs that block all do not leave those out."""
 WITHIN_S = 20.0
 PAIRS = ("pipe", "pipe2", "socketpair")
 
@@ -58,7 +62,7 @@ class Seen:
     """By argument; cut off at STRING bytes."""
     pair: bytes
     """Of those that answer with two descriptors: what stood there after the call."""
-    single_step: bool
+    by_launcher: bool
 
 
 Program = list[Seen]
@@ -94,7 +98,7 @@ tracepoint:sched:sched_process_exec /@watched[args->old_pid]/ {{
     printf("X %d %llu", tid, @n[tid]);
 }}
 tracepoint:raw_syscalls:sys_enter /@watched[tid]/ {{
-    @a[tid] = (1, {arguments}, curtask->thread_info.syscall_work);
+    @a[tid] = (1, {arguments}, curtask->blocked.sig[0]);
 }}
 tracepoint:raw_syscalls:sys_exit /@watched[tid] && @a[tid].0/ {{
     $id = args->id;
@@ -184,14 +188,14 @@ class Kernel:
         else:
             words = rest.split()
             number = int(words[0])
-            *arguments, flags = (int(word, 16) for word in words[3:])
+            *arguments, blocked = (int(word, 16) for word in words[3:])
             self.calls[tid][number] = Seen(
                 int(words[1]),
                 int(words[2]),
                 arguments,
                 self.texts.pop((tid, number), {}),
                 self.pairs.pop((tid, number), b""),
-                bool(flags & SINGLE_STEP),
+                blocked == LAUNCHERS_MASK,
             )
 
 

@@ -4,8 +4,8 @@ A program is recorded as always, while bpftrace watches the same processes at th
 same but for what the launcher does, which is told apart so:
 
 - what the first process does before it has executed the program is the launcher's;
-- what a thread does one step at a time is the launcher's: it puts the hook in and maps room for code by single steps,
-  and the kernel marks a thread that is in this state. Programs never are.
+- what a thread does with one odd set of signals blocked is the launcher's: it sets that while a stopped thread maps the
+  hook and room for code, and programs never do.
 """
 
 import subprocess
@@ -116,7 +116,7 @@ def recorded_programs(trace: Trace) -> Mapping[int, Sequence[Sequence[Call]]]:
 
 def programs_own(program: Program) -> list[Seen]:
     """Those of the recorder's calls that are not made by the launcher."""
-    return [seen for seen in program if seen.number in TABLE and not seen.single_step]
+    return [seen for seen in program if seen.number in TABLE and not seen.by_launcher]
 
 
 @pytest.mark.parametrize(

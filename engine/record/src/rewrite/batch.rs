@@ -1,6 +1,6 @@
-//! System calls and copies that a stopped thread of a program makes one behind the other, by code that stands beside the
-//! hook: the launcher writes the list of them to memory that both share, and the thread stops once, when all are made.
-//! To make each call by itself takes four system calls of the launcher.
+//! System calls and copies that a stopped thread of a program makes one behind the other, by code that stands beside
+//! the hook: the launcher writes the list of them to memory that both share, and the thread stops once, when all are
+//! made. To make each call by itself takes four system calls of the launcher.
 
 use std::arch::global_asm;
 use std::io;

@@ -26,8 +26,8 @@ pub struct Patch {
     pub left: Vec<usize>,
 }
 
-/// The patch for code that is at `base`, with its trampolines at `at`. The sites are those of a scan at address 0: how far
-/// it is from one to the other is the same.
+/// The patch for code that is at `base`, with its trampolines at `at`. The sites are those of a scan at address 0: how
+/// far it is from one to the other is the same.
 pub fn patch(code: &Code, hook: u64, (base, at): (u64, u64), sites: &[(&Site, Option<Entry>)]) -> Patch {
     let mut bytes = Vec::with_capacity(TABLE + sites.len() * LONGEST);
     for entry in Entry::ALL {

@@ -70,8 +70,8 @@ pub fn status_of(pid: Pid, name: &str) -> Option<String> {
     Status::of(pid).ok()?.field(name).map(str::to_owned)
 }
 
-/// Memory of another process. It is read by `process_vm_readv`, and by `/proc/PID/mem` where that fails: the file passes
-/// the protection of pages, but takes two calls more.
+/// Memory of another process. It is read by `process_vm_readv`, and by `/proc/PID/mem` where that fails: the file
+/// passes the protection of pages, but takes two calls more.
 pub struct Memory {
     pid: Pid,
     file: OnceCell<File>,

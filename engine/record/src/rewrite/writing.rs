@@ -1,6 +1,6 @@
-//! Writing patches into the code of a program: by a stopped thread of it, which makes its code writable for as long as it
-//! copies the jumps, in one go for all that is new; where the code may not be made writable (`PR_SET_MDWE`, SELinux), by
-//! the launcher through /proc, one call for each jump.
+//! Writing patches into the code of a program: by a stopped thread of it, which makes its code writable for as long as
+//! it copies the jumps, in one go for all that is new; where the code may not be made writable (`PR_SET_MDWE`,
+//! SELinux), by the launcher through /proc, one call for each jump.
 
 use std::io;
 
@@ -14,8 +14,8 @@ use crate::rewrite::patch::{Patch, area, patch};
 use crate::rewrite::ring::Segment;
 use crate::rewrite::setup::map_code;
 
-/// `mseal`: what is ours stays where it is: a program that unmaps it, or maps something over it, gets EPERM and lives on.
-/// The kernel has this from 6.10 on.
+/// `mseal`: what is ours stays where it is: a program that unmaps it, or maps something over it, gets EPERM and lives
+/// on. The kernel has this from 6.10 on.
 pub const MSEAL: i64 = 462;
 /// How often room is looked for anew: another thread may take what was free a moment ago.
 const ATTEMPTS: usize = 16;
