@@ -254,7 +254,9 @@ def _basis(found: SittingsRatio | Ratio) -> str:
     between = f"{text.percent(found.between.deviation)} between sittings"
     if found.between.sittings is None:
         return f"each side taken as one sitting, widened by {between} as stated"
-    return f"each side taken as one sitting, widened by {between} as seen in {found.between.sittings} sittings"
+    return (
+        f"each side taken as one sitting, widened by {between} as seen in {found.between.sittings} sittings"
+    )
 
 
 def _device(spent: TimeSpent) -> str:

@@ -16,7 +16,7 @@ impl<S: Sink> Tracer<S> {
             self.threads.iter().filter(|(_, t)| t.group == pid).map(|(tid, _)| *tid).collect();
         for tid in gone {
             let id = self.threads[&tid].id;
-            let told = self.queues.exits(pid, tid, true, ticks(self.way.clock));
+            let told = self.queues.forgets(pid, ticks(self.way.clock));
             self.tell(tid, told);
             self.release(tid);
             self.rings().sink.replaced(id);

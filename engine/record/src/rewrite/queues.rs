@@ -135,27 +135,35 @@ impl Queues {
             return Vec::new();
         }
         let mut told = Vec::new();
-        let memory = Memory::of(group);
+        if let Ok(memory) = Memory::of(group) {
+            for ring in self.rings.values_mut().filter(|ring| ring.group == group) {
+                if let Some(places) = ring.at {
+                    told.extend(ring.layout.completed(&memory, places, ring.descriptor, &mut ring.done));
+                }
+            }
+            for ((_, at), done) in self.contexts.iter_mut().filter(|((of, _), _)| *of == group) {
+                told.extend(reaped(&memory, *at, done));
+            }
+        }
+        let mut told: Vec<Raw> = told.iter().map(|one| one.raw(now)).collect();
+        if last {
+            told.extend(self.forgets(group, now));
+        }
+        told
+    }
+
+    /// The memory of a process is gone: what had been seen done by then.
+    pub fn forgets(&mut self, group: Pid, now: u64) -> Vec<Raw> {
+        self.registered.retain(|(thread, _), _| *thread != group);
+        let mut told = Vec::new();
         for ring in self.rings.values_mut().filter(|ring| ring.group == group) {
-            if let (Ok(memory), Some(places)) = (&memory, ring.at) {
-                told.extend(ring.layout.completed(memory, places, ring.descriptor, &mut ring.done));
-            }
-            if last {
-                told.extend(ring.done.rest("cqe", ring.descriptor));
-            }
+            told.extend(ring.done.rest("cqe", ring.descriptor));
         }
         for ((_, at), done) in self.contexts.iter_mut().filter(|((of, _), _)| *of == group) {
-            if let Ok(memory) = &memory {
-                told.extend(reaped(memory, *at, done));
-            }
-            if last {
-                told.extend(done.rest("io_event", *at));
-            }
+            told.extend(done.rest("io_event", *at));
         }
-        if last {
-            self.rings.retain(|_, ring| ring.group != group);
-            self.contexts.retain(|(of, _), _| *of != group);
-        }
+        self.rings.retain(|_, ring| ring.group != group);
+        self.contexts.retain(|(of, _), _| *of != group);
         told.iter().map(|one| one.raw(now)).collect()
     }
 
@@ -271,8 +279,9 @@ fn inode(group: Pid, descriptor: u64) -> Option<u64> {
 /// Where a ring's queues of submissions and of completions, and its entries, are mapped. The kernel may have both queues
 /// in one mapping.
 fn mapped(group: Pid, inode: u64) -> Option<[u64; 3]> {
-    let text = fs::read_to_string(format!("/proc/{group}/maps")).ok()?;
-    let all: Vec<(u64, u64)> = text.lines().filter_map(|line| mapping(line, inode)).collect();
+    let text = fs::read(format!("/proc/{group}/maps")).ok()?;
+    let all: Vec<(u64, u64)> =
+        String::from_utf8_lossy(&text).lines().filter_map(|line| mapping(line, inode)).collect();
     let at = |offset: u64| all.iter().find(|(_, of)| *of == offset).map(|(low, _)| *low);
     let queue = at(0)?;
     Some([queue, at(0x800_0000).unwrap_or(queue), at(0x1000_0000)?])

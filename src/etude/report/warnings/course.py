@@ -43,10 +43,8 @@ def course(about: About) -> Course:
     if level is None or (trend is not None and _line_is_nearer(values, level)):
         return Course() if trend is None else Course((_drifts(about, trend),))
     rest = values[level.first : values.size - level.last]
-    if (left := _trend(about, rest)) is not None:
-        found = _never_steady(about, level, left)
-    else:
-        found = other_ends(about, level)
+    left = _trend(about, rest)
+    found = other_ends(about, level) if left is None else _never_steady(about, level, left)
     return Course((found,), level.first, level.last)
 
 
@@ -129,7 +127,9 @@ def other_ends(about: About, level: OtherLevel) -> Warning:
     changes = [about.places[place] for place in ((first,) if first else ()) + (about.count - last,)]
     at = " and ".join(str(int(place)) for place in changes)
     advice = f"find out what changed at trial {at}, then rerun; none was left out here"
-    numbers = {"last": last, "shift": level.shift_last} | ({"first": first, "shift_first": shift} if first else {})
+    numbers = {"last": last, "shift": level.shift_last} | (
+        {"first": first, "shift_first": shift} if first else {}
+    )
     return about.warn("late-level", text, advice, trials, **numbers)
 
 
