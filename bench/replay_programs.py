@@ -1,4 +1,4 @@
-"""The programs that are replayed: what each finds in its directory, its command, and what a run leaves there."""
+"""The eight programs that are replayed: what each finds in its directory, its command, and what a run leaves there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from recorded_work import inserts, tree
@@ -39,7 +39,6 @@ SMALL = Size(40, 3_000, 20, 400, 100, 2, 4, 200, 3_000, 12, 6, 12, 400)
 """For tests: fractions of a second."""
 THREADS = 4
 AT_ONCE = 2
-UNDER_WAY = 8
 
 
 @dataclass(frozen=True)
@@ -155,40 +154,6 @@ def processes(place: Path, size: Size) -> Workload:
     return Workload("processes", what, command, directory, ["part*.tar.gz"], parallel=True)
 
 
-def requests(place: Path, size: Size) -> Workload:
-    """Asynchronous requests by io_uring, several under way."""
-    directory = made(place, "requests")
-    bytes_ = size.blocks * 4096 * 4
-    command = [
-        "fio",
-        "--name=j",
-        "--filename=data",
-        "--ioengine=io_uring",
-        f"--iodepth={UNDER_WAY}",
-        "--rw=randrw",
-    ]
-    command += ["--bs=4k", f"--size={bytes_}", "--direct=1", "--randseed=1", "--thread", "--output=said"]
-    (directory / "data").write_bytes(os.urandom(bytes_))
-    what = f"fio, io_uring, {UNDER_WAY} requests at a time, {size.blocks * 4:,} of 4 KiB"
-    return Workload("requests", what, command, directory, ["said"], parallel=True)
-
-
-def jobs(place: Path, size: Size) -> Workload:
-    """As `gcc`, two compilers at a time."""
-    one = gcc(place / "jobs", size)
-    what = f"make -j{AT_ONCE}, {size.units} sources of {size.functions} functions"
-    return replace(one, name="jobs", what=what, command=["make", "-s", f"-j{AT_ONCE}"], parallel=True)
-
-
-def grep(place: Path, size: Size) -> Workload:
-    """A find whose files some greps look through at a time."""
-    directory = made(place, "grep")
-    tree(directory / "tree", size.packed, size.file_bytes)
-    line = f"find tree -type f | xargs -n 100 -P {AT_ONCE} grep -c . > /dev/null"
-    what = f"find and xargs -P {AT_ONCE} grep, {size.packed:,} files"
-    return Workload("grep", what, ["sh", "-c", line], directory, [], parallel=True)
-
-
 MAKERS: Mapping[str, Callable[[Path, Size], Workload]] = {
     "tar": tar,
     "sqlite3": sqlite,
@@ -198,17 +163,12 @@ MAKERS: Mapping[str, Callable[[Path, Size], Workload]] = {
     "fortran": fortran,
     "threads": threads,
     "processes": processes,
-    "requests": requests,
-    "jobs": jobs,
-    "grep": grep,
 }
 PROGRAMS: Mapping[str, Sequence[str]] = {
     "sqlite3": ("sqlite3",),
     "gcc": ("gcc", "make"),
     "git": ("git",),
     "fortran": ("gfortran",),
-    "requests": ("fio",),
-    "jobs": ("gcc", "make"),
 }
 """What has to be installed, besides what every Debian has and a C compiler."""
 

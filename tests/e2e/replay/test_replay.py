@@ -1,4 +1,4 @@
-"""Programs, from their recording to a replay that makes the same calls; and what a replay may never do."""
+"""Eight programs, from their recording to a replay that makes the same calls; and what a replay may never do."""
 
 import errno
 import importlib
@@ -68,8 +68,7 @@ def prepared(at: Path, script: str = "a.script") -> None:
 # --- the eight programs
 
 
-# Of requests a replay makes a queue of its own (test_requests.py).
-@pytest.fixture(params=[named(name) for name in programs.MAKERS if name != "requests"])
+@pytest.fixture(params=[named(name) for name in programs.MAKERS])
 def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A directory with the trace, the script and the roll of a program, and a stage for it."""
     workload = programs.MAKERS[request.param](tmp_path, programs.SMALL)
