@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use etude_calls::{Moves, Outcome};
 use etude_trace::Event;
 
+use crate::from_trace::rules;
 use crate::from_trace::stream::Survey;
 use crate::model::Dropped;
 use crate::names::{Substitution, Why};
@@ -155,6 +156,8 @@ fn transfers(event: &Event) -> (u64, u64) {
     let result = u64::try_from(event.result).unwrap_or(0);
     let row = event.call.row();
     match row.outcome {
+        // Its requests are made without a call: how many, nobody knows.
+        _ if rules::is_polled(event) => (0, 1),
         _ if row.moves == Moves::Nothing => (0, 0),
         Outcome::Bytes => (result, 0),
         _ => (0, result),

@@ -103,6 +103,18 @@ pub(crate) fn is_about_its_descriptor(event: &Event) -> bool {
     }
 }
 
+/// Whether it makes a ring whose requests a thread of the kernel takes (IORING_SETUP_SQPOLL). Older traces have an address
+/// in place of the flags.
+pub(crate) fn is_polled(event: &Event) -> bool {
+    const SQPOLL: u64 = 2;
+    const FLAGS: std::ops::Range<u64> = 0..1 << 24;
+    let flags = event.arguments[1];
+    event.call.name() == "io_uring_setup"
+        && event.result >= 0
+        && FLAGS.contains(&flags)
+        && flags & SQPOLL != 0
+}
+
 /// Whether a request moves data, or may: opcodes of io_uring that only open, ask, wait or cancel do not.
 pub(crate) fn may_move(event: &Event) -> bool {
     match (event.call.name(), event.arguments[0]) {

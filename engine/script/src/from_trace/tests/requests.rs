@@ -118,3 +118,13 @@ fn a_file_is_as_long_as_requests_have_found_it() {
     let (script, _) = made(&one(), &trace, &Options::default());
     assert_eq!(script.needed[0].what, What::File { bytes: 8292, allocated: None, seen: true });
 }
+
+#[test]
+fn a_ring_whose_requests_the_kernel_takes_by_itself_is_one_that_is_not_known() {
+    let (_, report) = requests(vec![
+        event("io_uring_setup", (20, 21), &[8, 2], 6, &[]),
+        event("io_uring_setup", (22, 23), &[8, 0x7ffc_0000_0002], 7, &[]),
+    ]);
+    let rings: Vec<_> = report.dropped.values().filter(|each| each.call == "io_uring_setup").collect();
+    assert_eq!((rings[0].calls, rings[0].requests, rings[0].moves()), (3, 1, true));
+}
