@@ -1,4 +1,4 @@
-//! What a call of futex(2) does.
+//! Calls of futex(2), as waits and wakes.
 
 use crate::Call;
 

@@ -26,14 +26,14 @@ const BACKLOG: usize = 4 << 20;
 const FEW: usize = 1 << 20;
 
 type Task = (usize, Box<dyn FnOnce(&mut File) + Send>);
-/// What was told is passed on when it comes to so many tasks or bytes, or at every tenth emptying of the rings.
+/// Tasks are passed on when there are so many of them, or so many bytes, or at every tenth emptying of the rings.
 const TOGETHER: usize = 4096;
 const TOGETHER_BYTES: usize = 256 << 10;
 const TURNS: usize = 10;
 
 /// The near end of the queue. To tell never waits.
 pub struct Queue {
-    /// What the writer was not given yet.
+    /// Tasks that the writer was not given yet.
     pending: Vec<Task>,
     pending_bytes: usize,
     turns: usize,

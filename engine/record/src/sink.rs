@@ -183,7 +183,7 @@ impl File {
         }
     }
 
-    /// What was written so far goes to the file.
+    /// Passes all that was written so far to the file.
     pub fn pass_on(&mut self) {
         self.write(Writer::flush);
     }

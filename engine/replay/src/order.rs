@@ -36,7 +36,7 @@ use self::requests::Asked;
 use self::sizes::Size;
 use crate::extents::Extents;
 
-/// What a step waits for.
+/// A reason for a step to wait: a step of another thread, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
     /// A step of another thread.

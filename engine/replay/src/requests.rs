@@ -21,7 +21,7 @@ use crate::pages::{PAGE, Pages};
 /// Queues of a process; a program has one or a few a thread.
 const MOST_QUEUES: usize = 256;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
     Read,
@@ -70,7 +70,8 @@ impl Flags {
 
 /// What takes requests. `submit` and `take` are called by one thread at a time, and `wait` by one beside it.
 trait Taker: Send + Sync {
-    /// Takes them in their order. What cannot be taken is done, with its error. If `waits`, a `wait` follows at once, which may do it.
+    /// Takes them in their order. What cannot be taken is done, with its error. If `waits`, a `wait` follows at once,
+    /// which may do it.
     fn submit(&self, those: &[Ready], done: &mut Vec<Done>, waits: bool);
     /// What is done.
     fn take(&self, done: &mut Vec<Done>);

@@ -192,7 +192,7 @@ impl Batch {
     }
 }
 
-/// Of the batch that was run last: whether the bytes that an entry was to replace were others, and are as they were.
+/// Whether the bytes that an entry of the last batch was to replace were others, and are as they were.
 pub fn was_other(segment: &Segment, index: usize) -> bool {
     segment.exchanged(HEAD + ENTRY * index + 56) != 0
 }

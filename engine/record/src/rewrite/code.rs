@@ -19,7 +19,7 @@ pub struct Scanned {
     pub build_id: Option<String>,
 }
 
-/// What is known of code that was seen before, by this recording and by others of this user, and the hook's own code.
+/// Scans of code that was seen before, by this recording and by others of this user, and the hook's own code.
 #[derive(Clone, Default)]
 pub struct Known {
     seen: Arc<Mutex<HashMap<Key, Arc<Scanned>>>>,

@@ -40,5 +40,5 @@ pub const LIST: usize = 208;
 pub const LOST: usize = 216;
 /// Of the producer: it sleeps until `TAIL`, a futex by its lower half, moves on. The consumer takes it back, and wakes it.
 pub const WAITS: usize = 224;
-/// Of the producer: when it went on behind the last call at which the launcher had looked, in ticks.
+/// The producer's time at which it went on behind the last call at which the launcher had looked, in ticks.
 pub const LEFT: usize = 232;

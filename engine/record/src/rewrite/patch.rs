@@ -16,7 +16,7 @@ pub fn area(sites: usize) -> u64 {
     ((TABLE + sites * LONGEST) as u64).next_multiple_of(4096)
 }
 
-/// What is to be written for the sites of a mapping.
+/// Trampolines and jumps for the sites of a mapping.
 pub struct Patch {
     /// The trampolines.
     pub area: Vec<u8>,

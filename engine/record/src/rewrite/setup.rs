@@ -64,7 +64,7 @@ unsafe extern "C" {
     static etude_setup_path: u8;
 }
 
-/// What was mapped into the program.
+/// Memory that was mapped into the program.
 pub struct Placed {
     pub segment: u64,
     pub code: u64,

@@ -61,7 +61,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// What is needed to write to a program, one of whose threads stands still.
+/// The means to write to a program, one of whose threads stands still.
 pub struct Writing<'a> {
     pub remote: &'a Remote<'a>,
     pub segment: &'a Segment,
