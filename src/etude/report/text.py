@@ -289,8 +289,6 @@ def _worth(ratio: Ratio) -> str:
     return f" (autocorrelated: they count as {worth:.1f})" if worth < ratio.count else ""
 
 
-WIDE_FORECAST = 2.0
-"""A forecast whose ends are further apart is a range."""
 WORTH_TELLING = 0.5
 """A relative margin of error above which nobody is told how to reach it, and no difference bounded."""
 
@@ -304,12 +302,11 @@ def narrower_line(c: Comparison) -> str | None:
 
 
 def more_words(known: Comparison | TestVerdict, of: str) -> str:
-    """`about 120 more trials of each (14 s)`, or a range where they follow from few trials."""
-    low, high = known.more_range
-    if high > WIDE_FORECAST * low:
-        ends = f"{_two_digits(low)} to {_two_digits(high)}"
-        times = [duration(known.more_s * end / known.more) for end in (low, high)]
-        return f"{ends} more trials{of} ({' to '.join(dict.fromkeys(times))})"
+    """`100 to 150 more trials of each (12 to 17 s)`: the range of what is needed, or `about 120` where it is narrow."""
+    low, high = map(_two_digits, known.more_range)
+    if low != high:
+        times = [duration(known.more_s * end / known.more) for end in known.more_range]
+        return f"{low} to {high} more trials{of} ({' to '.join(dict.fromkeys(times))})"
     trials = "trial" if known.more == 1 else "trials"
     return f"about {_two_digits(known.more)} more {trials}{of} ({duration(known.more_s)})"
 

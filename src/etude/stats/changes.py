@@ -7,6 +7,7 @@ what blocks (days) have in common. A slow drift is no step: levels are compared 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -35,14 +36,11 @@ STRICTNESS = 3.0
 PLACED = 0.95
 """A step may stand anywhere in the interval of its place at this confidence."""
 
-TRIMMED = 0.2
-"""Share of the largest differences between days that is left out: a step makes some of them."""
-
 SLOPE = 1.0
 """A drift has to explain this times ln n where there are steps without it: it has no place, which steps have."""
 
 ROUNDS = 5
-"""Times that a slope and the steps beside it are found in turn."""
+"""Times that a slope and the steps beside it, or the noise and the steps in it, are found in turn."""
 
 MOST_DEPENDENT = 0.9
 """Autocorrelations above this are taken as this: beyond, a drift and a step are not told apart."""
@@ -137,9 +135,8 @@ def stepped(x: ArrayLike, *, blocks: ArrayLike | None = None, confidence: float 
     Raises ValueError for no values, or values that are not finite.
     Source: penalised least squares, exactly minimised (PELT: Killick, Fearnhead and Eckley 2012; ruptures), on normal
     scores of the ranks (van der Waerden). The penalty is `STRICTNESS` · ln n · the long-run variance of a first-order
-    autoregression, from differences at lags 1 and 2, which steps hardly change; or that of the blocks' means, where it
-    is larger. Levels and levels on a slope are compared by their penalised losses, Huber's. Place: Hansen (2000),
-    likelihood ratio.
+    autoregression around the levels; or that of the blocks' means, where it is larger. Levels and levels on a slope are
+    compared by their penalised losses, Huber's. Place: Hansen (2000), likelihood ratio.
     """
     check_confidence(confidence)
     values = finite_sample(x)
@@ -178,13 +175,47 @@ def _runs(n: int, blocks: ArrayLike | None) -> NDArray[np.intp]:
 def _flat(values: Floats, days: NDArray[np.intp]) -> _Found:
     """Levels alone."""
     ranked = scores(values)
-    variance, dependence = _noise(ranked)
-    stretched = (1.0 + dependence) / (1.0 - dependence)
-    if variance > 0.0:
-        stretched = max(stretched, _long_run_of_blocks(ranked, days) / variance)
-    places = _places(ranked, variance * stretched)
-    bounds = _lasting(values, _refined(values, [0, *places, values.size]), days, stretched)
-    return _Found(bounds, ranked, variance, stretched, dependence)
+    settled = _settled(ranked, _long_run_of_blocks(ranked, days))
+    bounds = _lasting(values, _refined(values, [0, *settled.places, values.size]), days, settled.stretched)
+    return _Found(bounds, ranked, settled.variance, settled.stretched, settled.dependence)
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """Places of steps and the noise around the levels between them, of which each was found with the other."""
+
+    places: list[int]
+    variance: float
+    dependence: float
+    stretched: float
+
+
+def _settled(x: Floats, at_least: float = 0.0) -> _Settled:
+    """Steps of `x` and the noise between them; at_least: its long-run variance.
+
+    A step that is not taken out of the noise looks like dependence, which hides it: the noise is first judged around
+    the best split in two, whether that is a step or not, and then around the steps that are found.
+    """
+    places = _best_split(x)
+    for _ in range(ROUNDS):
+        before = places
+        variance, dependence = _noise(x, [0, *before, x.size])
+        stretched = (1.0 + dependence) / (1.0 - dependence)
+        if variance > 0.0:
+            stretched = max(stretched, at_least / variance)
+        places = _places(x, variance * stretched)
+        if places in ([], before):
+            break
+    return _Settled(places, variance, dependence, stretched)
+
+
+def _best_split(x: Floats) -> list[int]:
+    """Where one step explains most."""
+    if x.size < FEWEST:
+        return []
+    at = np.arange(SHORTEST, x.size - SHORTEST + 1)
+    gains = (np.cumsum(x)[at - 1] * x.size - at * x.sum()) ** 2 / (at * (x.size - at))
+    return [int(at[np.argmax(gains)])]
 
 
 def _long_run_of_blocks(ranked: Floats, days: NDArray[np.intp]) -> float:
@@ -192,9 +223,9 @@ def _long_run_of_blocks(ranked: Floats, days: NDArray[np.intp]) -> float:
     sizes = np.bincount(days)
     if not FEWEST <= sizes.size < ranked.size:
         return 0.0
-    variance, dependence = _noise(np.bincount(days, ranked) / sizes, TRIMMED)
+    settled = _settled(np.bincount(days, ranked) / sizes)
     each = float(np.sum(sizes**2)) / ranked.size  # values of the block that a value is in
-    return each * variance * (1.0 + dependence) / (1.0 - dependence)
+    return each * settled.variance * settled.stretched
 
 
 def _lasting(values: Floats, bounds: list[int], days: NDArray[np.intp], stretched: float) -> list[int]:
@@ -216,17 +247,19 @@ def _lasting(values: Floats, bounds: list[int], days: NDArray[np.intp], stretche
 def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found | None:
     """Levels on a slope, where these explain the values better than levels alone; None where they do not."""
     n = values.size
-    scale = _scale(values, flat.dependence)
-    if n < FEWEST_FOR_DRIFT or scale == 0.0:
+    if n < FEWEST_FOR_DRIFT or _scale(values, 0.0) == 0.0:
         return None
-    each = STRICTNESS * math.log(n) * flat.stretched
+    # A line that is not taken out of the noise looks like dependence, as a step does.
+    line = huber_fit(_design([0, n], True), values, _scale(values, 0.0)).coefficients[-1]
+    noise = min(flat, _flat(values - line * _time(n), days), key=lambda found: found.stretched)
+    scale, each = _scale(values, noise.dependence), STRICTNESS * math.log(n) * noise.stretched
 
     def cost(bounds: list[int], sloping: bool) -> tuple[float, float]:
         fit = huber_fit(_design(bounds, sloping), values, scale)
         return fit.cost + each * (len(bounds) - 2), float(fit.coefficients[-1]) if sloping else 0.0
 
     alone, _ = cost(flat.bounds, False)
-    best, least = None, alone - (SLOPE * math.log(n) * flat.stretched if len(flat.bounds) > 2 else each)
+    best, least = None, alone - (SLOPE * math.log(n) * noise.stretched if len(flat.bounds) > 2 else each)
     for bounds in [[0, n], flat.bounds] if len(flat.bounds) > 2 else [[0, n]]:
         for _ in range(ROUNDS):
             total, slope = cost(bounds, True)
@@ -308,25 +341,23 @@ def scores(values: Floats) -> Floats:
     return found
 
 
-def _noise(x: Floats, trimmed: float = 0.0) -> tuple[float, float]:
-    """Variance v and autocorrelation r of the noise, from differences at lags 1 and 2.
+def _noise(x: Floats, bounds: Sequence[int]) -> tuple[float, float]:
+    """Variance and autocorrelation of neighbours around the means of the stretches that `bounds` end.
 
-    Half of their mean squares are v(1 - r) and v(1 - r²). trimmed: the share of the largest that steps may have made.
+    Both are corrected for the means, which follow the noise. Source: Kendall (1954) for the autocorrelation.
     """
-    if x.size < 3:
-        return 0.0, 0.0
-    one, two = (_mean_square(x[lag:] - x[:-lag], trimmed) / 2.0 for lag in (1, 2))
-    dependence = min(MOST_DEPENDENT, max(0.0, two / one - 1.0)) if one > 0.0 else 0.0
-    return one / (1.0 - dependence), dependence
-
-
-def _mean_square(x: Floats, trimmed: float) -> float:
-    """Mean square of normal values, estimated without the largest ones."""
-    kept = x.size - math.ceil(trimmed * x.size)
-    if kept == x.size or kept < 1:
-        return float(np.mean(x**2))
-    expected = ndtri(0.5 + 0.5 * (np.arange(x.size) + 0.5) / x.size) ** 2
-    return float(np.mean(np.sort(x**2)[:kept]) / np.mean(expected[:kept]))
+    stretches = len(bounds) - 1
+    rest = x - np.repeat([np.mean(x[a:b]) for a, b in pairwise(bounds)], np.diff(bounds))
+    squares = float(np.sum(rest**2))
+    within = np.ones(max(0, x.size - 1), dtype=bool)
+    within[np.asarray(bounds[1:-1], dtype=np.intp) - 1] = False
+    if squares == 0.0 or not within.any():
+        return squares / x.size, 0.0
+    seen = float(np.mean((rest[1:] * rest[:-1])[within])) * x.size / squares
+    corrected = (x.size * seen + stretches) / max(1, x.size - 3 * stretches)
+    dependence = min(MOST_DEPENDENT, max(0.0, corrected))
+    free = x.size - stretches * (1.0 + dependence) / (1.0 - dependence)
+    return squares / max(free, x.size / MOST_HIDDEN), dependence
 
 
 def _places(ranked: Floats, long_run: float) -> list[int]:

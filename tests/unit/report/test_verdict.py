@@ -257,6 +257,10 @@ def test_the_set_aside_first_run_is_in_no_figure(tmp_path: Path) -> None:
     assert found.comparisons[0].ratio.ratio == pytest.approx(2.0, rel=0.01)
 
 
+def rounded(count: int) -> str:
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
 def test_a_mean_that_did_not_converge_says_what_it_would_take(tmp_path: Path, golden: Golden) -> None:
     found = verdict(results(tmp_path, {"a": around(0.01, -0.5, 0.7, 0.1, -0.3, 0.9, -0.7)}))
     (test,) = found.tests
@@ -264,7 +268,7 @@ def test_a_mean_that_did_not_converge_says_what_it_would_take(tmp_path: Path, go
     assert test.more > 0
     line = precision_line(test, found.asked)
     assert line is not None
-    for part in (" a ", "5.0 %", f"about {float(f'{test.more:.2g}'):,.0f} more trials"):
+    for part in (" a ", "5.0 %", f"{' to '.join(map(rounded, test.more_range))} more trials"):
         assert part in line
     assert line in str(found).splitlines()
     golden(line)
@@ -320,7 +324,7 @@ def test_a_ratio_that_did_not_converge_says_so(tmp_path: Path) -> None:
     assert c.ratio.half_width > c.asked
     assert c.more > 0
     last = comparison_lines(c)[-1]
-    for part in ("2.0 %", f"about {float(f'{c.more:.2g}'):,.0f} more trials of each"):
+    for part in ("2.0 %", f"{' to '.join(map(rounded, c.more_range))} more trials of each"):
         assert part in last
     assert last in str(found).splitlines()
 

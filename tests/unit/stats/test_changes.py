@@ -123,6 +123,29 @@ def test_a_step_is_no_drift() -> None:
     assert drifts <= 1
 
 
+@pytest.mark.parametrize(("n", "each"), [(20, 1), (45, 5), (60, 5), (200, 20)])
+def test_a_clear_step_between_days_is_not_taken_for_dependence(n: int, each: int) -> None:
+    found = 0
+    for seed in range(60):
+        random = np.random.default_rng([18, seed])
+        days = np.arange(n) // each
+        x = random.standard_normal(n) + 0.5 * random.standard_normal(days[-1] + 1)[days]
+        at = each * int(random.integers(SHORTEST, days[-1] + 2 - SHORTEST))
+        x[at:] += 8.0
+        found += any(abs(step.at - at) <= 2 for step in stepped(x, blocks=days).steps)
+    assert found >= 36, f"{found} of 60"
+
+
+@pytest.mark.parametrize("n", [20, 50])
+def test_a_clear_line_is_not_taken_for_dependence(n: int) -> None:
+    found = 0
+    for seed in range(40):
+        x = np.random.default_rng([19, seed]).standard_normal(n) + np.linspace(0.0, 10.0, n)
+        history = stepped(x)
+        found += history.drift is not None and not history.steps
+    assert found >= 36, f"{found} of 40"
+
+
 def test_offsets_of_days_are_no_steps() -> None:
     false = 0
     for seed in range(40):

@@ -53,6 +53,7 @@ KINDS: Mapping[str, str] = {
     "warm-up": "the first trials lie on another level",
     "late-level": "the last trials lie on another level",
     "not-converged": "the precision that was asked for was not reached",
+    "not-normal": "values are so skewed that the interval of the mean cannot be relied on",
     "too-few": "there are too few trials, or none with a value",
     "missing-values": "some of the kept trials have no value",
     "against-itself": "the reference differs from itself",
@@ -64,7 +65,6 @@ KINDS: Mapping[str, str] = {
     "outliers": "a few values lie far from the others",
     "heavy-tail": "many values lie far from the others",
     "outlier-explained": "what the monitor saw during a trial that lies far from the others",
-    "not-normal": "values are so skewed that the interval of the mean cannot be relied on",
     "set-aside": "trials were not kept, and not because they failed",
 }
 """What each kind means, the most important first; docs/warnings.md has more."""
@@ -91,6 +91,7 @@ RANKS: Mapping[str, int] = {
     "warm-up": 24,
     "late-level": 26,
     "not-converged": 30,
+    "not-normal": 32,
     "too-few": 34,
     "missing-values": 36,
     "against-itself": 40,
@@ -102,7 +103,6 @@ RANKS: Mapping[str, int] = {
     "outliers": 54,
     "heavy-tail": 55,
     "outlier-explained": 56,
-    "not-normal": 57,
     "set-aside": 60,
 }
 
