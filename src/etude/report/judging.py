@@ -28,4 +28,4 @@ class Judging:
     every_outlier: bool = False
     """Also the outliers that the monitor does not explain, or whose trials are shorter than its interval."""
     full: bool = False
-    """Also what costs an import or some time: secondary metrics, the check of normality."""
+    """Also what takes some time: secondary metrics."""

@@ -336,7 +336,6 @@ def _warned(
         factor=subject.asked.factors[series.test],
         precision=None if refused or subject.asked.compares else subject.asked.precision,
         memory_bytes=subject.memory_bytes,
-        full=judging.full,
         watched=(*judging.watched, *watched_in(experiment, series.test)),
     )
     if found is None or not found.corrected_s:

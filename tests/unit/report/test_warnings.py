@@ -50,11 +50,10 @@ def chosen(*items):
 
 
 @pytest.mark.parametrize("n", [10, 20, 30, 100, 1000])
-@pytest.mark.parametrize("full", [False, True])
-def test_a_clean_series_is_not_warned_of(n, full):
+def test_a_clean_series_is_not_warned_of(n):
     memory = Column("B", "cost", 4e9 + 3 * MIB * NOISE[::-1][:n])
     made = series(NOISE[:n], more={"memory_available": memory}, why=["first run"] + [None] * (n - 1))
-    assert told(made, full=full, precision=0.5, memory_bytes=1 << 34) == []
+    assert told(made, precision=0.5, memory_bytes=1 << 34) == []
 
 
 def test_every_kind_has_a_rank_and_is_listed_by_importance():
@@ -276,7 +275,7 @@ def test_many_far_values_are_a_distribution_and_no_list_of_outliers(golden):
 def test_a_value_close_to_the_median_is_no_outlier():
     x = 1.0 + 0.0005 * (NOISE[:40] - 1.0)
     x[20] = 1.006
-    assert kinds(x, full=False) == []
+    assert "outliers" not in kinds(x)
     assert kinds(x, thresholds=chosen("outlier-distance=0.1%")) == ["outliers"]
     x[20] = 1.012
     assert kinds(x) == ["outliers"]
@@ -295,7 +294,7 @@ def test_quick_trials_are_outliers_only_if_they_are_without_logarithms_too():
     assert kinds(quick) == ["outliers"]
     skewed = np.exp(-np.random.default_rng(2).gamma(2.0, 0.35, 60))  # a tail to the left on logarithms
     assert outlier_places(skewed).size
-    assert "outliers" not in kinds(skewed, full=False)
+    assert "outliers" not in kinds(skewed)
 
 
 def test_two_groups_are_told_with_centres_and_counts_and_not_as_outliers(golden):
@@ -382,7 +381,6 @@ def test_not_normal_is_told_with_its_power_only_when_asked_and_where_it_matters(
     assert found.kind == "not-normal"
     assert " 36 % " in found.text
     golden(str(found))
-    assert kinds(x, thresholds=quiet, full=False) == []
     assert kinds(x, thresholds=chosen("outliers=1e-12", "normality=1e-9")) == []
     assert kinds(x, thresholds=chosen("outliers=1e-12", "skewness=1")) == []
 

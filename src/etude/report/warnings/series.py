@@ -41,15 +41,13 @@ def series_warnings(
     precision: float | None = None,
     memory_bytes: int | None = None,
     resolution: float | None = None,
-    full: bool = True,
     watched: Sequence[str] = (),
 ) -> list[Warning]:
     """What is to be told of a test and one of its metrics, most important first.
 
     factor: by which the stop rule widens the mean's interval. precision: the relative half width that was asked for.
-    memory_bytes: of the machine. resolution: of the clock, in the
-    metric's unit, where it is known. full: also whether values are normal. watched: other metrics that are looked at
-    for a trend. What does not depend on the metric is said with each; `ranked` says it once.
+    memory_bytes: of the machine. resolution: of the clock, in the metric's unit, where it is known. watched: other
+    metrics that are looked at for a trend. What does not depend on the metric is said with each; `ranked` says it once.
     """
     found = [*failed(series), *caches_not_as_declared(series), *kernel_complained(series), *set_aside(series)]
     found += memory_cliff(series, memory_bytes, thresholds)
@@ -67,7 +65,7 @@ def series_warnings(
             few = too_few(series, metric, about.count, thresholds)
             found += [each for each in few if (each.kind, each.metric) not in said]
         if about.count:
-            found += _of_each_machine(series, metric, thresholds, resolution, full)
+            found += _of_each_machine(series, metric, thresholds, resolution)
             found += machine_apart(series, metric)
             found += _not_converged(about, factor, precision)
     return sorted(found, key=lambda w: w.rank)
@@ -97,17 +95,17 @@ def _about(series: Series, metric: str, thresholds: Thresholds) -> About:
 
 
 def _of_each_machine(
-    series: Series, metric: str, thresholds: Thresholds, resolution: float | None, full: bool
+    series: Series, metric: str, thresholds: Thresholds, resolution: float | None
 ) -> list[Warning]:
     """What is to be said of the values of each machine: together they would have a shape that none of them has."""
     names = list(dict.fromkeys(machines_of(series, metric)))
     if len(names) < 2:
-        return _about_values(_about(series, metric, thresholds), resolution, full)
+        return _about_values(_about(series, metric, thresholds), resolution)
     found = []
     for name in names:
         there = np.array([machine == name for machine in series.labels["machine"]])
         about = _about(replace(series, kept=series.kept & there), metric, thresholds)
-        told = _about_values(about, resolution, full)
+        told = _about_values(about, resolution)
         found += [
             replace(
                 each,
@@ -134,7 +132,7 @@ def _longest_sitting(series: Series) -> Series:
     return Series(series.test, series.trials, kept, series.columns)
 
 
-def _about_values(about: About, resolution: float | None, full: bool) -> list[Warning]:
+def _about_values(about: About, resolution: float | None) -> list[Warning]:
     """One cause, one warning.
 
     All equal: nothing else. A trial too short for its clock, or a clock too coarse for the spread: no shapes. Another
@@ -161,7 +159,7 @@ def _about_values(about: About, resolution: float | None, full: bool) -> list[Wa
     found += outliers
     if alike is not None and (not outliers or neighbours_alike(others, thresholds) is not None):
         found.append(autocorrelated(about, alike))
-    if full and not found and not (tick and tick.coarse):
+    if not found and not (tick and tick.coarse):
         found += skewed(about)
     return found
 
