@@ -11,9 +11,9 @@ from replay_steps import Place, Said, cold_by, original, whole_way
 from rows import Row, Spread, interleave, ratios, spread
 
 STATES = ("warm", "cold")
-RUN_TIME = {"warm": 0.01, "cold": 0.15}
+RUN_TIME = {"warm": 0.03, "cold": 0.15}
 """How far a replay's run time may be from the original's."""
-IO_TIME = {"warm": 0.05, "cold": 0.20}
+IO_TIME = {"warm": 0.10, "cold": 0.20}
 JUDGED_S = 1e-3
 """Reads or writes that take less in total are shown, not judged: some interrupts are a share of that."""
 

@@ -1,9 +1,10 @@
-"""The eight programs that are replayed: what each finds in its directory, its command, and what a run leaves there."""
+"""The programs that are replayed: what each finds in its directory, its command, and what a run leaves there."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,14 +32,22 @@ class Size:
     blocks: int
     packed: int
     """Files, in directories of 200 that are each packed by a process."""
+    transactions: int
+    """Of each client of a database."""
+    direct_bytes: int
+    """Of the file that fio reads and writes past the cache."""
 
 
-BENCH = Size(10_000, 16_000, 600, 120_000, 20_000, 4, 50, 120_000, 1_200_000, 72, 28, 2_000, 5_000)
+BENCH = Size(
+    10_000, 16_000, 600, 120_000, 20_000, 4, 50, 120_000, 1_200_000, 72, 28, 2_000, 5_000, 150, 64 << 20
+)
 """Warm, 0.3 to 0.6 s each on an idle machine: there is a recording of its own for each replay."""
-SMALL = Size(40, 3_000, 20, 400, 100, 2, 4, 200, 3_000, 12, 6, 12, 400)
+SMALL = Size(40, 3_000, 20, 400, 100, 2, 4, 200, 3_000, 12, 6, 12, 400, 2, 1 << 20)
 """For tests: fractions of a second."""
 THREADS = 4
 AT_ONCE = 2
+CLIENTS = 2
+DEPTH = 8
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,8 @@ class Workload:
     """What else is done before a run, after that."""
     parallel: bool = False
     """Whether several threads or processes do I/O at a time: fio plays one log by one job."""
+    alike: bool = True
+    """Whether a run leaves the same files as the one before: a database writes the time of day."""
 
     def fresh(self) -> None:
         """Make the directory as it was at the beginning."""
@@ -91,14 +102,26 @@ def sqlite(place: Path, size: Size) -> Workload:
 
 def gcc(place: Path, size: Size) -> Workload:
     """The package that examples/compile compiles: make, sh, gcc, cc1, as."""
-    directory = made(place, "gcc")
+    return compiled(place, size, "gcc", 1)
+
+
+def make(place: Path, size: Size) -> Workload:
+    """The same, several compilers at a time."""
+    return compiled(place, size, "make", AT_ONCE)
+
+
+def compiled(place: Path, size: Size, name: str, jobs: int) -> Workload:
+    """A build of so many jobs."""
+    directory = made(place, name)
     generate = ROOT / "examples" / "lib" / "generate-tree.sh"
     subprocess.run([generate, directory, str(size.units), str(size.functions)], check=True)
     subprocess.run(["./configure"], cwd=directory, check=True, stdout=subprocess.DEVNULL)
-    what = f"make and gcc, {size.units} sources of {size.functions} functions"
+    what = f"make{f' -j{jobs}' if jobs > 1 else ''} and gcc, {size.units} sources of {size.functions} functions"
     # The compiler's own temporary files belong to what is replayed, too.
     variables = {"TMPDIR": str(directory)}
-    return Workload("gcc", what, ["make", "-s"], directory, ["**/*.o", "generated", "cc*"], variables)
+    command = ["make", "-s", f"-j{jobs}"]
+    leaves = ["**/*.o", "generated", "cc*"]
+    return Workload(name, what, command, directory, leaves, variables, parallel=jobs > 1)
 
 
 def git(place: Path, size: Size) -> Workload:
@@ -154,6 +177,88 @@ def processes(place: Path, size: Size) -> Workload:
     return Workload("processes", what, command, directory, ["part*.tar.gz"], parallel=True)
 
 
+def grep(place: Path, size: Size) -> Workload:
+    """A search of a tree by several processes, whose lines come through a pipe and are sorted."""
+    directory = made(place, "grep")
+    tree(directory / "tree", size.packed, size.file_bytes)
+    line = f"find tree -type f | xargs -P {AT_ONCE} -n 200 grep -Ho 1a | sort > found"
+    what = f"find, xargs -P {AT_ONCE} grep, {size.packed:,} files"
+    return Workload("grep", what, ["sh", "-c", line], directory, ["found"], parallel=True)
+
+
+def fio(place: Path, size: Size) -> Workload:
+    """Reads and writes at random places by io_uring, several on their way, past the cache."""
+    directory = made(place, "fio")
+    given = {
+        "name": "direct",
+        "filename": "data",
+        "ioengine": "io_uring",
+        "iodepth": DEPTH,
+        "rw": "randrw",
+        "bs": "4k",
+        "size": size.direct_bytes,
+        "direct": 1,
+        "randseed": 1,
+        "buffer_pattern": "0x5a5a5a5a",
+    }
+    command = ["fio", "--thread", *(f"--{name}={value}" for name, value in given.items())]
+    what = f"fio, io_uring, depth {DEPTH}, {size.direct_bytes >> 20} MiB"
+    return Workload("fio", what, command, directory, ["data"], parallel=True)
+
+
+def postgres(place: Path, size: Size) -> Workload:
+    """A server that is started, serves clients that update rows, and is stopped."""
+    directory = made(place, "postgres")
+    data, pristine = directory / "data", directory / "pristine"
+    before = as_server(directory)
+    quiet = {"check": True, "stdout": subprocess.DEVNULL}
+    initialise = [postgres_program("initdb"), "-D", pristine, "-U", "etude", "-A", "trust", "-N", "-E", "UTF8"]
+    subprocess.run([*before, *initialise], cwd=directory, **quiet)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = f"-c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="
+    client = f"-h 127.0.0.1 -p {port} -U etude"
+    lines = {
+        "pg_ctl": f"start -s -w -D data -l log -o '{settings}'",
+        "pgbench": f"-n -c {CLIENTS} -t {size.transactions} --random-seed 1 {client} postgres",
+        "stop": "stop -s -w -m fast -D data",
+    }
+    start, run, stop = (
+        f"{postgres_program(name.replace('stop', 'pg_ctl'))} {words}" for name, words in lines.items()
+    )
+
+    def serve(line: str) -> list[str]:
+        return [*before, "sh", "-c", f"{start} && {line}; {stop}"]
+
+    def fresh() -> None:
+        subprocess.run(["cp", "-a", pristine, data], check=True)
+
+    fresh()
+    fill = f"{postgres_program('pgbench')} -q -i -s 1 {client} postgres"
+    subprocess.run(serve(fill), cwd=directory, stderr=subprocess.DEVNULL, **quiet)
+    shutil.rmtree(pristine)
+    data.rename(pristine)
+    what = f"PostgreSQL and pgbench, {CLIENTS} clients of {size.transactions} transactions"
+    return Workload(
+        "postgres", what, serve(run), directory, ["data", "log"], {}, fresh, parallel=True, alike=False
+    )
+
+
+def postgres_program(name: str) -> str:
+    """Its path: Debian links some of them alone into the usual places."""
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
+    return str(found[-1]) if found else name
+
+
+def as_server(directory: Path) -> list[str]:
+    """Words before a command that refuses to run as root: as the user of the server, who may enter any directory."""
+    if os.geteuid() != 0:
+        return []
+    shutil.chown(directory, "postgres", "postgres")
+    caps = [f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient")]
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *caps]
+
+
 MAKERS: Mapping[str, Callable[[Path, Size], Workload]] = {
     "tar": tar,
     "sqlite3": sqlite,
@@ -163,12 +268,19 @@ MAKERS: Mapping[str, Callable[[Path, Size], Workload]] = {
     "fortran": fortran,
     "threads": threads,
     "processes": processes,
+    "make": make,
+    "grep": grep,
+    "fio": fio,
+    "postgres": postgres,
 }
 PROGRAMS: Mapping[str, Sequence[str]] = {
     "sqlite3": ("sqlite3",),
     "gcc": ("gcc", "make"),
     "git": ("git",),
     "fortran": ("gfortran",),
+    "make": ("gcc", "make"),
+    "fio": ("fio",),
+    "postgres": (postgres_program("initdb"), "pgbench"),
 }
 """What has to be installed, besides what every Debian has and a C compiler."""
 

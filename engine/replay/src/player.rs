@@ -12,7 +12,7 @@ use crate::perform::{Made, Performer, Process, is_done_later, is_same};
 use crate::requests::{Finished, Place};
 use crate::roll::{Mark, Marked, Reading, Roll};
 use crate::score::is_request;
-use crate::shared::{ERRORS, Lane, Owed, Shared, sleep_on, wake};
+use crate::shared::{ERRORS, GONE, LINGERS, Lane, Owed, Shared, sleep_on, wake};
 
 /// When calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -474,6 +474,7 @@ impl Player {
                 continue;
             }
             self.lane().stuck.store(STUCK, Ordering::Relaxed);
+            self.note_killed();
             other.awaited.fetch_add(1, Ordering::SeqCst);
             let value = word.load(Ordering::SeqCst);
             if !reached(value) {
@@ -492,13 +493,26 @@ impl Player {
         Ok(())
     }
 
-    /// A process that has ended and was waited for is not kept: it would count as one.
+    /// A process that has ended and was waited for is not kept: it would count as one. One that outlives itself for those
+    /// that it has started is kept to the end: who waits for it here does not wait for them.
     fn reap_now(&mut self, thread: usize) {
         let is_it = |child: &Child| matches!(child, Child::Process(_, number) if *number == thread);
-        if let Some(place) = self.children.iter().position(is_it)
+        if self.play.shared.lane(thread).ended.load(Ordering::Acquire) == GONE
+            && let Some(place) = self.children.iter().position(is_it)
             && let Child::Process(pid, _) = self.children.swap_remove(place)
         {
             reap(pid, self.play.shared.all());
+        }
+    }
+
+    /// What a killed process would have done does not come: whoever waits for it goes on waiting, unless it is told.
+    fn note_killed(&self) {
+        for child in &self.children {
+            if let Child::Process(pid, _) = child
+                && was_killed(*pid)
+            {
+                broke(self.play.shared.all());
+            }
         }
     }
 
@@ -562,7 +576,12 @@ impl Player {
             self.performer.process.end();
             all.ended_ns.fetch_max(now_ns(), Ordering::Relaxed);
         }
-        self.lane().ended.store(1, Ordering::SeqCst);
+        let gone = |child: &Child| {
+            let (Child::Thread(_, thread) | Child::Process(_, thread)) = child;
+            play.shared.lane(*thread).ended.load(Ordering::Acquire) == GONE
+        };
+        let ended = if self.children.iter().all(gone) { GONE } else { LINGERS };
+        self.lane().ended.store(ended, Ordering::SeqCst);
         wake(&self.lane().ended);
         // Processes outlive those that have started them, but die with the thread here.
         for child in std::mem::take(&mut self.children) {
@@ -579,8 +598,24 @@ fn reap(pid: libc::pid_t, all: &crate::shared::All) {
     // SAFETY: a child of this thread's process.
     let waited = unsafe { libc::waitpid(pid, &mut status, 0) };
     if waited == pid && !(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0) {
-        let _ = all.broken.compare_exchange(0, KILLED, Ordering::Relaxed, Ordering::Relaxed);
+        broke(all);
     }
+}
+
+/// Whether a child has ended otherwise than by its own will; it is not reaped.
+fn was_killed(pid: libc::pid_t) -> bool {
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: zeros are a valid value, in which the kernel writes what it found.
+    unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut found, options) == 0
+            && found.si_pid() == pid
+            && (found.si_code, found.si_status()) != (libc::CLD_EXITED, 0)
+    }
+}
+
+fn broke(all: &crate::shared::All) {
+    let _ = all.broken.compare_exchange(0, KILLED, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 fn note(lane: &Lane, call: Call, result: i64, ns: u64, same: bool) {

@@ -101,6 +101,11 @@ pub struct Calls {
     pub times: Histogram,
 }
 
+/// A thread has ended.
+pub const GONE: u32 = 1;
+/// It has ended, but waits for what it has started, which would die with it.
+pub const LINGERS: u32 = 2;
+
 /// Of one thread. Only it writes here, all others read.
 #[repr(C, align(64))]
 pub struct Lane {
@@ -108,6 +113,7 @@ pub struct Lane {
     pub told: AtomicU32,
     /// How many wait for one of these.
     pub awaited: AtomicU32,
+    /// 0 until it has ended: then `GONE`, or `LINGERS`.
     pub ended: AtomicU32,
     pub started: AtomicU32,
     /// Where its clock stood when it told last, or ended.

@@ -204,6 +204,24 @@ fn threads_and_processes_wait_for_what_they_share() {
 }
 
 #[test]
+fn who_waits_for_a_process_does_not_wait_for_those_that_it_has_started() {
+    // A server, say: its starter is waited for at once, and it ends when whoever waited for that says so.
+    let place = Place::new();
+    let server = script(vec![
+        (0, Action::Fork(1)),
+        (1, Action::Fork(2)),
+        (0, Action::Wait(1)),
+        (0, open("a", O_RDWR_CREAT, 3)),
+        (2, open("a", 0, 3)),
+    ]);
+    for timing in [Timing::None, Timing::Gap] {
+        let report = play(&server, &place.0, timing);
+        assert_eq!((report.calls, report.mismatches), (2, 0), "{report:?}");
+        std::fs::remove_file(place.0.join("a")).unwrap();
+    }
+}
+
+#[test]
 fn only_what_is_shared_makes_threads_wait() {
     let lanes = script(vec![
         (0, open("a", O_RDWR_CREAT, 3)),

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +183,32 @@ def test_a_program_that_changes_its_directory_finds_its_files(tmp_path, timing):
     script = compiled(tmp_path, WANDERS)
     assert 'chdir("/' in script
     assert replayed(tmp_path, "--timing", timing)["mismatches"] == 0
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process of one thread has started, and that live."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_replay_ends_when_a_process_is_killed_for_which_another_waits(tmp_path: Path) -> None:
+    lines = [
+        "etude script 1",
+        "0: fork(1)",
+        "1: compute(600.0)",
+        '1: mkdir("/made", 0755) = 0',
+        '0: newfstatat(AT_FDCWD, "/made", 0) = 0',
+    ]
+    (tmp_path / "a.script").write_text("\n".join(lines) + "\n")
+    run("compile", "-q", "a.script", at=tmp_path)
+    run("prepare", "-q", "a.script", "stage", at=tmp_path)
+    command = [engine_path(), "replay", "a.roll", "stage"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as replay:
+        found: list[int] = []
+        until = time.monotonic() + 20
+        while not found and time.monotonic() < until:
+            found = [waker for waiter in children(replay.pid) for waker in children(waiter)]
+        (waker,) = found
+        os.kill(waker, signal.SIGKILL)
+        _, said = replay.communicate(timeout=20)
+    assert replay.returncode == 5
+    assert "killed" in said
