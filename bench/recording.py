@@ -30,13 +30,14 @@ PARTS: dict[str, Callable[[int, Scratch], list[Row]]] = {
 }
 
 EXPLAINED = """\
-*ns added to a call*: blocks of one run of every party in random order; a figure is the median of recorded less plain in
-the same block, with quartiles; *nothing* is a second plain run less the first. The program has one CPU for itself;
+*ns added to a call*: blocks of one run of every party in random order; a figure is the median of recorded less plain
+in the same block, with quartiles; *nothing* is a second plain run less the first. The program has one CPU for itself;
 recorders and bpftrace run on the others, strace on the same one, where it is quickest. LD_PRELOAD writes records of
 64 bytes to memory and never empties it; its figure is over all calls, those that it does not see among them. *Run
-time*: whole commands from start to end, plain and recorded in random order, files in memory, without the list of files
-(`--no-snapshot`), which is made when the program has ended and has a row of its own; strace once, on one CPU, over a
-part of the same work, its output thrown away. *Completeness*: as the recorder prints it."""
+time*: whole commands from start to end, plain and recorded in random order, files in memory, without the list of
+files (`--no-snapshot`), which is made when the program has ended and has a row of its own; strace once, on one CPU,
+over a part of the same work, its output thrown away. *CPU time*: of all processes, the recorder's among them.
+*Completeness*: as the recorder prints it."""
 
 
 def recording(rounds: int) -> list[Row]:

@@ -44,14 +44,14 @@ original again, and the replay of a recording that is made for this replay alone
 it. Of originals it is the time from start to end, their output thrown away; of replays that from the first call to
 the last, as they say it: their own start, which reads the roll and looks at the files, is no part of what is
 replayed. A figure is the median over rounds of replay / original, with quartiles. Warm, it may be as far from 1 as
-the median of |again / original - 1| of the same rounds. *Read and write time*: time within calls that move data, as
-the replay says it, beside that in its own recording. *fio*: the data calls as its log of version 3, by psync, its own
-run time. *Bytes of the roll*: fixed records are 60 bytes an event and the texts, each by zlib. *Rate without gaps*:
-the calls of a script and the descriptors that they lead to, data from one place, in a directory prepared anew each
-time; both made the same calls. tar's script is without calls about memory. *Start-time error*: both recorded by
-`etude record`, the same reads and writes on files that are open before; of each call the start less that of the first
-one, against the same by the schedule, too early as well as too late; the 99 % point of each run, of which the median
-over runs is shown, with quartiles."""
+the median of |again / original - 1| of the same rounds, or 3 %. *Read and write time*: time within calls that move
+data, as the replay says it, beside that in its own recording. *fio*: the data calls as its log of version 3, by
+psync, its own run time. *Bytes of the roll*: fixed records are 60 bytes an event and the texts, each by zlib. *Rate
+without gaps*: the calls of a script and the descriptors that they lead to, data from one place, in a directory
+prepared anew each time; both made the same calls. tar's script is without calls about memory. *Start-time error*:
+both recorded by `etude record`, the same reads and writes on files that are open before; of each call the start less
+that of the first one, against the same by the schedule, too early as well as too late; the 99 % point of each run, of
+which the median over runs is shown, with quartiles."""
 
 
 @dataclass(frozen=True)

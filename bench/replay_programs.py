@@ -116,7 +116,9 @@ def compiled(place: Path, size: Size, name: str, jobs: int) -> Workload:
     generate = ROOT / "examples" / "lib" / "generate-tree.sh"
     subprocess.run([generate, directory, str(size.units), str(size.functions)], check=True)
     subprocess.run(["./configure"], cwd=directory, check=True, stdout=subprocess.DEVNULL)
-    what = f"make{f' -j{jobs}' if jobs > 1 else ''} and gcc, {size.units} sources of {size.functions} functions"
+    what = (
+        f"make{f' -j{jobs}' if jobs > 1 else ''} and gcc, {size.units} sources of {size.functions} functions"
+    )
     # The compiler's own temporary files belong to what is replayed, too.
     variables = {"TMPDIR": str(directory)}
     command = ["make", "-s", f"-j{jobs}"]
@@ -178,10 +180,10 @@ def processes(place: Path, size: Size) -> Workload:
 
 
 def grep(place: Path, size: Size) -> Workload:
-    """A search of a tree by several processes, whose lines come through a pipe and are sorted."""
+    """A search of a tree by several processes, each of which writes to a pipe once, and no more than it takes whole."""
     directory = made(place, "grep")
     tree(directory / "tree", size.packed, size.file_bytes)
-    line = f"find tree -type f | xargs -P {AT_ONCE} -n 200 grep -Ho 1a | sort > found"
+    line = f"find tree -type f | xargs -P {AT_ONCE} -n 100 grep -Hc 1a | sort > found"
     what = f"find, xargs -P {AT_ONCE} grep, {size.packed:,} files"
     return Workload("grep", what, ["sh", "-c", line], directory, ["found"], parallel=True)
 
@@ -212,7 +214,18 @@ def postgres(place: Path, size: Size) -> Workload:
     data, pristine = directory / "data", directory / "pristine"
     before = as_server(directory)
     quiet = {"check": True, "stdout": subprocess.DEVNULL}
-    initialise = [postgres_program("initdb"), "-D", pristine, "-U", "etude", "-A", "trust", "-N", "-E", "UTF8"]
+    initialise = [
+        postgres_program("initdb"),
+        "-D",
+        pristine,
+        "-U",
+        "etude",
+        "-A",
+        "trust",
+        "-N",
+        "-E",
+        "UTF8",
+    ]
     subprocess.run([*before, *initialise], cwd=directory, **quiet)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

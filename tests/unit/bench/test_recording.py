@@ -149,17 +149,41 @@ def test_a_peer_that_is_not_installed_has_a_row_that_says_so():
     assert missing == ["not installed (packaging/debian-packages.txt)"] * len(calls.LOOPS)
 
 
+def found(path, recorded_s=2.0, cpu_s=2.0):
+    twice = [recorded_s] * 2, [2.0] * 2, [cpu_s] * 2
+    return work.Found([2.0] * 2, *twice, recorder.trace(path), 9.0)
+
+
 @pytest.mark.parametrize(
     ("events", "recorded", "reached"),
-    [(1000, 2.03, True), (1000, 2.05, False), (500_000, 3.0, None)],
-    ids=["within", "beyond", "too many calls"],
+    [(1000, 2.03, True), (1000, 2.05, False), (500_000, 2.09, True), (500_000, 2.12, False)],
+    ids=["within", "beyond", "many calls, within", "many calls, beyond"],
 )
-def test_run_time_is_judged_where_calls_are_not_too_many(tmp_path, events, recorded, reached):
+def test_run_time_is_judged_by_how_many_calls_there_are(tmp_path, events, recorded, reached):
     path = tmp_path / "a.trace"
     path.write_bytes(trace(events, execs=4))
-    row = work.work_row("x", work.Found([2.0, 2.0], [recorded] * 2, recorder.trace(path), 9.0))
+    row = work.work_row("x", found(path, recorded))
     assert row.reached is reached
     assert "4 execs" in row.what
+
+
+@pytest.mark.parametrize(
+    ("name", "cpu_s", "reached"),
+    [("tar", 2.5, True), ("tar", 2.7, False), ("git", 2.5, False), ("x", 9.0, None)],
+)
+def test_cpu_time_is_judged_where_there_is_a_figure_to_reach(tmp_path, name, cpu_s, reached):
+    path = tmp_path / "a.trace"
+    path.write_bytes(trace(1000, execs=4))
+    row = work.cpu_row(work.Workload("x", "true", tmp_path / name), found(path, cpu_s=cpu_s))
+    assert row.reached is reached
+
+
+def test_cpu_time_is_that_of_all_processes(tmp_path):
+    place = recorder.Scratch(tmp_path, tmp_path)
+    begun = work.cpu_s()
+    loop = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done) & wait"
+    work.elapsed_s(["/bin/sh", "-c", loop], work.Workload("x", loop, tmp_path), place)
+    assert work.cpu_s() - begun > 0.01
 
 
 def test_a_workload_starts_alike_each_time(tmp_path):

@@ -33,7 +33,15 @@ SAID = {
     "written_bytes": 50,
 }
 """What the engine of these tests says of each replay."""
-PACKAGES = {"sqlite3": "sqlite3", "gcc": "make", "git": "git", "fortran": "gfortran"}
+PACKAGES = {
+    "sqlite3": "sqlite3",
+    "gcc": "make",
+    "git": "git",
+    "fortran": "gfortran",
+    "make": "make",
+    "fio": "fio",
+    "postgres": "postgresql",
+}
 ENGINE = """\
 #!/bin/sh
 echo "$*" >> said
@@ -74,7 +82,7 @@ def test_each_program_does_the_same_again_and_all_its_io_is_recorded(name, place
     if done.returncode == 5:
         pytest.skip(f"programs cannot be recorded here: {done.stderr.decode().strip()}")
     steps.original(workload, place, place.trace)
-    assert left(workload) == first
+    assert left(workload) == first or not workload.alike
     trace = read_trace(place.trace)
     profile = profile_of(trace)
     assert profile.reads.count > 3
@@ -83,12 +91,20 @@ def test_each_program_does_the_same_again_and_all_its_io_is_recorded(name, place
     inside = [each for each in profile.files if each.path.startswith(str(workload.directory))]
     assert sum(each.written_bytes for each in inside) > 2000
     threads = sum(each.threads for each in profile.processes)
-    assert (threads > 1) == (workload.parallel or name in ("gcc",))
+    assert (threads > 1) == (workload.parallel or name in ("gcc",)), threads
     workload.fresh()
     remaining = {path.name for path in workload.directory.rglob("*") if path.is_file()}
-    assert {"tree.tar", "t.db", "generated", "rows", "restart", "shared", "part0.tar.gz"}.isdisjoint(
-        remaining
-    )
+    assert {
+        "tree.tar",
+        "t.db",
+        "generated",
+        "rows",
+        "restart",
+        "shared",
+        "part0.tar.gz",
+        "found",
+        "data",
+    }.isdisjoint(remaining)
 
 
 def test_the_graph_loader_writes_rows_that_hold_each_edge_once(tmp_path):
@@ -219,14 +235,14 @@ def said(run_s, **more):
     return {**SAID, "run_s": run_s, **more}
 
 
-@given(times, st.floats(0.8, 1.2), st.floats(0.97, 1.03))
+@given(times, st.floats(0.8, 1.2), st.floats(0.94, 1.06))
 def test_a_replay_is_judged_by_its_median_and_warm_by_the_floor_as_well(original, ratio, floor):
     replays = [said(ratio * s) for s in original]
     found = pairs.Pairs(original, [floor * s for s in original], replays)
     off = abs(ratio - 1)
-    if abs(off - max(0.01, abs(floor - 1))) > 1e-9:
+    if abs(off - max(0.03, abs(floor - 1))) > 1e-9:
         row = pairs.run_row("x", "warm", found)
-        assert row.reached == (off <= max(0.01, abs(floor - 1)))
+        assert row.reached == (off <= max(0.03, abs(floor - 1)))
     if abs(off - 0.15) > 1e-9:
         assert pairs.run_row("x", "cold", found).reached == (off <= 0.15)
 
@@ -238,7 +254,7 @@ def test_originals_that_are_apart_to_both_sides_are_as_far_apart_as_they_are():
 
 
 @given(
-    st.sampled_from([("warm", 0.05), ("cold", 0.2)]), st.floats(0.7, 1.3), st.sampled_from([0.0009, 0.0011])
+    st.sampled_from([("warm", 0.1), ("cold", 0.2)]), st.floats(0.7, 1.3), st.sampled_from([0.0009, 0.0011])
 )
 def test_reads_and_writes_are_judged_where_there_is_enough_of_them(state, ratio, recorded_s):
     original = {"read_s": recorded_s, "write_s": 0.0, "run_s": 1.0}
@@ -285,7 +301,7 @@ def test_the_part_is_one_of_the_bench():
         patch.syspath_prepend(str(BENCH))
         run = importlib.import_module("run")
     assert run.PARTS["replay"][0] is replay.replay
-    assert len(programs.MAKERS) == 8
+    assert len(programs.MAKERS) == 12
 
 
 @pytest.mark.more
