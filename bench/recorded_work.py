@@ -46,7 +46,7 @@ class Workload:
 
 @dataclass
 class Found:
-    """Wall and CPU seconds by party, aligned by round, the last trace, and strace's time over plain of the short command."""
+    """Wall and CPU seconds by party, aligned by round, the last trace, and strace over plain of the short command."""
 
     plain: list[float]
     recorded: list[float]
