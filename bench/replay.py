@@ -4,7 +4,8 @@ python bench/replay.py [--rounds N] [--programs NAME,…] [--states warm,cold] [
                        [--record FILE] [--no-fifo]
 
 Parts: run (run, read and write time, replay_pairs.py, with fio, replay_fio.py), sizes (of rolls, replay_sizes.py),
-rate (as fast as possible, replay_rate.py), schedule (in absolute time, replay_schedule.py).
+list (other results of many programs, replay_list.py), rate (as fast as possible, replay_rate.py), schedule (in absolute
+time, replay_schedule.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from etude.iotrace.read import read_trace
 from own_filesystem import own_filesystem
 from recording import version
 from replay_fio import fio_row
+from replay_list import list_rows
 from replay_pairs import STATES, pair_rows, pairs
 from replay_programs import BENCH, MAKERS, SMALL, Size, Workload, missing
 from replay_rate import rate_rows
@@ -32,9 +34,9 @@ from replay_steps import Place, whole_way
 from rows import BUILD, HEADING, Row, line, measured_where, quiet_priority
 
 FILESYSTEM_BYTES = 4 << 30
-PARTS = ("run", "sizes", "rate", "schedule")
+PARTS = ("run", "sizes", "list", "rate", "schedule")
 OF_PROGRAMS = {"run", "sizes"}
-OF_ALL = {"sizes": include_rows, "rate": rate_rows, "schedule": schedule_rows}
+OF_ALL = {"sizes": include_rows, "list": list_rows, "rate": rate_rows, "schedule": schedule_rows}
 SHORT = ("tar", "sqlite3", "threads")
 """Programs of `make bench`."""
 
@@ -46,12 +48,13 @@ the last, as they say it: their own start, which reads the roll and looks at the
 replayed. A figure is the median over rounds of replay / original, with quartiles. Warm, it may be as far from 1 as
 the median of |again / original - 1| of the same rounds, or 3 %. *Read and write time*: time within calls that move
 data, as the replay says it, beside that in its own recording. *fio*: the data calls as its log of version 3, by
-psync, its own run time. *Bytes of the roll*: fixed records are 60 bytes an event and the texts, each by zlib. *Rate
-without gaps*: the calls of a script and the descriptors that they lead to, data from one place, in a directory
-prepared anew each time; both made the same calls. tar's script is without calls about memory. *Start-time error*:
-both recorded by `etude record`, the same reads and writes on files that are open before; of each call the start less
-that of the first one, against the same by the schedule, too early as well as too late; the 99 % point of each run, of
-which the median over runs is shown, with quartiles."""
+psync, its own run time. *Bytes of the roll*: fixed records are 60 bytes an event and the texts, each by zlib. *Other
+results*: each program is recorded once and replayed once; what its verdict misses is refused by `etude replay
+--judge`. *Rate without gaps*: the calls of a script and the descriptors that they lead to, data from one place, in a
+directory prepared anew each time; both made the same calls. tar's script is without calls about memory. *Start-time
+error*: both recorded by `etude record`, the same reads and writes on files that are open before; of each call the
+start less that of the first one, against the same by the schedule, too early as well as too late; the 99 % point of
+each run, of which the median over runs is shown, with quartiles."""
 
 
 @dataclass(frozen=True)

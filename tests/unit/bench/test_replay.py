@@ -20,9 +20,18 @@ from support.traces import COPY, imported
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    replay, fio, pairs, programs, sizes, steps, rows = map(
+    replay, fio, listed, pairs, programs, sizes, steps, rows = map(
         importlib.import_module,
-        ("replay", "replay_fio", "replay_pairs", "replay_programs", "replay_sizes", "replay_steps", "rows"),
+        (
+            "replay",
+            "replay_fio",
+            "replay_list",
+            "replay_pairs",
+            "replay_programs",
+            "replay_sizes",
+            "replay_steps",
+            "rows",
+        ),
     )
 
 SAID = {
@@ -280,6 +289,25 @@ def test_a_roll_is_judged_for_real_files_alone(tmp_path):
     assert [row.reached for row in sizes.size_rows(other, trace, moving, 5000)] == [None, None]
 
 
+@pytest.mark.parametrize(
+    ("others", "missed", "reached", "refused"),
+    [(0, 0.0, True, False), (0, 0.2, True, True), (1, 0.0, False, False)],
+)
+def test_a_listed_program_is_judged_by_its_other_results(others, missed, reached, refused):
+    unplayed = {"bytes_share": missed, "time_share": 0.0}
+    row = listed.listed_row("x", {"other_results": [{}] * others, "calls": 9, "unplayed": unplayed})
+    assert (row.reached, "refused" in row.value) == (reached, refused)
+
+
+def test_the_list_has_31_programs_and_says_which_is_not_installed(monkeypatch, place):
+    assert len({*listed.LIST, *listed.OTHERS}) == len(listed.LIST) + len(listed.OTHERS) == 31
+    monkeypatch.setattr(listed, "LIST", {"x": listed.Listed("true", "no-such-program")})
+    monkeypatch.setattr(listed, "OTHERS", ())
+    row, whole = listed.list_rows(place, programs.SMALL, 1)
+    assert "no-such-program" in row.value
+    assert (row.reached, whole.reached) == (None, False)
+
+
 def test_a_program_that_is_not_installed_is_said(monkeypatch):
     monkeypatch.setitem(programs.PROGRAMS, "tar", ("no-such-program",))
     (row,) = replay.measured(replay.Wanted(2, ["tar"], parts=["run"], size=programs.SMALL))
@@ -318,6 +346,8 @@ def test_the_page_has_all_parts_and_is_what_is_printed(tmp_path):
     assert all(len(cells) == 5 for cells in table)
     kinds = [cells[0].removeprefix("| ").partition(":")[0] for cells in table]
     # Of two programs: run, read and write time in two states, fio; sizes of one file more; rates; start-time errors.
-    assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [4, 4, 4, 2, 3, 3, 2, 2], done.stderr
+    assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [4, 4, 4, 2, 3, 3, 31, 1, 2, 2], (
+        done.stderr
+    )
     assert {cells[4] for cells in table[-4:]} <= {"yes |", "NO |"}
     assert "python bench/replay.py --small" in done.stdout
