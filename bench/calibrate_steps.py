@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from calibrate_tables import paragraph, table
 from etude.stats.changes import SHORTEST, Stepped, stepped
@@ -138,8 +139,7 @@ def _days(seed: int, histories: int) -> list[str]:
         found = []
         for k in range(histories):
             rng = _rng(seed, k, n)
-            days = np.arange(n) // each
-            x = rng.standard_normal(n) + offset * rng.standard_normal(days[-1] + 1)[days]
+            days, x = _of_days(rng, n, each, offset)
             found.append(stepped(x, blocks=days))
         steps, drifts = _share(found, lambda x: bool(x.steps)), _share(found, lambda x: x.drift is not None)
         rows.append([str(each), f"{offset:g}", str(n), f"{steps:.1f} ({was:.1f})", f"{drifts:.1f}"])
@@ -155,8 +155,7 @@ def _clear(seed: int, histories: int) -> list[str]:
         found, near = [], 0
         for k in range(histories):
             rng = _rng(seed, k, n)
-            days = np.arange(n) // each
-            x = rng.standard_normal(n) + offset * rng.standard_normal(days[-1] + 1)[days]
+            days, x = _of_days(rng, n, each, offset)
             at = each * int(rng.integers(SHORTEST, days[-1] + 2 - SHORTEST))
             x[at:] += CLEAR * np.hypot(1.0, offset)
             found.append(stepped(x, blocks=days))
@@ -206,6 +205,12 @@ def _found(seed: int, histories: int) -> list[str]:
         ),
         *table(["noise", "results", *heads], rows),
     ]
+
+
+def _of_days(rng: Generator, n: int, each: int, offset: float) -> tuple[NDArray[np.intp], Floats]:
+    """The day of each result, and flat results that share an offset of theirs."""
+    days = np.arange(n) // each
+    return days, rng.standard_normal(n) + offset * rng.standard_normal(days[-1] + 1)[days]
 
 
 def _share(found: list[Stepped], has: Callable[[Stepped], bool]) -> float:

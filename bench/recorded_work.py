@@ -6,6 +6,7 @@ import os
 import random
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import time
@@ -31,6 +32,8 @@ ROWS, TOGETHER, CACHE_KIB = 800_000, 40_000, 65_536
 COMMITS, LOGS = 2500, 4
 THREADS, BLOCKS = 4, 6_000
 AT_ONCE = 2
+PACK = f"xargs -n 1 -P {AT_ONCE} sh -c 'tar -cf - tree/$1 | gzip -1 > $1.tar.gz' pack"
+"""Several shells at a time, under each a tar whose output a gzip takes from a pipe; it reads what to pack."""
 
 
 @dataclass(frozen=True)
@@ -274,19 +277,22 @@ def compile_tree(memory: Path) -> Workload:
 def threads(memory: Path) -> Workload:
     """Threads with files of their own and a shared one."""
     directory = made(memory, "threads")
-    command = f"{peer('thread_files', '-pthread')} {THREADS} {BLOCKS}"
-    short = f"{peer('thread_files', '-pthread')} {THREADS} {BLOCKS // 10}"
-    return Workload(f"{THREADS} threads, {BLOCKS:,} blocks each", command, directory, short=short)
+    program = shlex.join(threads_program())
+    what = f"{THREADS} threads, {BLOCKS:,} blocks each"
+    return Workload(what, f"{program} {BLOCKS}", directory, short=f"{program} {BLOCKS // 10}")
+
+
+def threads_program() -> list[str]:
+    """What they run in; it takes how many blocks each."""
+    return [peer("thread_files", "-pthread"), str(THREADS)]
 
 
 def packed(memory: Path) -> Workload:
-    """Several shells at a time, under each a tar whose output a gzip takes from a pipe."""
+    """Many short programs that use the same directories."""
     directory = made(memory, "packed")
     tree(directory / "tree")
-    pack = "tar -cf - tree/$1 | gzip -1 > $1.tar.gz"
-    command = f"ls tree | xargs -n 1 -P {AT_ONCE} sh -c '{pack}' pack"
     what = f"xargs -P {AT_ONCE}, tar and gzip -1, {FILES:,} files"
-    return Workload(what, command, directory, short=command.replace("ls tree", "ls tree | head -n 6"))
+    return Workload(what, f"ls tree | {PACK}", directory, short=f"ls tree | head -n 6 | {PACK}")
 
 
 def exec_rows(rounds: int, place: Scratch) -> list[Row]:

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import replay_programs
 from recorded_work import tree
-from replay_programs import MAKERS, PROGRAMS, SMALL, Size, Workload, made
+from replay_programs import MAKERS, SMALL, Size, Workload, made
 from replay_steps import Place, Said, whole_way
 from rows import Row
 
 FILES, FILE_BYTES, LINES = 400, 4_000, 60_000
 MOST_UNPLAYED = 0.01
-"""Share of the bytes, or of the time in calls that move data, above which the verdict refuses to call it faithful."""
+"""The default of `etude replay --unplayed`: a share of the bytes, or of the time in calls that move data."""
 REACH = 30
 FIO = "fio --name=a --filename=data --size=2m --bs=4k --rw=randrw --randseed=1 --output=said"
 POOL = """\
@@ -112,9 +113,11 @@ def list_rows(place: Place, size: Size, rounds: int) -> Iterator[Row]:
 
 
 def missing(name: str) -> str:
-    """A program that is not installed; empty where all are."""
-    needed = [LIST[name].needs] if name in LIST else PROGRAMS.get(name, ())
-    return next((program for program in needed if shutil.which(program) is None), "")
+    """Programs that are not installed; empty where all are."""
+    if name not in LIST:
+        return ", ".join(replay_programs.missing(name))
+    needs = LIST[name].needs
+    return "" if shutil.which(needs) else needs
 
 
 def workload(name: str, place: Path) -> Workload:

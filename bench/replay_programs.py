@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recorded_work import inserts, tree
+from recorded_work import AT_ONCE, PACK, THREADS, inserts, threads_program, tree
 from rows import ROOT, peer
 
 
@@ -44,8 +45,6 @@ BENCH = Size(
 """Warm, 0.3 to 0.6 s each on an idle machine: there is a recording of its own for each replay."""
 SMALL = Size(40, 3_000, 20, 400, 100, 2, 4, 200, 3_000, 12, 6, 12, 400, 2, 1 << 20)
 """For tests: fractions of a second."""
-THREADS = 4
-AT_ONCE = 2
 CLIENTS = 2
 DEPTH = 8
 
@@ -162,7 +161,7 @@ def fortran(place: Path, size: Size) -> Workload:
 def threads(place: Path, size: Size) -> Workload:
     """Threads with files of their own and a shared one."""
     directory = made(place, "threads")
-    command = [peer("thread_files", "-pthread"), str(THREADS), str(size.blocks)]
+    command = [*threads_program(), str(size.blocks)]
     what = f"{THREADS} threads, {size.blocks:,} blocks each"
     return Workload("threads", what, command, directory, ["own-*", "shared"], parallel=True)
 
@@ -171,9 +170,8 @@ def processes(place: Path, size: Size) -> Workload:
     """A shell, xargs, and under each of its shells a tar whose output a gzip takes from a pipe."""
     directory = made(place, "processes")
     tree(directory / "tree", size.packed, size.file_bytes)
-    pack = "tar -cf - tree/$1 | gzip -1 > $1.tar.gz"
     # Sorted: in the same order wherever the directory is.
-    line = f"ls tree | xargs -n 1 -P {AT_ONCE} sh -c '{pack}' pack"
+    line = f"ls tree | {PACK}"
     what = f"xargs -P {AT_ONCE}, tar and gzip, {size.packed:,} files"
     command = ["sh", "-c", line]
     return Workload("processes", what, command, directory, ["part*.tar.gz"], parallel=True)
@@ -214,47 +212,29 @@ def postgres(place: Path, size: Size) -> Workload:
     data, pristine = directory / "data", directory / "pristine"
     before = as_server(directory)
     quiet = {"check": True, "stdout": subprocess.DEVNULL}
-    initialise = [
-        postgres_program("initdb"),
-        "-D",
-        pristine,
-        "-U",
-        "etude",
-        "-A",
-        "trust",
-        "-N",
-        "-E",
-        "UTF8",
-    ]
-    subprocess.run([*before, *initialise], cwd=directory, **quiet)
+    initdb, pg_ctl, pgbench = map(postgres_program, ("initdb", "pg_ctl", "pgbench"))
+    initialise = [*before, initdb, "-D", pristine, *shlex.split("-U etude -A trust -N -E UTF8")]
+    subprocess.run(initialise, cwd=directory, **quiet)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = f"-c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="
-    client = f"-h 127.0.0.1 -p {port} -U etude"
-    lines = {
-        "pg_ctl": f"start -s -w -D data -l log -o '{settings}'",
-        "pgbench": f"-n -c {CLIENTS} -t {size.transactions} --random-seed 1 {client} postgres",
-        "stop": "stop -s -w -m fast -D data",
-    }
-    start, run, stop = (
-        f"{postgres_program(name.replace('stop', 'pg_ctl'))} {words}" for name, words in lines.items()
-    )
+    client = f"-h 127.0.0.1 -p {port} -U etude postgres"
 
     def serve(line: str) -> list[str]:
-        return [*before, "sh", "-c", f"{start} && {line}; {stop}"]
+        start, stop = f"start -s -w -D data -l log -o '{settings}'", "stop -s -w -m fast -D data"
+        return [*before, "sh", "-c", f"{pg_ctl} {start} && {pgbench} {line} {client}; {pg_ctl} {stop}"]
 
     def fresh() -> None:
         subprocess.run(["cp", "-a", pristine, data], check=True)
 
     fresh()
-    fill = f"{postgres_program('pgbench')} -q -i -s 1 {client} postgres"
-    subprocess.run(serve(fill), cwd=directory, stderr=subprocess.DEVNULL, **quiet)
+    subprocess.run(serve("-q -i -s 1"), cwd=directory, stderr=subprocess.DEVNULL, **quiet)
     shutil.rmtree(pristine)
     data.rename(pristine)
     what = f"PostgreSQL and pgbench, {CLIENTS} clients of {size.transactions} transactions"
-    return Workload(
-        "postgres", what, serve(run), directory, ["data", "log"], {}, fresh, parallel=True, alike=False
-    )
+    command = serve(f"-n -c {CLIENTS} -t {size.transactions} --random-seed 1")
+    leaves = ["data", "log"]
+    return Workload("postgres", what, command, directory, leaves, {}, fresh, parallel=True, alike=False)
 
 
 def postgres_program(name: str) -> str:

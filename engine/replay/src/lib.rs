@@ -7,6 +7,7 @@
 //! what is measured stands in shared memory (`shared.rs`) and is told at the end (`report.rs`, `show.rs`), and while it plays (`windows.rs`).
 
 pub mod capture;
+mod children;
 mod clock;
 mod command;
 mod compile;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use etude_calls::{Call, Moves};
 use etude_trace::{Event, Policy, Scheduling};
 
+use crate::children::Children;
 use crate::clock::{cost_ns, now_ns, schedule, wait_until, without_slack};
 use crate::perform::{Made, Performer, Process, is_done_later, is_same};
 use crate::requests::{Finished, Place};
@@ -93,6 +94,11 @@ impl Play {
     pub fn counting_from(self, counts_from: i64) -> Play {
         Play { counts_from, ..self }
     }
+
+    /// A process was killed: what others wait for may not come any more.
+    fn broke(&self) {
+        let _ = self.shared.all().broken.compare_exchange(0, KILLED, Ordering::Relaxed, Ordering::Relaxed);
+    }
 }
 
 /// The calls of a thread, decoded ahead of their time.
@@ -137,14 +143,7 @@ pub struct Player {
     free: i64,
     /// Calls that it has come by.
     step: u64,
-    /// Threads and processes that it has started.
-    children: Vec<Child>,
-}
-
-/// Something that it has started, by its number.
-enum Child {
-    Thread(std::thread::JoinHandle<()>, usize),
-    Process(libc::pid_t, usize),
+    children: Children,
 }
 
 /// Why a thread cannot go on.
@@ -188,7 +187,7 @@ impl Player {
             recorded: 0,
             free: clock,
             step: 0,
-            children: Vec::new(),
+            children: Children::default(),
         }
     }
 
@@ -436,7 +435,9 @@ impl Player {
                 let play = self.play.clone();
                 let lane = play.shared.lane(thread as usize);
                 self.until(&lane.ended, lane, |ended| ended != 0)?;
-                self.reap_now(thread as usize);
+                if self.children.reap(thread as usize, &play.shared) {
+                    play.broke();
+                }
             }
             Marked::Start(thread) => self.start(thread as usize)?,
             Marked::Fork(thread) => self.fork(thread as usize)?,
@@ -474,7 +475,9 @@ impl Player {
                 continue;
             }
             self.lane().stuck.store(STUCK, Ordering::Relaxed);
-            self.note_killed();
+            if self.children.one_is_killed() {
+                self.play.broke();
+            }
             other.awaited.fetch_add(1, Ordering::SeqCst);
             let value = word.load(Ordering::SeqCst);
             if !reached(value) {
@@ -493,34 +496,11 @@ impl Player {
         Ok(())
     }
 
-    /// A process that has ended and was waited for is not kept: it would count as one. One that outlives itself for those
-    /// that it has started is kept to the end: who waits for it here does not wait for them.
-    fn reap_now(&mut self, thread: usize) {
-        let is_it = |child: &Child| matches!(child, Child::Process(_, number) if *number == thread);
-        if self.play.shared.lane(thread).ended.load(Ordering::Acquire) == GONE
-            && let Some(place) = self.children.iter().position(is_it)
-            && let Child::Process(pid, _) = self.children.swap_remove(place)
-        {
-            reap(pid, self.play.shared.all());
-        }
-    }
-
-    /// What a killed process would have done does not come: whoever waits for it goes on waiting, unless it is told.
-    fn note_killed(&self) {
-        for child in &self.children {
-            if let Child::Process(pid, _) = child
-                && was_killed(*pid)
-            {
-                broke(self.play.shared.all());
-            }
-        }
-    }
-
     fn start(&mut self, thread: usize) -> Result<(), Broken> {
         let performer = self.performer.another(self.performer.process.clone()).map_err(|_| MEMORY)?;
         let player = Player::new(self.play.clone(), thread, performer, self.clock);
         let started = std::thread::Builder::new().stack_size(1 << 18).spawn(move || player.run());
-        self.children.push(Child::Thread(started.map_err(|_| NO_MORE)?, thread));
+        self.children.add_thread(started.map_err(|_| NO_MORE)?, thread);
         Ok(())
     }
 
@@ -546,7 +526,7 @@ impl Player {
                 unsafe { libc::_exit(0) }
             }
             child => {
-                self.children.push(Child::Process(child, thread));
+                self.children.add_process(child, thread);
                 Ok(())
             }
         }
@@ -560,15 +540,8 @@ impl Player {
         all.undirect.fetch_add(self.performer.undirect, Ordering::Relaxed);
         self.process_lane().clock_ns.fetch_max(self.clock, Ordering::Relaxed);
         self.lane().stuck.store(STUCK, Ordering::Relaxed);
-        // A process has ended when its threads have; what these have started themselves may live on.
-        for child in &self.children {
-            if let Child::Thread(_, thread) = child {
-                let ended = &play.shared.lane(*thread).ended;
-                while ended.load(Ordering::Acquire) == 0 {
-                    sleep_on(ended, 0);
-                }
-            }
-        }
+        // A process has ended when its threads have.
+        self.children.wait_for_threads(&play.shared, || play.broke());
         if play.roll.head.threads[self.thread].process as usize == self.thread {
             let queues = &self.performer.process.queues;
             all.by_threads.fetch_or(queues.by_threads().into(), Ordering::Relaxed);
@@ -576,46 +549,11 @@ impl Player {
             self.performer.process.end();
             all.ended_ns.fetch_max(now_ns(), Ordering::Relaxed);
         }
-        let gone = |child: &Child| {
-            let (Child::Thread(_, thread) | Child::Process(_, thread)) = child;
-            play.shared.lane(*thread).ended.load(Ordering::Acquire) == GONE
-        };
-        let ended = if self.children.iter().all(gone) { GONE } else { LINGERS };
+        let ended = if self.children.are_gone(&play.shared) { GONE } else { LINGERS };
         self.lane().ended.store(ended, Ordering::SeqCst);
         wake(&self.lane().ended);
-        // Processes outlive those that have started them, but die with the thread here.
-        for child in std::mem::take(&mut self.children) {
-            match child {
-                Child::Thread(thread, _) => drop(thread.join()),
-                Child::Process(pid, _) => reap(pid, all),
-            }
-        }
+        std::mem::take(&mut self.children).outlast(|| play.broke());
     }
-}
-
-fn reap(pid: libc::pid_t, all: &crate::shared::All) {
-    let mut status = 0;
-    // SAFETY: a child of this thread's process.
-    let waited = unsafe { libc::waitpid(pid, &mut status, 0) };
-    if waited == pid && !(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0) {
-        broke(all);
-    }
-}
-
-/// Whether a child has ended otherwise than by its own will; it is not reaped.
-fn was_killed(pid: libc::pid_t) -> bool {
-    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: zeros are a valid value, in which the kernel writes what it found.
-    unsafe {
-        let mut found: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut found, options) == 0
-            && found.si_pid() == pid
-            && (found.si_code, found.si_status()) != (libc::CLD_EXITED, 0)
-    }
-}
-
-fn broke(all: &crate::shared::All) {
-    let _ = all.broken.compare_exchange(0, KILLED, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 fn note(lane: &Lane, call: Call, result: i64, ns: u64, same: bool) {

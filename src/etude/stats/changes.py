@@ -213,9 +213,7 @@ def _best_split(x: Floats) -> list[int]:
     """Where one step explains most."""
     if x.size < FEWEST:
         return []
-    at = np.arange(SHORTEST, x.size - SHORTEST + 1)
-    gains = (np.cumsum(x)[at - 1] * x.size - at * x.sum()) ** 2 / (at * (x.size - at))
-    return [int(at[np.argmax(gains)])]
+    return [SHORTEST + int(np.argmax(_gains(x)[SHORTEST - 1 : x.size - SHORTEST]))]
 
 
 def _long_run_of_blocks(ranked: Floats, days: NDArray[np.intp]) -> float:
@@ -417,14 +415,15 @@ def _around(rest: Floats, found: _Found, scale: float) -> Noise:
     return Noise(deviation, found.dependence, worth, found.stretched)
 
 
-def _gain(x: Floats, at: int) -> float:
-    """By how much the squares around one mean exceed those around two."""
-    before, after = x[:at], x[at:]
-    return before.size * after.size / x.size * float(after.mean() - before.mean()) ** 2
+def _gains(x: Floats) -> Floats:
+    """By how much the squares around one mean exceed those around two, shape (n - 1,): by the place of the second."""
+    at, sums = np.arange(1, x.size), np.cumsum(x)
+    found: Floats = (sums[:-1] * x.size - at * sums[-1]) ** 2 / (at * (x.size - at) * x.size)
+    return found
 
 
 def _p(before: Floats, after: Floats, long_run: float, looks: int) -> float:
-    gain = _gain(np.concatenate((before, after)), before.size)
+    gain = float(_gains(np.concatenate((before, after)))[before.size - 1])
     return min(1.0, looks * 2.0 * float(ndtr(-math.sqrt(gain / long_run))))
 
 
@@ -436,8 +435,6 @@ def _place(x: Floats, at: int, stretched: float, confidence: float) -> tuple[int
     share = np.clip((x - before) / (after - before), -1.0, 2.0)
     variance = float(np.mean((share - (np.arange(x.size) >= at)) ** 2)) * stretched
     limit = -2.0 * math.log(1.0 - math.sqrt(confidence)) * variance
-    n = np.arange(1, x.size)
-    sums = np.cumsum(share)
-    gains = (sums[:-1] * x.size - n * sums[-1]) ** 2 / (n * (x.size - n) * x.size)
+    gains = _gains(share)
     likely = np.flatnonzero(gains >= gains.max() - limit) + 1
     return int(min(likely[0], at)), int(max(likely[-1], at))

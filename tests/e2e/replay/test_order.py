@@ -190,25 +190,31 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_a_replay_ends_when_a_process_is_killed_for_which_another_waits(tmp_path: Path) -> None:
-    lines = [
-        "etude script 1",
-        "0: fork(1)",
-        "1: compute(600.0)",
-        '1: mkdir("/made", 0755) = 0',
-        '0: newfstatat(AT_FDCWD, "/made", 0) = 0',
-    ]
-    (tmp_path / "a.script").write_text("\n".join(lines) + "\n")
+WAITS = 'newfstatat(AT_FDCWD, "/made", 0) = 0'
+WAKES = ["compute(600.0)", 'mkdir("/made", 0755) = 0']
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["0: fork(1)", *(f"1: {step}" for step in WAKES), f"0: {WAITS}"],
+        ["0: fork(1)", "0: fork(2)", *(f"2: {step}" for step in WAKES), f"1: {WAITS}"],
+    ],
+    ids=["its starter", "its brother, whose starter has ended"],
+)
+def test_a_replay_ends_when_a_process_is_killed_for_which_another_waits(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    (tmp_path / "a.script").write_text("\n".join(["etude script 1", *lines]) + "\n")
     run("compile", "-q", "a.script", at=tmp_path)
     run("prepare", "-q", "a.script", "stage", at=tmp_path)
     command = [engine_path(), "replay", "a.roll", "stage"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as replay:
         found: list[int] = []
-        until = time.monotonic() + 20
-        while not found and time.monotonic() < until:
-            found = [waker for waiter in children(replay.pid) for waker in children(waiter)]
-        (waker,) = found
-        os.kill(waker, signal.SIGKILL)
+        many, until = sum("fork" in line for line in lines), time.monotonic() + 20
+        while len(found) < many and time.monotonic() < until:
+            found = [child for first in children(replay.pid) for child in children(first)]
+        os.kill(found[many - 1], signal.SIGKILL)
         _, said = replay.communicate(timeout=20)
     assert replay.returncode == 5
     assert "killed" in said
