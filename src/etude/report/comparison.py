@@ -100,8 +100,12 @@ class Comparison:
     @property
     def more_range(self) -> tuple[int, int]:
         """`more` as far as the spread is known."""
+        return self.range_of(self.more)
+
+    def range_of(self, more: int) -> tuple[int, int]:
+        """The fewest and the most of so many further pairs, as far as the spread is known."""
         degrees = self.ratio.degrees if self.ratio.degrees > 0.0 else max(self.ratio.count - 1, 1)
-        return range_of_further(self.ratio.count, self.more, degrees)
+        return range_of_further(self.ratio.count, more, degrees)
 
     @property
     def within_reach(self) -> bool:

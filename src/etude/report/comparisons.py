@@ -130,7 +130,8 @@ def _unpaired(
     together: int,
 ) -> Comparison:
     typical = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
-    headline = _unpaired_means(base, other, metric, judging.confidence)
+    means = _unpaired_means(base, other, metric, judging.confidence)
+    headline = means and means.among(together)
     mean, which = _fitting(base, metric, values[0])
     level = of_many(judging.confidence, together)
     difference = _or_none(lambda: welch(*map(effective_moments, reversed(values)), confidence=level))
@@ -141,7 +142,7 @@ def _unpaired(
         metric,
         unit,
         mean,
-        headline.among(together) if headline else typical,
+        headline or typical,
         floor=None,
         floor_pairs=0,
         floor_ratio=None,

@@ -208,9 +208,11 @@ def _equivalence(e: Equivalence) -> str:
         "different": "no: they differ by more",
         "undecided": "cannot be told yet: more trials are needed",
     }
+    p = "" if e.verdict == "different" else f"; {p_text(e.p)}"  # which is of the opposite
+    many = "" if e.together == 1 else f", counting all {e.together} comparisons"
     return (
         f"The same within {text.percent(e.margin)}? {words[e.verdict].capitalize()} "
-        f"({text.level_text(1 - 2 * e.level)}: {text.span(e.low, e.high)}; {p_text(e.p)})."
+        f"({text.level_text(e.confidence)}: {text.span(e.low, e.high)}{p}{many})."
     )
 
 

@@ -83,7 +83,8 @@ def limit_line(verdict: Verdict) -> str | None:
     if kept < rule["maximum"]:
         return f"Ended by --time {rule['budget_s']:g}."
     sooner = f", and not before {least_s:g} s" if least_s and kept > rule["maximum"] else ""
-    default = "" if rule.get("exact", True) else " (the default)"
+    # Without a least time it is not known whether the limit was given.
+    default = " (the default)" if least_s and not rule.get("exact") else ""
     return f"Ended by --max-trials {rule['maximum']:g}{default}{sooner}."
 
 
@@ -117,7 +118,8 @@ def _extension(
     """The extension by `more` trials of each, to `precision` (None: as it was), and for no fewer than `fewest`."""
     experiment = verdict.subject.experiment or {}
     plan = experiment.get("plan") or {}
-    if not more or plan.get("kind") is not None or experiment.get("pool") or not verdict.tests:
+    known = "rule" in plan and plan.get("kind") is None and not experiment.get("pool")
+    if not more or not known or not verdict.tests:
         return None
     rule: Mapping[str, Any] = plan["rule"]["parameters"]
     kept = max(test.kept for test in verdict.tests)

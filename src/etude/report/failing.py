@@ -147,11 +147,11 @@ def _nothing(bound: Bound, compared: Sequence[str], without: Sequence[str]) -> s
     return f"nothing is compared in {bound.metric}: name tests with --reference, or other results first"
 
 
-def _with_enough(found: Answer, trials: int | None, few: int, each: str = " of each") -> Answer:
+def _with_enough(found: Answer, trials: int | None, few: int, each: str = " of each test") -> Answer:
     """The answer, undecided where it rests on too few trials."""
     if trials is None or trials >= few:
         return found
-    why = f"{counted(trials, 'trial')}{each}: too few to judge, make {few} or more; {found.why}"
+    why = f"{counted(trials, 'trial')}: too few to judge, make {few} or more{each}; {found.why}"
     return replace(found, fails=None, why=why, more=few - trials, precision=None)
 
 
@@ -197,10 +197,17 @@ def _decidable(bound: Bound, c: Comparison, interval: Interval, found: Answer) -
     if found.fails is not None or not inside or c.ratio.method != "paired" or c.machines:
         return found
     gap = abs(math.log(bound.limit / c.ratio.ratio))
-    target = math.expm1(gap * math.log1p(c.ratio.half_width) / math.log(interval.high / c.ratio.ratio))
-    if not 0.0 < target < math.inf:
+    exact = math.expm1(gap * math.log1p(c.ratio.half_width) / math.log(interval.high / c.ratio.ratio))
+    if not 0.0 < exact < math.inf:
         return found
-    return replace(found, more=more_pairs(c.ratio, target=target), precision=target)
+    target = _rounded_down(exact)
+    return replace(found, more=c.range_of(more_pairs(c.ratio, target=target))[1], precision=target)
+
+
+def _rounded_down(precision: float) -> float:
+    """To the two significant digits with which a command says it."""
+    digit = 10.0 ** (math.floor(math.log10(precision)) - 1)
+    return math.floor(precision / digit + 1e-9) * digit
 
 
 def _of_across(bound: Bound, a: Across, few: int) -> Answer:

@@ -34,7 +34,7 @@ def lines(course: Course) -> Iterator[str]:
     if course.drift is not None:
         yield drift_line(course, course.drift)
     elif not course.changes:
-        yield f"No step among {counted(len(course.entries), 'result')}."
+        yield f"No step shown among {counted(len(course.entries), 'result')}."
     told = {place for c in course.changes if c.cause == "machine" for place in _range(c)}
     for place, facts in course.machines:
         if place not in told:

@@ -52,12 +52,17 @@ def _failed(w: Warning, n: Numbers) -> str:
 
 
 def _far(n: Numbers) -> str:
-    return f", the farthest {signed(n['farthest'])} the median" if n["farthest"] else ""
+    return f", the farthest {_from_median(n)}" if n["farthest"] else ""
+
+
+def _from_median(n: Numbers) -> str:
+    these = f" of the {n['among']} on one level" if "among" in n else ""
+    return f"{signed(n['farthest'])} the median{these}"
 
 
 def _outliers(w: Warning, n: Numbers) -> str:
     if n["count"] == 1 and n["farthest"]:
-        return f"1 outlier ({named(w.trials)}), {signed(n['farthest'])} the median"
+        return f"1 outlier ({named(w.trials)}), {_from_median(n)}"
     return f"{counted(n['count'], 'outlier')} ({named(w.trials)}){_far(n)}"
 
 
@@ -95,7 +100,8 @@ def _late_level(w: Warning, n: Numbers) -> str:
             f"level shifts: the first {counted(n['first'], 'trial')} {signed(n['shift_first'])} the median of those "
             f"between, the last {n['last']} {signed(n['shift'])}"
         )
-    return f"level shift at trial {w.trials[0]}: from there on {signed(n['shift'])} the median of the trials before"
+    last = f"the last {n['last']}" if n["last"] > 1 else "the last trial"
+    return f"level shift at trial {w.trials[0]}: {last} on average {signed(n['shift'])} the median of those before"
 
 
 def _leak(w: Warning, n: Numbers) -> str:

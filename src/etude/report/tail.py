@@ -58,7 +58,8 @@ def tail_of(
 
     Of the responses of all trials merged where `metric` is a time (latency, elapsed) and trials have windows with
     latencies: the intervals come from drawing whole trials anew, at least ten. Else of the trials' values, between
-    order statistics; `subtract` is taken off each (a shell's start).
+    order statistics, for as many as neighbours that depend on each other are worth; `subtract` is taken off each (a
+    shell's start).
     Raises InputError for a latency that is no histogram.
     """
     found = responses(series) if metric in OF_RESPONSES else None
@@ -70,7 +71,8 @@ def tail_of(
     values, column = series.sample(metric) - subtract, series.column(metric)
     size = int(values.size)
     unit = column.unit if column else "1"
-    return Tail(percentiles(values, shares, confidence=confidence), "trials", unit, size, size, kept - size)
+    of_trials = percentiles(values, shares, confidence=confidence, dependent=True)
+    return Tail(of_trials, "trials", unit, size, size, kept - size)
 
 
 def tail_ratio(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from scipy.special import stdtr
@@ -25,20 +25,28 @@ class Equivalence:
     ratio: float
     low: float
     high: float
-    """Limits at 1 - 2·level (90 % for a test at 5 %): it is the same where they lie within the margin."""
+    """Limits at 1 - 2·level/together (90 % for one test at 5 %): it is the same where they lie within the margin."""
     p: float
-    """Of "they differ by the margin or more"."""
+    """Of "they differ by the margin or more", counting all comparisons that are judged at once (Bonferroni)."""
     verdict: Literal["the same", "different", "undecided"]
     """Within the margin; beyond it as a whole; or more trials are needed to tell."""
     margin: float
     level: float
     method: Literal["paired", "unpaired", "means"]
+    together: int = 1
+    """How many are judged at once."""
+
+    @property
+    def confidence(self) -> float:
+        """Of the limits."""
+        return 1.0 - 2.0 * self.level / self.together
 
 
 def equivalence_of(ratio: Ratio, *, margin: float = MARGIN, level: float = 0.05) -> Equivalence:
     """Equivalence by a ratio and its error: the ratio that the verdict claims.
 
-    The factor of the stop rule is in the ratio's error; it widens the interval and raises p.
+    The factor of the stop rule is in the ratio's error; it widens the interval and raises p. So does a ratio that is
+    one of many (`among`).
     Raises ValueError where the ratio does not vary at all.
     Source: two one-sided t tests on the logarithm (Schuirmann 1987).
     """
@@ -46,11 +54,12 @@ def equivalence_of(ratio: Ratio, *, margin: float = MARGIN, level: float = 0.05)
     if not (0.0 < ratio.standard_error < math.inf and 0.0 < ratio.ratio < math.inf):
         raise ValueError("the ratio does not vary: there is no spread to judge it by")
     centre, error, degrees = math.log(ratio.ratio), ratio.standard_error, ratio.degrees
-    p = float(stdtr(degrees, (abs(centre) - math.log1p(margin)) / error))
-    half = t_quantile(1.0 - 2.0 * level, degrees) * error
-    return _judged(
-        ratio.ratio, exponential(centre - half), exponential(centre + half), p, margin, level, ratio.method
-    )
+    together = ratio.together
+    p = min(1.0, together * float(stdtr(degrees, (abs(centre) - math.log1p(margin)) / error)))
+    half = t_quantile(1.0 - 2.0 * level / together, degrees) * error
+    low, high = exponential(centre - half), exponential(centre + half)
+    found = _judged(ratio.ratio, low, high, p, margin, level, ratio.method)
+    return replace(found, together=together)
 
 
 def equivalent_means(

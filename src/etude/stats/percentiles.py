@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
-from etude.stats.intervals import Interval, t_quantile
+from etude.stats.intervals import Interval, effective_count, t_quantile
 from etude.stats.moments import deviation_of, interval_above_zero, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, finite_sample
 
@@ -38,15 +38,20 @@ def percentile(x: ArrayLike, share: float, *, confidence: float = 0.95) -> Perce
     between neighbours (numpy's "linear", Hyndman and Fan's type 7).
     Source: the number of values below the quantile is binomial(n, share); exact, hence conservative.
     """
-    return _percentile(np.sort(finite_sample(x)), share, confidence)
+    (found,) = percentiles(x, (share,), confidence=confidence)
+    return found
 
 
 def percentiles(
-    x: ArrayLike, shares: Sequence[float] = USUAL, *, confidence: float = 0.95
+    x: ArrayLike, shares: Sequence[float] = USUAL, *, confidence: float = 0.95, dependent: bool = False
 ) -> tuple[Percentile, ...]:
-    """Several of them from values that are sorted once."""
-    ordered = np.sort(finite_sample(x))
-    return tuple(_percentile(ordered, share, confidence) for share in shares)
+    """Several of them from values that are sorted once.
+
+    dependent: they are in the order in which they were measured; the intervals rest on `effective_count` of them.
+    """
+    values = finite_sample(x)
+    ordered, worth = np.sort(values), int(effective_count(values)) if dependent else values.size
+    return tuple(_percentile(ordered, worth, share, confidence) for share in shares)
 
 
 def fewest_for_interval(share: float, *, confidence: float = 0.95) -> int:
@@ -129,7 +134,7 @@ def error_bar(x: ArrayLike, kind: Bar = "interval", *, confidence: float = 0.95)
     return Interval(mean - spread, mean + spread)
 
 
-def _percentile(ordered: NDArray[np.float64], share: float, confidence: float) -> Percentile:
+def _percentile(ordered: NDArray[np.float64], worth: int, share: float, confidence: float) -> Percentile:
     _check_share(share)
     check_confidence(confidence)
     n = int(ordered.size)
@@ -139,12 +144,15 @@ def _percentile(ordered: NDArray[np.float64], share: float, confidence: float) -
         needed = math.ceil(1.0 / min(share, 1.0 - share) - 1e-9)
         return Percentile(share, None, None, f"{name} needs {needed} or more values, not {n}")
     value = _interpolated(ordered, share)
-    ranks = _ranks(n, share, confidence)
+    ranks = _ranks(worth, share, confidence)
     if ranks is None:
         needed = fewest_for_interval(share, confidence=confidence)
-        return Percentile(share, value, None, f"an interval of {name} needs {needed} or more values, not {n}")
-    low, high = (float(ordered[rank - 1]) for rank in ranks)
-    return Percentile(share, value, Interval(low, high), None)
+        made = f"{n}" if worth == n else f"{n} that depend on each other and are worth {worth}"
+        return Percentile(
+            share, value, None, f"an interval of {name} needs {needed} or more values, not {made}"
+        )
+    below, above = (depth * (n + 1) // (worth + 1) for depth in (ranks[0], worth + 1 - ranks[1]))
+    return Percentile(share, value, Interval(float(ordered[below - 1]), float(ordered[n - above])), None)
 
 
 def _ranks(n: int, share: float, confidence: float) -> tuple[int, int] | None:

@@ -189,6 +189,13 @@ def test_a_bound_that_the_interval_holds_passes_or_fails_as_told(stats: Stats) -
     stats(*bound, "--predicate", "$count > 100", "--undecided", "fail", code=1)
 
 
+def test_a_bound_on_too_few_trials_of_a_table_is_undecided(stats: Stats) -> None:
+    file = table("few.csv", {"elapsed": noisy(7)})
+    bound = (file, "--fail-if", "elapsed > 10")
+    assert "7 trials" in stats(*bound, code=0)
+    stats(*bound, "--undecided", "fail", code=8)
+
+
 def test_several_sittings_widen_the_interval_of_a_mean(stats: Stats) -> None:
     rows: list[Measurement] = []
     for sitting, level in ((1, 1.0), (2, 1.2), (3, 0.9)):

@@ -15,6 +15,7 @@ from etude.errors import UsageError
 from etude.report.across import Across
 from etude.report.comparison import Comparison
 from etude.report.failing import Answer, Bound, answers, parse_bound
+from etude.report.text import percent
 from etude.report.verdict import MetricSummary, TestVerdict
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
@@ -171,6 +172,10 @@ def test_an_interval_that_holds_the_bound_says_how_many_more_pairs_would_not() -
     assert near.more > far.more > 0
     assert near.precision is not None
     assert near.precision == pytest.approx(1.2**0.5 / 1.08 - 1.0, rel=0.2)
+    for bound, found in ((1.08, near), (1.01, far)):
+        said = float(percent(found.precision or 0.0).split()[0]) / 100.0
+        assert said == pytest.approx(found.precision)
+        assert 1.2**0.5 / (1.0 + said) >= bound
     assert answers(parse_bound("elapsed > baseline * 1.5"), (), [compared(1.0, 1.2)], ())[0].more == 0
 
 

@@ -348,6 +348,8 @@ def test_no_command_is_printed_for_a_target_that_is_out_of_reach(tmp_path: Path)
         ({"budget_s": 0.3}, "Ended by --time 0.3."),
         ({"precision": 0.9}, None),
         ({"trials": 12}, None),
+        ({"max_trials": None, "least_s": 0.0}, "Ended by --max-trials 50."),
+        ({"max_trials": None, "least_s": 3.0}, "Ended by --max-trials 50 (the default), and not before 3 s."),
     ],
 )
 def test_the_limit_that_ended_a_bench_before_its_target_is_named(

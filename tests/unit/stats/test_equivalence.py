@@ -126,3 +126,12 @@ def test_what_cannot_be_judged_is_refused():
     ):
         with pytest.raises(ValueError, match=reason):
             call()
+
+
+def test_one_of_many_is_judged_at_as_much_less():
+    ratio = paired_mean_ratio(BASE, OTHER)
+    one, many = equivalence_of(ratio), equivalence_of(ratio.among(4))
+    assert many.p == pytest.approx(4.0 * one.p)
+    wide = equivalence_of(ratio, level=0.05 / 4)
+    assert (many.low, many.high) == pytest.approx((wide.low, wide.high))
+    assert many.confidence == pytest.approx(0.975)

@@ -119,3 +119,18 @@ def test_an_error_bar_of_positive_values_does_not_reach_zero():
     assert mean_interval(wide).low < 0.0 < error_bar(wide).low
     assert error_bar(wide[:4]) is None
     assert error_bar([-1.0, *wide]) == mean_interval([-1.0, *wide])
+
+
+def test_values_that_depend_on_each_other_are_worth_fewer():
+    rng, truth = np.random.default_rng(7), 0.0
+    noise = rng.standard_normal((600, 60))
+    for i in range(1, 60):
+        noise[:, i] = 0.6 * noise[:, i - 1] + 0.8 * noise[:, i]
+    covered = []
+    for dependent in (False, True):
+        found = [percentiles(x, (0.5,), dependent=dependent)[0].interval for x in noise]
+        covered.append(np.mean([i is None or i.low <= truth <= i.high for i in found]))
+    assert covered[0] < 0.80
+    assert covered[1] > 0.90
+    x = noise[0]
+    assert percentiles(x, (0.5,), dependent=True)[0].interval == median_interval(x)

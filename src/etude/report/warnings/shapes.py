@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -132,8 +131,12 @@ def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
         return [other_ends(about, ends)], others
     farthest = float(values[found[np.argmax(np.abs(values[found] - middle))]])
     shift = (farthest - middle) / abs(middle) if middle else 0.0
-    farthest_of = f", the farthest {signed(shift)} the median" if middle else ""
-    numbers: Mapping[str, Any] = {"count": int(found.size), "of": about.count, "farthest": shift}
+    numbers: dict[str, Any] = {"count": int(found.size), "of": about.count, "farthest": shift}
+    of_these = ""
+    if values.size < about.count:
+        numbers |= {"among": int(values.size)}
+        of_these = f" of the {values.size} on one level"
+    farthest_of = f", the farthest {signed(shift)} the median{of_these}" if middle else ""
     if found.size > max(FEW_OUTLIERS, about.thresholds.outlier_share * values.size):
         text = (
             f"{found.size} of {about.count} values of {about.metric} lie far from the others"
