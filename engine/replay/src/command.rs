@@ -226,7 +226,7 @@ fn played(options: &Options, roll: Roll, path: &Path, directory: &Path) -> Resul
         3 => (format!("{shown}: {line}"), code),
         _ => (line, code),
     };
-    let changed_before = place::take(directory, &roll, options.force).map_err(refused)?;
+    let taken = place::take(directory, &roll, options.force).map_err(refused)?;
     let unwritten = |what: String| (what, 5);
     let windows = options.windows.as_ref().map(|path| Windows::new(path.clone(), options.window_s));
     let mut windows = windows.transpose().map_err(unwritten)?;
@@ -237,7 +237,7 @@ fn played(options: &Options, roll: Roll, path: &Path, directory: &Path) -> Resul
         windows.iter_mut().for_each(|windows| windows.watch(shared, now_ns(), ended));
     });
     progress.clear();
-    let report = Report { changed_before, ..done.map_err(refused)? };
+    let report = Report { changed_before: taken.changed_before, ..done.map_err(refused)? };
     let unfaithful = unfaithful(&report, options);
     let text = if options.json {
         serde_json::to_string_pretty(&report).map_err(|error| (error.to_string(), 5))? + "\n"
@@ -259,6 +259,9 @@ fn class_of(options: &Options, roll: &Roll) -> Option<Scheduling> {
 /// Why a replay is not faithful; None where it is.
 fn unfaithful(report: &Report, options: &Options) -> Option<String> {
     let late = report.lateness_s.as_ref().map_or(0.0, |lateness| lateness.p99);
+    if report.calls == 0 {
+        return Some("it played no call".into());
+    }
     if report.lateness_s.is_none() {
         return Some("it had no schedule (--timing none)".into());
     }
@@ -328,7 +331,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<(Options,
             Long("timing") => {
                 found.manner.timing = timing(&parser.value().and_then(|word| word.string()).map_err(wrong)?)?
             }
-            Long("speed") => found.manner.speed = positive("speed", &mut parser)?,
+            Long("speed") => found.manner.speed = speed(&mut parser)?,
             Long("direct") => found.wishes.direct = true,
             Long("fsync") => found.wishes.fsync = true,
             Long("footprint") => found.wishes.footprint = true,
@@ -404,11 +407,12 @@ fn word(parser: &mut lexopt::Parser) -> Result<String, Wrong> {
     parser.value().and_then(|word| word.string()).map_err(|error| usage("replay", &error))
 }
 
-fn positive(name: &str, parser: &mut lexopt::Parser) -> Result<f64, Wrong> {
+/// A factor that leaves gaps of years within what a clock can count.
+fn speed(parser: &mut lexopt::Parser) -> Result<f64, Wrong> {
     let word = word(parser)?;
     match word.parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err(usage("replay", &format!("--{name} {word}: expected a number above 0"))),
+        Ok(value) if (1e-6..=1e6).contains(&value) => Ok(value),
+        _ => Err(usage("replay", &format!("--speed {word}: expected a number from 1e-6 to 1e6"))),
     }
 }
 

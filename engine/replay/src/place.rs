@@ -1,6 +1,6 @@
 //! The directory of a replay: whose it is, and whether its files are as `etude prepare` made them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -14,14 +14,27 @@ use crate::score::changes_files;
 /// Text of the mark once a replay has changed files.
 const PLAYED: &[u8] = b"played\n";
 
-/// Takes a directory for a replay; whether an earlier replay has changed its files. A directory that holds what
-/// `etude prepare` did not make is taken only by `force`.
+/// A directory that no other replay takes meanwhile.
+#[derive(Debug)]
+pub struct Taken {
+    /// Whether an earlier replay has changed its files.
+    pub changed_before: bool,
+    _locked: Option<File>,
+}
+
+/// Takes a directory for a replay. One that holds what `etude prepare` did not make is taken only by `force`.
 ///
 /// # Errors
-/// It is somebody else's, or not made for replays (5); the roll is damaged (3).
-pub fn take(directory: &Path, roll: &Roll, force: bool) -> Result<bool, Refused> {
+/// It is somebody else's, in use, or not made for replays (5); the roll is damaged (3).
+pub fn take(directory: &Path, roll: &Roll, force: bool) -> Result<Taken, Refused> {
     owned(directory)?;
     let refuse = |what: String| Refused(format!("{}: {what}", directory.display()), 5);
+    let locked = File::open(directory).ok();
+    if locked.as_ref().is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock))) {
+        return Err(refuse(
+            "another replay plays in it: wait for its end, or prepare another directory".into(),
+        ));
+    }
     let mark = mark(directory);
     let prepared = mark.is_some();
     let empty = || std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none());
@@ -40,7 +53,7 @@ pub fn take(directory: &Path, roll: &Roll, force: bool) -> Result<bool, Refused>
         let written = options.open(directory.join(PREPARED)).and_then(|mut file| file.write_all(PLAYED));
         written.map_err(|error| refuse(format!("{PREPARED} cannot be written: {error}")))?;
     }
-    Ok(played)
+    Ok(Taken { changed_before: played, _locked: locked })
 }
 
 /// Text of the mark of a prepared directory; None where there is no mark.
@@ -90,20 +103,29 @@ mod tests {
         let place = Place::new();
         std::fs::write(place.0.join("letter"), "mine").unwrap();
         assert_eq!(take(&place.0, &roll(false), false).unwrap_err().1, 5);
-        assert!(!take(&place.0, &roll(true), true).unwrap());
+        assert!(!take(&place.0, &roll(true), true).unwrap().changed_before);
         assert!(!place.0.join(PREPARED).exists(), "it is still not prepared");
         std::fs::write(place.0.join(PREPARED), "").unwrap();
-        assert!(!take(&place.0, &roll(false), false).unwrap());
+        assert!(!take(&place.0, &roll(false), false).unwrap().changed_before);
     }
 
     #[test]
     fn a_directory_that_a_replay_has_changed_is_known() {
         let place = Place::new();
-        assert!(!take(&place.0, &roll(false), false).unwrap(), "it is empty");
-        assert!(!take(&place.0, &roll(false), false).unwrap(), "reading changes nothing");
-        assert!(!take(&place.0, &roll(true), false).unwrap());
-        assert!(take(&place.0, &roll(false), false).unwrap());
-        assert!(take(&place.0, &roll(true), true).unwrap());
+        assert!(!take(&place.0, &roll(false), false).unwrap().changed_before, "it is empty");
+        assert!(!take(&place.0, &roll(false), false).unwrap().changed_before, "reading changes nothing");
+        assert!(!take(&place.0, &roll(true), false).unwrap().changed_before);
+        assert!(take(&place.0, &roll(false), false).unwrap().changed_before);
+        assert!(take(&place.0, &roll(true), true).unwrap().changed_before);
+    }
+
+    #[test]
+    fn a_directory_is_taken_by_one_replay_at_a_time() {
+        let place = Place::new();
+        let first = take(&place.0, &roll(false), false).unwrap();
+        assert_eq!(take(&place.0, &roll(false), true).unwrap_err().1, 5);
+        drop(first);
+        take(&place.0, &roll(false), false).unwrap();
     }
 
     #[test]

@@ -110,8 +110,10 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
         let role = Call::named(name).and_then(Call::role);
         matches!(role, Some(Role::Handover { .. } | Role::Completion { .. }))
     };
-    let requests_s = by_call.iter().filter(|(name, _)| about_requests(name)).map(|(_, of)| of.time_s).sum();
-    let (run_s, calls_s) = (took as f64 * 1e-9, by_call.values().map(|of| of.time_s).sum());
+    // An empty sum of `Iterator::sum` is -0.0.
+    let time_s = |of: &mut dyn Iterator<Item = &OfCall>| of.fold(0.0, |sum, of| sum + of.time_s);
+    let requests_s = time_s(&mut by_call.iter().filter(|(name, _)| about_requests(name)).map(|(_, of)| of));
+    let (run_s, calls_s) = (took as f64 * 1e-9, time_s(&mut by_call.values()));
     let sum = |of: fn(&crate::shared::Lane) -> u64| shared.lanes().map(of).sum();
     let original = head.original;
     let skipped = (
@@ -194,7 +196,7 @@ fn lateness(shared: &Shared) -> Option<Lateness> {
     let most = shared.lanes().map(|lane| lane.most_late_ns.load(Ordering::Relaxed)).max()?;
     let seconds = |ns: u64| ns as f64 * 1e-9;
     Some(Lateness {
-        median: seconds(sums.quantile(0.5)?),
+        median: seconds(sums.quantile(0.5)?.min(most)),
         p99: seconds(sums.quantile(0.99)?.min(most)),
         max: seconds(most),
     })

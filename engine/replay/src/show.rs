@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use etude_calls::Call;
 use etude_quantity::counted;
+use etude_script::UNCOUNTED;
 use etude_trace::{Policy, Scheduling, words};
 
 use crate::report::Report;
@@ -172,8 +173,10 @@ fn described_kind(kind: &Kind) -> String {
     if kind.bytes > 0 {
         text += &format!(", {}", counted(kind.bytes, "byte"));
     }
-    if kind.requests > 0 {
-        text += &format!(", {} of unknown size", counted(kind.requests, "request"));
+    match kind.requests {
+        0 => {}
+        UNCOUNTED.. => text += ", nobody knows how many requests",
+        many => text += &format!(", {} of unknown size", counted(many, "request")),
     }
     text + &format!(", {}", time(kind.time_s))
 }

@@ -24,7 +24,7 @@ pub use export::{Exported, iolog};
 pub use from_trace::{Options, Report, from_trace};
 pub use hash::random_key;
 pub use import::{Imported, import};
-pub use model::{Action, Called, Dropped, Needed, Script, Step, UNKNOWN, What};
+pub use model::{Action, Called, Dropped, Needed, Script, Step, UNCOUNTED, UNKNOWN, What};
 pub use names::{Substitution, Why};
 pub use parse::{Parsed, parse};
 pub use prepare::{PREPARED, Preparation, Prepared, Refused, main as prepare_main, prepare};

@@ -80,10 +80,13 @@ pub struct Dropped {
     pub calls: u64,
     /// Bytes that they moved; of mappings, bytes through which the program could store.
     pub bytes: u64,
-    /// Transfers whose bytes are not recorded.
+    /// Transfers whose bytes are not recorded; `UNCOUNTED` or more where it is not known how many.
     pub requests: u64,
     pub ns: u64,
 }
+
+/// Stands for transfers whose number is not known: more than any program makes.
+pub const UNCOUNTED: u64 = 1 << 48;
 
 impl Dropped {
     /// Whether they moved data, or may have.

@@ -102,7 +102,10 @@ impl Walk<'_> {
             _ => [0, 1, 2, 3, 4],
         };
         let [input, output] = [source, destination].map(|at| self.kept(process, words[at] as i32));
-        if let (Err(why), Err(_)) = (&input, &output) {
+        // What failed may have failed for the side that is missing: the other's half alone would move data.
+        if let (Err(why), Err(_)) | (Err(why), Ok(_)) | (Ok(_), Err(why)) = (&input, &output)
+            && (event.result < 0 || input.is_err() && output.is_err())
+        {
             return Err(why);
         }
         let offset = |at: usize| match event.text(at) {

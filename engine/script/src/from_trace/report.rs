@@ -8,7 +8,7 @@ use etude_trace::Event;
 
 use crate::from_trace::rules;
 use crate::from_trace::stream::Survey;
-use crate::model::Dropped;
+use crate::model::{Dropped, UNCOUNTED};
 use crate::names::{Substitution, Why};
 
 /// What a script has not, or has otherwise than the trace.
@@ -89,7 +89,11 @@ impl Report {
             let lost = Dropped { calls: survey.dropped, requests: survey.dropped, ..Dropped::default() };
             self.misses("any", "missing in the trace", &lost);
         }
-        self.unknown.extend(survey.unrecorded.iter().map(|why| format!("not recorded: {why}")));
+        for why in &survey.unrecorded {
+            self.unknown.push(format!("not recorded: {why}"));
+            let lost = Dropped { requests: UNCOUNTED, ..Dropped::default() };
+            self.misses("any", "of a process or thread that is not recorded", &lost);
+        }
         self.unknown.extend(survey.by_stops.iter().map(|process| {
             format!("process {process} was recorded by stops: its gaps are some 20 µs longer each")
         }));
@@ -122,8 +126,12 @@ impl Report {
         let mut lines: Vec<String> = self.warning.iter().cloned().collect();
         lines.extend(self.run_delay_warning().or_else(|| self.run_delay_left_out()));
         lines.extend(self.dropped.iter().map(|((name, why), dropped)| {
-            let [bytes, requests] = [(dropped.bytes, "bytes"), (dropped.requests, "requests")]
-                .map(|(many, unit)| if many > 0 { format!(", {many} {unit}") } else { String::new() });
+            let [bytes, requests] =
+                [(dropped.bytes, "bytes"), (dropped.requests, "requests")].map(|(many, unit)| match many {
+                    0 => String::new(),
+                    UNCOUNTED.. => format!(", {unit} of an unknown number"),
+                    _ => format!(", {many} {unit}"),
+                });
             let seconds = dropped.ns as f64 / 1e9;
             format!(
                 "dropped: {name}: {why}: {} calls{bytes}{requests}, {seconds:.6} s, now compute",
@@ -157,7 +165,7 @@ fn transfers(event: &Event) -> (u64, u64) {
     let row = event.call.row();
     match row.outcome {
         // Its requests are made without a call: how many, nobody knows.
-        _ if rules::is_polled(event) => (0, 1),
+        _ if rules::is_polled(event) => (0, UNCOUNTED),
         _ if row.moves == Moves::Nothing => (0, 0),
         Outcome::Bytes => (result, 0),
         _ => (0, result),

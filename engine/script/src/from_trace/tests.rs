@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::from_trace::{Options, Report, from_trace};
-use crate::model::{Action, Script, What};
+use crate::model::{Action, Script, UNCOUNTED, What};
 
 mod futexes;
 mod requests;
@@ -343,6 +343,32 @@ fn a_transfer_to_a_socket_is_a_read() {
     let (script, _) = made(&one(), &trace, &Options::default());
     assert!(lines(&script).contains(&"read(3, 1000) = 600".to_owned()), "{:?}", lines(&script));
     assert_eq!(script.needed[0].what, What::File { bytes: 600, allocated: None, seen: true });
+}
+
+#[test]
+fn a_transfer_that_failed_for_the_side_that_is_left_out_is_left_out_too() {
+    let trace = [
+        event("open", (10, 11), &[0, 2], 3, &[(0, b"page")]),
+        event("socket", (20, 21), &[1, 1, 0], 4, &[]),
+        event("splice", (30, 31), &[4, 0, 3, 0, 77777], -11, &[]),
+        event("splice", (40, 41), &[3, 0, 4, 0, 77777], -32, &[]),
+    ]
+    .map(|event| (0, event));
+    let (script, report) = made(&one(), &trace, &Options::default());
+    assert!(!lines(&script).iter().any(|line| line.contains("77777")), "{:?}", lines(&script));
+    assert_eq!(
+        report.dropped.values().filter(|each| each.call == "splice").map(|each| each.calls).sum::<u64>(),
+        2
+    );
+}
+
+#[test]
+fn of_a_thread_that_is_not_recorded_nobody_knows_what_it_transferred() {
+    let lost = Meta::Unrecorded { process: 0, why: "a thread of it: all rings are in use".into() };
+    let mut metas = one();
+    metas.push(lost);
+    let (_, report) = made(&metas, &[], &Options::default());
+    assert!(report.left_out().iter().any(|each| each.moves() && each.requests >= UNCOUNTED));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::model::{Needed, Script, What};
 use crate::world::{World, key};
 
-/// Leaves out of what is needed all that no step meets. What lies beside in a directory that is listed stays: its
+/// Leaves out of what is needed all that no step meets, and that is not above what one names. What lies beside in a directory that is listed stays: its
 /// names are read.
 pub fn prune(script: &mut Script) {
     let mut world = World::new(script);
@@ -20,12 +20,19 @@ pub fn prune(script: &mut Script) {
             world.names.find(&path[..end])
         })
         .collect();
-    script.steps.iter().for_each(|step| drop(world.step(step)));
+    let mut holding = HashSet::new();
+    for step in &script.steps {
+        for path in world.step(step).paths {
+            let path = key(&path);
+            let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+            holding.extend(world.names.find(&path[..end]));
+        }
+    }
     let wanted: Vec<bool> = start
         .iter()
         .zip(&above)
         .map(|(node, above)| {
-            let used = node.is_none_or(|node| world.names.node(node).used);
+            let used = node.is_none_or(|node| world.names.node(node).used || holding.contains(&node));
             used || above.is_some_and(|above| world.names.node(above).listed)
         })
         .collect();

@@ -630,3 +630,13 @@ fn links_on_the_way_to_what_is_kept_stay() {
     );
     assert!(!left.contains(&"other".to_owned()));
 }
+
+#[test]
+fn a_directory_in_which_a_step_makes_a_file_stays() {
+    let script = read(
+        "directory \"d\"\ndirectory \"e\"\nopenat(AT_FDCWD, \"d/x\", O_RDWR|O_CREAT|O_EXCL, 0600) = 3\nwrite(3, 9) = 9\nclose(3) = 0\n",
+    );
+    let made = filter(&script, &[Call::named("write").unwrap()], &[]).unwrap();
+    let left: Vec<_> = made.needed.iter().map(|each| &each.path[..]).collect();
+    assert_eq!(left, [b"d"]);
+}
