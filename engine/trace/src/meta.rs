@@ -93,6 +93,33 @@ pub enum Meta {
     Other(Value),
 }
 
+impl Meta {
+    /// What this version knows, as `what` calls it.
+    pub(crate) const KINDS: [&str; 14] = [
+        "process",
+        "thread",
+        "exec",
+        "image",
+        "counters",
+        "run_delay",
+        "held",
+        "scheduling",
+        "ended",
+        "dropped",
+        "unrecorded",
+        "by_stops",
+        "descriptors",
+        "files",
+    ];
+
+    /// The kind of a note that should be known and was not understood: a member is missing, or is of another type.
+    pub(crate) fn misunderstood(&self) -> Option<&'static str> {
+        let Meta::Other(value) = self else { return None };
+        let what = value.get("what")?.as_str()?;
+        Meta::KINDS.into_iter().find(|kind| *kind == what)
+    }
+}
+
 /// A descriptor that was open already.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Open {

@@ -129,18 +129,25 @@ impl Reader {
     }
 }
 
+fn understood(meta: Meta) -> Result<Frame<'static>, String> {
+    match meta.misunderstood() {
+        Some(kind) => Err(format!("a note of the kind {kind} lacks a member, or has one of another type")),
+        None => Ok(Frame::Meta(meta)),
+    }
+}
+
 /// What a frame of JSON says.
 fn noted(kind: Kind, payload: &[u8]) -> Result<Frame<'static>, String> {
     let why = |error: serde_json::Error| error.to_string();
     match kind {
-        META => serde_json::from_slice(payload).map(Frame::Meta).map_err(why),
+        META => understood(serde_json::from_slice(payload).map_err(why)?),
         FILES => {
             let text = zstd::bulk::decompress(payload, MOST_BYTES).map_err(|error| error.to_string())?;
             let parts = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
             if parts > MOST_PARTS {
                 return Err("it has more files than one frame can have".into());
             }
-            serde_json::from_slice(&text).map(Frame::Meta).map_err(why)
+            understood(serde_json::from_slice(&text).map_err(why)?)
         }
         _ => serde_json::from_slice(payload).map(Frame::Footer).map_err(why),
     }

@@ -107,12 +107,11 @@ fn what_is_no_trace_says_so_in_one_line() {
     assert!(missing.contains("No such file"), "{missing}");
 }
 
-#[test]
-fn what_is_noted_is_read_again_and_what_a_later_version_notes_is_kept() {
-    let file = Scratch::new("meta");
+/// One of each kind, and one of a later version.
+fn notes() -> Vec<Meta> {
     let counts = BTreeMap::from([("syscr".to_owned(), 7)]);
     let left = Left { offset: 4096, symbol: Some("read".into()), why: "a jump leads into it".into() };
-    let metas = [
+    vec![
         Meta::Process {
             process: 1,
             parent: Some(0),
@@ -157,7 +156,29 @@ fn what_is_noted_is_read_again_and_what_a_later_version_notes_is_kept() {
             ],
         },
         Meta::Other(serde_json::json!({"what": "weather", "rain": true})),
-    ];
+    ]
+}
+
+#[test]
+fn a_note_of_a_known_kind_that_is_not_understood_is_damage() {
+    let file = Scratch::new("misunderstood");
+    for note in notes().iter().filter(|note| !matches!(note, Meta::Other(_))) {
+        let whole = serde_json::to_value(note).unwrap();
+        for member in whole.as_object().unwrap().keys().filter(|member| *member != "what") {
+            let mut wrong = whole.clone();
+            wrong[member] = true.into();
+            let mut writer = Writer::create(File::create(&file.0).unwrap(), &Header::default()).unwrap();
+            writer.meta(&Meta::Other(wrong)).unwrap();
+            writer.finish(&Footer::default()).unwrap();
+            assert!(read(&file.0).3.is_err(), "{member} of {whole}");
+        }
+    }
+}
+
+#[test]
+fn what_is_noted_is_read_again_and_what_a_later_version_notes_is_kept() {
+    let file = Scratch::new("meta");
+    let metas = notes();
     let header = Header { argv: vec!["tar".into()], technique: "rewrite".into(), ..Header::default() };
     let mut writer = Writer::create(File::create(&file.0).unwrap(), &header).unwrap();
     metas.iter().for_each(|meta| writer.meta(meta).unwrap());
