@@ -437,6 +437,25 @@ def test_an_interrupt_of_the_terminal_is_the_programs(handled: bool, status: int
     assert Recorded(0, b"", b"", tmp_path / "t").trace().partial == ""
 
 
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("to_group", [False, True])
+@pytest.mark.parametrize("handled", [False, True])
+def test_what_would_end_the_recorder_is_the_programs(
+    ending: signal.Signals, to_group: bool, handled: bool, tmp_path: Path
+) -> None:
+    script = f"trap 'echo caught; exit 3' {ending.name[3:]}; " if handled else ""
+    script += "echo ready; while :; do sleep 0.05; done"
+    command = [ETUDE, "record", "-q", "-o", tmp_path / "t", "sh", "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as recorder:
+        assert recorder.stdout is not None
+        assert recorder.stdout.readline() == b"ready\n"
+        (os.killpg if to_group else os.kill)(recorder.pid, ending)
+        out = recorder.stdout.read()
+        assert recorder.wait(30) == (3 if handled else 128 + ending)
+    assert out.count(b"caught\n") == int(handled)
+    assert Recorded(0, b"", b"", tmp_path / "t").trace().partial == ""
+
+
 @pytest.mark.needs_root
 @pytest.mark.serial
 def test_a_full_disk_ends_the_trace_and_not_the_program(tmp_path: Path) -> None:

@@ -96,7 +96,9 @@ def test_each_program_does_the_same_again_and_all_its_io_is_recorded(name, place
     profile = profile_of(trace)
     assert profile.reads.count > 3
     assert profile.writes.bytes > 2000
-    assert profile.recorded == profile.kernel
+    assert profile.recorded["syscw"] == profile.kernel["syscw"]
+    # A read of a pipe that the end of a child interrupts is begun anew: the kernel counts it twice.
+    assert 0 <= profile.kernel["syscr"] - profile.recorded["syscr"] <= (2 if workload.parallel else 0)
     inside = [each for each in profile.files if each.path.startswith(str(workload.directory))]
     assert sum(each.written_bytes for each in inside) > 2000
     threads = sum(each.threads for each in profile.processes)

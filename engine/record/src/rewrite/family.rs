@@ -6,6 +6,7 @@ use crate::rewrite::clock::ticks;
 use crate::rewrite::remote::{Pid, ptrace, status_of};
 use crate::rewrite::rights;
 use crate::rewrite::rings::{Counters, Sink};
+use crate::rewrite::start::pass_on_no_more;
 use crate::rewrite::tracer::{Process, Thread, Tracer};
 use crate::rewrite::way::Technique;
 
@@ -88,6 +89,7 @@ impl<S: Sink> Tracer<S> {
         self.release(tid);
         if tid == self.first {
             self.status = status;
+            pass_on_no_more();
         }
         if let Some(process) = self.processes.remove(&tid) {
             self.rings().sink.ended(process.id, status);

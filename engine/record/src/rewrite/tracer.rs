@@ -15,7 +15,7 @@ use crate::rewrite::queues::Queues;
 use crate::rewrite::remote::{Pid, ptrace};
 use crate::rewrite::ring::{Raw, Segment};
 use crate::rewrite::rings::{Counters, Rings, Sink};
-use crate::rewrite::start::{ignore_interrupts, start};
+use crate::rewrite::start::{ignore_interrupts, pass_on_endings, start};
 use crate::rewrite::stops::{self, Begun};
 use crate::rewrite::way::{Technique, Way};
 use crate::scheduler;
@@ -111,6 +111,7 @@ impl<S: Sink> Tracer<S> {
         let filter = if stops { stops::filter((0..512).filter(recorded)) } else { Vec::new() };
         self.first = start(argv, &filter)?;
         ignore_interrupts();
+        pass_on_endings(self.first);
         Urgency::of_this_thread(2).raise(); // what it starts has its own priority
         self.add_process(self.first, None);
         self.add_thread(self.first, self.first);

@@ -7,7 +7,7 @@ use etude_calls::{Kind as Argument, Outcome};
 use etude_trace::{Event, Text};
 use smallvec::SmallVec;
 
-use crate::from_trace::rules;
+use crate::from_trace::rules::{self, Itself};
 use crate::from_trace::tables::{
     AT_FDCWD, Behind, O_CREAT, O_DIRECTORY, O_EXCL, O_TMPFILE, O_TRUNC, Opening, open_flags,
 };
@@ -155,13 +155,11 @@ impl Walk<'_> {
                 Argument::Path if index == 0 && name.starts_with("symlink") => {}
                 Argument::Path => match event.text(index).filter(|text| !text.is_empty()) {
                     Some(text) => {
-                        let base = self
-                            .tables
-                            .base(process, directory)
-                            .ok_or("path in a directory that is not known")?;
-                        let shown = self.tree.resolve(&base, text, false);
-                        let meant = match rules::follows(event, index) {
-                            true => self.tree.resolve(&base, text, true),
+                        let follows = rules::follows(event, index);
+                        let (base, text) = self.begins(process, directory, text, follows)?;
+                        let shown = self.tree.resolve(&base, &text, false);
+                        let meant = match follows {
+                            true => self.tree.resolve(&base, &text, true),
                             false => shown.clone(),
                         };
                         if rules::is_device(&meant) {
@@ -188,6 +186,34 @@ impl Walk<'_> {
             names.insert(0, Named { argument: 0, shown: target.clone(), meant: target });
         }
         Ok(names)
+    }
+
+    /// Where a path begins, and what of it follows. One that goes through the program itself in `/proc` begins at what its
+    /// descriptor stands for, or at its directory: a replay is another process.
+    fn begins(
+        &mut self,
+        process: u32,
+        directory: i32,
+        text: &Path,
+        follows: bool,
+    ) -> Result<(Path, Path), &'static str> {
+        const UNKNOWN: &str = "path in a directory that is not known";
+        let through = rules::through_itself(text).filter(|(_, rest)| follows || !rest.is_empty());
+        let Some((part, rest)) = through else {
+            return Ok((self.tables.base(process, directory).ok_or(UNKNOWN)?, text.clone()));
+        };
+        let base = match part {
+            Itself::Root => b"/"[..].into(),
+            Itself::Directory => self.tables.cwd(process),
+            Itself::Descriptor(number) => {
+                let opening = self.kept(process, number)?;
+                if opening.node.is_some_and(|node| self.tree.files[node].first.is_empty()) {
+                    return Err("name of a file that has none");
+                }
+                opening.path.borrow().clone().ok_or(UNKNOWN)?
+            }
+        };
+        Ok((base, if rest.is_empty() { b"."[..].into() } else { rest.into() }))
     }
 
     /// What a call tells of the files that it names, or does to them; what it opens.
@@ -241,6 +267,7 @@ impl Walk<'_> {
                     self.tree.exists(&named.meant, Kind::Unknown);
                 }
                 self.tree.renames(&first.meant, &named.meant, swaps);
+                self.tables.renames(&first.meant, &named.meant, swaps);
             }
             "link" | "linkat" => self.tree.links(&first.meant, &named.meant),
             _ => {

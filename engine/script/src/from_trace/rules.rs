@@ -84,6 +84,40 @@ fn opens_through(flags: u64) -> bool {
     flags & O_NOFOLLOW == 0 && flags & (O_CREAT | O_EXCL) != O_CREAT | O_EXCL
 }
 
+/// What of the calling process a path in `/proc` goes through.
+pub(crate) enum Itself {
+    Root,
+    Directory,
+    Descriptor(i32),
+}
+
+/// The part of the program itself that a path goes through, and what of the path follows; None for all others.
+pub(crate) fn through_itself(path: &[u8]) -> Option<(Itself, &[u8])> {
+    let split = |path: &'_ [u8]| path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+    let begins = [&b"/proc/self/"[..], b"/proc/thread-self/"];
+    let inside = begins.iter().find_map(|begin| path.strip_prefix(*begin));
+    let inside = match (inside, path) {
+        (Some(inside), _) => inside,
+        (None, b"/dev/stdin") => b"fd/0",
+        (None, b"/dev/stdout") => b"fd/1",
+        (None, b"/dev/stderr") => b"fd/2",
+        (None, _) => path.strip_prefix(b"/dev/").filter(|inside| inside.starts_with(b"fd/"))?,
+    };
+    let (part, rest) = inside.split_at(split(inside));
+    let after = |rest: &'_ [u8]| rest.iter().take_while(|byte| **byte == b'/').count();
+    let rest = &rest[after(rest)..];
+    match part {
+        b"root" => Some((Itself::Root, rest)),
+        b"cwd" => Some((Itself::Directory, rest)),
+        b"fd" => {
+            let (number, rest) = rest.split_at(split(rest));
+            let number = std::str::from_utf8(number).ok()?.parse().ok()?;
+            Some((Itself::Descriptor(number), &rest[after(rest)..]))
+        }
+        _ => None,
+    }
+}
+
 /// Whether what is there is no file: reading it is not reading a disk, and no replay can make it.
 pub(crate) fn is_device(path: &[u8]) -> bool {
     path.starts_with(b"/dev/") && !path.starts_with(b"/dev/shm/") && path != b"/dev/shm"

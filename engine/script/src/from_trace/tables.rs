@@ -1,7 +1,7 @@
 //! What stands behind the descriptors of each process, and where its relative paths begin.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use etude_calls::Kind;
@@ -24,7 +24,8 @@ const UNKNOWN: &[u8] = b"/./cwd";
 /// What a descriptor stands for; copies of it share it.
 pub(crate) struct Opening {
     pub behind: Behind,
-    pub path: Option<Path>,
+    /// What it is called now.
+    pub path: RefCell<Option<Path>>,
     pub node: Option<Node>,
     pub position: Cell<u64>,
     /// Where the next transfer at an offset in memory begins, if each goes on where the last one ended.
@@ -42,7 +43,8 @@ pub(crate) enum Behind {
 
 impl Opening {
     pub fn new(behind: Behind, path: Option<Path>, node: Option<Node>) -> Opening {
-        let (position, spot, appends) = (Cell::new(0), Cell::new(0), Cell::new(false));
+        let (path, position, spot) = (RefCell::new(path), Cell::new(0), Cell::new(0));
+        let appends = Cell::new(false);
         Opening { behind, path, node, position, spot, appends }
     }
 }
@@ -97,7 +99,7 @@ impl Tables {
         if directory == AT_FDCWD {
             Some(self.cwd(process))
         } else {
-            self.get(process, directory)?.path.clone()
+            self.get(process, directory)?.path.borrow().clone()
         }
     }
 
@@ -139,7 +141,7 @@ impl Tables {
             },
             "close_range" => self.close_range(process, words),
             "fchdir" => {
-                let path = self.get(process, descriptor).and_then(|opening| opening.path.clone());
+                let path = self.get(process, descriptor).and_then(|opening| opening.path.borrow().clone());
                 self.of(process).cwd = path.unwrap_or_else(|| UNKNOWN.into());
             }
             _ => {
@@ -154,6 +156,31 @@ impl Tables {
 
     pub fn change_directory(&mut self, process: u32, path: Path) {
         self.of(process).cwd = path;
+    }
+
+    /// A file, or a directory with all that is in it, is called otherwise: so are what descriptors stand for, and the
+    /// directories in which processes are.
+    pub fn renames(&mut self, from: &Path, to: &Path, swaps: bool) {
+        let both = [(from, to), (to, from)];
+        let moved = |path: &Path| {
+            both[..1 + usize::from(swaps)].iter().find_map(|(from, to)| {
+                let rest = path.strip_prefix(&from[..])?;
+                (rest.is_empty() || rest[0] == b'/').then(|| Path::from([&to[..], rest].concat()))
+            })
+        };
+        let mut met = HashSet::new();
+        for process in self.processes.values_mut() {
+            if let Some(path) = moved(&process.cwd) {
+                process.cwd = path;
+            }
+            let openings = process.table.values().map(|slot| &slot.opening);
+            for opening in openings.filter(|opening| met.insert(Rc::as_ptr(opening))) {
+                let path = opening.path.borrow().as_ref().and_then(moved);
+                if path.is_some() {
+                    *opening.path.borrow_mut() = path;
+                }
+            }
+        }
     }
 
     fn close_range(&mut self, process: u32, words: &[u64; 6]) {

@@ -346,6 +346,58 @@ fn a_transfer_to_a_socket_is_a_read() {
 }
 
 #[test]
+fn a_path_through_the_program_itself_leads_to_what_it_stands_for() {
+    let create = 0o102;
+    let trace = [
+        event("mkdir", (1, 2), &[0, 0o755], 0, &[(0, b"d")]),
+        event("open", (10, 11), &[0, create], 3, &[(0, b"a")]),
+        event("open", (20, 21), &[0, 1], 4, &[(0, b"/proc/self/fd/3")]),
+        event("chdir", (30, 31), &[0], 0, &[(0, b"d")]),
+        event("open", (40, 41), &[0, create], 5, &[(0, b"/proc/self/cwd/y")]),
+        event("open", (50, 51), &[0, 0o1001], 6, &[(0, b"/dev/fd/5")]),
+        event("truncate", (60, 61), &[0, 5], 0, &[(0, b"/proc/thread-self/fd/3")]),
+        event("open", (70, 71), &[0, 1], 7, &[(0, b"/proc/self/fd/99")]),
+    ]
+    .map(|event| (0, event));
+    let (script, report) = made(&one(), &trace, &Options { keep_names: true, ..Options::default() });
+    let lines = lines(&script);
+    let expected = [
+        "open(\"a\", O_WRONLY) = 4",
+        "open(\"/d/y\", O_RDWR|O_CREAT, 00) = 5",
+        "open(\"/d/y\", O_WRONLY|O_TRUNC) = 6",
+        "truncate(\"/a\", 5) = 0",
+    ];
+    for line in expected {
+        assert!(lines.contains(&line.to_owned()), "{line}: {lines:?}");
+    }
+    assert!(!lines.iter().any(|line| line.contains("proc") || line.contains("dev")), "{lines:?}");
+    assert_eq!(report.dropped.values().map(|each| each.calls).sum::<u64>(), 1, "what 99 is nobody knows");
+}
+
+#[test]
+fn a_descriptor_and_a_working_directory_follow_a_rename() {
+    let create = 0o102;
+    let at_fdcwd = -100_i64 as u64;
+    let trace = [
+        event("mkdir", (1, 2), &[0, 0o755], 0, &[(0, b"d")]),
+        event("open", (10, 11), &[0, 0], 3, &[(0, b"d")]),
+        event("dup", (12, 13), &[3], 4, &[]),
+        event("rename", (20, 21), &[0, 0], 0, &[(0, b"d"), (1, b"e")]),
+        event("mkdir", (30, 31), &[0, 0o755], 0, &[(0, b"d")]),
+        event("openat", (40, 41), &[3, 0, create], 5, &[(1, b"x")]),
+        event("chdir", (50, 51), &[0], 0, &[(0, b"d")]),
+        event("renameat2", (60, 61), &[at_fdcwd, 0, 4, 0, 0], 0, &[(1, b"../d"), (3, b"../f")]),
+        event("open", (70, 71), &[0, create], 6, &[(0, b"y")]),
+    ]
+    .map(|event| (0, event));
+    let (script, _) = made(&one(), &trace, &Options { keep_names: true, ..Options::default() });
+    let lines = lines(&script);
+    for path in ["e/x", "/f/y"] {
+        assert!(lines.iter().any(|line| line.contains(&format!("\"{path}\""))), "{path}: {lines:?}");
+    }
+}
+
+#[test]
 fn a_transfer_that_failed_for_the_side_that_is_left_out_is_left_out_too() {
     let trace = [
         event("open", (10, 11), &[0, 2], 3, &[(0, b"page")]),
