@@ -81,8 +81,11 @@ fn is_killed(which: libc::idtype_t, pid: libc::pid_t, options: libc::c_int) -> b
     // SAFETY: zeros are a valid value, in which the kernel writes what it found.
     unsafe {
         let mut found: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(which, pid as libc::id_t, &raw mut found, options) == 0
-            && found.si_pid() != 0
-            && (found.si_code, found.si_status()) != (libc::CLD_EXITED, 0)
+        let mut waited = || libc::waitid(which, pid as libc::id_t, &raw mut found, options);
+        let mut done = waited();
+        while done != 0 && *libc::__errno_location() == libc::EINTR {
+            done = waited();
+        }
+        done == 0 && found.si_pid() != 0 && (found.si_code, found.si_status()) != (libc::CLD_EXITED, 0)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use etude_quantity::counted;
-use etude_script::{Needed, Preparation};
+use etude_script::{Needed, Preparation, UNCOUNTED};
 use etude_trace::Scheduling;
 use lexopt::prelude::*;
 
@@ -287,6 +287,9 @@ fn unfaithful(report: &Report, options: &Options) -> Option<String> {
 
 /// Why too much of the program's I/O is not played for a faithful replay.
 fn left_out(unplayed: &Unplayed, bound: f64) -> Option<String> {
+    if unplayed.requests >= UNCOUNTED {
+        return Some("it is not known how many of the program's transfers are not played".into());
+    }
     let of = [
         (unplayed.bytes_share, "of the program's bytes"),
         (unplayed.requests_share, "of its transfers, whose bytes are not recorded,"),

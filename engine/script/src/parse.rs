@@ -165,7 +165,7 @@ fn scheduling(cursor: &mut Cursor) -> Result<Option<Scheduling>, Fault> {
         let found = std::str::from_utf8(cursor.until(b" #")).ok().and_then(|word| word.parse().ok());
         found.filter(|number| range.contains(number)).ok_or_else(|| Fault { at, what: what() })
     };
-    let (priority, nice) = (number("priority", 0..=99)? as u8, number("nice", -20..=19)?);
+    let (priority, nice) = (number("priority", 0..=99)? as u8, number("nice", Scheduling::NICE_VALUES)?);
     Ok(Some(Scheduling { policy, priority, nice }))
 }
 

@@ -112,9 +112,14 @@ impl Meta {
         "files",
     ];
 
-    /// The kind of a note that should be known and was not understood: a member is missing, or is of another type.
+    /// The kind of a note that should be known and was not understood: a member is missing, of another type, or
+    /// impossible.
     pub(crate) fn misunderstood(&self) -> Option<&'static str> {
-        let Meta::Other(value) = self else { return None };
+        let value = match self {
+            Meta::Scheduling { class, .. } if !class.is_possible() => return Some("scheduling"),
+            Meta::Other(value) => value,
+            _ => return None,
+        };
         let what = value.get("what")?.as_str()?;
         Meta::KINDS.into_iter().find(|kind| *kind == what)
     }

@@ -131,7 +131,7 @@ impl Reader {
 
 fn understood(meta: Meta) -> Result<Frame<'static>, String> {
     match meta.misunderstood() {
-        Some(kind) => Err(format!("a note of the kind {kind} lacks a member, or has one of another type")),
+        Some(kind) => Err(format!("a note of the kind {kind} lacks a member, or has one that cannot be")),
         None => Ok(Frame::Meta(meta)),
     }
 }

@@ -1,5 +1,7 @@
 //! How the kernel schedules a process (sched(7)).
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 /// A scheduling policy.
@@ -55,6 +57,14 @@ pub struct Scheduling {
 }
 
 impl Scheduling {
+    pub const PRIORITIES: RangeInclusive<u8> = 0..=99;
+    pub const NICE_VALUES: RangeInclusive<i8> = -20..=19;
+
+    /// Whether the kernel knows such priorities.
+    pub fn is_possible(&self) -> bool {
+        Scheduling::PRIORITIES.contains(&self.priority) && Scheduling::NICE_VALUES.contains(&self.nice)
+    }
+
     /// Whether it is that of a program of which nobody has decided otherwise.
     pub fn is_default(&self) -> bool {
         *self == Scheduling::default()

@@ -166,7 +166,7 @@ fn a_note_of_a_known_kind_that_is_not_understood_is_damage() {
         let whole = serde_json::to_value(note).unwrap();
         for member in whole.as_object().unwrap().keys().filter(|member| *member != "what") {
             let mut wrong = whole.clone();
-            wrong[member] = true.into();
+            wrong[member] = if member == "nice" { 127.into() } else { true.into() };
             let mut writer = Writer::create(File::create(&file.0).unwrap(), &Header::default()).unwrap();
             writer.meta(&Meta::Other(wrong)).unwrap();
             writer.finish(&Footer::default()).unwrap();

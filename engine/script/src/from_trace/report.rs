@@ -68,7 +68,9 @@ impl Report {
     }
 
     pub(crate) fn misses(&mut self, call: &str, why: &str, more: &Dropped) {
-        if let Some(found) = self.missing.iter_mut().find(|missing| missing.call == call) {
+        if let Some(found) =
+            self.missing.iter_mut().find(|missing| missing.call == call && missing.why == why)
+        {
             return found.add(more);
         }
         self.missing.push(Dropped { call: call.into(), why: why.into(), ..more.clone() });
