@@ -220,8 +220,8 @@ def _other_metrics(secondary: Sequence[Secondary]) -> list[str]:
     judged = [s for s in secondary if s.adjusted_p is not None]
     found = sorted((s for s in judged if (s.adjusted_p or 0.0) < LEVEL), key=lambda s: s.adjusted_p or 0.0)
     tested = [
-        f"{s.metric} {text.ratio_text(s.ratio)} × ({text.span(s.ratio.low, s.ratio.high)}, {p_text(s.ratio.p)}, "
-        f"adjusted {p_text(s.adjusted_p)})"
+        f"{s.metric} {text.ratio_text(s.ratio)} × ({text.level_text(s.ratio.confidence)} each: "
+        f"{text.span(s.ratio.low, s.ratio.high)}, {p_text(s.ratio.p)}, adjusted {p_text(s.adjusted_p)})"
         for s in found
     ]
     exact = [s for s in secondary if s.ratio.low == s.ratio.high and not math.isclose(s.ratio.ratio, 1.0)]
