@@ -1,4 +1,4 @@
-//! What a thread has started: threads of its process, and processes. Each of them plays a thread of the roll.
+//! The children of a player: threads of its process, and processes. Each of them plays a thread of the roll.
 
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;

@@ -94,7 +94,7 @@ pub enum Meta {
 }
 
 impl Meta {
-    /// What this version knows, as `what` calls it.
+    /// The kinds that this version knows, by their `what`.
     pub(crate) const KINDS: [&str; 14] = [
         "process",
         "thread",

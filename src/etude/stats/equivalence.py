@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from scipy.special import stdtr
@@ -27,7 +27,7 @@ class Equivalence:
     high: float
     """Limits at 1 - 2·level/together (90 % for one test at 5 %): it is the same where they lie within the margin."""
     p: float
-    """Of "they differ by the margin or more", counting all comparisons that are judged at once (Bonferroni)."""
+    """The p-value of "they differ by the margin or more", which counts all comparisons judged at once (Bonferroni)."""
     verdict: Literal["the same", "different", "undecided"]
     """Within the margin; beyond it as a whole; or more trials are needed to tell."""
     margin: float
@@ -38,7 +38,7 @@ class Equivalence:
 
     @property
     def confidence(self) -> float:
-        """Of the limits."""
+        """The confidence of the limits."""
         return 1.0 - 2.0 * self.level / self.together
 
 
@@ -58,8 +58,7 @@ def equivalence_of(ratio: Ratio, *, margin: float = MARGIN, level: float = 0.05)
     p = min(1.0, together * float(stdtr(degrees, (abs(centre) - math.log1p(margin)) / error)))
     half = t_quantile(1.0 - 2.0 * level / together, degrees) * error
     low, high = exponential(centre - half), exponential(centre + half)
-    found = _judged(ratio.ratio, low, high, p, margin, level, ratio.method)
-    return replace(found, together=together)
+    return _judged(ratio.ratio, low, high, p, margin, level, ratio.method, together)
 
 
 def equivalent_means(
@@ -97,13 +96,14 @@ def _judged(
     margin: float,
     level: float,
     method: Literal["paired", "unpaired", "means"],
+    together: int = 1,
 ) -> Equivalence:
     verdict: Literal["the same", "different", "undecided"] = "undecided"
     if p < level:
         verdict = "the same"
     elif low > 1.0 + margin or high < 1.0 / (1.0 + margin):
         verdict = "different"
-    return Equivalence(ratio, low, high, p, verdict, margin, level, method)
+    return Equivalence(ratio, low, high, p, verdict, margin, level, method, together)
 
 
 def _check(margin: float, level: float) -> None:

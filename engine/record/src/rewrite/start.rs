@@ -29,37 +29,30 @@ pub fn ignore_interrupts() {
 
 /// The program that gets what would end this process; 0: there is none.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
-const ENDING: [libc::c_int; 2] = [libc::SIGTERM, libc::SIGHUP];
 
-/// What is sent to end this process is for the program, whose end ends the recording. What whoever started this process
+/// Signals that would end this process go to the program, whose end ends the recording. What whoever started this process
 /// ignores stays ignored.
 pub fn pass_on_endings(program: Pid) {
     PROGRAM.store(program, Ordering::Relaxed);
-    for signal in ENDING {
-        // SAFETY: the handler calls nothing but async-signal-safe functions; all zeros are a value.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut action);
-            if action.sa_sigaction != libc::SIG_IGN {
-                action.sa_sigaction = pass_on as *const () as usize;
-                action.sa_flags = libc::SA_RESTART;
-                libc::sigaction(signal, &action, std::ptr::null_mut());
-            }
-        }
-    }
+    on_endings(pass_on as *const () as usize);
 }
 
 /// The program has ended: its number may be another's. What it has started goes on, and these signals end its recording.
 pub fn pass_on_no_more() {
     if PROGRAM.swap(0, Ordering::Relaxed) != 0 {
-        for signal in ENDING {
-            // SAFETY: no handler runs.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(signal, std::ptr::null(), &mut action);
-                if action.sa_sigaction != libc::SIG_IGN {
-                    libc::signal(signal, libc::SIG_DFL);
-                }
+        on_endings(libc::SIG_DFL);
+    }
+}
+
+fn on_endings(handler: libc::sighandler_t) {
+    for signal in [libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler calls nothing but async-signal-safe functions; all zeros are a value.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut action);
+            if action.sa_sigaction != libc::SIG_IGN {
+                (action.sa_sigaction, action.sa_flags) = (handler, libc::SA_RESTART);
+                libc::sigaction(signal, &action, std::ptr::null_mut());
             }
         }
     }

@@ -84,7 +84,7 @@ fn opens_through(flags: u64) -> bool {
     flags & O_NOFOLLOW == 0 && flags & (O_CREAT | O_EXCL) != O_CREAT | O_EXCL
 }
 
-/// What of the calling process a path in `/proc` goes through.
+/// The part of the calling process that a path in `/proc` goes through.
 pub(crate) enum Itself {
     Root,
     Directory,
@@ -93,29 +93,33 @@ pub(crate) enum Itself {
 
 /// The part of the program itself that a path goes through, and what of the path follows; None for all others.
 pub(crate) fn through_itself(path: &[u8]) -> Option<(Itself, &[u8])> {
-    let split = |path: &'_ [u8]| path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
     let begins = [&b"/proc/self/"[..], b"/proc/thread-self/"];
-    let inside = begins.iter().find_map(|begin| path.strip_prefix(*begin));
-    let inside = match (inside, path) {
-        (Some(inside), _) => inside,
-        (None, b"/dev/stdin") => b"fd/0",
-        (None, b"/dev/stdout") => b"fd/1",
-        (None, b"/dev/stderr") => b"fd/2",
-        (None, _) => path.strip_prefix(b"/dev/").filter(|inside| inside.starts_with(b"fd/"))?,
+    let inside = match path {
+        b"/dev/stdin" => b"fd/0",
+        b"/dev/stdout" => b"fd/1",
+        b"/dev/stderr" => b"fd/2",
+        _ if path.starts_with(b"/dev/fd/") => &path[b"/dev/".len()..],
+        _ => begins.iter().find_map(|begin| path.strip_prefix(*begin))?,
     };
-    let (part, rest) = inside.split_at(split(inside));
-    let after = |rest: &'_ [u8]| rest.iter().take_while(|byte| **byte == b'/').count();
-    let rest = &rest[after(rest)..];
+    let (part, rest) = first_of(inside);
     match part {
         b"root" => Some((Itself::Root, rest)),
         b"cwd" => Some((Itself::Directory, rest)),
         b"fd" => {
-            let (number, rest) = rest.split_at(split(rest));
+            let (number, rest) = first_of(rest);
             let number = std::str::from_utf8(number).ok()?.parse().ok()?;
-            Some((Itself::Descriptor(number), &rest[after(rest)..]))
+            Some((Itself::Descriptor(number), rest))
         }
         _ => None,
     }
+}
+
+/// The first component of a relative path, and what follows it.
+fn first_of(path: &[u8]) -> (&[u8], &[u8]) {
+    let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+    let (first, rest) = path.split_at(end);
+    let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
+    (first, &rest[slashes..])
 }
 
 /// Whether what is there is no file: reading it is not reading a disk, and no replay can make it.

@@ -24,7 +24,7 @@ const UNKNOWN: &[u8] = b"/./cwd";
 /// What a descriptor stands for; copies of it share it.
 pub(crate) struct Opening {
     pub behind: Behind,
-    /// What it is called now.
+    /// Its name now.
     pub path: RefCell<Option<Path>>,
     pub node: Option<Node>,
     pub position: Cell<u64>,

@@ -11,21 +11,12 @@ pub fn prune(script: &mut Script) {
     let mut world = World::new(script);
     // Where a name stood at the beginning: steps may rename it.
     let start: Vec<_> = script.needed.iter().map(|needed| world.names.find(&key(&needed.path))).collect();
-    let above: Vec<_> = script
-        .needed
-        .iter()
-        .map(|needed| {
-            let path = key(&needed.path);
-            let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-            world.names.find(&path[..end])
-        })
-        .collect();
+    let above: Vec<_> =
+        script.needed.iter().map(|needed| world.names.find(above_of(&key(&needed.path)))).collect();
     let mut holding = HashSet::new();
     for step in &script.steps {
         for path in world.step(step).paths {
-            let path = key(&path);
-            let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-            holding.extend(world.names.find(&path[..end]));
+            holding.extend(world.names.find(above_of(&key(&path))));
         }
     }
     let wanted: Vec<bool> = start
@@ -38,6 +29,11 @@ pub fn prune(script: &mut Script) {
         .collect();
     let mut wanted = with_links(&script.needed, wanted).into_iter();
     script.needed.retain(|_| wanted.next().unwrap_or(true));
+}
+
+/// The directory in which a name stands; empty for the root.
+fn above_of(path: &[u8]) -> &[u8] {
+    &path[..path.iter().rposition(|byte| *byte == b'/').unwrap_or(0)]
 }
 
 /// Links that lead to what is wanted, or to where that is: a step may go through them. Others may lead to them in turn.
@@ -58,9 +54,7 @@ fn with_links(needed: &[Needed], mut wanted: Vec<bool>) -> Vec<bool> {
     while std::mem::take(&mut more) {
         for (each, wanted) in needed.iter().zip(&mut wanted).filter(|(_, wanted)| !**wanted) {
             let What::Link(to) = &each.what else { continue };
-            let base =
-                each.path.iter().rposition(|byte| *byte == b'/').map_or(&[][..], |at| &each.path[..at]);
-            let base = if to.starts_with(b"/") { &[][..] } else { base };
+            let base = if to.starts_with(b"/") { &[][..] } else { above_of(&each.path) };
             if places.contains(&key(&[base, b"/", to].concat())) {
                 (*wanted, more) = (true, true);
                 add(&mut places, &each.path);
