@@ -65,8 +65,8 @@ def _panel(course: Course, at: Sequence[float]) -> Panel:
 def _band(course: Course, change: Change, at: Sequence[float]) -> Band:
     """Where a step may begin; its size, in the figure, is enough of a name."""
     ends = _between(at, change.step.earliest), _between(at, change.step.latest + 1)
-    machine = ", machine" if change.cause == "machine" else ""
-    return Band(*ends, f"{size_text(course, change.size)}{machine}")
+    cause = f", {change.cause}" if change.cause in ("test", "machine") else ""
+    return Band(*ends, f"{size_text(course, change.size)}{cause}")
 
 
 def _places(course: Course, begin: datetime | None) -> list[float]:

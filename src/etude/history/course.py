@@ -16,8 +16,8 @@ from etude.stats.samples import exponential
 from etude.store.entry import Entry, Machine
 
 Floats = NDArray[np.float64]
-Cause = Literal["code", "machine", "neither"]
-"""What changed where a step is; neither: commit and machine are the same on both sides."""
+Cause = Literal["code", "test", "machine", "neither"]
+"""What changed where a step is; test: its measured command; neither: commit, command and machine are the same."""
 
 
 class Mark(Protocol):
@@ -53,7 +53,7 @@ class Change:
     """None where the metric's kind does not tell, and where the interval holds 0."""
     cause: Cause
     differences: tuple[str, ...]
-    """Of the machine's facts between the two results."""
+    """Of the machine's facts and of the measured command where it may begin."""
     expected: str | None
     """Why, in the words of whoever marked it."""
 
@@ -177,6 +177,12 @@ def facts_that_differ(one: Machine, other: Machine) -> tuple[str, ...]:
     )
 
 
+def _commands_that_differ(entries: Sequence[Entry]) -> list[str]:
+    """`command: sort a → sort b` for each change of the measured command; one that is not known says nothing."""
+    known = [entry.command for entry in entries if entry.command is not None]
+    return [f"command: {one} → {other}" for one, other in pairwise(known) if one != other]
+
+
 def worse(kind: str, size: float) -> bool | None:
     """Whether a change by `size` is for the worse: more of a cost, less of a rate."""
     return {"cost": size > 0.0, "rate": size < 0.0}.get(kind)
@@ -202,12 +208,15 @@ def _change(
     last, first = entries[step.at - 1], entries[step.at]
     size, low, high = (_size(v, relative) for v in (step.size, step.interval.low, step.interval.high))
     there = [facts for place, facts in machines if step.earliest <= place <= step.latest]
+    commands = _commands_that_differ(entries[step.earliest - 1 : step.latest + 1])
     cause: Cause = "code"
     if there:
         cause = "machine"
+    elif commands:
+        cause = "test"
     elif step.earliest == step.latest and first.commit is not None and first.commit == last.commit:
         cause = "neither"
-    differences = tuple(dict.fromkeys(fact for facts in there for fact in facts))
+    differences = tuple(dict.fromkeys([*(fact for facts in there for fact in facts), *commands]))
     begins = entries[step.earliest : step.latest + 1]
     return Change(
         step,

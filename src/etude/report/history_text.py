@@ -60,6 +60,8 @@ def change_line(course: Course, change: Change) -> str:
         told += f" It may begin anywhere from {ends[0]} to {ends[1]}."
     if change.cause == "machine":
         told += f" The machine changes there: {named(change.differences)}. It is not known to be the code's."
+    elif change.cause == "test":
+        told += f" The test changes there: {named(change.differences)}. It is not known to be the code's."
     elif change.cause == "neither":
         told += " Both are of the same commit on the same machine: it is neither the code's nor a recorded change."
     if change.expected is not None:

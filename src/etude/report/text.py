@@ -228,7 +228,7 @@ def ratio_lines(c: Comparison) -> list[str]:
         by = "" if c.metric == "elapsed" else f" in {c.metric}"
         told = max(bound, c.floor or 0.0) == bound < WORTH_TELLING
         means = "means" if c.which == "arithmetic" else f"{c.which} means"
-        below = f"; any difference of the {means} is below {percent(bound, up=True)}" if told else ""
+        below = f"; at this level any difference of the {means} is below {percent(bound, up=True)}" if told else ""
         first = (
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
@@ -337,12 +337,20 @@ MOMENT_S = 2.5
 its first run too."""
 
 
+FEW = 10
+"""Pairs, or trials of each, below which the claim says how many they are."""
+
+
 def _caution(c: Comparison) -> str:
     """What limits the claim itself."""
     moment = f"; within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
-    if c.ratio.method == "unpaired":
-        return f"; {UNPAIRED}{moment}"
-    return f"; under contention{moment}" if c.contention else moment
+    unpaired = c.ratio.method == "unpaired"
+    few = ""
+    if c.ratio.count < FEW:
+        few = f"; {'as few as' if unpaired else 'only'} {counted(c.ratio.count, 'trial' if unpaired else 'pair')}"
+    if unpaired:
+        return f"; {UNPAIRED}{few}{moment}"
+    return f"; under contention{few}{moment}" if c.contention else f"{few}{moment}"
 
 
 def _machine_lines(c: Comparison) -> Iterator[str]:

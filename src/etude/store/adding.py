@@ -151,6 +151,7 @@ def _row(point: Point) -> dict[str, Any]:
         "highest": float(values.max()),
         "trials": pack(point.values),
         "sittings": runs(point.sittings),
+        "command": point.command,
     }
 
 

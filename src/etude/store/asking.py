@@ -31,7 +31,7 @@ _TAGS = (
 _ENTRIES = select(
     *(entry.c.result_id, test.c.name, metric.c.name, metric.c.unit, metric.c.kind, entry.c.machine_id),
     *(entry.c.measured_us, entry.c.trials, entry.c.sittings, result.c.commit_id, result.c.committed_us),
-    *(result.c.branch, _TAGS, result.c.source),
+    *(result.c.branch, _TAGS, result.c.source, entry.c.command),
 ).select_from(_ALL)
 
 
@@ -65,7 +65,7 @@ def entries(connection: Connection, chosen: Selector) -> tuple[Entry, ...]:
 
 def _entry(row: Sequence[Any], known: Mapping[int, Machine]) -> Entry:
     number, name, metric_name, unit, kind, machine_id, measured_us, trials, sittings, *rest = row
-    commit, committed_us, branch, tags, source = rest
+    commit, committed_us, branch, tags, source, command = rest
     values = unpack(trials)
     return Entry(
         number,
@@ -82,6 +82,7 @@ def _entry(row: Sequence[Any], known: Mapping[int, Machine]) -> Entry:
         tuple(sorted(tags.split(_BETWEEN))) if tags else (),
         source,
         unrun(sittings, len(values)),
+        command,
     )
 
 

@@ -36,6 +36,8 @@ class Point:
     values: tuple[float, ...]
     sittings: tuple[int, ...]
     """Of each value; empty where they are not known."""
+    command: str | None = None
+    """Of the first trial, on one line; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,11 @@ def read_content(path: str, machine: str | None = None) -> Content:
         results = load_results(place)
         series, machines = _joined(results), _machines(results)
         starts, within = _starts(results.measurements), _within(results)
+        commands = {test: rows[0].command_line for test, rows in results.measurements.items() if rows}
     else:
-        series, machines, starts, within = _of_table(path), {}, {}, ""
-    points = tuple(_points(series, _called(path, series, machines, machine), starts, _written(path), within))
+        series, machines, starts, within, commands = _of_table(path), {}, {}, "", {}
+    places = _called(path, series, machines, machine)
+    points = tuple(_points(series, places, starts, commands, _written(path), within))
     if not points:
         raise InputError(f"{path}: no trial of it was kept, so there is nothing to store")
     trials = sum(len(each.trials) for each in series)
@@ -167,6 +171,7 @@ def _points(
     series: Sequence[Series],
     machines: Mapping[_Place, Machine],
     starts: Mapping[_Trial, str],
+    commands: Mapping[str, str],
     written: datetime,
     within: str,
 ) -> Iterator[Point]:
@@ -178,6 +183,7 @@ def _points(
             if each.kept[row]:
                 rows.setdefault(machines[place], []).append(row)
         together = each.stretches if each.stretches is not None else each.sittings
+        command = commands.get(each.test)
         for machine, chosen in rows.items():
             begun = [starts.get((each.test, places[row][0], int(each.trials[row]))) for row in chosen]
             measured = min((_time(text) for text in begun if text), default=written)
@@ -193,6 +199,7 @@ def _points(
                         measured,
                         tuple(column.values[finite].tolist()),
                         tuple(together[finite].tolist()) if together is not None else (),
+                        clean(command) if command else None,
                     )
 
 

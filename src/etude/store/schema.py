@@ -16,7 +16,7 @@ from sqlalchemy import (
     Text,
 )
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest one: what this Étude reads and writes."""
 VERSION_TABLE = "etude_version"
 
@@ -96,6 +96,7 @@ entry = Table(
     Column("highest", Float(53), nullable=False),
     Column("trials", LargeBinary, nullable=False),
     Column("sittings", Text, nullable=False),
+    Column("command", Text),
     Index("entry_of_test", "test_id", "metric_id"),
     Index("entry_of_result", "result_id"),
 )

@@ -253,6 +253,7 @@ def test_an_older_store_is_migrated_and_keeps_what_it_has(place: str) -> None:
     with open_store(place) as store:
         (entry,) = store.history("sort")
         assert (entry.values, entry.commit, entry.machine.facts) == ((1.0, 2.0), "abcdef", (("cores", "4"),))
+        assert entry.command is None
         assert store.marks() == ()
         assert store.check() == ()
 

@@ -41,7 +41,7 @@ def test_a_directory_comes_back_as_entries(store: Store, tmp_path: Path) -> None
     assert entry.sittings == (1, 1)
     assert entry.measured == datetime(2026, 1, 1, 0, 0, 1, 500000, tzinfo=UTC)
     assert (entry.commit, entry.committed, entry.branch) == ("abcdef", committed, "main")
-    assert (entry.tags, entry.source) == (("good", "v1"), str(results))
+    assert (entry.tags, entry.source, entry.command) == (("good", "v1"), str(results), "sort")
     assert entry.machine.name == "here"
     assert dict(entry.machine.facts)["processor"] == "Fast 3"
     assert store.tests() == ("scan", "sort")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from statistics import mean, variance
@@ -180,3 +181,29 @@ def test_what_the_results_of_a_day_have_in_common_is_no_step() -> None:
         for k, e in enumerate(history(60))
     ]
     assert course_of(made).changes == ()
+
+
+def commanded(entries: list[Entry], commands: Mapping[int, str | None]) -> list[Entry]:
+    """With the command of each result from those places on."""
+    found, command = [], None
+    for place, entry in enumerate(entries):
+        command = commands.get(place, command)
+        found.append(replace(entry, command=command))
+    return found
+
+
+def test_a_step_where_another_command_is_measured_is_not_the_codes() -> None:
+    course = course_of(commanded(history(100, {50: 1.1}), {0: "sort a", 50: "sort b"}))
+    (change,) = course.changes
+    assert (change.cause, change.differences) == ("test", ("command: sort a → sort b",))
+    far = course_of(commanded(history(100, {50: 1.1}), {0: "sort a", 70: "sort b"}))
+    assert far.changes[0].cause == "code"
+    unknown = course_of(commanded(history(100, {50: 1.1}), {50: "sort b"}))
+    assert unknown.changes[0].cause == "code"
+
+
+def test_a_step_where_machine_and_command_change_is_the_machines_and_names_both() -> None:
+    made = on_another(commanded(history(100, {50: 1.1}), {0: "sort a", 50: "sort b"}), UPGRADED, 50)
+    (change,) = course_of(made).changes
+    assert change.cause == "machine"
+    assert change.differences == ("kernel: 6.1 → 6.2", "command: sort a → sort b")

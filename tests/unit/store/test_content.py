@@ -44,6 +44,13 @@ def test_a_result_was_measured_when_its_first_trial_began(tmp_path: Path) -> Non
     assert point.measured == datetime(2026, 1, 2, tzinfo=UTC)
 
 
+def test_a_result_knows_the_command_of_its_first_trial(tmp_path: Path) -> None:
+    place = directory(tmp_path / "r", {"sort": [1.0]})
+    write(place / "sort", [measurement("sort", 1, command=["sort", "a b"]), measurement("sort", 2)])
+    (point,) = read_content(str(place)).points
+    assert point.command == "sort 'a b'"
+
+
 def write(place: Path, rows: list) -> None:
     from support.builders import line
 

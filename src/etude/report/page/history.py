@@ -44,7 +44,7 @@ def _part(course: Course, place: int) -> Part:
 def _steps(course: Course, place: int) -> Table:
     rows = []
     for c in course.changes:
-        cause = f"machine: {named(c.differences)}" if c.cause == "machine" else c.cause
+        cause = f"{c.cause}: {named(c.differences)}" if c.differences else c.cause
         ends = f"{size_text(course, c.low)} to {size_text(course, c.high)}"
         rows.append(
             (

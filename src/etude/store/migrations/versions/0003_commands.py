@@ -1,0 +1,13 @@
+"""The measured command, so that a history knows where another one is measured under the same name."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    op.add_column("entry", sa.Column("command", sa.Text))
