@@ -228,7 +228,11 @@ def ratio_lines(c: Comparison) -> list[str]:
         by = "" if c.metric == "elapsed" else f" in {c.metric}"
         told = max(bound, c.floor or 0.0) == bound < WORTH_TELLING
         means = "means" if c.which == "arithmetic" else f"{c.which} means"
-        below = f"; at this level any difference of the {means} is below {percent(bound, up=True)}" if told else ""
+        below = (
+            f"; at this level any difference of the {means} is below {percent(bound, up=True)}"
+            if told
+            else ""
+        )
         first = (
             f"No significant difference{by} between {c.other} and {c.base}: ratio {ratio_text(c.ratio)} ({interval})"
             f"{below}{_noise(c)}."
