@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import resource
+import stat
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -138,7 +139,15 @@ class Player:
         table[result] = os.dup(table[int(words[0])])
         return result
 
-    def _read(self, table: dict[int, int], words: list[str], result: int) -> int:
+    def _pipe2(self, table: dict[int, int], words: list[str], result: int) -> Any:
+        """A device in place of each end: what waits for another process cannot be played by one."""
+        for descriptor in (int(word.strip("[]")) for word in words[:2]):
+            table[descriptor] = os.open(os.devnull, os.O_RDWR)
+        return _MISSING
+
+    def _read(self, table: dict[int, int], words: list[str], result: int) -> Any:
+        if stat.S_ISCHR(os.fstat(table[int(words[0])]).st_mode):
+            return _MISSING
         return len(os.read(table[int(words[0])], int(words[1])))
 
     def _pread64(self, table: dict[int, int], words: list[str], result: int) -> int:

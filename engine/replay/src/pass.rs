@@ -12,7 +12,7 @@ use etude_calls::Call;
 use crate::clock::now_ns;
 use crate::perform::Wishes;
 use crate::place::owned;
-use crate::player::{KILLED, KNOT, LEFT, Manner, OVER, Play, Timing, why};
+use crate::player::{Broken, KILLED, KNOT, LEFT, Manner, OVER, Play, Timing, why};
 use crate::replay::{Knots, MOST_MOVED, Refused, child, pipe};
 use crate::roll::Roll;
 use crate::shared::{ERRORS, Owed, Shared, Sums};
@@ -92,7 +92,11 @@ impl Pass {
     /// Ends it where it is: calls under way are not counted.
     pub fn leave(&mut self) {
         self.left = true;
-        self.play.shared.all().broken.store(LEFT, Ordering::Relaxed);
+        self.give_up(LEFT);
+    }
+
+    fn give_up(&self, why: Broken) {
+        self.play.shared.all().broken.store(why, Ordering::Relaxed);
         for pid in self.processes() {
             // SAFETY: a plain call; those that have ended are still this process's children, or their children's.
             unsafe { libc::kill(pid, libc::SIGKILL) };
@@ -109,8 +113,11 @@ impl Pass {
         let waited = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
         let all = self.play.shared.all();
         if waited == 0 {
-            if now_ns() < all.until_ns.load(Ordering::Relaxed) {
-                self.knots.look(&self.play.shared);
+            if self.knots.found(&self.play.shared) {
+                // Whom it waits for may make no more calls, since the load is over.
+                let over = now_ns() >= all.until_ns.load(Ordering::Relaxed);
+                self.left = over;
+                self.give_up(if over { LEFT } else { KNOT });
             }
             return Ok(Ended::NotYet);
         }

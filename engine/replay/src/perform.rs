@@ -3,6 +3,7 @@
 mod arguments;
 mod descriptors;
 mod memory;
+mod pipes;
 mod requests;
 mod ways;
 
@@ -143,9 +144,9 @@ impl Performer {
 
     /// Makes a call.
     pub fn make(&mut self, event: &Event) -> Made {
-        let Plan { way, number } = plans()[usize::from(event.call.code()) - 1];
+        let Plan { way, number, waits } = plans()[usize::from(event.call.code()) - 1];
         match way {
-            Way::Ordinary => self.ordinary(event, number),
+            Way::Ordinary => self.through_pipe(event, waits).unwrap_or_else(|| self.ordinary(event, number)),
             Way::Close => self.close(event),
             Way::CloseRange => self.close_range(event),
             Way::Duplicate => self.duplicate(event, number),

@@ -341,7 +341,15 @@ impl Player {
                 self.performer.place =
                     Place { thread: self.thread, step: self.step, due, late: late(now_ns()) };
             }
-            match self.performer.make(event) {
+            let waits = self.performer.may_wait(event);
+            if waits {
+                lane.stuck.store(STUCK, Ordering::Relaxed);
+            }
+            let made = self.performer.make(event);
+            if waits {
+                lane.stuck.store(0, Ordering::Relaxed);
+            }
+            match made {
                 Made::Done { result, begun, ended, same } => {
                     let (late, ended) = (late(begun), (ended - play.clock_ns).max(begun));
                     self.timed(lane, event, begun, ended);

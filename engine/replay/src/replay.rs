@@ -219,13 +219,18 @@ fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared, boo
             -1 => return libc::SIGKILL, // somebody else has waited for it
             _ => return status,
         }
-        knots.look(shared);
+        if knots.found(shared) {
+            shared.all().broken.store(KNOT, Ordering::Relaxed);
+            // It waits in the kernel, perhaps; its children die with it.
+            // SAFETY: a child of this process.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
         watch(shared, false);
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Looks whether its threads wait for each other, and gives a replay up where they do.
+/// Looks whether its threads wait for each other.
 pub(crate) struct Knots {
     done: u64,
     since: Instant,
@@ -238,13 +243,13 @@ impl Default for Knots {
 }
 
 impl Knots {
-    pub(crate) fn look(&mut self, shared: &Shared) {
+    /// Whether all that have begun and not ended have for some time.
+    pub(crate) fn found(&mut self, shared: &Shared) -> bool {
         let now: u64 = shared.lanes().map(|lane| lane.done.load(Ordering::Relaxed)).sum();
         if now != self.done || !knotted(shared) {
             (self.done, self.since) = (now, Instant::now());
-        } else if self.since.elapsed() > KNOTTED {
-            shared.all().broken.store(KNOT, Ordering::Relaxed);
         }
+        self.since.elapsed() > KNOTTED
     }
 }
 

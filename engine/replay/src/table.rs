@@ -9,6 +9,8 @@ const NONE: i32 = -1;
 const WRITTEN: u8 = 1;
 /// It is that of an ordinary file.
 const FILE: u8 = 2;
+/// It is an end of a pipe without a name.
+const PIPE: u8 = 4;
 
 /// Shared by the threads of a process; a forked one has a copy.
 pub struct Table {
@@ -63,8 +65,26 @@ impl Table {
         Some(live)
     }
 
+    /// It is an end of a pipe.
+    pub fn pipes(&self, recorded: i64) {
+        self.note(recorded, PIPE);
+    }
+
+    #[inline]
+    pub fn is_pipe(&self, recorded: i64) -> bool {
+        self.is_noted(recorded, PIPE)
+    }
+
+    /// What stands behind it is what stands behind another one.
+    pub fn copies(&self, recorded: i64, other: i64) {
+        self.replaced(recorded);
+        if self.is_pipe(other) {
+            self.pipes(recorded);
+        }
+    }
+
     /// What stands behind it is something else now.
-    pub fn replaced(&self, recorded: i64) {
+    fn replaced(&self, recorded: i64) {
         if let Some(place) = Self::place(recorded) {
             self.flags[place].store(0, Ordering::Relaxed);
         }
@@ -111,6 +131,9 @@ impl Table {
         let copy = Table::default();
         for (recorded, live) in self.all() {
             copy.set(recorded, live);
+            if self.is_pipe(recorded) {
+                copy.pipes(recorded);
+            }
         }
         copy
     }

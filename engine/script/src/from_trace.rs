@@ -2,7 +2,7 @@
 //!
 //! `stream.rs` gives what the trace holds in the order in which it took effect; `tables.rs` follows descriptors and
 //! directories, `tree.rs` names and lengths of files. `calls.rs` decides of each call whether it is replayed, `requests.rs`
-//! of requests that are done later, and `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
+//! of requests that are done later, `pipes.rs` of pipes, and `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
 //! [`crate::names`] what all are called.
 
 mod away;
@@ -11,6 +11,7 @@ mod futexes;
 mod held;
 mod moves;
 mod needed;
+mod pipes;
 mod report;
 mod requests;
 mod rules;
@@ -25,10 +26,11 @@ use std::io::Error;
 use std::path::Path as FilePath;
 
 use etude_calls::Futex;
-use etude_trace::{Event, Failed, Found, Header};
+use etude_trace::{Ending, Event, Failed, Found, Header};
 
 use crate::from_trace::away::Away;
 use crate::from_trace::futexes::Futexes;
+use crate::from_trace::pipes::{Pipes, Unfit};
 use crate::from_trace::requests::Requests;
 use crate::from_trace::stream::{Life, Next, Survey, in_effect};
 use crate::from_trace::tables::{Tables, start};
@@ -38,6 +40,7 @@ use crate::hash::Hasher;
 use crate::model::{Action, Called, Script};
 use crate::names::Names;
 
+pub use pipes::Kept;
 pub use report::Report;
 
 /// How a script is made.
@@ -51,8 +54,7 @@ pub struct Options {
     pub maps: Vec<(Vec<u8>, Vec<u8>)>,
     /// A process that does nothing while one that it started ends is taken to have waited for that.
     pub waits: bool,
-    /// Pipes and pairs of sockets are replayed, too.
-    pub keep_pipes: bool,
+    pub pipes: Kept,
     /// Gaps are shorter by what a thread waited for a CPU.
     pub without_run_delay: bool,
 }
@@ -64,7 +66,7 @@ impl Default for Options {
             hash_names: None,
             maps: Vec::new(),
             waits: true,
-            keep_pipes: false,
+            pipes: Kept::Whole,
             without_run_delay: false,
         }
     }
@@ -77,9 +79,31 @@ impl Default for Options {
 pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report), Failed> {
     let mut survey = Survey::of(path)?;
     survey.found.extend(own_executable(&survey.executable));
-    let tree = Tree::new(std::mem::take(&mut survey.found));
-    let mut walk = Walk::new(options, tree, &survey.header);
-    walk.threads.held(std::mem::take(&mut survey.held));
+    let found = std::mem::take(&mut survey.found);
+    let (mut walk, mut ending) = walked(path, options, &survey, found, Unfit::new())?;
+    let unfit = walk.pipes.unfit(&survey);
+    if !unfit.is_empty() {
+        let found = walk.tree.found.into_values().collect();
+        (walk, ending) = walked(path, options, &survey, found, unfit)?;
+    }
+    walk.report.warning = ending.warning();
+    walk.report.add_survey(&survey);
+    walk.report.run_delay = walk.threads.run_delay(&survey.run_delays, options.without_run_delay);
+    walk.report.without_run_delay = options.without_run_delay;
+    Ok(walk.finish(&survey))
+}
+
+/// All of a trace, but for pipes that are not replayed.
+fn walked<'a>(
+    path: &FilePath,
+    options: &'a Options,
+    survey: &Survey,
+    found: Vec<Found>,
+    unfit: Unfit,
+) -> Result<(Walk<'a>, Ending), Failed> {
+    let mut walk = Walk::new(options, Tree::new(found), &survey.header);
+    walk.pipes = Pipes::without(unfit);
+    walk.threads.held(survey.held.clone());
     let ending = in_effect(path, &survey.lives, |next| {
         match next {
             Next::Life { at_ns, life, busy } => walk.live(at_ns, life, busy),
@@ -88,11 +112,7 @@ pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report)
         Ok(())
     })?;
     walk.threads.finish(survey.end_ns);
-    walk.report.warning = ending.warning();
-    walk.report.add_survey(&survey);
-    walk.report.run_delay = walk.threads.run_delay(&survey.run_delays, options.without_run_delay);
-    walk.report.without_run_delay = options.without_run_delay;
-    Ok(walk.finish(&survey))
+    Ok((walk, ending))
 }
 
 /// The link by which a program finds its own file: the recorder cannot look at it when the program has ended.
@@ -148,6 +168,7 @@ pub(crate) struct Walk<'a> {
     threads: Threads,
     requests: Requests,
     futexes: Futexes,
+    pipes: Pipes,
     /// Mappings of what is not replayed: process and address.
     unmapped: HashSet<(u32, u64)>,
     /// Sockets that were bound, perhaps to a name: what stands there then no other call has made.
@@ -168,6 +189,7 @@ impl<'a> Walk<'a> {
             threads: Threads::new(costs, options.waits),
             requests: Requests::default(),
             futexes: Futexes::default(),
+            pipes: Pipes::default(),
             unmapped: HashSet::new(),
             bound: 0,
             placeholders: Vec::new(),

@@ -21,7 +21,7 @@ mod wrong;
 pub use check::check;
 pub use command::{events, main};
 pub use export::{Exported, iolog};
-pub use from_trace::{Options, Report, from_trace};
+pub use from_trace::{Kept, Options, Report, from_trace};
 pub use hash::random_key;
 pub use import::{Imported, import};
 pub use model::{Action, Called, Dropped, Needed, Script, Step, UNCOUNTED, UNKNOWN, What};

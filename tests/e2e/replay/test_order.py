@@ -118,6 +118,42 @@ def test_what_processes_share_is_met_in_order(program: str, tmp_path: Path) -> N
             assert report["calls"] > 150
 
 
+def played(at: Path, lines: str, *options: str) -> dict[str, Any]:
+    (at / "a.script").write_text(f"etude script 1\n{lines}")
+    run("compile", "-q", "a.script", at=at)
+    return replayed(at, *options)
+
+
+@pytest.mark.parametrize("flags", ["0", "O_NONBLOCK"])
+@pytest.mark.parametrize("timing", TIMINGS)
+def test_a_read_of_a_pipe_finds_what_it_found_however_it_comes(
+    timing: str, flags: str, tmp_path: Path
+) -> None:
+    lines = f"""0: pipe2([3, 4], {flags}) = 0
+0: fork(1)
+0: close(3) = 0
+1: close(4) = 0
+1: read(3, 65536) = 50000
+1: read(3, 200000) = 110010
+1: read(3, 100) = 0
+0: compute(0.01)
+0: write(4, 30000) = 30000
+0: compute(0.01)
+0: write(4, 130010) = 130010
+0: close(4) = 0
+0: wait(1)
+"""
+    report = played(tmp_path, lines, "--timing", timing)
+    assert report["mismatches"] == 0, wrong(report)
+
+
+def test_a_read_of_a_pipe_that_nobody_writes_ends_the_replay(tmp_path: Path) -> None:
+    (tmp_path / "a.script").write_text("etude script 1\npipe2([3, 4], 0) = 0\nread(3, 10) = 10\n")
+    run("compile", "-q", "a.script", at=tmp_path)
+    run("prepare", "-q", "a.script", "stage", at=tmp_path)
+    run("replay", "-q", "a.roll", "stage", at=tmp_path, status=3)
+
+
 def recorded_replay(at: Path, lines: str, *options: str) -> list[str]:
     """The calls that a replay of a script makes, by the recorder."""
     (at / "a.script").write_text(f"etude script 1\n{lines}")

@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import itertools
 import json
 import os
 import re
@@ -131,8 +132,18 @@ def by_thread(lines: Sequence[str]) -> list[list[str]]:
 
 def within(calls: Sequence[str], made: Sequence[str]) -> bool:
     """Whether the first stand among the others, in their order: a replay looks at some of the files itself."""
-    rest = iter(made)
-    return all(call in rest for call in calls)
+    rest = iter(joined(made))
+    return all(call in rest for call in joined(calls))
+
+
+def joined(calls: Sequence[str]) -> list[str]:
+    """Reads that follow each other as one of all their bytes, and so writes: what a pipe gives comes in pieces."""
+    found = []
+    for name, group in itertools.groupby(calls, lambda call: call.split()[0]):
+        same = list(group)
+        bytes_of = [re.fullmatch(r"(?:read|write)  (\d+)", call) for call in same]
+        found += [f"{name} {sum(int(each[1]) for each in bytes_of if each)}"] if all(bytes_of) else same
+    return found
 
 
 # --- what is in the way is said, and nothing is played

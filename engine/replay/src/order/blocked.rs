@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use etude_script::{Action, Called, Step};
 
 use super::edges::Edge;
+use super::pipes::BROKEN;
 use super::{Order, Point};
 
 /// EWOULDBLOCK.
@@ -118,9 +119,10 @@ impl Order {
 
     /// Whether a call may have waited for another thread.
     pub(super) fn may_wait(&self, process: u32, called: &Called) -> bool {
-        called.result >= 0
-            && (matches!(asked(called), Some(Asked::Take { waits: true, .. }))
-                || self.pipe_read(process, called).is_some())
+        match self.pipe_end(process, called) {
+            Some((_, writes)) => called.result == BROKEN && writes || called.result >= 0 && !writes,
+            None => called.result >= 0 && matches!(asked(called), Some(Asked::Take { waits: true, .. })),
+        }
     }
 
     /// Whether what it waited for has come.
@@ -132,8 +134,11 @@ impl Order {
                 self.contents[self.opened[slot.description].file].locks.free(slot.description, exclusive)
             });
         }
-        let pipe = self.pipe_read(blocked.process, called);
-        pipe.is_none_or(|pipe| self.pipes[pipe].has(called.result as u64))
+        match self.pipe_end(blocked.process, called) {
+            Some((pipe, true)) => pipe.readers == 0,
+            Some((pipe, false)) => pipe.has(called.result as u64),
+            None => true,
+        }
     }
 
     /// `flock`: who has a lock, and who has to wait for it.

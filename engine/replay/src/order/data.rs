@@ -5,6 +5,7 @@ use etude_script::Called;
 
 use super::blocked::REFUSED;
 use super::edges::Edge;
+use super::pipes::Pipe;
 use super::sizes::Use;
 use super::{Order, Point};
 
@@ -54,8 +55,13 @@ impl Order {
             _ => {
                 for end in ends(called).into_iter().flatten() {
                     match self.pipe_of(process, end.fd) {
-                        Some(pipe) if end.writes => self.pipe_write(here, pipe, called.result),
-                        Some(pipe) => self.pipe_reads(here, pipe, called),
+                        Some(pipe) if end.writes => self.pipe_writes(here, pipe, called.result),
+                        Some(pipe) if called.result == REFUSED => self.pipe_reads(here, pipe, None),
+                        Some(pipe) => {
+                            if let Ok(found) = u64::try_from(called.result) {
+                                self.pipe_reads(here, pipe, Some(found));
+                            }
+                        }
                         None if called.result >= 0 => {
                             self.transfer(here, process, end, called.result as u64);
                         }
@@ -66,43 +72,15 @@ impl Order {
         }
     }
 
-    /// The pipe from which a call reads.
-    pub(super) fn pipe_read(&self, process: u32, called: &Called) -> Option<usize> {
-        let end = ends(called)[0].filter(|end| !end.writes)?;
-        self.pipe_of(process, end.fd)
+    /// The pipe that a call reads from, or writes to, and whether it writes.
+    pub(super) fn pipe_end(&self, process: u32, called: &Called) -> Option<(&Pipe, bool)> {
+        let end = ends(called)[0]?;
+        Some((&self.pipes[self.pipe_of(process, end.fd)?], end.writes))
     }
 
     fn pipe_of(&self, process: u32, fd: i64) -> Option<usize> {
         let slot = self.slots.get(&(process, fd))?;
         self.contents[self.opened[slot.description].file].pipe
-    }
-
-    fn pipe_write(&mut self, here: Point, pipe: usize, result: i64) {
-        const BROKEN: i64 = -32;
-        if result < 0 && result != BROKEN {
-            return;
-        }
-        // Those that go well do while somebody can read, the others when nobody can any more.
-        let readable = self.pipes[pipe].readable;
-        self.uses(here, readable, Edge::Pipes);
-        let mut others = Vec::new();
-        if result > 0 {
-            self.pipes[pipe].write(here, result as u64, &mut others);
-        }
-        others.into_iter().for_each(|other| self.wait(here, other, Edge::Pipes));
-    }
-
-    fn pipe_reads(&mut self, here: Point, pipe: usize, called: &Called) {
-        if called.result < 0 && called.result != REFUSED {
-            return;
-        }
-        let found = called.result.max(0) as u64;
-        let size = called.call.row().arguments.iter().position(|kind| *kind == Kind::Size);
-        // How much a vectored read has room for is not known.
-        let asked = size.map_or(found, |index| called.arguments[index]);
-        let mut others = Vec::new();
-        self.pipes[pipe].read(here, found, asked, &mut others);
-        others.into_iter().for_each(|other| self.wait(here, other, Edge::Pipes));
     }
 
     /// Data of a descriptor, at a place or where its position is, which then moves.

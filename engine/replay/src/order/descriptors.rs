@@ -206,7 +206,8 @@ impl Order {
 
     fn new_pipe(&mut self) -> usize {
         let readable = self.thing(None);
-        self.pipes.push(Pipe::new(readable));
+        let empty = self.thing(None);
+        self.pipes.push(Pipe::new(readable, empty));
         self.content(Content { pipe: Some(self.pipes.len() - 1), ..Content::default() })
     }
 

@@ -24,6 +24,9 @@ impl Performer {
             && result >= 0
         {
             self.opened(event.result, result as i32);
+            if event.call.row().arguments.first() == Some(&Kind::Fd) {
+                self.process.table.copies(event.result, event.arguments[0] as i64);
+            }
         }
         made
     }
@@ -94,7 +97,7 @@ impl Performer {
             }
         };
         let durable_since = self.keep(to as i64);
-        self.process.table.replaced(to as i64);
+        self.process.table.copies(to as i64, from as i64);
         let made = timed(number, [live as u64, target as u64, flags, 0, 0, 0], |result| same(event, result));
         match (made, durable_since) {
             (Made::Done { result, ended, same, .. }, Some(begun)) => {
@@ -139,8 +142,10 @@ impl Performer {
         let made = timed(number, [pair.as_mut_ptr() as u64, flags, 0, 0, 0, 0], |result| same(event, result));
         if let Made::Done { result: 0, .. } = made {
             let recorded = event.arguments[0];
-            self.opened(i64::from(recorded as i32), pair[0]);
-            self.opened(i64::from((recorded >> 32) as i32), pair[1]);
+            for (recorded, live) in [recorded as i32, (recorded >> 32) as i32].into_iter().zip(pair) {
+                self.opened(recorded.into(), live);
+                self.process.table.pipes(recorded.into());
+            }
         }
         made
     }

@@ -33,6 +33,19 @@ pub enum Way {
 pub struct Plan {
     pub way: Way,
     pub number: u16,
+    pub waits: Waits,
+}
+
+/// For what it waits in the kernel that other threads do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    Never,
+    Lock,
+    /// For data in a pipe, if it reads one.
+    Reads,
+    /// For room in a pipe.
+    Writes,
+    Both,
 }
 
 static PLANS: LazyLock<Vec<Plan>> = LazyLock::new(|| Call::all().map(plan).collect());
@@ -44,14 +57,24 @@ pub fn plans() -> &'static [Plan] {
 
 fn plan(call: Call) -> Plan {
     if let Some(role) = call.role().filter(|_| !call.is_unknown_request()) {
-        return Plan { way: Way::Asynchronous(role), number: 0 };
+        return Plan { way: Way::Asynchronous(role), number: 0, waits: Waits::Never };
     }
     if call.name() == "futex" {
-        return Plan { way: Way::Order, number: 0 };
+        return Plan { way: Way::Order, number: 0, waits: Waits::Never };
     }
     match Processor::own().and_then(|processor| call.number(processor)) {
-        Some(number) => Plan { way: way(call), number },
-        None => Plan { way: Way::Never, number: 0 },
+        Some(number) => Plan { way: way(call), number, waits: waits(call.name()) },
+        None => Plan { way: Way::Never, number: 0, waits: Waits::Never },
+    }
+}
+
+fn waits(name: &str) -> Waits {
+    match name {
+        "flock" => Waits::Lock,
+        "read" | "readv" => Waits::Reads,
+        "write" | "writev" => Waits::Writes,
+        "splice" | "sendfile" => Waits::Both,
+        _ => Waits::Never,
     }
 }
 
@@ -81,9 +104,13 @@ fn way(call: Call) -> Way {
 /// Commands of fcntl: flags of descriptors, and what is asked of pipes and seals. Others send signals to processes, or
 /// mean something in memory.
 const HARMLESS: [u64; 6] = [1, 2, 3, 4, 1032, 1034];
+/// F_SETPIPE_SZ, up to what any user may ask for by default.
+const SIZED: u64 = 1031;
+const LARGEST_PIPE: u64 = 1 << 20;
 
 pub fn is_harmless(event: &Event) -> bool {
-    HARMLESS.contains(&event.arguments[1])
+    let [_, command, size, ..] = event.arguments;
+    HARMLESS.contains(&command) || command == SIZED && size <= LARGEST_PIPE
 }
 
 /// Whether a node is a file, a pipe, or a socket, which nobody serves.

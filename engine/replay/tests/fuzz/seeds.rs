@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use etude_script::{Options, Script, from_trace, parse, write};
+use etude_script::{Kept, Options, Script, from_trace, parse, write};
 use etude_trace::{
     Event, Footer, Found, Frame, Header, Meta, Open, Policy, Reader, Scheduling, Writer, import,
 };
@@ -142,7 +142,7 @@ fn documented() -> Vec<Vec<u8>> {
 }
 
 fn script_text(trace: &Path) -> Vec<u8> {
-    let options = Options { keep_pipes: true, ..Options::default() };
+    let options = Options { pipes: Kept::All, ..Options::default() };
     text(&from_trace(trace, &options).expect("a whole trace").0)
 }
 

@@ -5,7 +5,9 @@ use std::path::Path;
 use etude_calls::Call;
 use etude_replay::{Reading, Roll, compile};
 use etude_script::ops::{Class, Glob, Rounds, Sizes};
-use etude_script::{Action, Needed, Options, Script, What, check, from_trace, import, iolog, ops, parse};
+use etude_script::{
+    Action, Kept, Needed, Options, Script, What, check, from_trace, import, iolog, ops, parse,
+};
 use etude_trace::{Frame, Reader, columns, print};
 
 use crate::altered;
@@ -133,7 +135,7 @@ fn of_trace(random: &mut Random, seeds: &Seeds, place: &Place) -> Came {
         hash_names: random.one_in(4).then_some([7; 16]),
         maps: if random.one_in(4) { vec![(b"/w".to_vec(), b"in/here".to_vec())] } else { Vec::new() },
         waits: random.one_in(2),
-        keep_pipes: random.one_in(2),
+        pipes: *random.of(&[Kept::None, Kept::Whole, Kept::All]),
         without_run_delay: random.one_in(2),
     };
     match from_trace(&path, &options) {

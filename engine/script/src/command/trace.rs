@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use lexopt::prelude::*;
 
 use super::{Failed, files, usage};
-use crate::from_trace::{Options, Report, from_trace};
+use crate::from_trace::{Kept, Options, Report, from_trace};
 use crate::hash::random_key;
 
 /// Lines that are said of what a script has not, or otherwise; `--report` has all.
@@ -72,6 +72,8 @@ fn asked(words: Vec<OsString>) -> Result<Asked, lexopt::Error> {
             Long("map") => found.options.maps.push(map(&parser.value()?)?),
             Long("waits") => found.options.waits = waits(&parser.value()?.string()?)?,
             Long("without-run-delay") => found.options.without_run_delay = true,
+            Long("pipes") => found.options.pipes = pipes(&parser.value()?.string()?)?,
+            // As earlier versions had it.
             Long("keep") => keep(&parser.value()?.string()?, &mut found.options)?,
             Value(trace) if found.trace.as_os_str().is_empty() => found.trace = trace.into(),
             _ => return Err(argument.unexpected()),
@@ -102,10 +104,19 @@ fn waits(word: &str) -> Result<bool, lexopt::Error> {
     }
 }
 
+fn pipes(word: &str) -> Result<Kept, lexopt::Error> {
+    match word {
+        "whole" => Ok(Kept::Whole),
+        "all" => Ok(Kept::All),
+        "none" => Ok(Kept::None),
+        other => Err(format!("--pipes {other}: expected whole, all or none").into()),
+    }
+}
+
 fn keep(word: &str, options: &mut Options) -> Result<(), lexopt::Error> {
     match word {
-        "pipes" => options.keep_pipes = true,
-        other => return Err(format!("--keep {other}: expected pipes").into()),
+        "pipes" => options.pipes = Kept::All,
+        other => return Err(format!("{other} cannot be kept: expected --pipes whole, all or none").into()),
     }
     Ok(())
 }

@@ -32,8 +32,14 @@ type Names = SmallVec<[Named; 2]>;
 impl Walk<'_> {
     /// The call as it is to be made, or why it is not.
     pub(crate) fn take(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
+        let by_fcntl = rules::by_fcntl(event);
+        if by_fcntl.is_some() {
+            self.report.replaces("a flag of a descriptor that ioctl sets, by fcntl");
+        }
+        let event = by_fcntl.as_ref().unwrap_or(event);
         let taken = self.decide(process, event);
         let Err(why) = taken else { return taken };
+        self.passes_by(process, event);
         let over = self.covers(process, event);
         let gives = event.call.row().outcome == Outcome::Descriptor || is_pair(event);
         let opened = gives.then(|| Rc::new(Opening::new(Behind::Dropped(why), None, None)));
@@ -98,17 +104,29 @@ impl Walk<'_> {
         if matches!(name, "chdir") && event.result >= 0 {
             self.tables.change_directory(process, names[0].meant.clone());
         }
-        Ok(called(event, &names))
+        Ok(self.as_much_as_was(process, called(event, &names)))
+    }
+
+    /// The kernel gives what it makes up in pieces of its own choice: a replay, which reads a file there, asks for these.
+    fn as_much_as_was(&self, process: u32, mut made: Called) -> Called {
+        let [descriptor, _, size, ..] = &mut made.arguments;
+        let found = u64::try_from(made.result).unwrap_or(0);
+        if matches!(made.call.name(), "read" | "pread64") && (1..*size).contains(&found) {
+            let opening = self.tables.get(process, *descriptor as i32);
+            if opening.is_some_and(|opening| opening.path.borrow().as_deref().is_some_and(rules::is_made_up))
+            {
+                *size = found;
+            }
+        }
+        made
     }
 
     fn pair(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
-        if !self.options.keep_pipes {
-            return Err(if event.call.name() == "socketpair" { "socket" } else { "pipe" });
-        }
+        let behind = self.begins_pipe(event)?;
         if event.result >= 0 && tables::new_descriptors(event).is_empty() {
             return Err("pipe whose descriptors are not recorded");
         }
-        self.tables.apply(process, event, Some(Rc::new(Opening::new(Behind::Pipe, None, None))));
+        self.tables.apply(process, event, Some(Rc::new(Opening::new(behind, None, None))));
         Ok(called(event, &[]))
     }
 
@@ -118,7 +136,7 @@ impl Walk<'_> {
             None => Err(BEFORE),
             Some(opening) => match opening.behind {
                 Behind::Dropped(why) => Err(why),
-                Behind::File | Behind::Pipe => Ok(opening.clone()),
+                Behind::File | Behind::Pipe(_) => Ok(opening.clone()),
             },
         }
     }

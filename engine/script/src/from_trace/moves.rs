@@ -7,7 +7,7 @@ use etude_trace::{Event, Text};
 
 use crate::from_trace::Walk;
 use crate::from_trace::calls::called;
-use crate::from_trace::tables::Opening;
+use crate::from_trace::tables::{Behind, Opening};
 use crate::from_trace::tree::{File, Kind};
 use crate::model::Called;
 
@@ -26,6 +26,9 @@ impl Walk<'_> {
     /// The same of what its descriptor stood for when it was made.
     pub(crate) fn data_of(&mut self, opening: &Rc<Opening>, event: &Event) {
         let (name, words) = (event.call.name(), &event.arguments);
+        if let Behind::Pipe(Some(number)) = opening.behind {
+            self.pipes.call(number, event);
+        }
         if event.result == -21 {
             self.of(opening, |file| file.kind = Kind::Directory);
         }
@@ -107,6 +110,11 @@ impl Walk<'_> {
             && (event.result < 0 || input.is_err() && output.is_err())
         {
             return Err(why);
+        }
+        for opening in [&input, &output].into_iter().flatten() {
+            if let Behind::Pipe(Some(number)) = opening.behind {
+                self.pipes.call(number, event);
+            }
         }
         let offset = |at: usize| match event.text(at) {
             Some(text) if text.len() == 8 => {

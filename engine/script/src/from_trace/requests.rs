@@ -104,6 +104,8 @@ impl Walk<'_> {
         let opening = match found {
             Ok(opening) => opening,
             Err(why) => {
+                self.passes_by(process, event);
+                let queue = self.requests.queue(process, interface, event.arguments[1]);
                 let dropped = Request::Dropped(event.call.name(), why);
                 queue.open.entry(known_by).or_default().push_back(dropped);
                 return self.report.drops_transfers(event, why, (0, u64::from(rules::may_move(event))));

@@ -1,6 +1,6 @@
 //! Which calls cannot be replayed whatever they are about, and what errors say of a path.
 
-use etude_calls::{Kind, Processor};
+use etude_calls::{Call, Kind, Processor};
 use etude_trace::Event;
 
 /// Why a call can be none that was recorded, though a file holds it: files are not trusted.
@@ -50,6 +50,18 @@ pub(crate) fn refused(event: &Event) -> Option<&'static str> {
             _ => None,
         },
     }
+}
+
+/// The same by fcntl, of an ioctl that sets whether a descriptor is closed at exec: a replay makes no ioctl.
+pub(crate) fn by_fcntl(event: &Event) -> Option<Event> {
+    const F_SETFD: u64 = 2;
+    let [descriptor, request, ..] = event.arguments;
+    // FIONCLEX, FIOCLEX
+    if event.call.name() != "ioctl" || request & !1 != 0x5450 || event.result < 0 {
+        return None;
+    }
+    let call = Call::named("fcntl").expect("it is in the table");
+    Some(Event { call, arguments: [descriptor, F_SETFD, request & 1, 0, 0, 0], ..event.clone() })
 }
 
 /// Whether an error tells that there is something at the path.
@@ -125,6 +137,11 @@ fn first_of(path: &[u8]) -> (&[u8], &[u8]) {
 /// Whether what is there is no file: reading it is not reading a disk, and no replay can make it.
 pub(crate) fn is_device(path: &[u8]) -> bool {
     path.starts_with(b"/dev/") && !path.starts_with(b"/dev/shm/") && path != b"/dev/shm"
+}
+
+/// Whether what stands there is made by the kernel when it is read.
+pub(crate) fn is_made_up(path: &[u8]) -> bool {
+    path.starts_with(b"/proc/") || path.starts_with(b"/sys/")
 }
 
 /// The flag by which a call with an empty path is about the descriptor itself.

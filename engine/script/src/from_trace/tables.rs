@@ -36,7 +36,8 @@ pub(crate) struct Opening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     File,
-    Pipe,
+    /// With its number, where it is counted what goes through.
+    Pipe(Option<u32>),
     /// Its calls are not replayed, and why.
     Dropped(&'static str),
 }

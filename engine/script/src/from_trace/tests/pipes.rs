@@ -1,0 +1,100 @@
+use super::*;
+use crate::from_trace::Kept;
+
+const ENDS: &[u8] = &[3, 0, 0, 0, 4, 0, 0, 0];
+const EPIPE: i64 = -32;
+const EAGAIN: i64 = -11;
+
+/// A program that makes a pipe, and what it does with it: (name, descriptor, result), one after the other.
+fn uses(calls: &[(&str, u64, i64)]) -> Vec<(u32, Event)> {
+    let pipe = (0, event("pipe2", (10, 11), &[0, 0], 0, &[(0, ENDS)]));
+    let call = |(place, (name, descriptor, result)): (u64, &(&str, u64, i64))| {
+        let at = 20 + 10 * place;
+        (0, event(name, (at, at + 1), &[*descriptor, 0, 1 << 20], *result, &[]))
+    };
+    std::iter::once(pipe).chain((0..).zip(calls).map(call)).collect()
+}
+
+/// How many calls are steps, and why others are not.
+fn kept(calls: &[(&str, u64, i64)], pipes: Kept, more: &[Meta]) -> (usize, BTreeSet<&'static str>) {
+    let (metas, options) = ([&one()[..], more].concat(), Options { pipes, ..Options::default() });
+    let (script, report) = made(&metas, &uses(calls), &options);
+    let calls = script.steps.iter().filter(|step| matches!(step.action, Action::Call(_))).count();
+    (calls, report.dropped.keys().map(|(_, why)| *why).collect())
+}
+
+#[test]
+fn a_pipe_is_played_where_all_that_was_read_was_written() {
+    let calls = [("write", 4, 100), ("read", 3, 60), ("read", 3, 40), ("close", 4, 0), ("read", 3, 0)];
+    assert_eq!(kept(&calls, Kept::Whole, &[]), (6, BTreeSet::new()));
+    assert_eq!(kept(&calls, Kept::None, &[]), (0, BTreeSet::from(["pipe"])));
+    let from_elsewhere = [("write", 4, 100), ("read", 3, 101)];
+    let others = BTreeSet::from(["pipe from or to what is not recorded"]);
+    assert_eq!(kept(&from_elsewhere, Kept::Whole, &[]), (0, others.clone()));
+    assert_eq!(kept(&from_elsewhere, Kept::All, &[]), (3, BTreeSet::new()));
+    // More than a pipe holds: somebody has read it.
+    assert_eq!(kept(&[("write", 4, 65537)], Kept::Whole, &[]), (0, others));
+}
+
+#[test]
+fn what_is_left_in_a_pipe_may_be_others_where_not_all_is_recorded() {
+    let left = [("write", 4, 100), ("read", 3, 60), ("close", 3, 0), ("write", 4, EPIPE)];
+    assert_eq!(kept(&left, Kept::Whole, &[]).0, 5);
+    let unrecorded = Meta::Unrecorded { process: 7, why: "it is another user's".into() };
+    assert_eq!(kept(&left, Kept::Whole, std::slice::from_ref(&unrecorded)).0, 0);
+    assert_eq!(kept(&[("write", 4, 100), ("read", 3, 100)], Kept::Whole, &[unrecorded]).0, 3);
+}
+
+#[test]
+fn a_pipe_that_was_looked_at_without_waiting_is_not_played() {
+    let why = BTreeSet::from(["pipe that was looked at, and not waited for"]);
+    assert_eq!(kept(&[("read", 3, EAGAIN), ("write", 4, 10)], Kept::Whole, &[]), (0, why));
+}
+
+#[test]
+fn a_pipe_in_calls_that_are_not_played_is_not_either() {
+    let events = [
+        (0, event("pipe2", (10, 11), &[0, 0], 0, &[(0, ENDS)])),
+        (0, event("write", (20, 21), &[4, 0, 10], 10, &[])),
+        (0, event("vmsplice", (30, 31), &[4, 0, 1, 0], 10, &[])),
+        (0, event("read", (40, 41), &[3, 0, 10], 10, &[])),
+    ];
+    let (script, _) = made(&one(), &events, &Options::default());
+    assert_eq!(lines(&script).iter().filter(|line| !line.starts_with("compute")).count(), 0);
+}
+
+#[test]
+fn one_pipe_is_played_and_another_is_not() {
+    let other: &[u8] = &[5, 0, 0, 0, 6, 0, 0, 0];
+    let mut events = uses(&[("write", 4, 5), ("read", 3, 6)]);
+    events.push((0, event("pipe2", (100, 101), &[0, 0], 0, &[(0, other)])));
+    events.push((0, event("write", (110, 111), &[6, 0, 7], 7, &[])));
+    events.push((0, event("read", (120, 121), &[5, 0, 7], 7, &[])));
+    let (script, report) = made(&one(), &events, &Options::default());
+    let shown: Vec<String> = lines(&script).into_iter().filter(|line| !line.starts_with("compute")).collect();
+    assert_eq!(shown, ["pipe2([5, 6], 0) = 0", "write(6, 7) = 7", "read(5, 7) = 7"]);
+    assert_eq!(report.dropped.values().map(|dropped| dropped.calls).sum::<u64>(), 3);
+}
+
+#[test]
+fn a_flag_that_ioctl_sets_is_set_by_fcntl() {
+    const FIOCLEX: u64 = 0x5451;
+    let mut events = uses(&[]);
+    events.push((0, event("ioctl", (50, 51), &[4, FIOCLEX, 0], 0, &[])));
+    let (script, report) = made(&one(), &events, &Options::default());
+    assert!(lines(&script).contains(&"fcntl(4, F_SETFD, 1) = 0".to_owned()), "{:?}", lines(&script));
+    assert_eq!(report.replaced.values().sum::<u64>(), 1);
+}
+
+#[test]
+fn of_what_the_kernel_makes_up_as_much_is_read_as_was() {
+    let events = [
+        (0, event("openat", (10, 11), &[CWD, 0, 0], 3, &[(1, b"/proc/meminfo")])),
+        (0, event("read", (20, 21), &[3, 0, 8192], 4072, &[])),
+        (0, event("read", (30, 31), &[3, 0, 8192], 525, &[])),
+        (0, event("read", (40, 41), &[3, 0, 8192], 0, &[])),
+    ];
+    let (script, _) = made(&one(), &events, &Options::default());
+    let reads: Vec<String> = lines(&script).into_iter().filter(|line| line.starts_with("read")).collect();
+    assert_eq!(reads, ["read(3, 4072) = 4072", "read(3, 525) = 525", "read(3, 8192) = 0"]);
+}
