@@ -36,7 +36,7 @@ def engine(*words: str | Path, at: Path) -> str:
 
 def scripted(program: Path, kind: str, at: Path) -> Path:
     engine("record", "-q", "-o", "a.trace", "--", program, kind, at=at)
-    engine("script", "a.trace", "--keep-names", "--keep", "pipes", "-o", "a.script", at=at)
+    engine("script", "a.trace", "--keep-names", "-o", "a.script", at=at)
     return at / "a.script"
 
 
