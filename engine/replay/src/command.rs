@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use etude_quantity::counted;
 use etude_script::{Needed, Preparation, UNCOUNTED};
-use etude_trace::Scheduling;
+use etude_trace::{Scheduling, ordinary};
 use lexopt::prelude::*;
 
 use crate::capture;
@@ -118,7 +118,7 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
     let script = script.ok_or_else(|| usage("compile", &"no script"))?;
     let output = output.unwrap_or_else(|| script.with_extension("roll"));
     let shown = script.display().to_string();
-    let text = std::fs::read(&script).map_err(|error| (format!("{shown}: {error}"), 3))?;
+    let text = ordinary::read(&script).map_err(|error| (format!("{shown}: {error}"), 3))?;
     let parsed = etude_script::parse(&shown, &text).map_err(|wrong| (wrong.to_string(), 3))?;
     let refuse = |error: std::io::Error| (format!("{}: {error}; name another with -o", output.display()), 5);
     let file = File::options().write(true).create_new(true).open(&output).map_err(refuse)?;
@@ -203,9 +203,7 @@ fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
 }
 
 fn roll(path: &Path) -> Result<Roll, Wrong> {
-    let wrong = |what: String| (format!("{}: {what}", path.display()), 3);
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    Roll::read(bytes).map_err(wrong)
+    Roll::open(path).map_err(|what| (format!("{}: {what}", path.display()), 3))
 }
 
 /// Builds what a roll needs, on disk.

@@ -27,7 +27,12 @@ def test_a_trace_that_the_program_removes_is_an_error(what: str, tmp_path: Path)
 def test_a_capture_that_the_program_removes_is_an_error(what: str, tmp_path: Path) -> None:
     command = [engine_path(), "capture", "-q", "-o", "it", "--", "sh", "-c", what]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment(tmp_path / "sites"), capture_output=True, text=True, check=False
+        command,
+        cwd=tmp_path,
+        env=environment(tmp_path / "sites"),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, len(done.stderr.splitlines())) == (5, 1), done.stderr
     assert not (tmp_path / "it").exists()
