@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -120,7 +120,11 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
     let shown = script.display().to_string();
     let text = ordinary::read(&script).map_err(|error| (format!("{shown}: {error}"), 3))?;
     let parsed = etude_script::parse(&shown, &text).map_err(|wrong| (wrong.to_string(), 3))?;
-    let refuse = |error: std::io::Error| (format!("{}: {error}; name another with -o", output.display()), 5);
+    parsed.playable(&shown).map_err(|what| (what, 3))?;
+    let refuse = |error: std::io::Error| match error.kind() {
+        ErrorKind::InvalidInput => (format!("{shown}: {error}"), 3),
+        _ => (format!("{}: {error}; name another with -o", output.display()), 5),
+    };
     let file = File::options().write(true).create_new(true).open(&output).map_err(refuse)?;
     let (out, done) = compile_with(&parsed.script, wanted, BufWriter::new(file)).map_err(|error| {
         let _ = std::fs::remove_file(&output);

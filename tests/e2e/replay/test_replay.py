@@ -279,6 +279,31 @@ def test_an_error_of_a_script_shows_where(by_hand: Path) -> None:
     assert not (by_hand / "b.roll").exists()
 
 
+OPENED = 'file "in" 1\nopenat(AT_FDCWD, "in", O_RDONLY) = 3\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "at"),
+    [
+        ('name "a" of "a"', 2),
+        ('file "." 1', 2),
+        ('directory "/"', 2),
+        ('file "/usr/in" 1', 2),
+        ('file "d/in" 1\nfile "d" 2', 2),
+        ('file "in" 1\nfile "in" 2', 3),
+        ('link "l" to "../x"', 2),
+        (OPENED + "read(3, 1073741825) = 10", 4),
+        (OPENED + "readv(3, 2) = 1073741825", 4),
+        (OPENED + "read(3, 10) = 11", 4),
+    ],
+)
+def test_a_script_that_no_replay_plays_is_not_compiled(lines: str, at: int, tmp_path: Path) -> None:
+    (tmp_path / "it.script").write_text(f"etude script 1\n{lines}\n")
+    told = run("compile", "it.script", at=tmp_path, status=3)
+    assert told.startswith(f"etude compile: it.script:{at}: ")
+    assert (told.count("\n"), list(tmp_path.glob("*.roll"))) == (1, [])
+
+
 @pytest.mark.needs_root
 def test_an_ordinary_user_replays_within_the_directory(by_hand: Path) -> None:
     with everybodys() as place:
