@@ -1,6 +1,7 @@
 //! Scripts made of scripts. Each of these functions leaves its input as it is, and gives a script that is sound
 //! (`check`) if its input was.
 
+mod apart;
 pub(crate) mod builder;
 mod cut;
 mod glob;
