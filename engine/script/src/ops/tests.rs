@@ -13,6 +13,7 @@ use crate::world::{Kept, World, failed};
 use crate::{check, parse, write};
 
 mod apart;
+mod positions;
 mod requests;
 
 const PATHS: [&[u8]; 6] = [b"a", b"b", b"d/c", b"d/e/f", b"new", b"d/new"];
