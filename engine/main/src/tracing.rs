@@ -45,7 +45,7 @@ fn columns(path: &Path) -> Result<(), Refused> {
 
 fn import(text: &Path, trace: &Path) -> Result<(), Refused> {
     let wrong = |error: io::Error| (format!("{}: {error}", text.display()), 3);
-    let input = BufReader::new(File::open(text).map_err(wrong)?);
+    let input = BufReader::new(etude_trace::ordinary::open(text).map_err(wrong)?);
     let made = OpenOptions::new().write(true).create_new(true).open(trace);
     let out = made.map_err(|error| (format!("{}: cannot be made: {error}", trace.display()), 5))?;
     let found = etude_trace::import::strace(input, out).map_err(|error| {

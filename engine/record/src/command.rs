@@ -1,15 +1,16 @@
 //! `etude record [-o FILE] [options] -- COMMAND`.
 
 use std::ffi::{CString, OsString};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use etude_quantity::counted;
 use lexopt::prelude::*;
 
 use crate::ebpf::{self, Subject};
-use crate::record::{Recording, Target, create, record, resolve};
+use crate::output::Output;
+use crate::record::{Recording, Target, record, resolve};
 use crate::rewrite::clock::{Clock, counter_is_sound};
 use crate::rewrite::remote::Pid;
 use crate::rewrite::rights;
@@ -41,7 +42,7 @@ The program runs as it would otherwise, with its own input, output and exit stat
 goes to standard error when it has ended. More: docs/recording.md.
 
 exit status: the program's, 0 if it runs on; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could
-not be recorded, and was not started
+not be recorded, and was not started; or its trace was removed while it ran
 ";
 
 struct Options {
@@ -200,29 +201,30 @@ fn started(options: &Options) -> u8 {
     }
     let technique = options.technique.unwrap_or(Technique::DEFAULT);
     finish(options, &path, technique, Target::Command(argv), |error| {
-        format!("{name}: cannot be recorded here: {error}; is ptrace allowed (containers may forbid it)?")
+        let advice = match error.kind() {
+            ErrorKind::PermissionDenied => "; is ptrace allowed (containers may forbid it)?",
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                "; make room, or name a place that has some with -o"
+            }
+            _ => "",
+        };
+        format!("{name}: cannot be recorded here: {error}{advice}")
     })
 }
 
 /// By eBPF.
 fn watch(options: &Options, subject: &Subject, name: &str, path: &Path) -> u8 {
-    let output = options.output.clone().unwrap_or_else(|| default_output(path));
-    let file = match create(&output) {
-        Ok(file) => file,
-        Err(error) => {
-            return complain(
-                &format!("{}: cannot be made: {error}; name another with -o", output.display()),
-                5,
-            );
-        }
+    let (output, file) = match Output::make(options.output.as_deref(), path) {
+        Ok(made) => made,
+        Err(line) => return complain(&line, 5),
     };
     match ebpf::record(subject, file) {
         Ok(outcome) => {
-            tell(&outcome.summary, &output.display().to_string(), options.quiet);
-            status(outcome.status)
+            tell(&outcome.summary, &output, options.quiet);
+            ended(&output, outcome.status)
         }
         Err(error) => {
-            let _ = std::fs::remove_file(&output);
+            let _ = std::fs::remove_file(&output.path);
             complain(&format!("{name}: cannot be recorded by eBPF: {error}"), 5)
         }
     }
@@ -236,13 +238,9 @@ fn finish(
     target: Target,
     refused: impl Fn(std::io::Error) -> String,
 ) -> u8 {
-    let output = options.output.clone().unwrap_or_else(|| default_output(path));
-    let file = match create(&output) {
-        Ok(file) => file,
-        Err(error) => {
-            let file = output.display();
-            return complain(&format!("{file}: cannot be made: {error}; name another with -o"), 5);
-        }
+    let (output, file) = match Output::make(options.output.as_deref(), path) {
+        Ok(made) => made,
+        Err(line) => return complain(&line, 5),
     };
     let clock = options.clock.unwrap_or(if counter_is_sound().is_ok() { Clock::Tsc } else { Clock::Vdso });
     match record(
@@ -257,14 +255,14 @@ fn finish(
         file,
     ) {
         Ok(outcome) => {
-            tell(&outcome.summary, &output.display().to_string(), options.quiet);
+            tell(&outcome.summary, &output, options.quiet);
             if outcome.run_on > 0 && !options.quiet {
                 eprintln!("etude record: {} processes run on, as they were", outcome.run_on);
             }
-            status(outcome.status)
+            ended(&output, outcome.status)
         }
         Err(error) => {
-            let _ = std::fs::remove_file(&output);
+            let _ = std::fs::remove_file(&output.path);
             complain(&refused(error), 5)
         }
     }
@@ -277,27 +275,19 @@ fn privileged(path: &Path) -> Option<&'static str> {
     if user == 0 { None } else { rights::of_file(path, user, group) }
 }
 
-/// A new file that the program does not come across where it works: in the user's state directory.
-fn default_output(path: &Path) -> PathBuf {
-    let name = path.file_name().map_or("program".into(), |name| name.to_string_lossy());
-    let time: String =
-        crate::rewrite::clock::now().chars().filter(|c| c.is_ascii_alphanumeric()).take(15).collect();
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
-    let directory =
-        default_directory(state, &std::env::temp_dir(), &std::env::current_dir().unwrap_or_default());
-    // What goes wrong here is said when the file cannot be made.
-    let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-    directory.join(format!("{name}-{time}Z.trace"))
+/// The exit status of a recording that came to its end: the program's, if there is a trace.
+fn ended(output: &Output, status: i32) -> u8 {
+    let status = status_of(status);
+    output.lost().map_or(status, |why| {
+        let shown = output.path.display();
+        complain(
+            &format!("{shown}: there is no trace: {why}, while the program ran (it ended with {status})"),
+            5,
+        )
+    })
 }
 
-/// Where traces go that were given no name: not below the directory in which the program runs, if that can be.
-fn default_directory(state: Option<PathBuf>, temporary: &Path, cwd: &Path) -> PathBuf {
-    let state = state.filter(|state| state.is_absolute() && !state.starts_with(cwd));
-    state.map_or_else(|| temporary.to_owned(), |state| state.join("etude/traces"))
-}
-
-fn status(status: i32) -> u8 {
+fn status_of(status: i32) -> u8 {
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) as u8 } else { 128 + libc::WTERMSIG(status) as u8 }
 }
 
@@ -306,7 +296,8 @@ fn complain(line: &str, code: u8) -> u8 {
     code
 }
 
-fn tell(summary: &Summary, output: &str, quiet: bool) {
+fn tell(summary: &Summary, output: &Output, quiet: bool) {
+    let output = output.path.display();
     if let Some(why) = &summary.cut {
         eprintln!("etude record: {output}: the trace ends early: {why}; the program ran on unrecorded");
     }
@@ -361,27 +352,5 @@ fn completeness(summary: &Summary, quiet: bool) {
             again.unwrap_or_default(),
             uncounted.unwrap_or_default()
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::{Path, PathBuf};
-
-    use super::default_directory;
-
-    #[test]
-    fn a_trace_without_a_name_is_not_where_the_program_works() {
-        let at = |state: Option<&str>, cwd: &str| {
-            default_directory(state.map(PathBuf::from), Path::new("/tmp"), Path::new(cwd))
-        };
-        let own = PathBuf::from("/home/u/.local/state/etude/traces");
-        assert_eq!(at(Some("/home/u/.local/state"), "/home/u/src"), own);
-        assert_eq!(at(Some("/home/u/.local/state"), "/home/u2"), own);
-        for cwd in ["/home/u", "/home/u/.local/state", "/"] {
-            assert_eq!(at(Some("/home/u/.local/state"), cwd), PathBuf::from("/tmp"), "{cwd}");
-        }
-        assert_eq!(at(None, "/home/u"), PathBuf::from("/tmp"));
-        assert_eq!(at(Some("state"), "/home/u"), PathBuf::from("/tmp"));
     }
 }

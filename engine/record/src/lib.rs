@@ -8,6 +8,7 @@
 
 mod command;
 mod ebpf;
+mod output;
 mod queue;
 mod record;
 mod requests;

@@ -1,10 +1,10 @@
 //! One recording, from the file's creation to its last frame.
 
 use std::ffi::CString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -201,14 +201,6 @@ fn header(recording: &Recording, calibration: &Calibration, own: &[(&str, f64)])
         own_cost_ns: own.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect(),
         ..Header::default()
     }
-}
-
-/// Makes a new file for a trace.
-///
-/// # Errors
-/// It is there already, or cannot be made.
-pub fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 /// The path of a program as the shell would find it.

@@ -2,12 +2,13 @@
 
 use std::ffi::{CString, OsString};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use etude_trace::ordinary;
 use serde::{Deserialize, Serialize};
 
 use crate::replay::Refused;
@@ -20,6 +21,8 @@ pub const ROLL: &str = "io.roll";
 const NOTE: &str = "capture.json";
 const FORMAT: &str = "etude-capture";
 const VERSION: u64 = 1;
+/// Its bytes: more than any command line has.
+const MOST_NOTE: u64 = 1 << 26;
 /// The beginning of a temporary place's name.
 const PLACE: &str = "etude-replay-";
 
@@ -52,7 +55,11 @@ pub fn roll_of(directory: &Path) -> Result<PathBuf, Refused> {
     if !directory.is_dir() {
         return wrong("expected a capture, which etude capture makes, or a roll and a directory".into());
     }
-    let text = match fs::read(directory.join(NOTE)) {
+    let note = ordinary::open(&directory.join(NOTE));
+    let text = match note.and_then(|file| {
+        let mut text = Vec::new();
+        file.take(MOST_NOTE).read_to_end(&mut text).map(|_| text)
+    }) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return wrong(format!(

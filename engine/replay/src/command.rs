@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use etude_quantity::counted;
 use etude_script::{Needed, Preparation, UNCOUNTED};
-use etude_trace::Scheduling;
+use etude_trace::{Scheduling, ordinary};
 use lexopt::prelude::*;
 
 use crate::capture;
@@ -64,7 +64,7 @@ usage: etude replay [options] [--in DIRECTORY] CAPTURE
       --force          play in a directory that etude prepare did not make: any file in it may be changed or removed
       --judge          exit with 1 unless the replay was faithful
       --late S         the most that 99 % of calls may be late in a faithful replay, s (default 0.001)
-      --mismatches P   the most calls with another result in a faithful replay, % (default 0.1)
+      --mismatches P   the most calls with another result in a faithful replay, % (default 0.1; 0: none)
       --unplayed P     the most of the program's bytes, and of its time in reads and writes, that a faithful replay may
                        leave out, % (default 1)
       --json           all that was measured, as one JSON object on standard output
@@ -118,9 +118,13 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
     let script = script.ok_or_else(|| usage("compile", &"no script"))?;
     let output = output.unwrap_or_else(|| script.with_extension("roll"));
     let shown = script.display().to_string();
-    let text = std::fs::read(&script).map_err(|error| (format!("{shown}: {error}"), 3))?;
+    let text = ordinary::read(&script).map_err(|error| (format!("{shown}: {error}"), 3))?;
     let parsed = etude_script::parse(&shown, &text).map_err(|wrong| (wrong.to_string(), 3))?;
-    let refuse = |error: std::io::Error| (format!("{}: {error}; name another with -o", output.display()), 5);
+    parsed.playable(&shown).map_err(|what| (what, 3))?;
+    let refuse = |error: std::io::Error| match error.kind() {
+        ErrorKind::InvalidInput => (format!("{shown}: {error}"), 3),
+        _ => (format!("{}: {error}; name another with -o", output.display()), 5),
+    };
     let file = File::options().write(true).create_new(true).open(&output).map_err(refuse)?;
     let (out, done) = compile_with(&parsed.script, wanted, BufWriter::new(file)).map_err(|error| {
         let _ = std::fs::remove_file(&output);
@@ -203,9 +207,7 @@ fn replay_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
 }
 
 fn roll(path: &Path) -> Result<Roll, Wrong> {
-    let wrong = |what: String| (format!("{}: {what}", path.display()), 3);
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    Roll::read(bytes).map_err(wrong)
+    Roll::open(path).map_err(|what| (format!("{}: {what}", path.display()), 3))
 }
 
 /// Builds what a roll needs, on disk.
@@ -277,10 +279,8 @@ fn unfaithful(report: &Report, options: &Options) -> Option<String> {
         let bound = percent(options.mismatches);
         let why =
             if report.changed_before { ", and an earlier replay has changed the directory" } else { "" };
-        return Some(format!(
-            "{:.2} % of calls had another result, and {bound} % is the bound{why}",
-            100.0 * part
-        ));
+        let part = in_percent(part);
+        return Some(format!("{part} of calls had another result, and {bound} % is the bound{why}"));
     }
     left_out(&report.unplayed, options.unplayed)
 }
@@ -291,12 +291,18 @@ fn left_out(unplayed: &Unplayed, bound: f64) -> Option<String> {
         return Some("it is not known how many of the program's transfers are not played".into());
     }
     let of = [
-        (unplayed.bytes_share, "of the program's bytes"),
-        (unplayed.requests_share, "of its transfers, whose bytes are not recorded,"),
+        (Some(unplayed.bytes_share), "of the program's bytes"),
+        (Some(unplayed.requests_share), "of its transfers, whose bytes are not recorded,"),
         (unplayed.time_share, "of its time in reads and writes"),
     ];
-    let (share, what) = of.into_iter().find(|(share, _)| *share > bound)?;
-    Some(format!("{:.2} % {what} are not played, and {} % is the bound", 100.0 * share, percent(bound)))
+    let mut of = of.into_iter().filter_map(|(share, what)| Some((share?, what)));
+    let (share, what) = of.find(|(share, _)| *share > bound)?;
+    Some(format!("{} {what} are not played, and {} % is the bound", in_percent(share), percent(bound)))
+}
+
+/// With two decimals; what is there is never 0.
+fn in_percent(share: f64) -> String {
+    if share < 0.000_05 { "less than 0.01 %".into() } else { format!("{:.2} %", 100.0 * share) }
 }
 
 fn percent(share: f64) -> f64 {
@@ -396,14 +402,10 @@ fn seconds(name: &str, least: f64, parser: &mut lexopt::Parser) -> Result<f64, W
     if (least..=1e6).contains(&found) { Ok(found) } else { Err(wrong()) }
 }
 
-/// Above 0.
+/// From 0, with which there may be none.
 fn share_in_percent(name: &str, parser: &mut lexopt::Parser) -> Result<f64, Wrong> {
     let word = word(parser)?;
-    match etude_quantity::share(&word, "%") {
-        Ok(share) if share > 0.0 => Ok(share),
-        Ok(_) => Err(usage("replay", &format!("--{name} {word}: expected more than 0 %"))),
-        Err(why) => Err(usage("replay", &format!("--{name} {why}"))),
-    }
+    etude_quantity::share(&word, "%").map_err(|why| usage("replay", &format!("--{name} {why}")))
 }
 
 fn word(parser: &mut lexopt::Parser) -> Result<String, Wrong> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use etude_calls::{Futex, Kind, Moves, Outcome, Role};
+use etude_calls::{Futex, Kind, Moves, Role};
 use etude_script::{Action, Called, Script, Step, What};
 use etude_trace::Event;
 use smallvec::SmallVec;
@@ -32,14 +32,13 @@ pub fn compile<W: Write>(script: &Script, out: W) -> io::Result<(W, Compiled)> {
 /// The same with waits of these kinds only.
 ///
 /// # Errors
-/// The output cannot be written; or the script has more than a roll can hold.
+/// The output cannot be written; or the script has more than a roll can hold (`InvalidInput`).
 pub fn compile_with<W: Write>(script: &Script, wanted: Edges, out: W) -> io::Result<(W, Compiled)> {
     let script = &*numbered(script);
     let threads = script.steps.iter().map(|step| last(step) as usize + 1).max().unwrap_or(1);
     if threads > MOST_THREADS {
-        return Err(io::Error::other(format!(
-            "the script has {threads} threads; a roll can have {MOST_THREADS}"
-        )));
+        let what = format!("has {threads} threads; a roll can have {MOST_THREADS}");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     let mut lanes: Vec<Lane> = (0..threads).map(|_| Lane::default()).collect();
     let (mut names, waits) = (Names::default(), Order::of(script, wanted));
@@ -231,7 +230,7 @@ impl Lane {
                 _ => {}
             }
         }
-        self.largest = self.largest.max(moved(called));
+        self.largest = self.largest.max(called.buffer());
         self.end_ns = start.saturating_add(duration);
         self.events.push(Event {
             start_ns: start,
@@ -241,20 +240,6 @@ impl Lane {
             arguments,
             texts: SmallVec::new(),
         });
-    }
-}
-
-/// How large a buffer a call needs.
-fn moved(called: &Called) -> u64 {
-    let kinds = called.call.row().arguments;
-    if let Some(Role::Request { .. }) = called.call.role() {
-        return if kinds.get(2) == Some(&Kind::Size) { called.arguments[2] } else { 0 };
-    }
-    let of = |kind| kinds.iter().position(|each| *each == kind);
-    match (called.call.row().outcome, of(Kind::Buffer), of(Kind::Iovec)) {
-        (Outcome::Bytes, Some(buffer), _) => called.arguments[buffer + 1],
-        (Outcome::Bytes, _, Some(_)) => called.result.max(0) as u64,
-        _ => 0,
     }
 }
 

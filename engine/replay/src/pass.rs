@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use etude_calls::Call;
 
+use etude_script::MOST_MOVED;
+
 use crate::clock::now_ns;
 use crate::perform::Wishes;
 use crate::place::owned;
 use crate::player::{Broken, KILLED, KNOT, LEFT, Manner, OVER, Play, Timing, why};
-use crate::replay::{Knots, MOST_MOVED, Refused, child, pipe};
+use crate::replay::{Knots, Refused, child, pipe};
 use crate::roll::Roll;
 use crate::shared::{ERRORS, Owed, Shared, Sums};
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use etude_script::{Needed, What};
+use etude_script::{MOST_MOVED, Needed, What};
 
 use crate::pages::Pages;
 use crate::perform::{Performer, Process, Wishes};
@@ -20,7 +20,6 @@ use crate::roll::Roll;
 use crate::shared::Shared;
 
 /// The most that one call may move: a roll that says more is not played.
-pub(crate) const MOST_MOVED: u64 = 1 << 30;
 /// Data to be written, at least: more than compression looks back for (128 KiB at a time on btrfs), and not more than a
 /// core's own cache holds, since what a program writes it has mostly just made.
 const DATA: usize = 256 << 10;

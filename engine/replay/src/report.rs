@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use etude_calls::{Call, Moves, Role};
 use etude_trace::Scheduling;
-use serde::Serialize;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
 
 use crate::other_results::{OtherResult, other_results};
 use crate::player::{Manner, Timing};
@@ -33,6 +34,7 @@ pub struct Report {
     pub calls_s: f64,
     pub read_bytes: u64,
     pub written_bytes: u64,
+    #[serde(serialize_with = "as_known")]
     pub original: Original,
     /// I/O of the program that the replay left out.
     pub unplayed: Unplayed,
@@ -116,6 +118,8 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
     let (run_s, calls_s) = (took as f64 * 1e-9, time_s(&mut by_call.values()));
     let sum = |of: fn(&crate::shared::Lane) -> u64| shared.lanes().map(of).sum();
     let original = head.original;
+    let ratio =
+        |replay: f64, original_s: f64| (original.timed && original_s > 0.0).then_some(replay / original_s);
     let skipped = (
         sum(|lane| lane.skipped_bytes.load(Ordering::Relaxed)),
         sum(|lane| lane.skipped_ns.load(Ordering::Relaxed)),
@@ -156,10 +160,21 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
         late_chunks: sum(|lane| lane.late_chunks.load(Ordering::Relaxed)),
         undirect: all.undirect.load(Ordering::Relaxed),
         by_threads: all.by_threads.load(Ordering::Relaxed) != 0,
-        cached: cached(read_s, original.read_s),
+        cached: original.timed.then(|| cached(read_s, original.read_s)).flatten(),
         roll_bytes: roll.bytes(),
         by_call,
     }
+}
+
+/// A time that is not known is null; where others are, it is the least that it can have been.
+fn as_known<S: Serializer>(original: &Original, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut told = serde_json::to_value(original).map_err(S::Error::custom)?;
+    for value in told.as_object_mut().into_iter().flat_map(|told| told.values_mut()) {
+        if !original.timed && value.as_f64() == Some(0.0) && value.is_f64() {
+            *value = serde_json::Value::Null;
+        }
+    }
+    told.serialize(serializer)
 }
 
 /// Memory is at least this many times as quick as a disk: a smaller ratio is that of two systems.
@@ -184,10 +199,6 @@ pub fn name(timing: Timing) -> &'static str {
         Timing::Absolute => "absolute",
         Timing::None => "none",
     }
-}
-
-fn ratio(replay: f64, original: f64) -> Option<f64> {
-    (original > 0.0).then_some(replay / original)
 }
 
 fn lateness(shared: &Shared) -> Option<Lateness> {

@@ -12,10 +12,11 @@ mod write;
 use std::ffi::CString;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 use etude_script::{Dropped, Needed, What};
 use etude_trace::parts::{Decoder, Head as ChunkHead, Kind, checked};
-use etude_trace::{Event, Scheduling};
+use etude_trace::{Event, Scheduling, ordinary};
 use serde::{Deserialize, Serialize};
 
 use sizes::{Open, Sizes};
@@ -189,6 +190,11 @@ pub struct Roll {
 }
 
 impl Roll {
+    /// Of a file; the error says what is wrong with it, to stand behind its name.
+    pub fn open(path: &Path) -> Result<Roll, String> {
+        ordinary::read(path).map_err(|error| error.to_string()).and_then(Roll::read)
+    }
+
     /// Of the bytes of a file; the error says what is wrong with it, to stand behind its name.
     pub fn read(bytes: Vec<u8>) -> Result<Roll, String> {
         if bytes.is_empty() {

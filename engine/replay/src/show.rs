@@ -32,7 +32,12 @@ fn write(out: &mut String, report: &Report, unfaithful: Option<&str>) -> fmt::Re
             continue; // few programs have any
         }
         let ratio = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.3}"));
-        writeln!(out, "{what:<12}{:>12}{:>12}{ratio:>9}", time(then), time(now))?;
+        let then = match then {
+            0.0 if !original.timed => "not known".into(),
+            least if !original.timed => format!("≥ {}", time(least)),
+            known => time(known),
+        };
+        writeln!(out, "{what:<12}{then:>12}{:>12}{ratio:>9}", time(now))?;
     }
     writeln!(out)?;
     writeln!(
@@ -153,12 +158,12 @@ fn unplayed(out: &mut String, unplayed: &Unplayed) -> fmt::Result {
     if kinds.is_empty() && unplayed.bytes == 0 {
         return Ok(());
     }
-    let shares = [unplayed.bytes_share, unplayed.time_share].map(|share| 100.0 * share);
-    writeln!(
-        out,
-        "{:.2} % of the program's bytes are not played, and {:.2} % of its time in reads and writes.",
-        shares[0], shares[1]
-    )?;
+    let of_time = match unplayed.time_share {
+        Some(share) => format!("and {:.2} % of its time in reads and writes", 100.0 * share),
+        None => "how much of its time in reads and writes is not known".into(),
+    };
+    let of_bytes = 100.0 * unplayed.bytes_share;
+    writeln!(out, "{of_bytes:.2} % of the program's bytes are not played, {of_time}.")?;
     for kind in kinds.iter().take(MOST_KINDS) {
         writeln!(out, "  {}", described_kind(kind))?;
     }

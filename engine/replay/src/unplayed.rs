@@ -12,7 +12,8 @@ pub struct Unplayed {
     pub bytes_share: f64,
     /// Time within reads, writes, and calls that hand requests over or wait for them.
     pub time_s: f64,
-    pub time_share: f64,
+    /// None where it is not known how long calls took.
+    pub time_share: Option<f64>,
     /// Transfers whose bytes are not recorded, and their share of all transfers.
     pub requests: u64,
     pub requests_share: f64,
@@ -59,7 +60,7 @@ pub fn unplayed(head: &Head, skipped: (u64, u64), transfers: u64) -> Unplayed {
         bytes,
         bytes_share: share(bytes as f64, all_bytes),
         time_s,
-        time_share: share(time_s, all_s),
+        time_share: original.timed.then(|| share(time_s, all_s)),
         requests,
         requests_share: share(requests as f64, requests as f64 + transfers as f64),
         dropped: head.dropped.iter().map(kind).collect(),
@@ -78,7 +79,11 @@ mod tests {
     use crate::roll::Original;
 
     fn head(read_bytes: u64, read_s: f64, dropped: Vec<Dropped>) -> Head {
-        Head { original: Original { read_bytes, read_s, ..Original::default() }, dropped, ..Head::default() }
+        Head {
+            original: Original { read_bytes, read_s, timed: true, ..Original::default() },
+            dropped,
+            ..Head::default()
+        }
     }
 
     fn dropped(call: &str, bytes: u64, requests: u64, ns: u64) -> Dropped {
@@ -89,20 +94,20 @@ mod tests {
     fn shares_are_those_of_all_that_the_program_moved() {
         let found = unplayed(&head(900, 0.003, vec![dropped("write", 100, 0, 1_000_000)]), (0, 0), 9);
         assert_eq!((found.bytes, found.bytes_share, found.requests_share), (100, 0.1, 0.0));
-        assert_eq!((found.time_s, found.time_share), (0.001, 0.25));
+        assert_eq!((found.time_s, found.time_share), (0.001, Some(0.25)));
     }
 
     #[test]
     fn time_within_calls_about_requests_is_that_of_their_transfers() {
         let mut head = head(1000, 0.001, vec![dropped("write", 10, 0, 1_000_000)]);
         head.original.requests_s = 0.098;
-        assert_eq!(unplayed(&head, (0, 0), 9).time_share, 0.01);
+        assert_eq!(unplayed(&head, (0, 0), 9).time_share, Some(0.01));
     }
 
     #[test]
     fn what_could_not_be_played_is_not_played() {
         let found = unplayed(&head(1000, 0.004, vec![]), (500, 1_000_000), 3);
-        assert_eq!((found.bytes_share, found.time_share), (0.5, 0.25));
+        assert_eq!((found.bytes_share, found.time_share), (0.5, Some(0.25)));
     }
 
     #[test]
@@ -114,7 +119,9 @@ mod tests {
     #[test]
     fn calls_that_move_nothing_are_named_and_do_not_count() {
         let found = unplayed(&head(10, 0.001, vec![dropped("ioctl", 0, 0, 9_000_000)]), (0, 0), 1);
-        assert_eq!((found.time_share, found.dropped.len(), found.transfers().len()), (0.0, 1, 0));
-        assert_eq!(unplayed(&head(0, 0.0, vec![]), (0, 0), 0), Unplayed::default());
+        assert_eq!((found.time_share, found.dropped.len(), found.transfers().len()), (Some(0.0), 1, 0));
+        let nothing = Unplayed { time_share: Some(0.0), ..Unplayed::default() };
+        assert_eq!(unplayed(&head(0, 0.0, vec![]), (0, 0), 0), nothing);
+        assert_eq!(unplayed(&Head::default(), (1, 1), 0).time_share, None);
     }
 }

@@ -130,11 +130,12 @@ fn check(words: Vec<OsString>) -> Result<(), Failed> {
     let parsed = files::read(name)?;
     let (script, name) = (&parsed.script, name.to_string_lossy());
     let mut world = World::new(script);
-    let (mut calls, mut closed) = (0, Vec::new());
+    let (mut calls, mut untimed, mut closed) = (0, 0, Vec::new());
     for (step, line) in script.steps.iter().zip(&parsed.lines) {
         let effect = world.step(step);
         if let Action::Call(called) = &step.action {
             calls += 1;
+            untimed += u64::from(called.duration_ns.is_none());
             if let Some(descriptor) = effect.closed.filter(|_| !failed(called)) {
                 closed.push(format!("{name}:{line}: descriptor {descriptor} is not open here"));
             }
@@ -142,14 +143,18 @@ fn check(words: Vec<OsString>) -> Result<(), Failed> {
     }
     let length_ns = crate::times::times(script).iter().map(|span| span.end_ns).max().unwrap_or(0);
     let said = format!(
-        "{name}: {}, {}, {} in {}, {} needed; {}.{:09} s\n",
+        "{name}: {}, {}, {} in {}, {} needed; {}.{:09} s{}\n",
         counted(script.steps.len() as u64, "step"),
         counted(calls, "call"),
         counted(world.threads.len() as u64, "thread"),
         counted(world.processes.len() as u64, "process"),
         script.needed.len(),
         length_ns / 1_000_000_000,
-        length_ns % 1_000_000_000
+        length_ns % 1_000_000_000,
+        match untimed {
+            0 => String::new(),
+            many => format!(" without {} whose times are not known", counted(many, "call")),
+        }
     );
     io::stdout().write_all(said.as_bytes()).map_err(|error| (format!("standard output: {error}"), 5))?;
     if closed.is_empty() {

@@ -1,10 +1,12 @@
 //! Scripts made of scripts. Each of these functions leaves its input as it is, and gives a script that is sound
 //! (`check`) if its input was.
 
+mod apart;
 pub(crate) mod builder;
 mod cut;
 mod glob;
 mod moved;
+mod positions;
 mod prune;
 mod repeat;
 mod scale;

@@ -17,6 +17,7 @@ use etude_calls::Call;
 
 use crate::check::Threads;
 use crate::model::{Dropped, Needed, Script, What};
+use crate::playable::{Place, playable};
 use crate::text::{HEAD, one_line};
 use crate::wrong::Wrong;
 
@@ -26,6 +27,8 @@ pub struct Parsed {
     pub script: Script,
     /// The line of each step, from 1.
     pub lines: Vec<u32>,
+    /// That of each thing that is needed.
+    pub needed_lines: Vec<u32>,
 }
 
 /// Reads a script; `name` is what errors call it.
@@ -52,6 +55,22 @@ struct Reading {
     begun: bool,
 }
 
+impl Parsed {
+    /// Whether it can be replayed; `name` is what the error calls it, before the line.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn playable(&self, name: &str) -> Result<(), String> {
+        playable(&self.script).map_err(|(place, what)| {
+            let line = match place {
+                Place::Step(index) => self.lines[index],
+                Place::Needed(index) => self.needed_lines[index],
+            };
+            format!("{name}:{line}: {what}")
+        })
+    }
+}
+
 impl Reading {
     fn line(&mut self, number: usize, line: &[u8]) -> Result<(), Fault> {
         let mut cursor = Cursor::new(line);
@@ -74,6 +93,8 @@ impl Reading {
             return Ok(());
         }
         let begin = cursor.at();
+        let number = u32::try_from(number)
+            .map_err(|_| Fault { at: begin, what: "a script has fewer than 2^32 lines".into() })?;
         if let Some(scheduling) = scheduling(&mut cursor)? {
             cursor.end()?;
             self.parsed.script.scheduling = Some(scheduling);
@@ -86,6 +107,7 @@ impl Reading {
                 return Err(Fault { at: begin, what: what.into() });
             }
             self.parsed.script.needed.push(needed);
+            self.parsed.needed_lines.push(number);
             return Ok(());
         }
         if let Some(dropped) = dropped(&mut cursor)? {
@@ -96,8 +118,6 @@ impl Reading {
         let step = step::step(&mut cursor)?;
         cursor.end()?;
         self.threads.step(&step).map_err(|what| Fault { at: begin, what })?;
-        let number = u32::try_from(number)
-            .map_err(|_| Fault { at: begin, what: "a script has fewer than 2^32 lines".into() })?;
         self.parsed.script.steps.push(step);
         self.parsed.lines.push(number);
         Ok(())

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::model::Needed;
 
 pub use command::main;
+pub(crate) use plan::misplaced;
 
 /// The file in a directory by which a replay knows that it was prepared.
 pub const PREPARED: &str = ".etude-prepared";
@@ -70,7 +71,7 @@ static ENDED: AtomicI32 = AtomicI32::new(0);
 /// # Errors
 /// What is needed contradicts itself or lies outside (3), or the machine does not allow it (5).
 pub fn prepare(needed: &[Needed], directory: &Path, how: Preparation) -> Result<Prepared, Refused> {
-    let plan = plan::plan(needed)?;
+    let plan = plan::plan(needed).map_err(|wrong| Refused::input(wrong.to_string()))?;
     let made_here = claim(directory)?;
     let done = opened(directory).and_then(|root| {
         room(directory, &root, &plan)?;

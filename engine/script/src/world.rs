@@ -16,6 +16,7 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
+pub use data::from_positions;
 pub use descriptors::{Description, Opened, Process};
 pub use effect::failed;
 pub use names::{Kept, Names, NodeId, ROOT};

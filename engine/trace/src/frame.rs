@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use crate::ordinary;
+
 pub const MAGIC: &[u8; 8] = b"etudetrc";
 pub const VERSION: u32 = 1;
 /// No frame is longer: what says so is damaged.
@@ -103,7 +105,7 @@ impl Frames {
             what: error.to_string(),
             errno: error.raw_os_error(),
         };
-        let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(system)?);
+        let mut file = BufReader::with_capacity(1 << 16, ordinary::open(path).map_err(system)?);
         let mut bytes = [0; START];
         let length = fill(&mut file, &mut bytes).map_err(system)?;
         if length == 0 {

@@ -13,6 +13,7 @@ mod frame;
 pub mod import;
 mod meta;
 mod order;
+pub mod ordinary;
 mod print;
 mod reader;
 mod scheduling;

@@ -132,6 +132,49 @@ def test_a_capture_that_is_not_whole_is_refused(place: Path, name: str, content:
     assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
 
 
+@pytest.mark.parametrize("kind", ["zero", "fifo", "directory"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["replay", "odd", "place"],
+        ["prepare", "odd", "place"],
+        ["compile", "odd"],
+        ["script", "odd"],
+        ["script", "--events", "odd"],
+        ["script", "check", "odd"],
+        ["script", "import", "odd"],
+        ["script", "merge", "it/io.script", "odd"],
+        ["trace", "import", "odd", "new"],
+        ["load", "--roll", "odd", "--directory", "place", "--multiple", "1", "--seconds", "1"],
+        ["replay", "it"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_ordinary_file_is_refused_and_not_read(place: Path, words: list[str], kind: str) -> None:
+    captured(place, "true")
+    odd = place / "odd"
+    if words == ["replay", "it"]:
+        odd = place / "it" / "capture.json"
+        odd.unlink()
+    if kind == "zero":
+        odd.symlink_to("/dev/zero")
+    else:
+        (os.mkfifo if kind == "fifo" else os.mkdir)(odd)
+    done = etude(*words, at=place)
+    assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
+    assert "expected an ordinary file" in done.stderr
+
+
+def test_a_script_may_come_through_a_pipe(place: Path) -> None:
+    captured(place, "true")
+    done = etude("script", "check", "-", at=place, stdin=(place / "it" / "io.script").open())
+    assert done.returncode == 0, done.stderr
+    piped = ["bash", "-c", f"{engine_path()} script check <(cat it/io.script)"]
+    assert subprocess.run(piped, cwd=place, check=False).returncode == 0
+    with Path("/dev/zero").open() as zeros:
+        assert etude("script", "check", "-", at=place, stdin=zeros).returncode == 3
+
+
 def replaying(place: Path) -> subprocess.Popen[bytes]:
     """A replay of a program that sleeps for a minute, under way."""
     opened = 'openat(AT_FDCWD, "b", O_WRONLY|O_CREAT, 0644) = 3'

@@ -193,6 +193,41 @@ def test_a_replay_that_lacks_most_of_the_programs_bytes_is_not_faithful(by_hand:
     replayed(by_hand, "--judge", "--late", "10", "--unplayed", "80%", roll="b.roll")
 
 
+def test_what_an_untimed_script_does_not_say_is_not_known(by_hand: Path) -> None:
+    text = re.sub(r" <[0-9.]+>", "", (by_hand / "a.script").read_text())
+    (by_hand / "b.script").write_text(text + "close(-1) = 0\n")
+    assert run("script", "check", "b.script", at=by_hand).endswith(
+        " s without 5 calls whose times are not known\n"
+    )
+    run("compile", "-q", "b.script", at=by_hand)
+    prepared(by_hand, "b.script")
+    report = replayed(by_hand, roll="b.roll")
+    assert report["original"]["read_s"] is None
+    assert (report["original"]["timed"], set(report["ratios"].values())) == (False, {None})
+    assert report["unplayed"]["time_share"] is None
+    prepared(by_hand, "b.script")
+    told = run("replay", "b.roll", "stage", at=by_hand)
+    assert re.search(r"^reading +not known +[0-9.]+ .?s +-$", told, re.M), told
+
+
+def test_no_call_with_another_result_can_be_asked_for(by_hand: Path) -> None:
+    for share in ("0", "0%"):
+        prepared(by_hand)
+        run(
+            "replay",
+            "--judge",
+            "--late",
+            "1",
+            "--mismatches",
+            share,
+            "--unplayed",
+            "0",
+            "a.roll",
+            "stage",
+            at=by_hand,
+        )
+
+
 def test_each_call_with_another_result_is_known(by_hand: Path) -> None:
     prepared(by_hand)
     (by_hand / "stage" / "out").mkdir()
@@ -288,6 +323,31 @@ def test_an_error_of_a_script_shows_where(by_hand: Path) -> None:
     told = run("compile", "b.script", at=by_hand, status=3)
     assert told.startswith("etude compile: b.script:2:18: ")
     assert not (by_hand / "b.roll").exists()
+
+
+OPENED = 'file "in" 1\nopenat(AT_FDCWD, "in", O_RDONLY) = 3\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "at"),
+    [
+        ('name "a" of "a"', 2),
+        ('file "." 1', 2),
+        ('directory "/"', 2),
+        ('file "/usr/in" 1', 2),
+        ('file "d/in" 1\nfile "d" 2', 2),
+        ('file "in" 1\nfile "in" 2', 3),
+        ('link "l" to "../x"', 2),
+        (OPENED + "read(3, 1073741825) = 10", 4),
+        (OPENED + "readv(3, 2) = 1073741825", 4),
+        (OPENED + "read(3, 10) = 11", 4),
+    ],
+)
+def test_a_script_that_no_replay_plays_is_not_compiled(lines: str, at: int, tmp_path: Path) -> None:
+    (tmp_path / "it.script").write_text(f"etude script 1\n{lines}\n")
+    told = run("compile", "it.script", at=tmp_path, status=3)
+    assert told.startswith(f"etude compile: it.script:{at}: ")
+    assert (told.count("\n"), list(tmp_path.glob("*.roll"))) == (1, [])
 
 
 @pytest.mark.needs_root

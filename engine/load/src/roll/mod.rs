@@ -88,8 +88,7 @@ fn whole_passes(plan: &Plan, pass_ns: u64) -> Plan {
 fn piece(asked: &RollAsked) -> Result<Piece, Wrong> {
     let shown = asked.roll.display().to_string();
     let input = |what: String| (format!("{shown}: {what}"), 3);
-    let bytes = std::fs::read(&asked.roll).map_err(|error| input(error.to_string()))?;
-    let roll = Roll::read(bytes).map_err(input)?;
+    let roll = Roll::open(&asked.roll).map_err(input)?;
     if !roll.head.original.timed {
         let what =
             "its script does not say how long calls took, so that its schedule is not known: record it anew";

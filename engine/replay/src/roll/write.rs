@@ -39,7 +39,8 @@ impl<W: Write> Writer<W> {
         start[8..12].copy_from_slice(&VERSION.to_le_bytes());
         out.write_all(&start)?;
         if names.iter().any(|name| name.len() > MOST_NAME) {
-            return Err(io::Error::other(format!("has a name of more than {MOST_NAME} bytes")));
+            let what = format!("has a name of more than {MOST_NAME} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let paths = needed.iter().map(|each| each.path.len() + said(&each.what)).sum::<usize>();
         let all = names.iter().map(Vec::len).sum::<usize>().max(paths);
@@ -94,5 +95,5 @@ impl<W: Write> Writer<W> {
 }
 
 fn too_much() -> io::Error {
-    io::Error::other("has more names, files or marks than a roll can hold")
+    io::Error::new(io::ErrorKind::InvalidInput, "has more names, files or marks than a roll can hold")
 }

@@ -2,8 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+
+use etude_trace::ordinary;
 
 use super::Failed;
 use crate::model::Script;
@@ -16,13 +20,17 @@ pub fn shown(name: &OsStr) -> String {
 
 /// The bytes of an input.
 pub fn bytes(name: &OsStr) -> Result<Vec<u8>, Failed> {
-    let read = if name == "-" {
-        let mut text = Vec::new();
-        io::stdin().lock().read_to_end(&mut text).map(|_| text)
-    } else {
-        fs::read(name)
-    };
+    let read = if name == "-" { standard_input() } else { ordinary::read(Path::new(name)) };
     read.map_err(|error| (format!("{}: cannot be read: {error}", shown(name)), 3))
+}
+
+fn standard_input() -> io::Result<Vec<u8>> {
+    let (mut input, mut text) = (io::stdin().lock(), Vec::new());
+    let kind = File::from(input.as_fd().try_clone_to_owned()?).metadata()?.file_type();
+    if kind.is_char_device() && !input.is_terminal() {
+        return Err(ordinary::refused(kind));
+    }
+    input.read_to_end(&mut text).map(|_| text)
 }
 
 /// Reads a script.

@@ -14,6 +14,7 @@ use crate::from_trace::tables::{
 use crate::from_trace::tree::{Kind, Origin, Path, parent};
 use crate::from_trace::{Walk, tables};
 use crate::model::Called;
+use crate::playable::MOST_MOVED;
 
 const ANONYMOUS: u64 = 0x20;
 const BEFORE: &str = "descriptor that is not known, or was there before";
@@ -37,8 +38,10 @@ impl Walk<'_> {
             self.report.replaces("a flag of a descriptor that ioctl sets, by fcntl");
         }
         let event = by_fcntl.as_ref().unwrap_or(event);
-        let taken = self.decide(process, event);
-        let Err(why) = taken else { return taken };
+        let why = match self.decide(process, event) {
+            Ok(called) => return self.in_parts(called),
+            Err(why) => why,
+        };
         self.passes_by(process, event);
         let over = self.covers(process, event);
         let gives = event.call.row().outcome == Outcome::Descriptor || is_pair(event);
@@ -55,6 +58,17 @@ impl Walk<'_> {
             }
             None => Err(why),
         }
+    }
+
+    /// What is more than a replay moves at once becomes two calls.
+    fn in_parts(&mut self, called: Called) -> Result<Called, &'static str> {
+        let whole = called.buffer() <= MOST_MOVED;
+        let (first, rest) = called.in_parts().ok_or("transfer of more than 1 GiB")?;
+        if !whole {
+            self.report.replaces("a transfer of more than 1 GiB, by such as a replay makes");
+        }
+        self.placeholders.extend(first);
+        Ok(rest)
     }
 
     /// A descriptor that is replayed, and that this call, which is not, closes.

@@ -3,12 +3,17 @@
 use etude_calls::{Call, Kind, Processor};
 use etude_trace::Event;
 
+use crate::playable::exceeds;
+
 /// Why a call can be none that was recorded, though a file holds it: files are not trusted.
 pub(crate) fn impossible(event: &Event) -> Option<&'static str> {
     let mut normal = event.arguments;
     event.call.normalise(Processor::X86_64, &mut normal);
     if normal != event.arguments {
         return Some("arguments that no call can have");
+    }
+    if exceeds(event.call, &event.arguments, event.result).is_some() {
+        return Some("result that no call can have");
     }
     let ends_early = |index| matches!(event.call.kind(&event.arguments, index), Kind::Path | Kind::Name);
     let nonsense = event.texts.iter().any(|text| ends_early(text.argument.into()) && text.bytes.contains(&0));

@@ -40,43 +40,41 @@ pub fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Requests, Fault
             continue;
         }
         let kind = words.get(6).copied().unwrap_or_default();
-        let (deed, offset, bytes) = match transfer(kind, &words[7.min(words.len())..]) {
-            Some(found) => found,
-            None if kind.contains(&b'R') || kind.contains(&b'W') && !kind.contains(&b'D') => {
-                return Err(wrong("expected the first sector, + and how many, of at most 64 MiB"));
-            }
-            None => {
-                requests.left_out += 1;
-                continue;
-            }
-        };
-        let file = requests.file(format!("device-{major}-{minor}").as_bytes());
-        let lane = requests.lane(pid);
-        requests.all.push(Request { at_ns, duration_ns: None, lane, file, deed, offset, bytes });
+        let found = transfer(kind, &words[7.min(words.len())..]);
+        let (flushes, moved) =
+            found.ok_or_else(|| wrong("expected the first sector, + and how many, of at most 64 MiB"))?;
+        requests.left_out += u64::from(!flushes && moved.is_none());
+        let flush = flushes.then_some((Deed::Sync, 0, 0));
+        for (deed, offset, bytes) in flush.into_iter().chain(moved) {
+            let file = requests.file(format!("device-{major}-{minor}").as_bytes());
+            let lane = requests.lane(pid);
+            requests.all.push(Request { at_ns, duration_ns: None, lane, file, deed, offset, bytes });
+        }
     }
     close_up(&mut requests.all);
     Ok(requests)
 }
 
-fn transfer(kind: &[u8], place: &[&[u8]]) -> Option<(Deed, u64, u64)> {
-    if kind.contains(&b'D') {
-        return None;
-    }
+/// Whether a request flushes before anything else, and what it moves; None for a transfer whose place is none.
+fn transfer(kind: &[u8], place: &[&[u8]]) -> Option<(bool, Option<(Deed, u64, u64)>)> {
+    // An F further behind is no flush: what is written is on the disk when the request is done (FUA).
+    let flushes = kind.first() == Some(&b'F');
     let deed = match kind {
+        _ if kind.contains(&b'D') => return Some((flushes, None)),
         _ if kind.contains(&b'R') => Deed::Read,
         _ if kind.contains(&b'W') => Deed::Write,
-        _ if kind.contains(&b'F') => return Some((Deed::Sync, 0, 0)),
-        _ => return None,
+        _ => return Some((flushes, None)),
     };
     match place {
+        // An empty write carries a flush: it is nowhere, which is said as 0 or as the highest number there is.
+        [_, b"+", b"0", ..] => Some((flushes, None)),
         [sector, b"+", sectors, ..] => {
             let sectors = number(sectors).filter(|sectors| *sectors <= MOST_SECTORS)?;
             let sector = number(sector).filter(|sector| *sector < 1 << 53)?;
-            Some((deed, sector * SECTOR, sectors * SECTOR))
+            Some((flushes, Some((deed, sector * SECTOR, sectors * SECTOR))))
         }
-        // An empty write that carries a flush: `FWS [process]`.
-        _ if kind.contains(&b'F') => Some((Deed::Sync, 0, 0)),
-        _ => None,
+        // `FWS [process]`.
+        _ => flushes.then_some((true, None)),
     }
 }
 
@@ -85,7 +83,7 @@ fn close_up(requests: &mut [Request]) {
     let mut touched: HashMap<usize, BTreeSet<u64>> = HashMap::new();
     let moves = |request: &&Request| request.deed != Deed::Sync;
     for request in requests.iter().filter(moves) {
-        let end = request.offset + request.bytes.max(1);
+        let end = request.offset + request.bytes;
         touched.entry(request.file).or_default().extend(request.offset / PIECE..end.div_ceil(PIECE));
     }
     let places: HashMap<(usize, u64), u64> = touched

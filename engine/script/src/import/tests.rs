@@ -82,6 +82,18 @@ fn of_blkparse_what_processes_queued() {
 }
 
 #[test]
+fn a_flush_of_blkparse_is_one_whatever_it_carries_or_says_of_its_place() {
+    let lines = ["F", "FF", "FWS 0 + 0", "FWS 18446744073709551615 + 0", "FWS -1 + 0", "FWS"];
+    let empty = lines.map(|line| format!("8,0 1 1 0.0001 7 Q {line} [a]\n")).concat();
+    let text = format!("{empty}8,0 1 1 0.0003 7 Q FWFS 8 + 8 [a]\n8,0 1 1 0.0004 7 Q W 8 + 0 [a]\n");
+    let found = import(text.as_bytes()).unwrap();
+    let fsync = |at_us: u64| (0, "fsync", 0, 0, at_us * 1000);
+    let mut expected = vec![fsync(0); 6];
+    expected.extend([fsync(200), (0, "pwrite64", 4096, 4096, 200_000)]);
+    assert_eq!((calls(&found.script), found.left_out), (expected, 1));
+}
+
+#[test]
 fn what_is_wrong_is_one_line_with_its_number() {
     for (text, line) in [
         ("", None),

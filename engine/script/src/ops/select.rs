@@ -6,6 +6,7 @@ use etude_calls::{Call, Kind, Moves, Role};
 
 use super::builder::Rhythm;
 use super::glob::Glob;
+use super::positions::Positions;
 use super::prune::prune;
 use super::{Made, Refused};
 use crate::model::{Action, Script};
@@ -110,7 +111,7 @@ fn effects(script: &Script, patterns: &[Glob]) -> (Vec<Effect>, Vec<bool>) {
 }
 
 /// Keeps the wanted steps, and all on which they stand: what opens and closes their descriptors, and what makes,
-/// renames and removes the files that they meet.
+/// renames and removes the files that they meet. Where calls that are left out moved a position, there is a seek.
 fn select(script: &Script, effects: &[Effect], mut keep: Vec<bool>) -> Script {
     let (mut of_description, mut of_node) = (Lists::default(), Lists::default());
     for (index, effect) in effects.iter().enumerate() {
@@ -139,8 +140,11 @@ fn select(script: &Script, effects: &[Effect], mut keep: Vec<bool>) -> Script {
         }
     }
     with_requests(script, effects, &mut keep);
-    let mut rhythm = Rhythm::default();
+    let (mut rhythm, mut positions) = (Rhythm::default(), Positions::new(script));
     for (step, keep) in script.steps.iter().zip(keep) {
+        for seek in positions.step(step, keep) {
+            rhythm.push(step.thread, seek);
+        }
         match &step.action {
             Action::Call(called) if !keep => rhythm.skip(step.thread, called.duration_ns.unwrap_or(0)),
             action => rhythm.push(step.thread, action.clone()),

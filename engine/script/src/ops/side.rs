@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 
+use super::apart::apart;
 use super::moved::Moved;
 use super::{Made, Refused};
 use crate::model::{Action, Dropped, Needed, Script, Step, What};
@@ -72,11 +73,13 @@ fn side(parts: &[Part], notes: Vec<String>) -> Made {
         made.steps.push(Step { thread: 0, action: forks });
     }
     let mut moved: Vec<_> = parts.iter().map(|part| part.directory.map(Moved::new)).collect();
+    let scripts: Vec<_> = parts.iter().map(|part| part.script).collect();
+    let apart = apart(&scripts, parts.iter().any(|part| part.directory.is_none()));
     let mut needed = BTreeMap::new();
-    for (part, moved) in parts.iter().zip(&moved) {
+    for ((part, moved), apart) in parts.iter().zip(&moved).zip(&apart) {
         let own = match moved {
             Some(moved) => moved.needed(&part.script.needed),
-            None => part.script.needed.clone(),
+            None => apart.needed(&part.script.needed),
         };
         own.into_iter().try_for_each(|each| add(&mut needed, each))?;
     }
@@ -90,7 +93,7 @@ fn side(parts: &[Part], notes: Vec<String>) -> Made {
             Some(moved) => moved.action(step),
             None => step.action.clone(),
         };
-        made.steps.push(shifted(step.thread, action, bases[part]));
+        made.steps.push(shifted(step.thread, apart[part].action(action), bases[part]));
         turns.extend(turn(parts, part, index + 1));
     }
     made.steps.extend(bases.iter().map(|base| Step { thread: 0, action: Action::Wait(*base) }));

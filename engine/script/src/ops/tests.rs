@@ -12,6 +12,8 @@ use crate::times::times;
 use crate::world::{Kept, World, failed};
 use crate::{check, parse, write};
 
+mod apart;
+mod positions;
 mod requests;
 
 const PATHS: [&[u8]; 6] = [b"a", b"b", b"d/c", b"d/e/f", b"new", b"d/new"];

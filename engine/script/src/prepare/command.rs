@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use etude_trace::ordinary;
 use lexopt::prelude::*;
 
 use crate::model::Needed;
@@ -93,7 +94,7 @@ const ROLL: &[u8] = b"etuderol";
 fn needed(path: &Path, of_roll: OfRoll) -> Result<Vec<Needed>, Refused> {
     let name = path.display().to_string();
     let text =
-        std::fs::read(path).map_err(|error| Refused::input(format!("{name}: {error}; name a script")))?;
+        ordinary::read(path).map_err(|error| Refused::input(format!("{name}: {error}; name a script")))?;
     if text.starts_with(ROLL) {
         return of_roll(text).map_err(|what| Refused::input(format!("{name}: {what}")));
     }

@@ -1,9 +1,9 @@
 //! Everything that is to be made, checked before any of it is.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::model::{Needed, What};
-use crate::prepare::Refused;
 
 /// What a file takes on disk at least, and a directory.
 const BLOCK: u64 = 4096;
@@ -32,8 +32,21 @@ pub(crate) enum Entry {
     HardLink(Vec<u8>),
 }
 
+/// A path at which what is needed cannot be made, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Misplaced {
+    path: Vec<u8>,
+    what: String,
+}
+
+impl fmt::Display for Misplaced {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{}: {}", self.path.escape_ascii(), self.what)
+    }
+}
+
 /// Checks paths and what they are to be.
-pub(crate) fn plan(needed: &[Needed]) -> Result<Plan, Refused> {
+pub(crate) fn plan(needed: &[Needed]) -> Result<Plan, Misplaced> {
     let mut plan = Plan::default();
     for each in needed {
         let path = within(&each.path)?;
@@ -70,7 +83,7 @@ pub(crate) fn plan(needed: &[Needed]) -> Result<Plan, Refused> {
 }
 
 /// All directories on the way: what is there but none cannot hold anything.
-fn directories(plan: &mut Plan) -> Result<(), Refused> {
+fn directories(plan: &mut Plan) -> Result<(), Misplaced> {
     let paths: Vec<Vec<u8>> = plan.entries_by_path.keys().cloned().collect();
     for path in paths {
         let mut at = &path[..];
@@ -86,7 +99,7 @@ fn directories(plan: &mut Plan) -> Result<(), Refused> {
     Ok(())
 }
 
-fn hard_links(plan: &Plan) -> Result<(), Refused> {
+fn hard_links(plan: &Plan) -> Result<(), Misplaced> {
     for (path, entry) in &plan.entries_by_path {
         if let Entry::HardLink(other) = entry
             && !matches!(plan.entries_by_path.get(other), Some(Entry::File { .. }))
@@ -101,7 +114,7 @@ fn hard_links(plan: &Plan) -> Result<(), Refused> {
 }
 
 /// Follows each link, through others too: `a -> b/..` leads elsewhere than it looks where `b` is a link itself.
-fn links(plan: &Plan) -> Result<(), Refused> {
+fn links(plan: &Plan) -> Result<(), Misplaced> {
     const MOST: usize = 40;
     let parts = |path: &[u8]| -> Vec<Vec<u8>> {
         let parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
@@ -130,7 +143,7 @@ fn links(plan: &Plan) -> Result<(), Refused> {
 }
 
 /// A path in its shortest form; refused if it leads out of the root.
-fn within(path: &[u8]) -> Result<Vec<u8>, Refused> {
+fn within(path: &[u8]) -> Result<Vec<u8>, Misplaced> {
     let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').filter(|part| *part != b".").collect();
     let whole = !path.is_empty() && parts.iter().all(|part| !part.is_empty());
     if path.starts_with(b"/") || !whole || parts.is_empty() {
@@ -149,7 +162,7 @@ fn within(path: &[u8]) -> Result<Vec<u8>, Refused> {
 }
 
 /// What stands in a link: the root of an absolute path is that of the replay, and none leads out of it.
-fn relative(link: &[u8], target: &[u8]) -> Result<Vec<u8>, Refused> {
+fn relative(link: &[u8], target: &[u8]) -> Result<Vec<u8>, Misplaced> {
     let depth = link.split(|byte| *byte == b'/').count() - 1;
     let parts = || target.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
     let mut below = if target.starts_with(b"/") { 0 } else { depth };
@@ -176,6 +189,16 @@ fn relative(link: &[u8], target: &[u8]) -> Result<Vec<u8>, Refused> {
     Ok(if parts.is_empty() { b".".to_vec() } else { parts.join(&b'/') })
 }
 
-fn wrong(path: &[u8], what: &str) -> Refused {
-    Refused::input(format!("{}: {what}", path.escape_ascii()))
+fn wrong(path: &[u8], what: &str) -> Misplaced {
+    Misplaced { path: path.into(), what: what.into() }
+}
+
+/// What is wrong with the files that a script needs: the index of one, and why it cannot be made.
+pub(crate) fn misplaced(needed: &[Needed]) -> Result<(), (usize, String)> {
+    plan(needed).map(drop).map_err(|wrong| {
+        let is_it = |each: &Needed| {
+            *each.path == *wrong.path || within(&each.path).ok().as_ref() == Some(&wrong.path)
+        };
+        (needed.iter().rposition(is_it).unwrap_or(0), wrong.to_string())
+    })
 }

@@ -34,6 +34,17 @@ fn ends(called: &Called) -> (Option<End>, Option<End>) {
     }
 }
 
+/// The descriptors from whose positions a call goes on.
+pub fn from_positions(called: &Called) -> impl Iterator<Item = i32> {
+    const SEEK_CUR: u64 = 1;
+    let (from, to) = match called.call.name() {
+        "lseek" if called.arguments[2] == SEEK_CUR => (Some((0, None)), None),
+        _ => ends(called),
+    };
+    let ends = [from, to].into_iter().flatten().filter(|(_, at)| at.is_none());
+    ends.map(|(index, _)| called.arguments[index] as i32)
+}
+
 impl World {
     /// From where a call reads to the end of the file; None where that is no file whose length is known.
     pub fn readable(&self, process: u32, called: &Called) -> Option<u64> {

@@ -1,0 +1,45 @@
+//! What is kept goes on where it did.
+
+use super::*;
+
+const SCRIPT: &str = "etude script 1
+file \"a\" 9000
+file \"log\" 100
+openat(AT_FDCWD, \"a\", O_RDWR) = 3 <0.000001000>
+read(3, 100) = 100 <0.000001000>
+lseek(3, 5000, SEEK_SET) = 5000 <0.000001000>
+read(3, 100) = 100 <0.000001000>
+read(3, 100) = 100 <0.000001000>
+write(3, 50) = 50 <0.000001000>
+pread64(3, 10, 0) = 10 <0.000001000>
+openat(AT_FDCWD, \"log\", O_WRONLY|O_APPEND) = 4 <0.000001000>
+sendfile(4, 3, NULL, 40) = 40 <0.000001000>
+lseek(3, 10, SEEK_CUR) = 5300 <0.000001000>
+close(3) = 0 <0.000001000>
+";
+
+fn kept(names: &[&str]) -> Vec<String> {
+    let script = parse("s", SCRIPT.as_bytes()).unwrap().script;
+    let calls: Vec<Call> = names.iter().map(|name| Call::named(name).unwrap()).collect();
+    let text = shown(&filter(&script, &calls, &[]).unwrap());
+    let lines = text.lines().filter(|line| line.contains("(3, ") || line.contains("(4, 3"));
+    lines.map(|line| line.replace(" <0.000001000>", "")).collect()
+}
+
+#[test]
+fn a_call_that_is_kept_goes_on_where_those_that_are_left_out_had_moved_the_position() {
+    let seek = |to: u32| format!("lseek(3, {to}, SEEK_SET) = {to} <0.000000000>");
+    let read = || "read(3, 100) = 100".to_owned();
+    assert_eq!(kept(&["read"]), [read(), seek(5000), read(), read()]);
+    assert_eq!(kept(&["write"]), [seek(5200), "write(3, 50) = 50".into()]);
+    assert_eq!(kept(&["sendfile"]), [seek(5250), "sendfile(4, 3, NULL, 40) = 40".into()]);
+    assert_eq!(kept(&["pread64"]), ["pread64(3, 10, 0) = 10"]);
+    assert_eq!(
+        kept(&["lseek"]),
+        ["lseek(3, 5000, SEEK_SET) = 5000".into(), seek(5290), "lseek(3, 10, SEEK_CUR) = 5300".into()]
+    );
+    assert_eq!(
+        kept(&["read", "lseek", "write", "sendfile"]).iter().filter(|line| line.contains("lseek")).count(),
+        2
+    );
+}
