@@ -85,6 +85,9 @@ pub struct Dropped {
     pub ns: u64,
 }
 
+/// Bytes that a pipe holds while nobody reads it.
+pub(crate) const PIPE_ROOM: u64 = 64 << 10;
+
 /// Stands for transfers whose number is not known: more than any program makes.
 pub const UNCOUNTED: u64 = 1 << 48;
 

@@ -6,6 +6,7 @@ pub(crate) mod builder;
 mod cut;
 mod glob;
 mod moved;
+mod pipes;
 mod positions;
 mod prune;
 mod repeat;

@@ -29,6 +29,8 @@ use crate::model::{Action, Script, Step};
 pub struct World {
     pub names: Names,
     pub opened: Vec<Opened>,
+    /// Pairs of descriptors so far.
+    pub pipes: u32,
     /// By their first threads.
     pub processes: HashMap<u32, Process>,
     /// The process of each thread.
@@ -76,6 +78,7 @@ impl World {
         World {
             names: Names::new(&script.needed),
             opened: Vec::new(),
+            pipes: 0,
             processes: HashMap::from([(0, Process::default())]),
             threads: HashMap::from([(0, 0)]),
             requests: Requests::default(),

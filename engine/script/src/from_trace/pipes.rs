@@ -8,6 +8,7 @@ use etude_trace::Event;
 use crate::from_trace::Walk;
 use crate::from_trace::stream::Survey;
 use crate::from_trace::tables::Behind;
+use crate::model::PIPE_ROOM;
 
 /// Which ones are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,9 +20,6 @@ pub enum Kept {
     /// All of them, and pairs of sockets.
     All,
 }
-
-/// What a pipe may hold at the end: what nobody has read.
-const ROOM: u64 = 64 << 10;
 
 const OTHERS: &str = "pipe from or to what is not recorded";
 const NOT_WAITED: &str = "pipe that was looked at, and not waited for";
@@ -74,7 +72,7 @@ impl Pipes {
     /// Those that are not whole. Where calls are missing in the trace, what was left in a pipe may be what they read.
     pub fn unfit(&self, survey: &Survey) -> Unfit {
         let whole = survey.dropped == 0 && survey.unrecorded.is_empty();
-        let room = if whole { ROOM } else { 0 };
+        let room = if whole { PIPE_ROOM } else { 0 };
         let why = |pipe: &Pipe| {
             let left = pipe.written.checked_sub(pipe.read);
             pipe.unfit.or(left.is_none_or(|left| left > room).then_some(OTHERS))

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use etude_calls::Role;
 
 use super::builder::{HERE, Rhythm, call, close, remove, rooted};
+use super::pipes::{Fate, fate, without_broken_pipes};
 use super::prune::prune;
 use super::{Made, Refused};
 use crate::model::{Action, Called, Needed, Script, Step, What};
@@ -37,6 +38,7 @@ pub fn cut(script: &Script, from_ns: u64, to_ns: u64) -> Made {
     inside.iter().zip(after).for_each(|(step, span)| cutting.step(step, *span));
     let mut made =
         Script { needed: cutting.needed, steps: cutting.rhythm.finish(), ..script.without_steps() };
+    made = without_broken_pipes(made);
     prune(&mut made);
     Ok(made)
 }
@@ -239,14 +241,15 @@ impl Cutting {
             Action::Wait(child) if !self.known.contains(child) => return,
             Action::Call(called) => {
                 let unmapped = self.unmapped(step.thread, called);
+                let fate = fate(&self.world, step.thread, called, &self.lost);
                 let effect = self.world.step(step);
                 let unrequested = matches!(called.call.role(), Some(Role::Completion { .. }))
                     && effect.requests.iter().all(|request| *request < self.first_request);
-                if unmapped
-                    || unrequested
-                    || effect.descriptions.iter().any(|number| self.lost.contains(number))
-                {
+                if unmapped || unrequested || fate == Fate::Out {
                     return self.rhythm.skip(step.thread, self.inside(span));
+                }
+                if let Fate::Closes(descriptor) = fate {
+                    return self.rhythm.push(step.thread, close(descriptor));
                 }
             }
             other => {

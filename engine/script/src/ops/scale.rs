@@ -88,10 +88,15 @@ pub fn scale_sizes(script: &Script, sizes: Sizes) -> Made {
     for dropped in &mut made.dropped {
         dropped.bytes = (dropped.bytes as f64 * sizes.factor).round() as u64;
     }
-    for Step { action, .. } in &mut made.steps {
-        if let Action::Call(called) = action {
+    // What goes through a pipe is as much as it was: its reads and writes belong together.
+    let mut world = World::new(script);
+    for (step, Step { action, .. }) in script.steps.iter().zip(&mut made.steps) {
+        if let Action::Call(called) = action
+            && !world.is_of_pipe(step.thread, called)
+        {
             scale(called, sizes);
         }
+        world.step(step);
     }
     enlarge(script, &mut made);
     settle(&mut made);

@@ -6,6 +6,7 @@ use etude_calls::{Call, Kind, Moves, Role};
 
 use super::builder::Rhythm;
 use super::glob::Glob;
+use super::pipes::without_broken_pipes;
 use super::positions::Positions;
 use super::prune::prune;
 use super::{Made, Refused};
@@ -151,6 +152,7 @@ fn select(script: &Script, effects: &[Effect], mut keep: Vec<bool>) -> Script {
         }
     }
     let mut made = Script { needed: script.needed.clone(), steps: rhythm.finish(), ..script.without_steps() };
+    made = without_broken_pipes(made);
     prune(&mut made);
     made
 }

@@ -14,6 +14,8 @@ const O_CLOEXEC: u64 = 0o2000000;
 pub struct Opened {
     /// None for what has no file: a pipe, a socket.
     pub node: Option<NodeId>,
+    /// Of which pipe it is an end.
+    pub pipe: Option<u32>,
     /// As they were given to open, with what fcntl changed.
     pub flags: u64,
     pub position: u64,
@@ -84,7 +86,7 @@ impl World {
     /// Something new behind a descriptor.
     pub fn open(&mut self, process: u32, descriptor: i32, node: Option<NodeId>, flags: u64) -> Description {
         let description = self.opened.len() as Description;
-        self.opened.push(Opened { node, flags, position: 0 });
+        self.opened.push(Opened { node, pipe: None, flags, position: 0 });
         self.process(process).open(descriptor, description, flags & O_CLOEXEC != 0);
         description
     }

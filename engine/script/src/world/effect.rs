@@ -159,8 +159,13 @@ impl World {
                 let flags = if called.call.name() == "pipe2" { arguments[1] } else { 0 };
                 for four in pair.chunks_exact(4) {
                     let number = i32::from_le_bytes(four.try_into().expect("four bytes"));
-                    effect.descriptions.push(self.open(process, number, None, flags));
+                    let description = self.open(process, number, None, flags);
+                    if called.call.name() != "socketpair" {
+                        self.opened[description as usize].pipe = Some(self.pipes);
+                    }
+                    effect.descriptions.push(description);
                 }
+                self.pipes += 1;
             }
             "fchdir" => {
                 let description = self.description(process, descriptor);
