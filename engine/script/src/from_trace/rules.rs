@@ -48,6 +48,7 @@ pub(crate) fn refused(event: &Event) -> Option<&'static str> {
         // FS_IOC_GETFLAGS, FIONREAD, FIOCLEX, FIONCLEX, TCGETS
         ("ioctl", 0x8008_6601 | 0x541b | 0x5451 | 0x5450 | 0x5401) => None,
         ("ioctl", _) => Some("what its structure held is not recorded"),
+        ("getcwd", _) if event.result == -2 => Some("path of a directory that was removed"),
         _ => match event.result {
             -14 => Some("bad address"),
             -4 | -530..=-512 => Some("interrupted"),
