@@ -170,6 +170,14 @@ impl Walk<'_> {
 
     fn paths(&mut self, process: u32, event: &Event) -> Result<Names, &'static str> {
         let (name, mut names) = (event.call.name(), Names::new());
+        let is_path = |text: &&Text| event.call.kind(&event.arguments, text.argument.into()) == Argument::Path;
+        let most = event.texts.iter().filter(is_path).map(|text| text.bytes.len()).max().unwrap_or(0);
+        if most >= self.cut_at {
+            return Err("path of which only the beginning is recorded");
+        }
+        if most > LONGEST {
+            return Err(TOO_LONG);
+        }
         let mut directory = AT_FDCWD;
         for (index, kind) in event.call.row().arguments.iter().enumerate() {
             match kind {
@@ -179,9 +187,6 @@ impl Walk<'_> {
                 Argument::Path => match event.text(index).filter(|text| !text.is_empty()) {
                     Some(text) => {
                         let follows = rules::follows(event, index);
-                        if text.len() > LONGEST {
-                            return Err(TOO_LONG);
-                        }
                         let (base, text) = self.begins(process, directory, text, follows)?;
                         let shown = self.tree.resolve(&base, &text, false);
                         let relative = !text.starts_with(b"/") && is_within(&shown, &base);

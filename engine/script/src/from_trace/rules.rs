@@ -20,6 +20,15 @@ pub(crate) fn impossible(event: &Event) -> Option<&'static str> {
     nonsense.then_some("path with a zero byte")
 }
 
+/// How many bytes of a text a recording keeps at most, by its technique: who has so many may have had more.
+pub(crate) fn cut_at(technique: &str) -> usize {
+    match technique {
+        "rewrite" | "ptrace" => 1899,
+        "ebpf" => 191,
+        _ => usize::MAX,
+    }
+}
+
 /// Why no call of this name is replayed.
 pub(crate) fn never(name: &str) -> Option<&'static str> {
     Some(match name {
