@@ -163,6 +163,8 @@ pub(crate) fn paths_of(
 pub(crate) struct Walk<'a> {
     options: &'a Options,
     header_cwd: String,
+    /// So many bytes of a path, or more, were not all of it.
+    cut_at: usize,
     tables: Tables,
     tree: Tree,
     threads: Threads,
@@ -184,6 +186,7 @@ impl<'a> Walk<'a> {
         Walk {
             options,
             header_cwd: header.cwd.clone(),
+            cut_at: rules::cut_at(&header.technique),
             tables: Tables::default(),
             tree,
             threads: Threads::new(costs, options.waits),

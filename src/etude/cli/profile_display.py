@@ -56,9 +56,12 @@ def show(profile: Profile, top: int, *, figure: str | None, said: Sequence[str])
 
 def _whole(profile: Profile) -> str:
     threads = sum(each.threads for each in profile.processes)
+    waits = f" (and {profile.waits:,} of futex, which are none of I/O)" if profile.waits else ""
+    calls = f"{profile.trace.events - profile.waits:,} calls{waits}"
+    processes = _counted(len(profile.processes), "process", "processes")
     return (
-        f"{profile.trace.events:,} calls of {_counted(len(profile.processes), 'process', 'processes')} with "
-        f"{_counted(threads, 'thread', 'threads')} in {quantity(profile.run_s, 's')}."
+        f"{calls} of {processes} with {_counted(threads, 'thread', 'threads')} in "
+        f"{quantity(profile.run_s, 's')}."
     )
 
 

@@ -129,10 +129,11 @@ def history_of(trace: Trace, processes: Whole) -> History:
     """Follow all descriptors through the trace. `processes`: that of each call."""
     walk = _Walk(trace)
     walk.run(processes)
-    keys, times, kinds, openings = zip(*walk.changes, strict=True) if walk.changes else ((), (), (), ())
+    columns = zip(*walk.changes, strict=True) if walk.changes else ((),) * 5
+    numbers, descriptors, times, kinds, openings = columns
     return History(
         walk.opened,
-        np.array(keys, np.int64),
+        key_of(np.array(numbers, np.int64), np.array(descriptors, np.int64)),
         np.array(times, np.int64),
         np.array(kinds, np.int8),
         np.array(openings, np.int64),
@@ -146,7 +147,7 @@ class _Walk:
         self.trace = trace
         self.opened = Opened()
         self.tables: dict[int, Table] = {}
-        self.changes: list[tuple[int, int, int, int]] = []
+        self.changes: list[tuple[int, int, int, int, int]] = []
         self.texts: dict[int, str] = {}
 
     def run(self, processes: Whole) -> None:
@@ -290,7 +291,7 @@ class _Walk:
         (marked.add if closed else marked.discard)(descriptor)
 
     def _note(self, time: int, process: int, descriptor: int, kind: int, opening: int) -> None:
-        self.changes.append(((process << 32) + (descriptor & 0xFFFFFFFF), time, kind, opening))
+        self.changes.append((process, descriptor, time, kind, opening))
 
     def _table(self, process: int) -> Table:
         return self.tables.setdefault(process, Table())
@@ -304,16 +305,17 @@ class _Walk:
 
 def _lives(trace: Trace, processes: Whole) -> list[tuple[int, Mapping[str, Any]]]:
     """Beginnings and execs, in order. A process begins before its first call, though its parent be told of it later."""
-    firsts = np.full(int(processes.max(initial=0)) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(firsts, processes, trace.start_ns)
+    numbers, places = np.unique(processes, return_inverse=True)
+    earliest = np.full(numbers.size, np.iinfo(np.int64).max)
+    np.minimum.at(earliest, places, trace.start_ns)
+    firsts = dict(zip(numbers.tolist(), earliest.tolist(), strict=True))
     found = []
     for each in trace.meta:
         if each.get("what") in ("exec", "descriptors"):
             found.append((int(each["at_ns"]), each))
         elif each.get("what") == "process":
-            process = each["process"]
-            first = int(firsts[process]) if process < firsts.size else int(each["at_ns"])
-            found.append((min(first, int(each["at_ns"])), each))
+            begins = int(each["at_ns"])
+            found.append((min(firsts.get(each["process"], begins), begins), each))
     return sorted(found, key=lambda life: life[0])
 
 

@@ -21,6 +21,7 @@ def document(profile: Profile, top: int | None = None) -> dict[str, Any]:
         "technique": trace.header["technique"],
         "partial": trace.partial or None,
         "events": trace.events,
+        "waits": profile.waits,
         "run_s": profile.run_s,
         "in_calls_s": profile.in_calls_s,
         "recording_s": profile.recording_s,

@@ -35,11 +35,9 @@ class Files:
 def processes_of(trace: Trace) -> Whole:
     """The process of each call, shape (events,)."""
     threads = {each["thread"]: each["process"] for each in trace.meta if each.get("what") == "thread"}
-    most = max([*threads, int(trace.thread.max(initial=0))], default=0)
-    table = np.zeros(most + 1, np.int64)
-    for thread, process in threads.items():
-        table[thread] = process
-    found: Whole = table[trace.thread]
+    numbers, places = np.unique(trace.thread, return_inverse=True)
+    by_place = np.array([threads.get(number, 0) for number in numbers.tolist()], np.int64)
+    found: Whole = by_place[places]
     return found
 
 

@@ -136,6 +136,11 @@ class Profile:
     notes: Sequence[str]
     """What else its recorder or import wants to be known."""
 
+    @property
+    def waits(self) -> int:
+        """How many events are no calls here: threads that waited for each other, or woke each other (`futex`)."""
+        return self.trace.events - sum(each.count for each in self.calls)
+
 
 @dataclass(frozen=True, eq=False)
 class _Rows:

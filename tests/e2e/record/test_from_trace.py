@@ -49,6 +49,34 @@ def place(tmp_path: Path) -> Path:
     return at
 
 
+LONG = """
+import os
+for name in ("a/" * 940, "a/" * 1000, "a/" * 2500):
+    os.path.exists(name)
+os.mkdir("gone")
+os.chdir("gone")
+os.rmdir("../gone")
+os.listdir(".")
+for _ in range(30):
+    os.chdir("..") if _ == 0 else os.mkdir("n" * 200)
+    os.chdir("n" * 200) if _ else None
+open("deep", "w").close()
+"""
+
+
+@pytest.mark.parametrize("technique", ["rewrite", "ptrace"])
+def test_what_no_script_can_name_is_left_out_and_said(technique: str, tmp_path: Path, place: Path) -> None:
+    words = [sys.executable, "-S", "-E", "-c", LONG]
+    done = record(*words, at=tmp_path / "it.trace", options=["--technique", technique], cwd=place)
+    assert done.status == 0, done.stderr
+    script = script_of(tmp_path / "it.trace")
+    whys = ("path of which only the beginning is recorded", "path in a directory that was removed")
+    for why in (*whys, "path of more than 4095 bytes"):
+        assert f'"{why}"' in script.text
+    assert max(len(line) for line in script.text.splitlines()) < 4300
+    played(script, tmp_path)
+
+
 def test_a_copied_tree_can_be_played_where_only_what_it_needs_is(tmp_path: Path, place: Path) -> None:
     script = made(tmp_path, "cp", "-r", "src", "dst", at=place)
     assert 'file "src/sub/b" 70000' in script.text

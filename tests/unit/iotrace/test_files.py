@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from etude.iotrace.files import files_of, processes_of
@@ -172,3 +174,20 @@ def test_every_call_of_the_engine_is_known_here_or_about_no_file(make: Make) -> 
     known = set(make(lines(BEGIN, read(0))).names)
     assert known - set(SUBJECTS) <= about_none
     assert set(SUBJECTS) <= known
+
+
+def test_numbers_of_threads_and_processes_may_be_as_high_as_they_can_be(make: Make) -> None:
+    trace = make(lines(BEGIN, opened("/a", 3), read(3)))
+    high = 2**32 - 2
+    meta = [
+        {key: high if key in ("thread", "process") else value for key, value in each.items()}
+        for each in trace.meta
+    ]
+    trace = replace(trace, thread=np.full(trace.events, high, np.uint32), meta=meta)
+    tracemalloc.start()
+    try:
+        assert names(trace) == ["/a", "/a"]
+        assert set(processes_of(trace).tolist()) == {high}
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

@@ -159,3 +159,6 @@ def test_waits_of_threads_for_each_other_are_no_time_within_calls(make: Make) ->
     profile = profile_of(trace)
     assert [each.name for each in profile.calls] == ["read"]
     assert profile.in_calls_s == pytest.approx(0.002)
+    found = document(profile)
+    calls = sum(each["count"] for each in found["calls"].values())
+    assert (found["events"], found["waits"], calls) == (trace.events, 1, trace.events - 1)

@@ -14,10 +14,14 @@ use crate::from_trace::tables::{
 use crate::from_trace::tree::{Kind, Origin, Path, parent};
 use crate::from_trace::{Walk, tables};
 use crate::model::Called;
-use crate::playable::MOST_MOVED;
 
 const ANONYMOUS: u64 = 0x20;
 const BEFORE: &str = "descriptor that is not known, or was there before";
+
+/// The most bytes of a path. One that begins elsewhere than at the root can be longer, but not in a script.
+pub(crate) const LONGEST: usize = 4095;
+const TOO_LONG: &str = "path of more than 4095 bytes";
+const REMOVED: &str = "path in a directory that was removed";
 
 /// A path of a call.
 pub(crate) struct Named {
@@ -62,10 +66,9 @@ impl Walk<'_> {
 
     /// What is more than a replay moves at once becomes two calls.
     fn in_parts(&mut self, called: Called) -> Result<Called, &'static str> {
-        let whole = called.buffer() <= MOST_MOVED;
         let (first, rest) = called.in_parts().ok_or("transfer of more than 1 GiB")?;
-        if !whole {
-            self.report.replaces("a transfer of more than 1 GiB, by such as a replay makes");
+        if first.is_some() {
+            self.report.replaces("a transfer of more than 1 GiB, by two");
         }
         self.placeholders.extend(first);
         Ok(rest)
@@ -108,6 +111,12 @@ impl Walk<'_> {
             return self.between(process, event);
         }
         let names = self.paths(process, event)?;
+        if names.iter().any(|named| named.shown.len() > LONGEST) {
+            if name == "chdir" && event.result >= 0 {
+                self.tables.change_directory(process, names[0].meant.clone());
+            }
+            return Err(TOO_LONG);
+        }
         self.check_descriptors(process, event, &names)?;
         let opened = self.effects(process, event, &names)?;
         self.data(process, event);
@@ -179,6 +188,15 @@ impl Walk<'_> {
 
     fn paths(&mut self, process: u32, event: &Event) -> Result<Names, &'static str> {
         let (name, mut names) = (event.call.name(), Names::new());
+        let is_path =
+            |text: &&Text| event.call.kind(&event.arguments, text.argument.into()) == Argument::Path;
+        let most = event.texts.iter().filter(is_path).map(|text| text.bytes.len()).max().unwrap_or(0);
+        if most >= self.cut_at {
+            return Err("path of which only the beginning is recorded");
+        }
+        if most > LONGEST {
+            return Err(TOO_LONG);
+        }
         let mut directory = AT_FDCWD;
         for (index, kind) in event.call.row().arguments.iter().enumerate() {
             match kind {
@@ -190,6 +208,10 @@ impl Walk<'_> {
                         let follows = rules::follows(event, index);
                         let (base, text) = self.begins(process, directory, text, follows)?;
                         let shown = self.tree.resolve(&base, &text, false);
+                        let relative = !text.starts_with(b"/") && is_within(&shown, &base);
+                        if relative && self.tree.is_removed(&base) {
+                            return Err(REMOVED);
+                        }
                         let meant = match follows {
                             true => self.tree.resolve(&base, &text, true),
                             false => shown.clone(),
@@ -389,6 +411,11 @@ pub(crate) fn called(event: &Event, names: &[Named]) -> Called {
     texts.sort_by_key(|text| text.argument);
     let (call, result, duration_ns) = (event.call, event.result, Some(event.duration_ns));
     Called { call, arguments, texts, result, duration_ns }
+}
+
+/// Whether a path is that of a directory, or below it.
+fn is_within(path: &[u8], directory: &[u8]) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 /// Whether it maps a file so that stores change it.

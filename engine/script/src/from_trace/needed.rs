@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use etude_trace::Found;
 
+use crate::from_trace::calls::LONGEST;
 use crate::from_trace::report::Report;
 use crate::from_trace::tree::{File, Kind, Node, Origin, Path, Tree, parent};
 use crate::model::{Needed, What};
@@ -12,7 +13,7 @@ use crate::names::Names;
 /// Everything that was there, as far as the trace and the recorder's list tell. In order of paths: directories stand
 /// before what is in them.
 pub(crate) fn needed(tree: &Tree, names: &mut Names, report: &mut Report) -> Vec<Needed> {
-    let mut all = All { needed: BTreeMap::new(), names, blind: 0, perhaps: 0, least: 0 };
+    let mut all = All { needed: BTreeMap::new(), names, blind: 0, perhaps: 0, least: 0, long: 0 };
     let now: HashMap<Node, &Path> = tree.now().map(|(path, node)| (node, path)).collect();
     let inner: std::collections::HashSet<&[u8]> = tree.now().filter_map(|(path, _)| parent(path)).collect();
     for (node, file) in tree.files.iter().enumerate() {
@@ -40,6 +41,8 @@ struct All<'a, 'b> {
     blind: u64,
     perhaps: u64,
     least: u64,
+    /// Files whose paths are longer than any can be.
+    long: u64,
 }
 
 impl All<'_, '_> {
@@ -77,7 +80,9 @@ impl All<'_, '_> {
     }
 
     fn add(&mut self, name: Path, what: What) {
-        if &*name != b"." {
+        if name.len() > LONGEST {
+            self.long += 1;
+        } else if &*name != b"." {
             self.needed.insert(name, what);
         }
     }
@@ -150,6 +155,7 @@ impl All<'_, '_> {
         };
         tell(self.least, "files may have been longer than the calls need");
         tell(self.perhaps, "files that were opened with O_CREAT may have been there before");
+        tell(self.long, "files whose paths have more than 4095 bytes are not made");
         tell(self.blind, "links whose targets are not recorded are not made");
     }
 }

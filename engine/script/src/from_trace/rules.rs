@@ -20,6 +20,15 @@ pub(crate) fn impossible(event: &Event) -> Option<&'static str> {
     nonsense.then_some("path with a zero byte")
 }
 
+/// How many bytes of a text a recording keeps at most, by its technique: who has so many may have had more.
+pub(crate) fn cut_at(technique: &str) -> usize {
+    match technique {
+        "rewrite" | "ptrace" => 1899,
+        "ebpf" => 191,
+        _ => usize::MAX,
+    }
+}
+
 /// Why no call of this name is replayed.
 pub(crate) fn never(name: &str) -> Option<&'static str> {
     Some(match name {
@@ -48,6 +57,7 @@ pub(crate) fn refused(event: &Event) -> Option<&'static str> {
         // FS_IOC_GETFLAGS, FIONREAD, FIOCLEX, FIONCLEX, TCGETS
         ("ioctl", 0x8008_6601 | 0x541b | 0x5451 | 0x5450 | 0x5401) => None,
         ("ioctl", _) => Some("what its structure held is not recorded"),
+        ("getcwd", _) if event.result == -2 => Some("path of a directory that was removed"),
         _ => match event.result {
             -14 => Some("bad address"),
             -4 | -530..=-512 => Some("interrupted"),

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use crate::from_trace::{Options, Report, from_trace};
 use crate::model::{Action, Script, UNCOUNTED, What};
 
+mod away;
 mod futexes;
 mod large;
 mod pipes;

@@ -7,6 +7,9 @@ use etude_trace::Found;
 
 pub(crate) type Path = Arc<[u8]>;
 
+/// The kernel's addition to the name of a directory that is gone, where a process was in it from the beginning.
+const DELETED: &[u8] = b" (deleted)";
+
 /// Number of a file, whatever it is called at a time.
 pub(crate) type Node = usize;
 
@@ -233,6 +236,14 @@ impl Tree {
     /// What is called so now, if that is known.
     pub fn at(&self, path: &[u8]) -> Option<Node> {
         self.names.get(path).copied().flatten()
+    }
+
+    /// Whether it is gone, though a process may still be in it.
+    pub fn is_removed(&self, directory: &[u8]) -> bool {
+        match self.names.get(directory) {
+            Some(node) => node.is_none(),
+            None => directory.ends_with(DELETED),
+        }
     }
 
     /// Whether nothing is there, as far as calls tell: it was looked for, or its directory is new.
