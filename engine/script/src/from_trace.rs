@@ -171,6 +171,8 @@ pub(crate) struct Walk<'a> {
     requests: Requests,
     futexes: Futexes,
     pipes: Pipes,
+    /// Whose call is looked at.
+    thread: u32,
     /// Mappings of what is not replayed: process and address.
     unmapped: HashSet<(u32, u64)>,
     /// Sockets that were bound, perhaps to a name: what stands there then no other call has made.
@@ -193,6 +195,7 @@ impl<'a> Walk<'a> {
             requests: Requests::default(),
             futexes: Futexes::default(),
             pipes: Pipes::default(),
+            thread: 0,
             unmapped: HashSet::new(),
             bound: 0,
             placeholders: Vec::new(),
@@ -231,6 +234,7 @@ impl<'a> Walk<'a> {
     fn call(&mut self, thread: u32, event: &Event) {
         let process = *self.tables.threads.entry(thread).or_insert(0);
         self.threads.meets(thread, process, event);
+        self.thread = thread;
         if let Some(role) = event.call.role() {
             return self.asynchronous((thread, process), event, role);
         }

@@ -86,6 +86,8 @@ class Course:
     drift: SlowChange | None
     machines: tuple[tuple[int, tuple[str, ...]], ...]
     """Places at which the machine is not what it was at the result before, and how it differs."""
+    commands: tuple[tuple[int, str], ...]
+    """Places at which the measured command is not that of the result before, and how it differs."""
     within: float | None
     """The share of the variance between results that their trials' own spread explains; None where that is unknown."""
 
@@ -136,7 +138,8 @@ def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
         for place, (one, other) in enumerate(pairwise(entries), 1)
         if changed(one.machine, other.machine)
     )
-    changes = tuple(_change(entries, step, relative, machines, marks) for step in found.steps)
+    commands = _commands_that_differ(entries)
+    changes = tuple(_change(entries, step, relative, machines, commands, marks) for step in found.steps)
     return Course(
         tuple(entries),
         levels,
@@ -145,6 +148,7 @@ def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
         changes,
         _slow(found.drift, relative, entries[0].kind),
         machines,
+        commands,
         _within(entries, relative, found),
     )
 
@@ -177,10 +181,12 @@ def facts_that_differ(one: Machine, other: Machine) -> tuple[str, ...]:
     )
 
 
-def _commands_that_differ(entries: Sequence[Entry]) -> list[str]:
-    """`command: sort a → sort b` for each change of the measured command; one that is not known says nothing."""
-    known = [entry.command for entry in entries if entry.command is not None]
-    return [f"command: {one} → {other}" for one, other in pairwise(known) if one != other]
+def _commands_that_differ(entries: Sequence[Entry]) -> tuple[tuple[int, str], ...]:
+    """Places and `command: sort a → sort b` of each change of the measured command; one not known says nothing."""
+    known = [(place, entry.command) for place, entry in enumerate(entries) if entry.command is not None]
+    return tuple(
+        (place, f"command: {one} → {other}") for (_, one), (place, other) in pairwise(known) if one != other
+    )
 
 
 def worse(kind: str, size: float) -> bool | None:
@@ -203,20 +209,21 @@ def _change(
     step: Step,
     relative: bool,
     machines: Sequence[tuple[int, tuple[str, ...]]],
+    commands: Sequence[tuple[int, str]],
     marks: Sequence[Mark],
 ) -> Change:
     last, first = entries[step.at - 1], entries[step.at]
     size, low, high = (_size(v, relative) for v in (step.size, step.interval.low, step.interval.high))
     there = [facts for place, facts in machines if step.earliest <= place <= step.latest]
-    commands = _commands_that_differ(entries[step.earliest - 1 : step.latest + 1])
+    tests = [text for place, text in commands if step.earliest <= place <= step.latest]
     cause: Cause = "code"
     if there:
         cause = "machine"
-    elif commands:
+    elif tests:
         cause = "test"
     elif step.earliest == step.latest and first.commit is not None and first.commit == last.commit:
         cause = "neither"
-    differences = tuple(dict.fromkeys([*(fact for facts in there for fact in facts), *commands]))
+    differences = tuple(dict.fromkeys([*(fact for facts in there for fact in facts), *tests]))
     begins = entries[step.earliest : step.latest + 1]
     return Change(
         step,

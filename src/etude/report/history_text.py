@@ -13,6 +13,8 @@ from etude.store.entry import Entry
 SHORT = 10
 """Characters of a commit that are shown."""
 MOST_FACTS = 4
+MOST_COMMANDS = 2
+"""Changes of the measured command without a step that have a line each."""
 JUDGED = {True: ", for the worse", False: ", for the better", None: ""}
 """Words for a change, by whether it is for the worse."""
 
@@ -35,11 +37,16 @@ def lines(course: Course) -> Iterator[str]:
         yield drift_line(course, course.drift)
     elif not course.changes:
         yield f"No step shown among {counted(len(course.entries), 'result')}."
-    told = {place for c in course.changes if c.cause == "machine" for place in _range(c)}
+    told = {place for c in course.changes if c.differences for place in _range(c)}
     for place, facts in course.machines:
         if place not in told:
             there = course.entries[place]
             yield f"The machine is another from {when(there)} on ({named(facts)}), without a step."
+    commands = [(place, text) for place, text in course.commands if place not in told]
+    for place, text in commands[:MOST_COMMANDS]:
+        yield f"The test is another from {when(course.entries[place])} on ({text}), without a step."
+    if len(commands) > MOST_COMMANDS:
+        yield f"Its command changes at {counted(len(commands) - MOST_COMMANDS, 'more result')}."
     if course.found.noise.deviation > 0.0:
         yield noise_line(course)
 
@@ -80,8 +87,8 @@ def drift_line(course: Course, slow: SlowChange) -> str:
         told += ", besides the steps."
     else:
         ends = [quantity(course.value(float(level)), course.unit) for level in course.found.fitted[[0, -1]]]
-        told += f", from {ends[0]} to {ends[1]}: a straight line is nearer to them than a step."
-    return f"{told} It begins at no commit, and no rule raises an alert for it."
+        told += f", from {ends[0]} to {ends[1]}: a straight line is nearer to them than levels."
+    return f"{told} A drift begins at no commit, and no rule raises an alert for it."
 
 
 def noise_line(course: Course) -> str:
@@ -149,6 +156,7 @@ def to_document(course: Course) -> dict[str, Any]:
         "steps": [_change(change) for change in course.changes],
         "drift": None if course.drift is None else _drift(course.drift),
         "machines": [{"at": place, "differences": list(facts)} for place, facts in course.machines],
+        "commands": [{"at": place, "differences": [text]} for place, text in course.commands],
     }
 
 

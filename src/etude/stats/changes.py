@@ -39,6 +39,9 @@ PLACED = 0.95
 SLOPE = 1.0
 """A drift has to explain this times ln n where there are steps without it: it has no place, which steps have."""
 
+LONE = 0.5
+"""A step that the search did not find has to explain this share more than one that it did."""
+
 ROUNDS = 5
 """Times that a slope and the steps beside it, or the noise and the steps in it, are found in turn."""
 
@@ -252,12 +255,19 @@ def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found | No
     noise = min(flat, _flat(values - line * _time(n), days), key=lambda found: found.stretched)
     scale, each = _scale(values, noise.dependence), STRICTNESS * math.log(n) * noise.stretched
 
-    def cost(bounds: list[int], sloping: bool) -> tuple[float, float]:
-        fit = huber_fit(_design(bounds, sloping), values, scale)
-        return fit.cost + each * (len(bounds) - 2), float(fit.coefficients[-1]) if sloping else 0.0
+    def cost(bounds: list[int], with_slope: bool) -> tuple[float, float]:
+        fit = huber_fit(_design(bounds, with_slope), values, scale)
+        return fit.cost + each * (len(bounds) - 2), float(fit.coefficients[-1]) if with_slope else 0.0
 
     alone, _ = cost(flat.bounds, False)
-    best, least = None, alone - (SLOPE * math.log(n) * noise.stretched if len(flat.bounds) > 2 else each)
+    sloping = SLOPE * math.log(n) * noise.stretched
+    best, least = None, alone - (sloping if len(flat.bounds) > 2 else each)
+    if len(flat.bounds) == 2:
+        # In a short series ranks and dependence may hide a step from the search, and a line is no better than that.
+        bounds = _lasting(values, _refined(values, [0, *_best_split(flat.ranked), n]), days, noise.stretched)
+        total, _ = cost(bounds, False)
+        if len(bounds) > 2 and total + LONE * each < alone:
+            best, least = _around_steps(flat, bounds, days), min(least, total - sloping)
     for bounds in [[0, n], flat.bounds] if len(flat.bounds) > 2 else [[0, n]]:
         for _ in range(ROUNDS):
             total, slope = cost(bounds, True)
@@ -271,6 +281,15 @@ def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found | No
         # Of a few days nothing tells a drift from their offsets; steps that are seen beside it stay.
         return replace(flat, bounds=best.bounds)
     return best
+
+
+def _around_steps(flat: _Found, bounds: list[int], days: NDArray[np.intp]) -> _Found:
+    """What was found of a series, with these steps in it: the noise is that around them."""
+    variance, dependence = _noise(flat.ranked, bounds)
+    stretched = (1.0 + dependence) / (1.0 - dependence)
+    if variance > 0.0:
+        stretched = max(stretched, _long_run_of_blocks(flat.ranked, days) / variance)
+    return replace(flat, bounds=bounds, variance=variance, dependence=dependence, stretched=stretched)
 
 
 def _scale(values: Floats, dependence: float) -> float:

@@ -198,6 +198,7 @@ def test_a_step_where_another_command_is_measured_is_not_the_codes() -> None:
     assert (change.cause, change.differences) == ("test", ("command: sort a → sort b",))
     far = course_of(commanded(history(100, {50: 1.1}), {0: "sort a", 70: "sort b"}))
     assert far.changes[0].cause == "code"
+    assert far.commands == ((70, "command: sort a → sort b"),)
     unknown = course_of(commanded(history(100, {50: 1.1}), {50: "sort b"}))
     assert unknown.changes[0].cause == "code"
 

@@ -136,6 +136,18 @@ def test_a_clear_step_between_days_is_not_taken_for_dependence(n: int, each: int
     assert found >= 36, f"{found} of 60"
 
 
+@pytest.mark.parametrize("n", [10, 12, 14, 20])
+def test_a_blatant_step_of_a_short_history_is_no_drift(n: int) -> None:
+    found = 0
+    for seed in range(50):
+        random = np.random.default_rng([n, seed])
+        x = 0.01 * random.standard_normal(n)
+        x[n // 2 :] += 0.3
+        made = stepped(x)
+        found += [step.at for step in made.steps] == [n // 2] and made.drift is None
+    assert found >= 42
+
+
 @pytest.mark.parametrize("n", [20, 50])
 def test_a_clear_line_is_not_taken_for_dependence(n: int) -> None:
     found = 0

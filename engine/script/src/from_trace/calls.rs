@@ -57,7 +57,7 @@ impl Walk<'_> {
                     .replaces("a copy of a descriptor that is not replayed, by the close of what was there");
                 let call = etude_calls::Call::named("close").expect("it is in the table");
                 let arguments = [descriptor as i64 as u64, 0, 0, 0, 0, 0];
-                let (texts, result, duration_ns) = (SmallVec::new(), 0, None);
+                let (texts, result, duration_ns) = (SmallVec::new(), 0, Some(event.duration_ns));
                 Ok(Called { call, arguments, texts, result, duration_ns })
             }
             None => Err(why),

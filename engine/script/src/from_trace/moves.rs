@@ -27,7 +27,7 @@ impl Walk<'_> {
     pub(crate) fn data_of(&mut self, opening: &Rc<Opening>, event: &Event) {
         let (name, words) = (event.call.name(), &event.arguments);
         if let Behind::Pipe(Some(number)) = opening.behind {
-            self.pipes.call(number, event);
+            self.pipes.call(number, self.thread, event);
         }
         if event.result == -21 {
             self.of(opening, |file| file.kind = Kind::Directory);
@@ -113,7 +113,7 @@ impl Walk<'_> {
         }
         for opening in [&input, &output].into_iter().flatten() {
             if let Behind::Pipe(Some(number)) = opening.behind {
-                self.pipes.call(number, event);
+                self.pipes.call(number, self.thread, event);
             }
         }
         let offset = |at: usize| match event.text(at) {

@@ -23,6 +23,7 @@ pub enum Kept {
 
 const OTHERS: &str = "pipe from or to what is not recorded";
 const NOT_WAITED: &str = "pipe that was looked at, and not waited for";
+const SEVERAL: &str = "pipe that several threads read in turns";
 const OTHERWISE: &str = "pipe in calls that are not replayed";
 
 /// All pipes of a trace, numbered as they were made.
@@ -39,6 +40,9 @@ pub(crate) type Unfit = HashMap<u32, &'static str>;
 struct Pipe {
     read: u64,
     written: u64,
+    /// Threads that have read it, and when the last read ended.
+    readers: Vec<u32>,
+    read_until_ns: u64,
     unfit: Option<&'static str>,
 }
 
@@ -54,15 +58,18 @@ impl Pipes {
         self.unfit.get(&number).map_or(Ok(number), |why| Err(*why))
     }
 
-    /// A call that is replayed.
-    pub fn call(&mut self, number: u32, event: &Event) {
+    /// A call of a thread that is replayed.
+    pub fn call(&mut self, number: u32, thread: u32, event: &Event) {
         const EAGAIN: i64 = -11;
         let pipe = &mut self.pipes[number as usize];
         let bytes = u64::try_from(event.result).unwrap_or(0);
         match (event.call.name(), event.call.row().moves) {
             (_, Moves::Nothing) => {}
             _ if event.result == EAGAIN => pipe.unfit = Some(NOT_WAITED),
-            ("read" | "readv", _) => pipe.read = pipe.read.saturating_add(bytes),
+            ("read" | "readv", _) => {
+                pipe.read = pipe.read.saturating_add(bytes);
+                pipe.reads(thread, event);
+            }
             ("write" | "writev", _) => pipe.written = pipe.written.saturating_add(bytes),
             _ if event.result > 0 => pipe.unfit = Some(OTHERWISE),
             _ => {}
@@ -78,6 +85,19 @@ impl Pipes {
             pipe.unfit.or(left.is_none_or(|left| left > room).then_some(OTHERS))
         };
         (0..).zip(&self.pipes).filter_map(|(number, pipe)| Some((number, why(pipe)?))).collect()
+    }
+}
+
+impl Pipe {
+    /// Who reads next is not known where several wait: a replay would give one what is another's.
+    fn reads(&mut self, thread: u32, event: &Event) {
+        if self.readers.last() != Some(&thread) {
+            if self.readers.contains(&thread) || event.start_ns < self.read_until_ns {
+                self.unfit = Some(SEVERAL);
+            }
+            self.readers.push(thread);
+        }
+        self.read_until_ns = self.read_until_ns.max(event.end_ns());
     }
 }
 

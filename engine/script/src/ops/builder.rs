@@ -65,7 +65,16 @@ pub fn remove(path: &[u8], directory: bool) -> Action {
 }
 
 pub fn close(descriptor: i32) -> Action {
-    call("close", &[i64::from(descriptor) as u64], &[], 0)
+    close_in_place(descriptor, None)
+}
+
+/// What is left of a call that took so long.
+pub fn close_in_place(descriptor: i32, duration_ns: Option<u64>) -> Action {
+    let mut close = call("close", &[i64::from(descriptor) as u64], &[], 0);
+    if let Action::Call(close) = &mut close {
+        close.duration_ns = duration_ns;
+    }
+    close
 }
 
 /// A path from the root as a step names it wherever its process stands.

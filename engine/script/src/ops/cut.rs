@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use etude_calls::Role;
 
-use super::builder::{HERE, Rhythm, call, close, remove, rooted};
+use super::builder::{HERE, Rhythm, call, close, close_in_place, remove, rooted};
 use super::pipes::{Fate, fate, without_broken_pipes};
 use super::prune::prune;
 use super::{Made, Refused};
@@ -249,7 +249,7 @@ impl Cutting {
                     return self.rhythm.skip(step.thread, self.inside(span));
                 }
                 if let Fate::Closes(descriptor) = fate {
-                    return self.rhythm.push(step.thread, close(descriptor));
+                    return self.rhythm.push(step.thread, close_in_place(descriptor, called.duration_ns));
                 }
             }
             other => {

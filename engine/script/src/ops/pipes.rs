@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use etude_calls::Kind;
 
-use super::builder::{Rhythm, close};
+use super::builder::{Rhythm, close_in_place};
 use crate::model::{Action, Called, PIPE_ROOM, Script, Step};
 use crate::world::{Description, World, failed};
 
@@ -61,7 +61,9 @@ pub fn without_broken_pipes(script: Script) -> Script {
         world.step(&Step { thread: *thread, action: action.clone() });
         let makes_lost = (made..world.opened.len() as Description).any(|new| lost.contains(&new));
         match (fate, action) {
-            (Fate::Closes(descriptor), _) => rhythm.push(*thread, close(descriptor)),
+            (Fate::Closes(descriptor), Action::Call(called)) => {
+                rhythm.push(*thread, close_in_place(descriptor, called.duration_ns));
+            }
             (fate, Action::Call(called)) if fate == Fate::Out || makes_lost => {
                 rhythm.skip(*thread, called.duration_ns.unwrap_or(0));
             }

@@ -52,6 +52,24 @@ fn a_pipe_that_was_looked_at_without_waiting_is_not_played() {
 }
 
 #[test]
+fn a_pipe_that_several_threads_read_in_turns_is_not_played() {
+    let reads =
+        |reads: &[(u32, u64, u64)]| {
+            let mut events = uses(&[("write", 4, 30)]);
+            events.extend(reads.iter().map(|(reader, from, until)| {
+                (*reader, event("read", (*from, *until), &[3, 0, 10], 10, &[]))
+            }));
+            let threads = [&one()[..], &[thread(1, 0, 101, 5)]].concat();
+            let (_, report) = made(&threads, &events, &Options::default());
+            report.dropped.keys().map(|(_, why)| *why).collect::<BTreeSet<_>>()
+        };
+    let several = BTreeSet::from(["pipe that several threads read in turns"]);
+    assert_eq!(reads(&[(0, 40, 41), (1, 50, 51), (1, 60, 61)]), BTreeSet::new(), "one after the other");
+    assert_eq!(reads(&[(0, 40, 41), (1, 50, 51), (0, 60, 61)]), several);
+    assert_eq!(reads(&[(0, 40, 55), (1, 50, 60)]), several, "at once");
+}
+
+#[test]
 fn a_pipe_in_calls_that_are_not_played_is_not_either() {
     let events = [
         (0, event("pipe2", (10, 11), &[0, 0], 0, &[(0, ENDS)])),
