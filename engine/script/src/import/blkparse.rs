@@ -55,8 +55,11 @@ pub fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Requests, Fault
     Ok(requests)
 }
 
+/// What is done, at which byte, and to how many.
+type Moved = (Deed, u64, u64);
+
 /// Whether a request flushes before anything else, and what it moves; None for a transfer whose place is none.
-fn transfer(kind: &[u8], place: &[&[u8]]) -> Option<(bool, Option<(Deed, u64, u64)>)> {
+fn transfer(kind: &[u8], place: &[&[u8]]) -> Option<(bool, Option<Moved>)> {
     // An F further behind is no flush: what is written is on the disk when the request is done (FUA).
     let flushes = kind.first() == Some(&b'F');
     let deed = match kind {
