@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,28 @@ def test_a_program_is_captured_and_replayed_by_a_line_each(
     assert report["calls"] > 20
     assert report["mismatches"] == 0
     assert (names(place), names(place / "it"), names(place / "elsewhere")) == (before, OWN, set())
+
+
+NAMELESS = """
+import ctypes, os
+linkat = ctypes.CDLL(None).linkat
+for number, (directory, name, flag) in enumerate([(-100, "/proc/self/fd/{}", 0x400), (None, "", 0x1000)]):
+    file = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o644)
+    os.write(file, b"12345")
+    assert linkat(directory or file, name.format(file).encode(), -100, str(number).encode(), flag) == 0
+    os.close(file)
+    assert os.stat(str(number)).st_size == 5
+"""
+
+
+@pytest.mark.needs_root  # linkat of a descriptor, before Linux 6.10
+def test_a_file_without_a_name_gets_it_in_the_replay(place: Path) -> None:
+    captured(place, sys.executable, "-S", "-E", "-c", NAMELESS)
+    script = (place / "it" / "io.script").read_text()
+    assert script.count("linkat(3, NULL, AT_FDCWD, ") == 2
+    assert 'file "0"' not in script
+    report = json.loads(etude("replay", "--json", "it", at=place).stdout)
+    assert (report["mismatches"], report["by_call"]["linkat"]["count"]) == (0, 2)
 
 
 def test_the_files_of_a_capture_are_those_of_the_single_verbs(place: Path) -> None:

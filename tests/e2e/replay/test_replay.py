@@ -104,7 +104,7 @@ def plain(line: str) -> str:
     call = re.sub(r" <[\d.]+>$", "", line)
     name, rest = call.split("(", 1)
     result = rest.rsplit(" = ", 1)[-1]
-    texts = re.findall(r'"(?:[^"\\]|\\.)*"', rest)
+    texts = re.findall(r'"(?:[^"\\]|\\.)+"', rest)  # an empty one is NULL in a script
     failed = result if result.startswith("-1") else ""
     moved = result if name in ("read", "write", "pread64", "pwrite64", "lseek", "readv", "writev") else ""
     return " ".join([name, *texts, failed, moved])

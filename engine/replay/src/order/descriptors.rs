@@ -130,11 +130,17 @@ impl Order {
                 }
             }
             "link" | "linkat" => {
-                if let [from, to] = &self.paths(process, called)[..]
-                    && let Some(file) = self.files.get(from).copied()
-                {
-                    self.files.insert(to.clone(), file);
-                }
+                let behind = |order: &Order| {
+                    let slot = order.slots.get(&(process, arguments[0] as i64))?;
+                    Some(order.opened[slot.description].file)
+                };
+                let (file, to) = match &self.paths(process, called)[..] {
+                    [from, to] => (self.files.get(from).copied(), to.clone()),
+                    // Of what a descriptor stands for.
+                    [to] => (behind(self), to.clone()),
+                    _ => return,
+                };
+                self.files.extend(file.map(|file| (to, file)));
             }
             "unlink" | "unlinkat" | "rmdir" => {
                 for path in self.paths(process, called) {
@@ -147,7 +153,9 @@ impl Order {
     }
 
     fn open(&mut self, here: Point, process: u32, called: &Called) {
-        let path = self.paths(process, called).pop();
+        // A file without a name is none that another call opens.
+        let nameless = open_flags(called) & O_TMPFILE == O_TMPFILE;
+        let path = self.paths(process, called).pop().filter(|_| !nameless);
         let known = path.as_ref().and_then(|path| self.files.get(path)).copied();
         let file = known.unwrap_or_else(|| self.content(Content::default()));
         if let Some(path) = &path {
@@ -235,6 +243,7 @@ const O_ACCMODE: u64 = 3;
 const O_WRONLY: u64 = 1;
 const O_TRUNC: u64 = 0o1000;
 const O_PATH: u64 = 0o10000000;
+const O_TMPFILE: u64 = 0o20200000;
 const O_APPEND: u64 = 0o2000;
 const O_CLOEXEC: u64 = 0o2000000;
 const F_DUPFD: u64 = 0;

@@ -14,6 +14,8 @@ impl Performer {
             Kind::Fd => self.process.table.get(value as i64)? as u64,
             Kind::DirFd => self.directory(event, index)?,
             Kind::Path | Kind::Name => match value {
+                // Before Linux 6.11 no path is not the same.
+                0 if is_about_its_descriptor(event) => c"".as_ptr() as u64,
                 0 => 0,
                 name => fetched(self.names.get(name as usize - 1)?.as_ptr()),
             },
@@ -105,6 +107,13 @@ impl Performer {
         }
         Some(self.vectors.as_ptr() as u64)
     }
+}
+
+/// Whether an empty path is the descriptor before it (AT_EMPTY_PATH).
+fn is_about_its_descriptor(event: &Event) -> bool {
+    const EMPTY_PATH: u64 = 0x1000;
+    let mut kinds = event.call.row().arguments.iter().zip(event.arguments);
+    kinds.any(|(kind, value)| matches!(kind, Kind::Flags(Set::At | Set::Eaccess)) && value & EMPTY_PATH != 0)
 }
 
 const DIRECTORY: u64 = 0o200000;

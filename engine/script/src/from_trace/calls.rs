@@ -83,6 +83,8 @@ impl Walk<'_> {
     }
 
     fn decide(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
+        let by_descriptor = self.names_nameless(process, event);
+        let event = by_descriptor.as_ref().unwrap_or(event);
         let name = event.call.name();
         if let Some(why) =
             rules::never(name).or_else(|| rules::refused(event)).or_else(|| rules::impossible(event))
@@ -142,6 +144,25 @@ impl Walk<'_> {
             }
         }
         made
+    }
+
+    /// A file without a name (O_TMPFILE) gets one by way of its descriptor in `/proc`, which a replay does not have: the
+    /// same call on the descriptor itself.
+    fn names_nameless(&self, process: u32, event: &Event) -> Option<Event> {
+        const SYMLINK_FOLLOW: u64 = 0x400;
+        const EMPTY_PATH: u64 = 0x1000;
+        if event.call.name() != "linkat" || event.arguments[4] & SYMLINK_FOLLOW == 0 {
+            return None;
+        }
+        let (Itself::Descriptor(number), b"") = rules::through_itself(event.text(1)?)? else { return None };
+        let node = self.kept(process, number).ok()?.node?;
+        if !self.tree.files[node].first.is_empty() {
+            return None;
+        }
+        let mut event = event.clone();
+        (event.arguments[0], event.arguments[4]) = (number as u64, EMPTY_PATH);
+        event.texts.retain(|text| text.argument != 1);
+        Some(event)
     }
 
     fn pair(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
@@ -293,7 +314,8 @@ impl Walk<'_> {
             return Ok(None);
         }
         let makes = matches!(name, "mkdir" | "mkdirat" | "mknod" | "mknodat" | "symlink" | "symlinkat")
-            || open_flags(event).is_some();
+            || open_flags(event).is_some()
+            || name == "linkat" && names.len() == 1;
         if !makes && self.bound > 0 && self.tree.is_free(&first.meant) {
             self.places_socket(&first.meant);
         }
@@ -323,6 +345,13 @@ impl Walk<'_> {
                 self.tree.renames(&first.meant, &named.meant, swaps);
                 self.tables.renames(&first.meant, &named.meant, swaps);
             }
+            "linkat" if names.len() == 1 => {
+                let opening = self.kept(process, event.arguments[0] as i32)?;
+                if let Some(node) = opening.node {
+                    self.tree.names_too(node, &named.meant);
+                    opening.path.replace(Some(named.meant.clone()));
+                }
+            }
             "link" | "linkat" => self.tree.links(&first.meant, &named.meant),
             _ => {
                 let kind = match name {
@@ -337,7 +366,6 @@ impl Walk<'_> {
                 }
             }
         }
-        let _ = process;
         Ok(None)
     }
 

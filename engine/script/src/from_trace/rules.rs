@@ -167,7 +167,7 @@ pub(crate) fn is_about_its_descriptor(event: &Event) -> bool {
         "newfstatat" => words[3] & EMPTY_PATH != 0,
         "statx" => words[2] & EMPTY_PATH != 0,
         "faccessat2" => words[3] & EMPTY_PATH != 0,
-        "fchownat" => words[4] & EMPTY_PATH != 0,
+        "fchownat" | "linkat" => words[4] & EMPTY_PATH != 0,
         "utimensat" | "futimesat" => words[1] == 0,
         _ => false,
     }

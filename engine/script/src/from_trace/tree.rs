@@ -310,6 +310,15 @@ impl Tree {
 
     pub fn links(&mut self, from: &Path, to: &Path) {
         let node = self.exists(from, Kind::Unknown);
+        self.names_too(node, to);
+    }
+
+    /// A file gets one more name, or its first.
+    pub fn names_too(&mut self, node: Node, to: &Path) {
+        let first = &mut self.files[node].first;
+        if first.is_empty() {
+            *first = to.clone();
+        }
         self.made.insert(to.clone());
         self.names.insert(to.clone(), Some(node));
     }

@@ -55,7 +55,7 @@ pub fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Requests, Fault
     Ok(requests)
 }
 
-/// What a request does, from which byte on, and to how many.
+/// What is done, at which byte, and to how many.
 type Moved = (Deed, u64, u64);
 
 /// Whether a request flushes before anything else, and what it moves; None for a transfer whose place is none.

@@ -97,6 +97,14 @@ impl World {
             "unlink" | "unlinkat" | "rmdir" => {
                 self.names.remove(path);
             }
+            // Of what a descriptor stands for (AT_EMPTY_PATH).
+            "linkat" if second.is_none() => {
+                let description = self.description(process, called.arguments[0] as i32);
+                let behind = description.and_then(|number| self.opened[number as usize].node);
+                let Some(node) = behind else { return };
+                effect.nodes.push(node);
+                self.names.name_too(node, path.to_vec());
+            }
             "rename" | "renameat" | "renameat2" | "link" | "linkat" => {
                 let Some(to) = second else { return };
                 let node = before.unwrap_or_else(|| self.names.add(path.to_vec(), unknown_file(), false));

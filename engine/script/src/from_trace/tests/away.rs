@@ -1,4 +1,4 @@
-//! Paths that no script can have: of directories that are gone, and longer than any can be.
+//! Paths that no script can have: of directories that are gone, and longer than any can be; and files without a name.
 
 use super::*;
 
@@ -65,4 +65,29 @@ fn a_path_that_is_too_long_is_left_out_and_what_follows_is_where_it_was() {
     assert_eq!(found[32..], ["chdir(\"/\") = 0", "mkdir(\"etude_tmp2\", 0777) = 0"]);
     let long = "path of more than 4095 bytes";
     assert_eq!(dropped(&report), [("chdir", long, 1), ("mkdir", long, 1), ("openat", long, 1)]);
+}
+
+#[test]
+fn a_file_without_a_name_gets_it_by_its_descriptor_and_was_not_there_before() {
+    const TMPFILE: u64 = 0o20200002;
+    let (found, report) = one(&[
+        event("openat", (10, 11), &[CWD, 0, TMPFILE, 0o644], 3, &[(1, b".")]),
+        event("write", (20, 21), &[3, 0, 5], 5, &[]),
+        event("linkat", (30, 31), &[CWD, 0, CWD, 0, 0x400], 0, &[(1, b"/proc/self/fd/3"), (3, b"one")]),
+        event("linkat", (40, 41), &[3, 0, CWD, 0, 0x1000], 0, &[(1, b""), (3, b"two")]),
+        event("linkat", (50, 51), &[3, 0, CWD, 0, 0x1000], -17, &[(1, b""), (3, b"two")]),
+        event("rename", (60, 61), &[0, 0], 0, &[(0, b"one"), (1, b"three")]),
+        event("stat", (70, 71), &[0, 0], 0, &[(0, b"three")]),
+    ]);
+    let expected = [
+        "openat(AT_FDCWD, \".\", O_RDWR|O_TMPFILE, 0644) = 3",
+        "write(3, 5) = 5",
+        "linkat(3, NULL, AT_FDCWD, \"etude_tmp1\", AT_EMPTY_PATH) = 0",
+        "linkat(3, NULL, AT_FDCWD, \"etude_tmp2\", AT_EMPTY_PATH) = 0",
+        "linkat(3, NULL, AT_FDCWD, \"etude_tmp2\", AT_EMPTY_PATH) = -1 EEXIST",
+        "rename(\"etude_tmp1\", \"etude_tmp3\") = 0",
+        "stat(\"etude_tmp3\") = 0",
+    ];
+    assert_eq!(found, expected);
+    assert!(dropped(&report).is_empty(), "{report:?}");
 }

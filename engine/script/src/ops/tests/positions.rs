@@ -43,3 +43,16 @@ fn a_call_that_is_kept_goes_on_where_those_that_are_left_out_had_moved_the_posit
         2
     );
 }
+
+#[test]
+fn a_file_that_gets_a_name_by_its_descriptor_has_it() {
+    let text = "etude script 1\nopenat(AT_FDCWD, \".\", O_RDWR|O_TMPFILE, 0644) = 3\nwrite(3, 5) = 5\n\
+        linkat(3, NULL, AT_FDCWD, \"one\", AT_EMPTY_PATH) = 0\nclose(3) = 0\ntruncate(\"one\", 3) = 0\n";
+    let script = parse("s", text.as_bytes()).unwrap().script;
+    let mut world = World::new(&script);
+    script.steps.iter().for_each(|step| drop(world.step(step)));
+    let node = world.names.node(world.names.find(b"one").unwrap());
+    assert_eq!(node.kept, Kept::File { bytes: 3, allocated: 3, seen: true });
+    let kept = shown(&only_files(&script, &[Glob::new(b"one").unwrap()]).unwrap());
+    assert_eq!(kept, text.replacen("etude script 1\n", "", 1));
+}
