@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
 from etude.report import export, text
+from etude.report.joined_text import joined_lines
 from etude.report.note_text import note_line, some_names
 from etude.report.notes import MOST, notes_of
 from etude.report.status import status_line
@@ -145,7 +146,7 @@ def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]
         if test.inner > 1:
             yield f"{test.test}: {test.inner} launches in each trial; figures are per launch"
     yield from _without_interval(verdict)
-    yield from text.joined_lines(verdict.tests, (*verdict.judged, *BESIDE))
+    yield from joined_lines(verdict.tests, (*verdict.judged, *BESIDE))
     if widened := text.widened_line(verdict.asked):
         yield widened
 

@@ -13,6 +13,7 @@ from etude.cli.terminal import Terminal
 from etude.report import details, further, text
 from etude.report.comparison import Comparison
 from etude.report.extension import narrowing, reaching
+from etude.report.joined_text import joined_lines
 from etude.report.judging import Judging
 from etude.report.status import status_of
 from etude.report.uncompared import not_compared_lines
@@ -140,7 +141,7 @@ class StatsDisplay:
         self._grid("metric", [(m.metric, m) for m in shown if m.summary is not None])
         if self._options.wide:
             self._bars([(m.metric, verdict.subject.test(test.test), m) for m in shown])
-        for line in text.joined_lines([test], [m.metric for m in shown]):
+        for line in joined_lines([test], [m.metric for m in shown]):
             self._screen.say(f"  {line}", "dim")
         if test.spent is not None:
             self._screen.say(f"  {details.time_line(test.spent)}", "dim")
@@ -285,7 +286,7 @@ def _is_nothing(m: MetricSummary) -> bool:
 def _without_value(test: TestVerdict, everything: bool) -> list[str]:
     """The metrics that are always 0, or could not be measured, by reason; and means that there are not.
 
-    Those that were not to be joined are in `text.joined_lines`.
+    Those that were not to be joined are in `joined_lines`.
     """
     reasons: dict[str, list[str]] = {}
     for m in test.metrics:

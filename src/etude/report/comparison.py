@@ -22,6 +22,8 @@ class Secondary:
     ratio: Ratio
     adjusted_p: float | None
     """By Benjamini and Hochberg, over all secondary metrics of all comparisons of the experiment."""
+    unsteady: bool = False
+    """Whether the reference differs from itself in it: then a difference is not that of the tests."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class Comparison:
     machines_p: float | None = None
     """p of one and the same ratio on all of them."""
     secondary: tuple[Secondary, ...] = ()
+    uncompared: tuple[str, ...] = ()
+    """Other metrics of both tests that have no ratio, since a value is 0 or below."""
     typical: Ratio | None = None
     """The ratio of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
     quieter: Quieter | None = None

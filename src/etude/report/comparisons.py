@@ -39,6 +39,9 @@ from etude.stats.twosample import welch
 
 T = TypeVar("T")
 
+FEWEST_AGAIN = 5
+"""A/A pairs from which on a difference of the reference from itself is believed."""
+
 FINER = 2.0
 """A verdict says what it would take to see this many times smaller a difference."""
 
@@ -334,10 +337,17 @@ def _with_secondary(
 ) -> list[Comparison]:
     """Each with the ratios of the other metrics that both tests have, adjusted over all of them at once."""
     each = [list(_secondary(subject, c, primary, judging)) for c in found]
+    uncompared = [
+        _uncompared(subject, c, primary, known, judging) for c, known in zip(found, each, strict=True)
+    ]
     adjusted = iter(benjamini_hochberg([s.ratio.p for secondary in each for s in secondary]))
     return [
-        replace(c, secondary=tuple(replace(s, adjusted_p=next(adjusted).adjusted) for s in secondary))
-        for c, secondary in zip(found, each, strict=True)
+        replace(
+            c,
+            secondary=tuple(replace(s, adjusted_p=next(adjusted).adjusted) for s in secondary),
+            uncompared=tuple(names),
+        )
+        for c, secondary, names in zip(found, each, uncompared, strict=True)
     ]
 
 
@@ -348,7 +358,22 @@ def _secondary(subject: Subject, c: Comparison, primary: str, judging: Judging) 
             continue
         ratio = _or_none(partial(_ratio_as, c, base, other, metric, judging.confidence))
         if ratio is not None:  # else there are too few values, or some at zero
-            yield Secondary(metric, ratio, None)
+            itself = _of_itself(_against_itself(subject, base, metric), _kind(base, metric))
+            unsteady = c.floor_pairs >= FEWEST_AGAIN and is_steady(itself)
+            yield Secondary(metric, ratio, None, unsteady=unsteady)
+
+
+def _uncompared(
+    subject: Subject, c: Comparison, primary: str, known: Sequence[Secondary], judging: Judging
+) -> Iterator[str]:
+    """Metrics without a ratio, of which some value of either test is above 0."""
+    base, other = subject.test(c.base), subject.test(c.other)
+    without = {primary, *(s.metric for s in known)}
+    for metric in base.columns if judging.secondary is None else judging.secondary:
+        if metric not in without and metric in base.columns and metric in other.columns:
+            values = [series.sample(metric) for series in (base, other)]
+            if all(x.size > 1 and float(x.max()) > 0.0 for x in values) and min(map(np.min, values)) <= 0.0:
+                yield metric
 
 
 def _quieter(subject: Subject, c: Comparison, confidence: float) -> Quieter | None:

@@ -29,7 +29,8 @@ def detail_lines(c: Comparison) -> list[str]:
     if c.difference is not None:
         ends = c.difference.low, c.difference.high
         low, high = (text.quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
-        lines.append(f"Difference of the means: {low} … {high} ({text.level_of(c.ratio)}).")
+        each = f"; {text.EACH_PAIR}" if c.base_mean_over != "trial" and c.ratio.method == "paired" else ""
+        lines.append(f"Difference of the means: {low} … {high} ({text.level_of(c.ratio)}{each}).")
     if c.typical is not None:
         limits = text.span(c.typical.low, c.typical.high)
         lines.append(
@@ -55,7 +56,7 @@ def detail_lines(c: Comparison) -> list[str]:
         )
     if c.equivalence is not None:
         lines.append(_equivalence(c.equivalence))
-    return [*lines, *_other_metrics(c.secondary)]
+    return [*lines, *_other_metrics(c)]
 
 
 def across_lines(a: Across) -> list[str]:
@@ -216,7 +217,8 @@ def _equivalence(e: Equivalence) -> str:
     )
 
 
-def _other_metrics(secondary: Sequence[Secondary]) -> list[str]:
+def _other_metrics(c: Comparison) -> list[str]:
+    secondary = [s for s in c.secondary if not s.unsteady]
     judged = [s for s in secondary if s.adjusted_p is not None]
     found = sorted((s for s in judged if (s.adjusted_p or 0.0) < LEVEL), key=lambda s: s.adjusted_p or 0.0)
     tested = [
@@ -235,6 +237,11 @@ def _other_metrics(secondary: Sequence[Secondary]) -> list[str]:
     if exact:
         others = f"{text.counted(len(exact), 'other metric')} {'differs' if len(exact) == 1 else 'differ'}"
         lines += [f"{others} by a ratio that does not vary (no p){_first(untested)}."]
+    unsteady = [s.metric for s in c.secondary if s.unsteady]
+    if unsteady:
+        lines.append(f"Not judged, since {c.base} differs from itself in them{_first(unsteady)}.")
+    if c.uncompared:
+        lines.append(f"Not compared, since a value is 0{_first(c.uncompared)}.")
     return lines
 
 

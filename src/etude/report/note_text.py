@@ -60,6 +60,11 @@ def _from_median(n: Numbers) -> str:
     return f"{signed(n['farthest'])} the median{these}"
 
 
+def _among(n: Numbers) -> int:
+    """How many trials they were looked for among."""
+    return int(n.get("among", n["of"]))
+
+
 def _outliers(w: Warning, n: Numbers) -> str:
     if n["count"] == 1 and n["farthest"]:
         return f"1 outlier ({named(w.trials)}), {_from_median(n)}"
@@ -67,7 +72,7 @@ def _outliers(w: Warning, n: Numbers) -> str:
 
 
 def _heavy_tail(w: Warning, n: Numbers) -> str:
-    return f"{n['count']} of {n['of']} trials lie far from the others{_far(n)}: compare medians"
+    return f"{n['count']} of {_among(n)} trials lie far from the others{_far(n)}: compare medians"
 
 
 def _bimodal(w: Warning, n: Numbers) -> str:

@@ -222,7 +222,7 @@ def _why(known: Beside, place: int, usual: Whole) -> Why | None:
     names = [each.name for each in named[:NAMED]] if blamed or possible else []
     causes = [what.words for what, suffices in zip(unusual, enough, strict=True) if suffices]
     cause = OWN_STATE if own else next(iter(causes), None)
-    return Why(text, f"keep {_listed(names)} away while you measure" if names else "", cause)
+    return Why(text, f"see whether it stays away without {_listed(names)}" if names else "", cause)
 
 
 def _unusual(known: Beside, place: int, usual: Whole) -> Iterator[Quantity]:

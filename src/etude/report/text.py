@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from etude.report.reach import DAY_S, HOUR_S, INSTEAD
@@ -20,6 +20,8 @@ MEASURES_ANEW = "To measure anew"
 """What stands before the command that extends an experiment."""
 FOLDED_ABOVE = 2
 """The most means with a line each; more of them share one line."""
+EACH_PAIR = "each pair counting once"
+"""The weights of a ratio beside means in which each session counts once."""
 UNPAIRED = "unpaired, drift not controlled"
 """The mark of a comparison of trials that did not run side by side."""
 
@@ -108,44 +110,6 @@ def _form(largest: float, width: float) -> str:
         return ".4g"
     places = 2 if not width < math.inf else max(2, 1 - math.floor(math.log10(width)))
     return f".{min(places, 5)}f"
-
-
-_JOINED = {"sum": "sum", "max": "largest", "min": "smallest", "mean": "mean"}
-
-
-def joined_words(m: MetricSummary) -> str:
-    """`sum of 4 workers`: how the values of one trial became one; empty where there was one."""
-    return _joined_words(m.joined, (m.workers,)) if m.joined in _JOINED else ""
-
-
-def _joined_words(how: str, workers: Collection[int]) -> str:
-    """`sum of 2, 4 or 8 workers`; 1 stands for the commands of one."""
-    several = [str(number) for number in sorted(workers) if number > 1]
-    most = [f"{', '.join(several[:-1])} or {several[-1]}" if len(several) > 1 else "".join(several)]
-    parts = [
-        *(["a worker's commands"] if 1 in workers else []),
-        *(f"{each} workers" for each in most if each),
-    ]
-    return f"{_JOINED[how]} of {' or '.join(parts)}"
-
-
-def joined_lines(tests: Sequence[TestVerdict], metrics: Collection[str]) -> list[str]:
-    """How the values of several workers or commands became one of a trial, of these metrics; which could not."""
-    workers: dict[tuple[str, str], set[int]] = {}
-    refused: dict[str, dict[str, None]] = {}
-    for test in tests:
-        for m in test.metrics:
-            if m.metric in metrics and m.joined in _JOINED:
-                workers.setdefault((m.joined, m.metric), set()).add(m.workers)
-            elif m.metric in metrics and m.joined and m.reason:
-                refused.setdefault(m.reason, {})[m.metric] = None
-    found: dict[str, list[str]] = {}
-    for (how, metric), numbers in workers.items():
-        found.setdefault(_joined_words(how, numbers), []).append(metric)
-    return [
-        *(f"In each trial the {how}: {', '.join(names)}" for how, names in found.items()),
-        *(f"{', '.join(names)}: {reason}" for reason, names in refused.items()),
-    ]
 
 
 def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -354,7 +318,8 @@ def _caution(c: Comparison) -> str:
         few = f"; {'as few as' if unpaired else 'only'} {counted(c.ratio.count, 'trial' if unpaired else 'pair')}"
     if unpaired:
         return f"; {UNPAIRED}{few}{moment}"
-    return f"; under contention{few}{moment}" if c.contention else f"{few}{moment}"
+    weighed = f"; {EACH_PAIR}" if c.base_mean_over != "trial" and not c.machines else ""
+    return f"{'; under contention' if c.contention else ''}{few}{weighed}{moment}"
 
 
 def _machine_lines(c: Comparison) -> Iterator[str]:

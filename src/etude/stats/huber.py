@@ -44,8 +44,8 @@ def huber_fit(design: Floats, values: Floats, scale: float) -> Fit:
         if float(np.abs(rest - before).max()) <= STILL * scale:
             break
     off = np.abs(rest) / scale
-    losses = np.where(off <= BEND, off * off, 2.0 * BEND * off - BEND * BEND)
-    return Fit(coefficients, float(losses.sum()))
+    near = np.minimum(off, BEND)
+    return Fit(coefficients, float((near * (2.0 * off - near)).sum()))
 
 
 def _solved(design: Floats, values: Floats) -> Floats:

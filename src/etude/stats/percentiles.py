@@ -50,7 +50,7 @@ def percentiles(
     dependent: they are in the order in which they were measured; the intervals rest on `effective_count` of them.
     """
     values = finite_sample(x)
-    ordered, worth = np.sort(values), int(effective_count(values)) if dependent else values.size
+    ordered, worth = np.sort(values), round(effective_count(values)) if dependent else values.size
     return tuple(_percentile(ordered, worth, share, confidence) for share in shares)
 
 

@@ -152,7 +152,11 @@ def test_results_lie_no_farther_from_their_level_than_they_show(seed: int) -> No
 
 
 def test_a_drift_whose_interval_holds_none_is_neither_for_the_worse_nor_told_as_sure() -> None:
-    course = course_of(daily(3, 1.1))
+    rising = [
+        replace(e, values=tuple(v * (1.0 + 0.03 * k / 11) for v in e.values))
+        for k, e in enumerate(history(12, seed=6, noise=0.02))
+    ]
+    course = course_of(rising)
     assert course.drift is not None
     assert course.drift.low < 0.0 < course.drift.high
     assert course.drift.worse is None

@@ -106,6 +106,19 @@ def test_other_metrics_are_counted_and_the_found_ones_named(golden: Golden) -> N
     golden(f"{some}\n{none}")
 
 
+def test_metrics_in_which_the_reference_differs_from_itself_and_those_without_a_ratio_are_no_finding(
+    golden: Golden,
+) -> None:
+    strong = paired_ratio(BASE, OTHER)
+    unsteady = Secondary("tree_peak_memory", strong, 0.001, unsteady=True)
+    c = compared(strong, secondary=(unsteady, Secondary("user", strong, 0.001)), uncompared=("system",))
+    found, judged, without = detail_lines(c)[-3:]
+    assert "tree_peak_memory" not in found
+    assert "tree_peak_memory" in judged
+    assert "system" in without
+    golden(f"{found}\n{judged}\n{without}")
+
+
 def test_other_metrics_that_differ_without_varying_are_named(golden: Golden) -> None:
     one = np.ones(20)
     same, twice = paired_ratio(one, one), paired_ratio(one, 2 * one)

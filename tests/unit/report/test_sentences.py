@@ -12,11 +12,11 @@ import pytest
 
 from etude.report.asked import Asked
 from etude.report.compared import compared_lines
+from etude.report.joined_text import joined_lines
 from etude.report.quieter import Quieter
 from etude.report.text import (
     basis_line,
     comparison_lines,
-    joined_lines,
     level_text,
     margin,
     narrower_line,

@@ -665,3 +665,32 @@ def test_only_the_test_that_ran_against_itself_has_noise_of_its_own(
     (c,) = verdict(made, judging=Judging(reference=reference)).comparisons
     assert c.floor_pairs == pairs
     assert (c.floor is None) == (pairs == 0)
+
+
+def test_a_metric_in_which_the_reference_differs_from_itself_is_not_judged(tmp_path: Path) -> None:
+    """Memory has an offset of each test; `system` has a value of 0."""
+    random = np.random.default_rng(7)
+
+    def rows(name: str, offset: float) -> list[Any]:
+        found = []
+        for trial in range(1, 13):
+            metrics = {
+                "elapsed": [float(0.01 * np.exp(0.02 * random.standard_normal())), "s"],
+                "tree_peak_memory": [float((1e6 + offset) * np.exp(0.001 * random.standard_normal())), "B"],
+                "system": [0.001 * (trial % 3), "s"],
+            }
+            found.append(measurement(name, trial, metrics=metrics))
+        return found
+
+    names = ("a", "b", "a (again)")
+    entries = [
+        {"name": name, "directory": name, "role": role, "parameters": {}, "group": 1}
+        for name, role in zip(names, ("test", "test", "again"), strict=True)
+    ]
+    made = {"a": rows("a", 0.0), "b": rows("b", 3e5), "a (again)": rows("a (again)", 2e5)}
+    script = {"kind": "script", "primary": "elapsed"}
+    place = results_directory(tmp_path / "r", made, tests=entries, plan=script)
+    (c,) = verdict(load_results(place), judging=Judging(full=True, reference="a")).comparisons
+    assert c.floor_pairs == 12
+    assert [(s.metric, s.unsteady) for s in c.secondary] == [("tree_peak_memory", True)]
+    assert c.uncompared == ("system",)

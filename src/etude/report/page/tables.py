@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from etude.report import details, text
 from etude.report.comparison import Comparison
+from etude.report.joined_text import joined_words
 from etude.report.page.gather import Gathered
 from etude.report.summaries import SummaryRow
 from etude.report.usual import usual_metrics
@@ -77,7 +78,7 @@ def metrics_table(found: Gathered) -> Table:
 def _called(test: TestVerdict, metric: str) -> str:
     """The metric, and how the workers of a trial were joined."""
     m = test.metric(metric)
-    how = "" if m is None else text.joined_words(m)
+    how = "" if m is None else joined_words(m)
     return f"{metric} ({how})" if how else metric
 
 

@@ -132,21 +132,21 @@ def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
     farthest = float(values[found[np.argmax(np.abs(values[found] - middle))]])
     shift = (farthest - middle) / abs(middle) if middle else 0.0
     numbers: dict[str, Any] = {"count": int(found.size), "of": about.count, "farthest": shift}
-    of_these = ""
+    on_one_level = ""
     if values.size < about.count:
         numbers |= {"among": int(values.size)}
-        of_these = f" of the {values.size} on one level"
-    farthest_of = f", the farthest {signed(shift)} the median{of_these}" if middle else ""
+        on_one_level = " on one level"
+    farthest_of = f", the farthest {signed(shift)} their median" if middle else ""
     if found.size > max(FEW_OUTLIERS, about.thresholds.outlier_share * values.size):
         text = (
-            f"{found.size} of {about.count} values of {about.metric} lie far from the others"
+            f"{found.size} of {values.size} values of {about.metric}{on_one_level} lie far from the others"
             f"{farthest_of}: a distribution with a heavy tail, no outliers"
         )
         advice = "compare medians and percentiles, not only means"
         return [about.warn("heavy-tail", text, advice, **numbers)], others
     trials = [int(t) for t in about.places[found + course.first]]
     what = counted(len(trials), "outlier")
-    text = f"{what} among {about.count} trials by {about.metric} ({named(trials)}{farthest_of}); kept"
+    text = f"{what} among {values.size} trials{on_one_level} by {about.metric} ({named(trials)}{farthest_of}); kept"
     advice = "look at what ran beside them, and see whether median and mean agree"
     return [about.warn("outliers", text, advice, trials, **numbers)], others
 
