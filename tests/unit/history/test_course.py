@@ -197,18 +197,18 @@ def commanded(entries: list[Entry], commands: Mapping[int, str | None]) -> list[
 
 
 def test_a_step_where_another_command_is_measured_is_not_the_codes() -> None:
-    course = course_of(commanded(history(100, {50: 1.1}), {0: "sort a", 50: "sort b"}))
+    course = course_of(commanded(history(100, {50: 1.1}), {0: "old", 50: "new"}))
     (change,) = course.changes
-    assert (change.cause, change.differences) == ("test", ("command: sort a → sort b",))
-    far = course_of(commanded(history(100, {50: 1.1}), {0: "sort a", 70: "sort b"}))
+    assert (change.cause, change.differences) == ("test", ("command: old → new",))
+    far = course_of(commanded(history(100, {50: 1.1}), {0: "old", 70: "new"}))
     assert far.changes[0].cause == "code"
-    assert far.commands == ((70, "command: sort a → sort b"),)
+    assert far.commands == ((70, "command: old → new"),)
     unknown = course_of(commanded(history(100, {50: 1.1}), {50: "sort b"}))
     assert unknown.changes[0].cause == "code"
 
 
 def test_a_step_where_machine_and_command_change_is_the_machines_and_names_both() -> None:
-    made = on_another(commanded(history(100, {50: 1.1}), {0: "sort a", 50: "sort b"}), UPGRADED, 50)
+    made = on_another(commanded(history(100, {50: 1.1}), {0: "old", 50: "new"}), UPGRADED, 50)
     (change,) = course_of(made).changes
     assert change.cause == "machine"
-    assert change.differences == ("kernel: 6.1 → 6.2", "command: sort a → sort b")
+    assert change.differences == ("kernel: 6.1 → 6.2", "command: old → new")
