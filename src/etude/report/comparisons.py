@@ -358,7 +358,8 @@ def _secondary(subject: Subject, c: Comparison, primary: str, judging: Judging) 
             continue
         ratio = _or_none(partial(_ratio_as, c, base, other, metric, judging.confidence))
         if ratio is not None:  # else there are too few values, or some at zero
-            itself = _of_itself(_against_itself(subject, base, metric), _kind(base, metric))
+            again = _against_itself(subject, base, metric)
+            itself = _or_none(partial(_of_itself, again, _kind(base, metric)))
             unsteady = c.floor_pairs >= FEWEST_AGAIN and is_steady(itself)
             yield Secondary(metric, ratio, None, unsteady=unsteady)
 
