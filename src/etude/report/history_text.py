@@ -13,6 +13,8 @@ from etude.store.entry import Entry
 SHORT = 10
 """Characters of a commit that are shown."""
 MOST_FACTS = 4
+MOST_TIMES = 10.0
+"""A size whose limits are factors this many times apart is not known."""
 MOST_COMMANDS = 2
 """Changes of the measured command without a step that have a line each."""
 JUDGED = {True: ", for the worse", False: ", for the better", None: ""}
@@ -58,8 +60,8 @@ def change_line(course: Course, change: Change) -> str:
     levels = course.found.fitted[step.at - 1 : step.at + 1]
     values = [quantity(course.value(float(level)), course.unit) for level in levels]
     told = (
-        f"Step of {size_text(course, change.size)} ({size_text(course, change.low)} to "
-        f"{size_text(course, change.high)}, {p_text(step.p)}){judged}, from {values[0]} to {values[1]}: "
+        f"Step of {size_text(course, change.size)} ({limits_text(course, change.low, change.high)}, "
+        f"{p_text(step.p)}){judged}, from {values[0]} to {values[1]}: "
         f"first at {when(change.first)}; last before it {when(change.last)}."
     )
     if step.earliest != step.latest:
@@ -80,7 +82,7 @@ def drift_line(course: Course, slow: SlowChange) -> str:
     """`Drift of +10 % (+9.1 % to +11 %, p < 0.001), for the worse, over all 120 results, from 0.5 s to 0.55 s: …`"""
     told = (
         f"{'Perhaps a drift' if slow.low <= 0.0 <= slow.high else 'Drift'} of {size_text(course, slow.size)} "
-        f"({size_text(course, slow.low)} to {size_text(course, slow.high)}, {p_text(slow.drift.p)})"
+        f"({limits_text(course, slow.low, slow.high)}, {p_text(slow.drift.p)})"
         f"{JUDGED[slow.worse]}, over all {counted(len(course.entries), 'result')}"
     )
     if course.changes:
@@ -113,6 +115,13 @@ def size_text(course: Course, size: float) -> str:
     """With its sign: `+5.0 %`, or in the metric's unit."""
     sign = "−" if size < 0 else "+"
     return sign + (percent(abs(size)) if course.relative else quantity(abs(size), course.unit))
+
+
+def limits_text(course: Course, low: float, high: float) -> str:
+    """`+4.9 % to +5.1 %`; in words where the larger is many times the smaller."""
+    if course.relative and 1.0 + high > MOST_TIMES * (1.0 + low):
+        return "its size is not known"
+    return f"{size_text(course, low)} to {size_text(course, high)}"
 
 
 def p_text(p: float) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from etude.history.course import course_of, courses
-from etude.report.history_text import drift_line
+from etude.report.history_text import drift_line, limits_text
 from etude.store.entry import Entry, Machine
 from support.made_histories import BEGIN, HOST, commit, history, on_another
 
@@ -161,6 +161,8 @@ def test_a_drift_whose_interval_holds_none_is_neither_for_the_worse_nor_told_as_
     assert course.drift.low < 0.0 < course.drift.high
     assert course.drift.worse is None
     assert drift_line(course, course.drift).startswith("Perhaps")
+    assert "%" not in limits_text(course, -0.9, 1155.0)
+    assert limits_text(course, -0.1, 0.2).count("%") == 2
 
 
 def test_levels_beside_a_drift_are_not_those_of_the_drift() -> None:

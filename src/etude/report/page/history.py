@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from etude import __version__
 from etude.figures.history import history
 from etude.history.course import Course
-from etude.report.history_text import SHORT, day, heading, lines, named, p_text, size_text, when
+from etude.report.history_text import SHORT, day, heading, limits_text, lines, named, p_text, size_text, when
 from etude.report.page.html import to_page
 from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Table, number, words
@@ -45,7 +45,7 @@ def _steps(course: Course, place: int) -> Table:
     rows = []
     for c in course.changes:
         cause = f"{c.cause}: {named(c.differences)}" if c.differences else c.cause
-        ends = f"{size_text(course, c.low)} to {size_text(course, c.high)}"
+        ends = limits_text(course, c.low, c.high)
         rows.append(
             (
                 words(when(c.first)),
