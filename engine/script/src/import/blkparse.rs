@@ -70,7 +70,7 @@ fn transfer(kind: &[u8], place: &[&[u8]]) -> Option<(bool, Option<Moved>)> {
     };
     match place {
         // An empty write carries a flush: it is nowhere, which is said as 0 or as the highest number there is.
-        [_, b"+", b"0", ..] => Some((flushes, None)),
+        [_, b"+", sectors, ..] if number(sectors) == Some(0) => Some((flushes, None)),
         [sector, b"+", sectors, ..] => {
             let sectors = number(sectors).filter(|sectors| *sectors <= MOST_SECTORS)?;
             let sector = number(sector).filter(|sector| *sector < 1 << 53)?;

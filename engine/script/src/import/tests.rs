@@ -83,7 +83,7 @@ fn of_blkparse_what_processes_queued() {
 
 #[test]
 fn a_flush_of_blkparse_is_one_whatever_it_carries_or_says_of_its_place() {
-    let lines = ["F", "FF", "FWS 0 + 0", "FWS 18446744073709551615 + 0", "FWS -1 + 0", "FWS"];
+    let lines = ["F", "FF", "FWS 0 + 0", "FWS 18446744073709551615 + 0", "FWS 2048 + 00", "FWS"];
     let empty = lines.map(|line| format!("8,0 1 1 0.0001 7 Q {line} [a]\n")).concat();
     let text = format!("{empty}8,0 1 1 0.0003 7 Q FWFS 8 + 8 [a]\n8,0 1 1 0.0004 7 Q W 8 + 0 [a]\n");
     let found = import(text.as_bytes()).unwrap();
