@@ -117,7 +117,7 @@ fn clean(script: &Script, after: &World, tidy: &mut Vec<Action>) -> Result<(), R
             }
             (was, there) if was == there => {}
             _ => {
-                let path = String::from_utf8_lossy(&path).into_owned();
+                let path = path.escape_ascii();
                 return Err(Refused(format!(
                     "\"{path}\" is not there any more after a round, and the next one needs it: give each round files of its own"
                 )));
