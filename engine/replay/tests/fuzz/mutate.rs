@@ -148,6 +148,9 @@ pub fn bytes(random: &mut Random, all: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
+/// Bytes from which on a line is not repeated.
+const LONG_LINE: usize = 1 << 20;
+
 /// Alters a text: numbers, words, lines; now and then any byte.
 pub fn text(random: &mut Random, all: &mut Vec<u8>, other: &[u8]) {
     for _ in 0..1 + random.below(4) {
@@ -166,7 +169,10 @@ pub fn text(random: &mut Random, all: &mut Vec<u8>, other: &[u8]) {
             6 => drop(all.drain(line(random, all))),
             _ => {
                 let from: &[u8] = if random.one_in(2) { other } else { all };
-                let more = from[line(random, from)].repeat(if random.one_in(20) { 50 } else { 1 });
+                let more = &from[line(random, from)];
+                // A line may be long already.
+                let times = if random.one_in(20) && more.len() < LONG_LINE { 50 } else { 1 };
+                let more = more.repeat(times);
                 let at = line(random, all).start;
                 all.splice(at..at, more);
             }
