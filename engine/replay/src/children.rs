@@ -28,16 +28,12 @@ impl Children {
         all.all(|number| shared.lane(number).ended.load(Ordering::Acquire) == GONE)
     }
 
-    /// Waits until the threads have played all of theirs; what they have started may live on. `broke` is called where a
-    /// process was killed meanwhile.
-    pub fn wait_for_threads(&self, shared: &Shared, broke: impl Fn()) {
+    /// Waits until the threads have played all of theirs; what they have started may live on.
+    pub fn wait_for_threads(&self, shared: &Shared) {
         for (_, number) in &self.threads {
             let ended = &shared.lane(*number).ended;
             while ended.load(Ordering::Acquire) == 0 {
                 sleep_on(ended, 0);
-                if self.one_is_killed() {
-                    broke();
-                }
             }
         }
     }
@@ -53,12 +49,6 @@ impl Children {
             }
             None => false,
         }
-    }
-
-    /// Whether a process was killed; it is not reaped.
-    pub fn one_is_killed(&self) -> bool {
-        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        self.processes.iter().any(|(pid, _)| is_killed(libc::P_PID, *pid, options))
     }
 
     /// Waits for the end of all: processes outlive those that have started them, but die with the thread here. `broke` is

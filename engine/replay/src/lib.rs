@@ -32,6 +32,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unplayed;
+mod watch;
 mod windows;
 
 pub use command::{compile_main, needed_by, replay_main};

@@ -15,9 +15,10 @@ use crate::clock::now_ns;
 use crate::perform::Wishes;
 use crate::place::owned;
 use crate::player::{Broken, KILLED, KNOT, LEFT, Manner, OVER, Play, Timing, why};
-use crate::replay::{Knots, Refused, child, pipe};
+use crate::replay::{Refused, child, pipe};
 use crate::roll::Roll;
 use crate::shared::{ERRORS, Owed, Shared, Sums};
+use crate::watch::Watch;
 
 /// When a pass is played; instants of `CLOCK_MONOTONIC`, ns.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +37,7 @@ pub struct Pass {
     play: Arc<Play>,
     pid: libc::pid_t,
     said: File,
-    knots: Knots,
+    health: Watch,
     left: bool,
 }
 
@@ -77,7 +78,7 @@ impl Pass {
                 drop(from);
                 child(&play, directory, Wishes::default(), to, parent, Some(signed(offered.begin_ns)))
             }
-            pid => Ok(Pass { play, pid, said: from, knots: Knots::default(), left: false }),
+            pid => Ok(Pass { play, pid, said: from, health: Watch::default(), left: false }),
         }
     }
 
@@ -115,11 +116,11 @@ impl Pass {
         let waited = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
         let all = self.play.shared.all();
         if waited == 0 {
-            if self.knots.found(&self.play.shared) {
+            if let Some(why) = self.health.found(&self.play.shared) {
                 // Whom it waits for may make no more calls, since the load is over.
                 let over = now_ns() >= all.until_ns.load(Ordering::Relaxed);
                 self.left = over;
-                self.give_up(if over { LEFT } else { KNOT });
+                self.give_up(if over { LEFT } else { why });
             }
             return Ok(Ended::NotYet);
         }
@@ -150,15 +151,10 @@ impl Pass {
 
     /// Those that play a thread of it.
     fn processes(&self) -> Vec<libc::pid_t> {
-        let threads = self.play.shared.all_owed().zip(self.play.shared.lanes());
-        let alive = threads.filter(|(_, lane)| lane.ended.load(Ordering::Relaxed) == 0);
-        let mut pids: Vec<libc::pid_t> = alive
-            .map(|(owed, _)| owed.pid.load(Ordering::Relaxed) as libc::pid_t)
-            .filter(|pid| *pid > 0)
-            .collect();
-        pids.push(self.pid);
-        pids.sort_unstable();
-        pids.dedup();
+        let mut pids = self.play.shared.processes();
+        if !pids.contains(&self.pid) {
+            pids.push(self.pid);
+        }
         pids
     }
 }

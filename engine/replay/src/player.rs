@@ -202,12 +202,9 @@ impl Player {
 
     /// Plays all of it; what went wrong is known to all then.
     pub fn run(mut self) {
-        self.lane().started.store(1, Ordering::Relaxed);
+        self.lane().pid.store(std::process::id(), Ordering::Relaxed);
         without_slack();
         self.schedule();
-        if let Some(owed) = self.play.shared.owed(self.thread) {
-            owed.pid.store(std::process::id(), Ordering::Relaxed);
-        }
         match self.play_all() {
             Ok(()) => {}
             Err(OVER) => self.let_go(),
@@ -485,9 +482,6 @@ impl Player {
                 continue;
             }
             self.lane().stuck.store(STUCK, Ordering::Relaxed);
-            if self.children.one_is_killed() {
-                self.play.broke();
-            }
             other.awaited.fetch_add(1, Ordering::SeqCst);
             let value = word.load(Ordering::SeqCst);
             if !reached(value) {
@@ -551,7 +545,7 @@ impl Player {
         self.process_lane().clock_ns.fetch_max(self.clock, Ordering::Relaxed);
         self.lane().stuck.store(STUCK, Ordering::Relaxed);
         // A process has ended when its threads have.
-        self.children.wait_for_threads(&play.shared, || play.broke());
+        self.children.wait_for_threads(&play.shared);
         if play.roll.head.threads[self.thread].process as usize == self.thread {
             let queues = &self.performer.process.queues;
             all.by_threads.fetch_or(queues.by_threads().into(), Ordering::Relaxed);

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use etude_script::{MOST_MOVED, Needed, What};
 
@@ -18,6 +18,7 @@ use crate::player::{KILLED, KNOT, Manner, Play, Player, why};
 use crate::report::{Report, report};
 use crate::roll::Roll;
 use crate::shared::Shared;
+use crate::watch::Watch;
 
 /// The most that one call may move: a roll that says more is not played.
 /// Data to be written, at least: more than compression looks back for (128 KiB at a time on btrfs), and not more than a
@@ -25,8 +26,6 @@ use crate::shared::Shared;
 const DATA: usize = 256 << 10;
 /// A descriptor that cannot be: closing it marks, in a recording of the replay, where it begins to play.
 const MARK: i32 = -0x4554_5544;
-/// After so long without a call, threads that all wait for each other wait for ever.
-const KNOTTED: Duration = Duration::from_secs(5);
 
 /// Why a replay did not take place: a line, and whether it is the input (3) or the machine (5).
 #[derive(Debug)]
@@ -209,7 +208,7 @@ fn missing(needed: &[Needed]) -> Result<(), Refused> {
 
 /// Waits for the end; the wait status.
 fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared, bool)) -> i32 {
-    let mut knots = Knots::default();
+    let mut health = Watch::default();
     loop {
         let mut status = 0;
         // SAFETY: a child of this process.
@@ -218,8 +217,8 @@ fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared, boo
             -1 => return libc::SIGKILL, // somebody else has waited for it
             _ => return status,
         }
-        if knots.found(shared) {
-            shared.all().broken.store(KNOT, Ordering::Relaxed);
+        if let Some(why) = health.found(shared) {
+            shared.all().broken.store(why, Ordering::Relaxed);
             // It waits in the kernel, perhaps; its children die with it.
             // SAFETY: a child of this process.
             unsafe { libc::kill(pid, libc::SIGKILL) };
@@ -227,36 +226,4 @@ fn follow(pid: libc::pid_t, shared: &Shared, watch: &mut impl FnMut(&Shared, boo
         watch(shared, false);
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// Looks whether its threads wait for each other.
-pub(crate) struct Knots {
-    done: u64,
-    since: Instant,
-}
-
-impl Default for Knots {
-    fn default() -> Knots {
-        Knots { done: 0, since: Instant::now() }
-    }
-}
-
-impl Knots {
-    /// Whether all that have begun and not ended have for some time.
-    pub(crate) fn found(&mut self, shared: &Shared) -> bool {
-        let now: u64 = shared.lanes().map(|lane| lane.done.load(Ordering::Relaxed)).sum();
-        if now != self.done || !knotted(shared) {
-            (self.done, self.since) = (now, Instant::now());
-        }
-        self.since.elapsed() > KNOTTED
-    }
-}
-
-/// Whether every thread that has begun and not ended waits for another.
-fn knotted(shared: &Shared) -> bool {
-    let mut alive = shared
-        .lanes()
-        .filter(|lane| lane.started.load(Ordering::Relaxed) != 0 && lane.ended.load(Ordering::Relaxed) == 0)
-        .peekable();
-    alive.peek().is_some() && alive.all(|lane| lane.stuck.load(Ordering::Relaxed) != 0)
 }

@@ -115,7 +115,8 @@ pub struct Lane {
     pub awaited: AtomicU32,
     /// 0 until it has ended: then `GONE`, or `LINGERS`.
     pub ended: AtomicU32,
-    pub started: AtomicU32,
+    /// The process that plays it, once it has begun.
+    pub pid: AtomicU32,
     /// Where its clock stood when it told last, or ended.
     pub clock_ns: AtomicI64,
     /// 1 while it waits for another.
@@ -149,8 +150,6 @@ pub struct Answered {
 /// Of one thread of a load: of calls that were due when they began to count.
 #[repr(C, align(64))]
 pub struct Owed {
-    /// The process that plays it.
-    pub pid: AtomicU32,
     pub begun: AtomicU64,
     /// Calls that could not be made, and so are no requests.
     pub unplayed: AtomicU64,
@@ -286,6 +285,21 @@ impl Shared {
 
     pub fn lanes(&self) -> impl Iterator<Item = &Lane> {
         (0..self.lanes).map(|index| self.lane(index))
+    }
+
+    /// Of threads that have begun and not ended.
+    pub fn playing(&self) -> impl Iterator<Item = &Lane> {
+        let begun = |lane: &&Lane| lane.pid.load(Ordering::Relaxed) != 0;
+        self.lanes().filter(begun).filter(|lane| lane.ended.load(Ordering::Acquire) == 0)
+    }
+
+    /// Those that play these threads.
+    pub fn processes(&self) -> Vec<libc::pid_t> {
+        let mut pids: Vec<_> =
+            self.playing().map(|lane| lane.pid.load(Ordering::Relaxed) as libc::pid_t).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids
     }
 }
 

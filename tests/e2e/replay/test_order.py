@@ -235,8 +235,17 @@ WAKES = ["compute(600.0)", 'mkdir("/made", 0755) = 0']
     [
         ["0: fork(1)", *(f"1: {step}" for step in WAKES), f"0: {WAITS}"],
         ["0: fork(1)", "0: fork(2)", *(f"2: {step}" for step in WAKES), f"1: {WAITS}"],
+        [
+            "0: pipe2([3, 4], 0) = 0",
+            "0: fork(1)",
+            "0: fork(2)",
+            "2: compute(0.2)",
+            "2: write(4, 4096) = 4096",
+            "0: read(3, 4096) = 4096",
+            "1: compute(600.0)",
+        ],
     ],
-    ids=["its starter", "its brother, whose starter has ended"],
+    ids=["its starter", "its brother, whose starter has ended", "its starter, which reads a pipe"],
 )
 def test_a_replay_ends_when_a_process_is_killed_for_which_another_waits(
     tmp_path: Path, lines: list[str]
