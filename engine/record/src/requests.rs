@@ -51,7 +51,6 @@ pub struct Layout {
     sq_entries: u32,
     cq_entries: u32,
     sq_head: u32,
-    sq_tail: u32,
     sq_array: u32,
     cq_head: u32,
     cq_tail: u32,
@@ -74,7 +73,6 @@ impl Layout {
             sq_entries: word(0)?,
             cq_entries: word(4)?,
             sq_head: word(40)?,
-            sq_tail: word(44)?,
             sq_array: word(64)?,
             cq_head: word(80)?,
             cq_tail: word(84)?,
@@ -90,19 +88,19 @@ impl Layout {
         self.own.map(|(entries, queues)| [queues, queues, entries])
     }
 
-    /// The requests that the kernel takes next, at most `wanted`. `file`: the descriptor of a registered file.
+    /// The requests that the kernel has taken last, so many. `file`: the descriptor of a registered file.
     pub fn submitted(
         &self,
         memory: &impl Reads,
         [queue, _, entries]: [u64; 3],
-        wanted: u32,
+        taken: u32,
         ring: u64,
         file: impl Fn(u32) -> Option<i32>,
     ) -> Vec<Found> {
-        let word = |offset: u32| number(memory, queue.wrapping_add(offset.into()));
-        let (Some(head), Some(tail)) = (word(self.sq_head), word(self.sq_tail)) else { return Vec::new() };
-        let many = wanted.min(tail.wrapping_sub(head)).min(self.sq_entries);
-        let places = (0..many).map(|next| head.wrapping_add(next) & (self.sq_entries - 1));
+        let many = taken.min(self.sq_entries);
+        let head = if many > 0 { number(memory, queue.wrapping_add(self.sq_head.into())) } else { None };
+        let Some(head) = head else { return Vec::new() };
+        let places = (1..=many).rev().map(|back| head.wrapping_sub(back) & (self.sq_entries - 1));
         let places: Vec<u32> = if self.flags & NO_SQARRAY != 0 {
             places.collect()
         } else {

@@ -59,11 +59,10 @@ fn entry(
     entry
 }
 
-/// A ring in which these entries wait, from a head on that is about to pass 2^32.
-fn waiting(entries: &[Vec<u8>]) -> Pieces {
+/// A ring of which these entries were taken, from a head on that was about to pass 2^32.
+fn taken(entries: &[Vec<u8>]) -> Pieces {
     let (head, mut queue, mut all) = (u32::MAX, vec![0; 96], vec![0; 8 * 64]);
-    put(&mut queue, 0, head.into(), 4);
-    put(&mut queue, 4, head.wrapping_add(entries.len() as u32).into(), 4);
+    put(&mut queue, 0, head.wrapping_add(entries.len() as u32).into(), 4);
     for (next, entry) in entries.iter().enumerate() {
         let (place, slot) = ((head.wrapping_add(next as u32) & 7) as usize, 7 - next);
         put(&mut queue, 64 + 4 * place, slot as u64, 4);
@@ -79,7 +78,7 @@ fn found(name: &'static str, arguments: [u64; 6]) -> Found {
 #[test]
 fn entries_are_read_in_the_order_of_the_queue() {
     let vectors: Vec<u8> = [1_u64, 100, 2, 20].iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut memory = waiting(&[
+    let mut memory = taken(&[
         entry(23, 4, 5, 4096, 1, 512, 2, 70),
         entry(22, 1, 1, 8192, 1, 100, 0, 71),
         entry(2, 0, 5, u64::MAX, 0x40000, 2, 0, 72),
@@ -90,7 +89,7 @@ fn entries_are_read_in_the_order_of_the_queue() {
     ]);
     memory.0.push((0x40000, vectors));
     let file = |index: u32| (index == 1).then_some(9);
-    let all = layout(0).submitted(&memory, AT, 99, 3, file);
+    let all = layout(0).submitted(&memory, AT, 7, 3, file);
     let wanted = [
         found("sqe_write", [5, 3, 512, 4096, 70, 4 | 0x200]),
         found("sqe_read", [9, 3, 100, 8192, 71, 0]),
@@ -101,7 +100,8 @@ fn entries_are_read_in_the_order_of_the_queue() {
         found("sqe_other", [23, 3, 76, 0, 0, 0]),
     ];
     assert_eq!(all, wanted);
-    assert_eq!(layout(0).submitted(&memory, AT, 2, 3, file), wanted[..2]);
+    assert_eq!(layout(0).submitted(&memory, AT, 2, 3, file), wanted[5..]);
+    assert_eq!(layout(0).submitted(&memory, AT, u32::MAX, 3, file).len(), 8);
 }
 
 #[test]

@@ -160,7 +160,8 @@ macro_rules! hook {
             "movl $0, %gs:0",
             concat!("jmp ", $prefix, "raw"),
             ".balign 16",
-            // --- the launcher looks, if it is there: else the trap would be a signal that kills
+            // --- the launcher looks behind the call, and but for io_uring before it, if it is there: else the trap would
+            // be a signal that kills
             concat!($prefix, "stop:"),
             "rdgsbase %r11",
             concat!("sub ", $prefix, "rings(%rip), %r11"),
@@ -176,19 +177,23 @@ macro_rules! hook {
             "mov %rax, 16(%rsp)",
             $stamp,
             "mov %rax, 24(%rsp)", // it comes (`LOOK`)
+            "mov %rax, 32(%rsp)",
             "mov 16(%rsp), %rax",
             "mov 8(%rsp), %rdx",
+            "cmp ${uring}, %eax",
+            "jae 3f",
             concat!($prefix, "stops:"),
             "int3",
             $stamp,
             "mov %rax, 32(%rsp)", // the call begins
             "mov 16(%rsp), %rax",
             "mov 8(%rsp), %rdx",
+            "3:",
             "syscall",
-            "mov %rax, 16(%rsp)",
+            "mov %rax, 48(%rsp)",
             $stamp,
             "mov %rax, 40(%rsp)", // it ended
-            "mov 16(%rsp), %rax",
+            "mov 48(%rsp), %rax",
             "mov 8(%rsp), %rdx",
             "testl ${died}, %gs:{owner}",
             "jnz 2f",
@@ -197,7 +202,7 @@ macro_rules! hook {
             "2:",
             $stamp,
             "mov %rax, %gs:{left}",
-            "mov 16(%rsp), %rax",
+            "mov 48(%rsp), %rax",
             "mov 8(%rsp), %rdx",
             "mov (%rsp), %rcx",
             "lea 288(%rsp), %rsp",
@@ -556,6 +561,7 @@ macro_rules! hook {
             length = const RINGS * RING,
             owner = const OWNER,
             died = const OWNER_DIED,
+            uring = const URING,
             head = const HEAD,
             tail = const TAIL,
             mode = const MODE,
@@ -599,9 +605,11 @@ pub struct Code {
     bytes: Vec<u8>,
 }
 
-/// Where times stand above the stack pointer of a thread that the launcher looks at behind its call, in ticks: when it came,
-/// and the call's own.
-pub const LOOK: u64 = 24;
+/// Where the number of a call stands above the stack pointer of a thread that the launcher looks at behind it, and times in
+/// ticks: when it came, and the call's own.
+pub const LOOK: u64 = 16;
+/// io_uring_setup. At it and those that follow the launcher looks behind the call alone.
+pub const URING: u32 = 425;
 
 const ENTRIES: usize = 16;
 /// Places behind those of the entries: any, trap, remote, made, long_made, reserved, written, long_reserved, long_written,

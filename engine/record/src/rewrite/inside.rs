@@ -6,7 +6,7 @@ use crate::rewrite::borrow::{registers, set_registers};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::Patched;
-use crate::rewrite::hook::LOOK;
+use crate::rewrite::hook::{LOOK, URING};
 pub use crate::rewrite::image::Image;
 use crate::rewrite::remote::{Memory, Pid, Status};
 use crate::rewrite::ring::Raw;
@@ -115,22 +115,27 @@ impl<S: Sink> Tracer<S> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.stopped = None;
         let id = thread.id;
+        let left = thread.ring.map(|ring| self.segment.ring(ring).left());
+        if let Some((from, until)) = thread.looked.take().zip(left).filter(|(from, until)| from < until) {
+            self.rings().sink.held(id, from, until);
+        }
         if before {
-            let left = thread.ring.map(|ring| self.segment.ring(ring).left());
-            if let Some((from, until)) = thread.looked.take().zip(left).filter(|(from, until)| from < until) {
-                self.rings().sink.held(id, from, until);
-            }
             self.before_call(tid, HOOK, regs);
             return Ok(());
         }
-        let noted = Memory::of(tid)?.read(regs.rsp + LOOK, 24)?;
-        let time = |at: usize| u64::from_le_bytes(noted[at..at + 8].try_into().expect("eight bytes"));
-        let [came, begun, ended] = [0, 8, 16].map(time);
+        let noted = Memory::unopened(tid).read(regs.rsp + LOOK, 32)?;
+        let word = |at: usize| u64::from_le_bytes(noted[at..at + 8].try_into().expect("eight bytes"));
+        let [number, came, begun, ended] = [0, 8, 16, 24].map(word);
+        if number >= URING.into() {
+            self.before_call(tid, HOOK, &libc::user_regs_struct { rax: number, ..*regs });
+        } else {
+            self.rings().sink.held(id, came, begun);
+        }
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.looked = Some(ended);
         if let Some(made) = thread.slow.last_mut().filter(|made| made.is_of(HOOK, regs.rsp)) {
             made.begun.at = begun;
         }
-        self.rings().sink.held(id, came, begun);
         self.behind_call(tid, HOOK, regs, ended);
         Ok(())
     }

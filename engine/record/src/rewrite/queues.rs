@@ -54,30 +54,15 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// A thread is about to make a call: its requests are noted; what has completed until now is told.
-    pub fn begins(&mut self, group: Pid, tid: Pid, begun: &mut Begun) -> Vec<Raw> {
+    /// A thread is about to make a call of aio: its requests are noted; what has completed until now is told.
+    pub fn begins(&mut self, group: Pid, begun: &mut Begun) -> Vec<Raw> {
         if !is_about_requests(begun.number) {
             return Vec::new();
         }
-        let Ok(memory) = Memory::of(group) else { return Vec::new() };
-        let [first, second, third, fourth, ..] = begun.arguments;
+        let memory = Memory::unopened(group);
+        let [first, second, third, ..] = begun.arguments;
         let (mut told, at) = (Vec::new(), begun.at);
         match i64::from(begun.number) {
-            libc::SYS_io_uring_enter => {
-                if fourth & REGISTERED_RING != 0
-                    && let Some(descriptor) = self.registered.get(&(tid, first as u32))
-                {
-                    begun.arguments[0] = *descriptor;
-                    begun.arguments[3] &= !REGISTERED_RING;
-                }
-                let descriptor = u64::from(begun.arguments[0] as u32);
-                let Some(ring) = self.ring(group, descriptor) else { return Vec::new() };
-                let Some(places) = ring.at else { return Vec::new() };
-                told = ring.layout.completed(&memory, places, descriptor, &mut ring.done);
-                let files = &ring.files;
-                let file = |index: u32| registered_file(group, files, index);
-                begun.requests = ring.layout.submitted(&memory, places, second as u32, descriptor, file);
-            }
             libc::SYS_io_submit => {
                 told = self.look(group, first, &memory);
                 begun.requests = iocbs(&memory, first, second, third);
@@ -92,40 +77,45 @@ impl Queues {
 
     /// It has made the call: the requests that were taken, the call, and what has completed meanwhile.
     pub fn ended(&mut self, group: Pid, tid: Pid, mut call: Raw, requests: &[Found]) -> Vec<Raw> {
-        if !is_about_requests(call.number) {
-            return vec![call];
-        }
-        let mut told = Vec::new();
-        let (begun, ended, result, arguments) = (call.begun, call.ended, call.result, call.arguments);
-        let [first, second, ..] = arguments;
-        if let Ok(memory) = Memory::of(group) {
-            match i64::from(call.number) {
-                libc::SYS_io_uring_setup if result >= 0 => {
-                    // What stands where the parameters were says which ring it is; their place says nothing.
-                    call.arguments[1] = self.made(group, result as u64, &memory, second).unwrap_or(0);
-                }
-                libc::SYS_io_uring_enter => {
-                    let descriptor = u64::from(first as u32);
-                    if let Some(ring) = self.ring(group, descriptor)
-                        && let Some(places) = ring.at
-                    {
-                        told = ring.layout.completed(&memory, places, descriptor, &mut ring.done);
-                    }
-                }
-                libc::SYS_io_uring_register if result >= 0 => self.registers(group, tid, &memory, &call),
-                libc::SYS_io_destroy => {
-                    told = self
-                        .contexts
-                        .remove(&(group, first))
-                        .map_or(Vec::new(), |mut done| done.rest("io_event", first));
-                }
-                number if GETEVENTS.contains(&number) => told = self.look(group, first, &memory),
-                _ => {}
+        let (mut before, mut told) = (Vec::new(), Vec::new());
+        let (begun, ended, result, memory) = (call.begun, call.ended, call.result, Memory::unopened(group));
+        let [first, second, ..] = call.arguments;
+        match i64::from(call.number) {
+            libc::SYS_io_uring_setup if result >= 0 => {
+                // What stands where the parameters were says which ring it is; their place says nothing.
+                call.arguments[1] = self.made(group, result as u64, &memory, second).unwrap_or(0);
             }
+            libc::SYS_io_uring_enter => before = self.entered(group, tid, &memory, &mut call),
+            libc::SYS_io_uring_register if result >= 0 => self.registers(group, tid, &memory, &call),
+            libc::SYS_io_submit => before = requests[..requests.len().min(result.max(0) as usize)].to_vec(),
+            libc::SYS_io_destroy => {
+                let gone = self.contexts.remove(&(group, first));
+                told = gone.map_or(Vec::new(), |mut done| done.rest("io_event", first));
+            }
+            number if GETEVENTS.contains(&number) => told = self.look(group, first, &memory),
+            _ => {}
         }
-        let taken = usize::try_from(result).unwrap_or(0);
-        let before = requests.iter().take(taken).map(|one| one.raw(begun));
+        let before = before.iter().map(|one| one.raw(begun));
         before.chain([call]).chain(told.iter().map(|one| one.raw(ended))).collect()
+    }
+
+    /// Its entries are still there, since who hands them over waits for the call. What the program had taken of what was
+    /// done, and then the requests.
+    fn entered(&mut self, group: Pid, tid: Pid, memory: &Memory, call: &mut Raw) -> Vec<Found> {
+        if call.arguments[3] & REGISTERED_RING != 0
+            && let Some(descriptor) = self.registered.get(&(tid, call.arguments[0] as u32))
+        {
+            call.arguments[0] = *descriptor;
+            call.arguments[3] &= !REGISTERED_RING;
+        }
+        let descriptor = u64::from(call.arguments[0] as u32);
+        let Some(ring) = self.ring(group, descriptor) else { return Vec::new() };
+        let Some(places) = ring.at else { return Vec::new() };
+        let mut found = ring.layout.completed(memory, places, descriptor, &mut ring.done);
+        let (files, taken) = (&ring.files, u32::try_from(call.result).unwrap_or(0));
+        let file = |index: u32| registered_file(group, files, index);
+        found.extend(ring.layout.submitted(memory, places, taken, descriptor, file));
+        found
     }
 
     /// A thread ends, or its program does (`last`): what was done until then.

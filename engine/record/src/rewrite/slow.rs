@@ -101,7 +101,7 @@ impl<S: Sink> Tracer<S> {
         let clock = self.way.clock;
         let mut begun = stops::begins(tid, regs.rax, arguments, self.way.texts, || ticks(clock));
         let Some(thread) = self.threads.get_mut(&tid) else { return };
-        let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, tid, begun));
+        let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, begun));
         // Calls that a handler left by a jump are further down a stack that has been given up.
         thread.slow.retain(|made| made.rsp > regs.rsp);
         thread.slow.extend(begun.map(|begun| Made { slot, rsp: regs.rsp, begun }));

@@ -239,7 +239,7 @@ impl<S: Sink> Tracer<S> {
         let clock = self.way.clock;
         let mut begun = stops::begun(tid, self.way.texts, || ticks(clock))?;
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
-        let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, tid, begun));
+        let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, begun));
         thread.begun = begun;
         self.tell(tid, told);
         Ok(())
