@@ -6,6 +6,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use etude_quantity::counted;
+use etude_replay::Edges;
 use etude_replay::capture::{ROLL, SCRIPT, seal};
 use etude_replay::screen::say;
 use etude_script::{Needed, Report, What};
@@ -22,6 +23,7 @@ usage: etude capture -o CAPTURE [options] [--] COMMAND [ARGUMENT ...]
       --technique HOW   as of etude record
       --left WAY        as of etude record
       --without-run-delay  as of etude script
+      --order KINDS     as of etude compile
   -q, --quiet           say nothing but what is wrong
   -h, --help
 
@@ -41,6 +43,7 @@ struct Options {
     /// Options of `etude record`.
     recording: Vec<OsString>,
     script: etude_script::Options,
+    order: Edges,
     quiet: bool,
     command: Vec<OsString>,
 }
@@ -68,7 +71,7 @@ pub fn capture(arguments: impl Iterator<Item = OsString>) -> u8 {
 
 fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
     let (mut output, mut recording, mut quiet, mut command) = (None, Vec::new(), false, Vec::new());
-    let mut script = etude_script::Options::default();
+    let (mut script, mut order) = (etude_script::Options::default(), Edges::ALL);
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         match argument {
@@ -76,6 +79,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
             Long("technique") => recording.extend(["--technique".into(), parser.value()?]),
             Long("left") => recording.extend(["--left".into(), parser.value()?]),
             Long("without-run-delay") => script.without_run_delay = true,
+            Long("order") => order = Edges::asked(&parser.value()?)?,
             Short('q') | Long("quiet") => quiet = true,
             Short('h') | Long("help") => return Ok(None),
             Value(program) => {
@@ -89,7 +93,7 @@ fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>,
     if command.is_empty() {
         return Err("nothing to capture: give a command".into());
     }
-    Ok(Some(Options { output, recording, script, quiet, command }))
+    Ok(Some(Options { output, recording, script, order, quiet, command }))
 }
 
 fn captured(options: &Options) -> Result<u8, Failed> {
@@ -138,17 +142,19 @@ fn made(options: &Options) -> Result<Report, Failed> {
         .and_then(|()| out.into_inner().map(drop).map_err(std::io::IntoInnerError::into_error))
         .map_err(|error| written(SCRIPT, error))?;
     let out = created(&directory.join(ROLL)).map_err(|error| written(ROLL, error))?;
-    let (out, compiled) = etude_replay::compile(&script, out).map_err(|error| written(ROLL, error))?;
+    let (out, compiled) =
+        etude_replay::compile_with(&script, options.order, out).map_err(|error| written(ROLL, error))?;
     out.into_inner().map_err(|error| written(ROLL, error.into_error()))?;
     fs::remove_file(&trace).map_err(|error| written(TRACE, error))?;
     seal(directory, &options.command, report.run_delay).map_err(|error| written("capture.json", error))?;
     if !options.quiet {
         let (files, bytes) = to_prepare(&script.needed);
         say(&format!(
-            "etude capture: {}: {} of {}; it needs {} of {}",
+            "etude capture: {}: {} of {}, {}; it needs {} of {}",
             directory.display(),
             counted(compiled.calls, "call"),
             counted(compiled.threads as u64, "thread"),
+            compiled.waits_text(),
             counted(files, "file"),
             counted(bytes, "byte")
         ));

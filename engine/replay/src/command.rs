@@ -1,7 +1,6 @@
 //! `etude compile SCRIPT -o ROLL`, `etude replay CAPTURE` and `etude replay ROLL DIRECTORY`.
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use lexopt::prelude::*;
 use crate::capture;
 use crate::clock::now_ns;
 use crate::compile::compile_with;
-use crate::order::{Edge, Edges};
+use crate::order::Edges;
 use crate::perform::Wishes;
 use crate::place;
 use crate::player::{Manner, Timing};
@@ -106,7 +105,10 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
         match argument {
             Short('o') | Long("output") => output = Some(PathBuf::from(parser.value().map_err(wrong)?)),
             Short('q') | Long("quiet") => quiet = true,
-            Long("order") => wanted = order(&parser.value().map_err(wrong)?)?,
+            Long("order") => {
+                wanted =
+                    Edges::asked(&parser.value().map_err(wrong)?).map_err(|what| usage("compile", &what))?;
+            }
             Short('h') | Long("help") => {
                 print!("{COMPILE}");
                 return Ok(0);
@@ -138,27 +140,11 @@ fn compile_verb(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
             output.display(),
             counted(done.calls, "call"),
             counted(done.threads as u64, "thread"),
-            waits(&done.waits),
+            done.waits_text(),
             text.len() as f64 / bytes.max(1) as f64
         ));
     }
     Ok(0)
-}
-
-fn order(words: &OsStr) -> Result<Edges, Wrong> {
-    let found = words.to_str().and_then(Edges::named);
-    found.ok_or_else(|| {
-        let kinds: Vec<_> = Edge::NAMES.iter().map(|(name, _)| *name).collect();
-        let shown = words.display();
-        usage("compile", &format!("--order \"{shown}\": expected all, none, or some of {}", kinds.join(",")))
-    })
-}
-
-/// `3 waits for others (1 data, 2 threads)`.
-fn waits(by_kind: &BTreeMap<Edge, u64>) -> String {
-    let all = format!("{} for others", counted(by_kind.values().sum(), "wait"));
-    let kinds: Vec<String> = by_kind.iter().map(|(edge, many)| format!("{many} {}", edge.name())).collect();
-    if kinds.is_empty() { all } else { format!("{all} ({})", kinds.join(", ")) }
 }
 
 struct Options {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use etude_calls::{Futex, Kind, Moves, Role};
+use etude_quantity::counted;
 use etude_script::{Action, Called, Script, Step, What};
 use etude_trace::Event;
 use smallvec::SmallVec;
@@ -19,6 +20,16 @@ pub struct Compiled {
     pub calls: u64,
     /// How often a thread waits for another, by why.
     pub waits: BTreeMap<Edge, u64>,
+}
+
+impl Compiled {
+    /// `3 waits for others (1 data, 2 threads)`.
+    pub fn waits_text(&self) -> String {
+        let all = format!("{} for others", counted(self.waits.values().sum(), "wait"));
+        let kinds: Vec<String> =
+            self.waits.iter().map(|(edge, many)| format!("{many} {}", edge.name())).collect();
+        if kinds.is_empty() { all } else { format!("{all} ({})", kinds.join(", ")) }
+    }
 }
 
 /// Writes a script as a roll; threads wait for each other as they have to.

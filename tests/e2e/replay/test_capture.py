@@ -98,6 +98,17 @@ def test_the_files_of_a_capture_are_those_of_the_single_verbs(place: Path) -> No
     assert json.loads(etude("replay", "--json", "it/io.roll", "stage", at=place).stdout)["mismatches"] == 0
 
 
+def test_the_order_of_a_capture_is_the_one_asked_for(place: Path) -> None:
+    line = "cat data/a > data/d; cat data/d data/b > data/e"
+    done = etude("capture", "-q", "-o", "it", "--order", "none", "--", "sh", "-c", line, at=place)
+    assert done.returncode == 0, done.stderr
+    for order in ("none", "all"):
+        words = ["compile", "-q", "--order", order, "-o", order, "it/io.script"]
+        assert etude(*words, at=place).returncode == 0
+    rolls = [(place / roll).read_bytes() for roll in ("it/io.roll", "none", "all")]
+    assert rolls[0] == rolls[1] != rolls[2]
+
+
 @pytest.mark.parametrize(
     ("command", "status"),
     [(["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM)],
@@ -118,6 +129,7 @@ def test_a_program_that_cannot_run_leaves_no_capture(place: Path, program: str, 
     [
         (["capture", "--", "true"], 2),
         (["capture", "-o", "new"], 2),
+        (["capture", "-o", "new", "--order", "weather", "--", "true"], 2),
         (["capture", "-o", "data", "--", "true"], 5),
         (["capture", "-o", "no/such/place", "--", "true"], 5),
         (["replay", "nothing"], 3),

@@ -1,5 +1,7 @@
 //! Why a thread waits for another.
 
+use std::ffi::OsStr;
+
 /// Kinds of waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edge {
@@ -47,6 +49,17 @@ impl Edges {
         text.split(',').try_fold(Edges(0), |found, name| {
             let (_, edge) = Edge::NAMES.iter().find(|(known, _)| *known == name)?;
             Some(Edges(found.0 | 1 << *edge as u8))
+        })
+    }
+
+    /// The same of what stands on a command line.
+    ///
+    /// # Errors
+    /// One is unknown: what was expected.
+    pub fn asked(words: &OsStr) -> Result<Edges, String> {
+        words.to_str().and_then(Edges::named).ok_or_else(|| {
+            let kinds = Edge::NAMES.map(|(name, _)| name).join(",");
+            format!("--order \"{}\": expected all, none, or some of {kinds}", words.display())
         })
     }
 
