@@ -7,6 +7,8 @@ pub(crate) mod remote;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod layout;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod maps;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod ring;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod rings;
@@ -48,8 +50,6 @@ mod inside;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "outside.rs"]
 mod inside;
-#[cfg(target_arch = "x86_64")]
-mod maps;
 #[cfg(target_arch = "x86_64")]
 mod native;
 #[cfg(target_arch = "x86_64")]

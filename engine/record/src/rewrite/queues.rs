@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::requests::{Done, Found, Layout, Reads, SQPOLL, context, iocbs, reaped};
+use crate::rewrite::maps::{Mapping, mappings};
 use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::stops::Begun;
@@ -269,19 +270,13 @@ fn inode(group: Pid, descriptor: u64) -> Option<u64> {
 /// Where a ring's queues of submissions and of completions, and its entries, are mapped. The kernel may have both queues
 /// in one mapping.
 fn mapped(group: Pid, inode: u64) -> Option<[u64; 3]> {
-    let text = fs::read(format!("/proc/{group}/maps")).ok()?;
-    let all: Vec<(u64, u64)> =
-        String::from_utf8_lossy(&text).lines().filter_map(|line| mapping(line, inode)).collect();
-    let at = |offset: u64| all.iter().find(|(_, of)| *of == offset).map(|(low, _)| *low);
+    let all = mappings(group).ok()?;
+    let at = |offset: u64| {
+        let is_it = |each: &&Mapping| {
+            (each.file.2, each.offset) == (inode, offset) && each.name == "anon_inode:[io_uring]"
+        };
+        all.iter().find(is_it).map(|each| each.low)
+    };
     let queue = at(0)?;
     Some([queue, at(0x800_0000).unwrap_or(queue), at(0x1000_0000)?])
-}
-
-/// Of a line of `/proc/PID/maps`, if it is a ring's: where it begins, and at which offset.
-fn mapping(line: &str, inode: u64) -> Option<(u64, u64)> {
-    let mut words = line.split_ascii_whitespace();
-    let low = u64::from_str_radix(words.next()?.split_once('-')?.0, 16).ok()?;
-    let offset = u64::from_str_radix(words.nth(1)?, 16).ok()?;
-    let is_it = words.nth(1)?.parse() == Ok(inode) && words.next()? == "anon_inode:[io_uring]";
-    is_it.then_some((low, offset))
 }
