@@ -34,7 +34,8 @@ def mark_children(path: Path) -> Iterator[None]:
 
 
 def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """End what earlier sessions of this directory left running here; call it while holding the directory's lock.
+    """End what earlier sessions of this directory left running here, and remove their cgroups; call it while holding
+    the directory's lock.
 
     Returns:
         A name each.
@@ -57,6 +58,7 @@ def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str
             f"{path}: {names}: started by an earlier run of this directory, still running, and cannot be ended; "
             "end it, then resume"
         )
+    leftovers.remove_groups(dead)
     return list(found.values())
 
 

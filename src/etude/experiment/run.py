@@ -20,6 +20,7 @@ from etude.experiment.sitting import (
     EngineMaker,
     already,
     holds_results,
+    is_complete,
     new_directory,
     new_document,
     sit,
@@ -99,7 +100,7 @@ def resume(
         plan = plan_to_resume(document, str(path / "experiment.json"))
         if limits:
             plan = _extended(plan, document, limits)
-        elif document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
+        elif is_complete(path, document):
             return Outcome(load_results(path), ())
         return _sit(plan, path, document, observe, make_engine)
 

@@ -150,6 +150,15 @@ def sit(
     return ledger
 
 
+def is_complete(path: Path, document: Mapping[str, Any]) -> bool:
+    """Whether an experiment came to its end. What its sessions left is ended then: nobody may go on with it."""
+    sessions = document["sittings"]
+    complete = bool(sessions) and sessions[-1].get("how_ended") == "complete"
+    if complete:
+        end_leftovers(path, sessions)
+    return complete
+
+
 def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
     """Create the directory that results go to.
 

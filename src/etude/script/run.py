@@ -20,6 +20,7 @@ from etude.experiment.sitting import (
     EngineMaker,
     already,
     holds_results,
+    is_complete,
     new_directory,
     new_document,
     sit,
@@ -150,9 +151,10 @@ def resume_script(
         EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script has changed.
     """
     if file.is_dir():
-        document = read_experiment(file)
-        if document["sittings"] and document["sittings"][-1].get("how_ended") == "complete":
-            return file
+        read_experiment(file)
+        with sole_writer(file):
+            if _is_complete(file, read_experiment(file)):
+                return file
         file = file / STATE_FILE
     saved = checkpoint.load(file)
     path = Path(saved.results)
@@ -165,6 +167,8 @@ def resume_script(
         plan = document["plan"]
         if plan.get("kind") != "script":
             raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
+        if _is_complete(path, document):
+            return path
         masks = mask_of(plan, str(path / "experiment.json")).patterns
         asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
         planned = asked.outline()
@@ -233,11 +237,23 @@ def _sit(
             bench.stop_here(state)
             raise Interrupted(signal, f"ended by {signal_name(signal)}")
         raise_failures(path, desk.document["tests"], desk.ledger.kept)
-        (path / STATE_FILE).unlink(missing_ok=True)
-        record.forget(path)
         return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
 
     sit(path, document, make_engine, work, "etude run --resume")
+    _forget(path)
+
+
+def _is_complete(path: Path, document: Mapping[str, Any]) -> bool:
+    complete = is_complete(path, document)
+    if complete:
+        _forget(path)
+    return complete
+
+
+def _forget(path: Path) -> None:
+    """Nothing is left to go on with."""
+    (path / STATE_FILE).unlink(missing_ok=True)
+    record.forget(path)
 
 
 __all__ = ["Asked", "load_results", "read_script", "resume_script", "run_script"]

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 PROC = Path("/proc")
+GROUPS = Path("/sys/fs/cgroup")
 
 
 def marked(variable: str, value: str) -> list[int]:
@@ -26,6 +27,15 @@ def in_groups_of(etudes: Collection[int]) -> list[int]:
         return []
     groups = ((pid, _read(pid, "cgroup")) for pid in _others())
     return [pid for pid, group in groups if any(mark in group for mark in marks)]
+
+
+def remove_groups(etudes: Collection[int]) -> None:
+    """The empty cgroups that Études of these process ids had made for their tests."""
+    names = tuple(f"etude-{etude}-" for etude in etudes)
+    for place, _, _ in os.walk(GROUPS, topdown=False):
+        if names and any(part.startswith(names) for part in Path(place).parts):
+            with suppress(OSError):  # it is not empty, or gone
+                os.rmdir(place)
 
 
 def stop(

@@ -57,3 +57,13 @@ def test_cgroups_are_those_of_dead_runs_in_this_boot(tmp_path: Path, monkeypatch
     ]
     leftovers.end_leftovers(tmp_path, sessions)
     assert set(asked) == {gone}
+
+
+def test_empty_cgroups_of_dead_runs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, mine = 2**22 + 1, os.getpid()
+    for name in (f"memory/etude-{gone}-a/within", f"cpu/etude-{gone}-b", f"cpu/etude-{mine}-c", "cpu/other"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr(f"{MEMBERS}.GROUPS", tmp_path)
+    leftovers.end_leftovers(tmp_path, [{"pid": gone, "boot_id": boot_id()}])
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert left == {"memory", "cpu", f"cpu/etude-{mine}-c", "cpu/other"}

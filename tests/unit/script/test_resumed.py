@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from etude.errors import Interrupted
+from etude.experiment import sitting
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
-from etude.results.reader import load_results
+from etude.results.reader import load_results, read_experiment
+from etude.script.bench import STATE_FILE
 from etude.script.run import read_script, resume_script, run_script
 from etude.testbed.boot import record
 from support.builders import still_machine
@@ -56,3 +58,22 @@ def test_a_script_that_is_complete_waits_for_no_boot(tmp_path: Path, monkeypatch
     assert forgotten == []
     assert resume_script(path, observe=silent, make_engine=World().make_engine) == path
     assert forgotten == [path]
+
+
+def test_a_script_that_was_killed_when_all_was_measured_is_resumed(tmp_path: Path) -> None:
+    file = tmp_path / "s.ap"
+    file.write_text("TEST t 3\nEXEC copy\nDONE\n")
+    path, asked = tmp_path / "r", read_script(str(file), seed=1, counters="off")
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sitting, "_finish", killed)
+        with pytest.raises(SystemExit):
+            run_script(asked, path, observe=silent, make_engine=World().make_engine)
+    for sessions in (2, 2):
+        assert resume_script(path, observe=silent, make_engine=World().make_engine) == path
+        assert len(read_experiment(path)["sittings"]) == sessions
+        assert not (path / STATE_FILE).exists()
+    assert len(load_results(path).measurements["t"]) == 3
