@@ -1,13 +1,13 @@
 //! The system calls that a recording holds: what they are called, what their numbers are on each processor, what
 //! their arguments and results mean, and what the kernel counts of them.
 //!
-//! `table.rs` has a row a call; `requests.rs` says which are about asynchronous I/O, `futex.rs` which wait and wake;
-//! `counts.rs` has the rule by which
-//! `/proc/PID/io` can be foretold from a recording.
+//! `table.rs` has a row a call; `requests.rs` says which are about asynchronous I/O, `futex.rs` which wait and wake,
+//! `lock.rs` which lock a range; `counts.rs` has the rule by which `/proc/PID/io` can be foretold from a recording.
 
 mod counts;
 pub mod errors;
 mod futex;
+mod lock;
 mod requests;
 mod sets;
 mod table;
@@ -15,6 +15,7 @@ mod words;
 
 pub use counts::{Counts, Rule};
 pub use futex::Futex;
+pub use lock::{LockOwner, Range, RangeKind, RangeLock};
 pub use requests::{Interface, Role};
 pub use sets::{Set, value};
 pub use words::write_argument;
@@ -77,6 +78,8 @@ pub enum Kind {
     Device,
     /// Where two descriptors will stand.
     Pair,
+    /// Where the range of a lock stands (`struct flock`).
+    Range,
     /// Where a socket's address stands.
     Socket,
     /// What it is depends on the command before it ([`Call::kind`]).
@@ -272,6 +275,7 @@ fn command_argument(command: u32) -> Kind {
         4 => Kind::Flags(Set::Open),
         8 | 10 | 1024 | 1031 => Kind::Int,
         1026 | 1033 => Kind::Count,
+        _ if RangeLock::by_command(command).is_some() => Kind::Range,
         _ => Kind::Pointer,
     }
 }

@@ -340,11 +340,11 @@ impl File {
     }
 }
 
-/// Which arguments of a call say where a text stands that ends with a zero byte, or a pair of descriptors.
+/// Which arguments of a call say where a text stands that ends with a zero byte, a pair of descriptors, or a range.
 pub fn text_arguments(call: Call) -> SmallVec<[u8; 2]> {
     let kinds = call.row().arguments.iter().enumerate();
     kinds
-        .filter(|(_, kind)| matches!(kind, Kind::Path | Kind::Name | Kind::Pair))
+        .filter(|(_, kind)| matches!(kind, Kind::Path | Kind::Name | Kind::Pair | Kind::Command))
         .map(|(index, _)| index as u8)
         .collect()
 }

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use etude_calls::{Futex, Kind, Moves, Role};
+use etude_calls::{Futex, Kind, Moves, Range, Role};
 use etude_quantity::counted;
 use etude_script::{Action, Called, Script, Step, What};
 use etude_trace::Event;
 use smallvec::SmallVec;
 
-use crate::order::{Edge, Edges, Order, Wait};
+use crate::order::{Edge, Edges, Order, Wait, end_of};
 use crate::roll::{Head, MOST_THREADS, Mark, Marked, Original, Rhythm, Stream, Writer};
 
 /// What became of a script.
@@ -56,11 +56,7 @@ pub fn compile_with<W: Write>(script: &Script, wanted: Edges, out: W) -> io::Res
     let told = told(&waits, threads);
     for (at, step) in script.steps.iter().enumerate() {
         let thread = step.thread as usize;
-        for wait in waits.get(&at).into_iter().flatten() {
-            let other = wait.other;
-            let told = told[other.thread as usize].partition_point(|step| *step <= other.step) as u64;
-            lanes[thread].mark(Marked::After { thread: other.thread, told });
-        }
+        lanes[thread].waits(waits.get(&at), &told);
         match &step.action {
             Action::Compute(ns) => lanes[thread].compute(*ns),
             Action::Start(other) => {
@@ -79,7 +75,12 @@ pub fn compile_with<W: Write>(script: &Script, wanted: Edges, out: W) -> io::Res
             lanes[thread].mark(Marked::Tell);
         }
     }
-    lanes.iter_mut().for_each(|lane| lane.mark(Marked::End));
+    for (thread, lane) in (0..).zip(&mut lanes) {
+        if lane.process == thread {
+            lane.waits(waits.get(&end_of(thread)), &told);
+        }
+        lane.mark(Marked::End);
+    }
     names.add_needed(script);
     let head = Head {
         notes: script.notes.clone(),
@@ -139,7 +140,8 @@ fn last(step: &Step) -> u32 {
 /// By thread, the steps of which others have to know, ascending.
 fn told(waits: &HashMap<usize, Vec<Wait>>, threads: usize) -> Vec<Vec<usize>> {
     let mut told = vec![Vec::new(); threads];
-    waits.values().flatten().for_each(|wait| told[wait.other.thread as usize].push(wait.other.step));
+    let steps = waits.values().flatten().filter(|wait| wait.end.is_none());
+    steps.for_each(|wait| told[wait.other.thread as usize].push(wait.other.step));
     for steps in &mut told {
         steps.sort_unstable();
         steps.dedup();
@@ -214,6 +216,17 @@ impl Lane {
         self.marks.push(Mark { at: self.events.len() as u64, gap_us, what });
     }
 
+    /// `told`: by thread, the steps of which others have to know.
+    fn waits(&mut self, waits: Option<&Vec<Wait>>, told: &[Vec<usize>]) {
+        for Wait { other, end, .. } in waits.into_iter().flatten() {
+            let told = told[other.thread as usize].partition_point(|step| *step <= other.step) as u64;
+            self.mark(match end {
+                Some(process) => Marked::Wait(*process),
+                None => Marked::After { thread: other.thread, told },
+            });
+        }
+    }
+
     fn call(&mut self, called: &Called, names: &mut Names) {
         let start = self.end_ns.saturating_add(std::mem::take(&mut self.gap_ns).min(LONGEST_NS));
         let duration = called.duration_ns.unwrap_or(0).min(LONGEST_NS);
@@ -222,7 +235,7 @@ impl Lane {
             match called.call.kind(&called.arguments, index) {
                 Kind::Path | Kind::Name => arguments[index] = 0,
                 // Where data stood in memory says nothing.
-                Kind::Buffer | Kind::Iovec | Kind::Pointer | Kind::Socket | Kind::OffsetAt => {
+                Kind::Buffer | Kind::Iovec | Kind::Pointer | Kind::Socket | Kind::OffsetAt | Kind::Range => {
                     arguments[index] = 0
                 }
                 _ => {}
@@ -233,6 +246,13 @@ impl Lane {
             match called.call.kind(&called.arguments, index) {
                 Kind::Path | Kind::Name => arguments[index] = names.number(&text.bytes),
                 Kind::Pair => arguments[index] = text.bytes[..].try_into().map_or(0, u64::from_le_bytes),
+                Kind::Range => {
+                    if let Some(range) = Range::of(&text.bytes) {
+                        let mut words = String::new();
+                        etude_trace::words::range_of(&mut words, range);
+                        arguments[index] = names.number(words.as_bytes());
+                    }
+                }
                 // 0 is none.
                 Kind::OffsetAt => {
                     let offset = text.bytes[..].try_into().map_or(0, u64::from_le_bytes);

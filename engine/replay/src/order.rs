@@ -42,6 +42,8 @@ pub struct Wait {
     /// A step of another thread.
     pub other: Point,
     pub edge: Edge,
+    /// Not only for that step, but for the end of this process, whose last one it is.
+    pub end: Option<u32>,
 }
 
 /// A step of a thread.
@@ -52,7 +54,13 @@ pub struct Point {
     pub step: usize,
 }
 
+/// By the step that waits.
 pub type Waits = HashMap<usize, Vec<Wait>>;
+
+/// The step, so to say, at which a process ends: behind all of its threads'.
+pub fn end_of(process: u32) -> usize {
+    usize::MAX - process as usize
+}
 
 /// Something that is made, used and ended: its users wait for its maker, and whoever makes it anew waits for all.
 #[derive(Debug, Default, Clone)]
@@ -141,25 +149,30 @@ impl Order {
                 }
                 Action::Fork(other) => order.fork(here, *other),
                 Action::Call(called) if order.may_wait(process, called) => {
-                    blocked.push(Blocked { here, process, called: Some(called), end_ns });
+                    let gives_back = false;
+                    blocked.push(Blocked { here, process, called: Some(called), end_ns, gives_back });
                 }
                 Action::Call(called) => {
                     order.settle_lock(&mut blocked, process, called);
                     order.call(here, called);
                 }
                 Action::Exec => order.exec(here, process),
-                Action::Compute(_) | Action::Wait(_) => {}
+                Action::Wait(other) => order.settle_end(&mut blocked, *other),
+                Action::Compute(_) => {}
             }
-            if last.get(&process) == Some(&at) {
-                blocked.push(Blocked { here, process, called: None, end_ns });
+            if let Some((_, computes_ns)) = last.get(&process).filter(|(last, _)| *last == at) {
+                let end_ns = end_ns.saturating_add(*computes_ns);
+                let busy = blocked.iter().any(|each| each.process == process);
+                let gives_back = busy || order.has_locks(process);
+                blocked.push(Blocked { here, process, called: None, end_ns, gives_back });
             }
         }
         order.settle_all(blocked);
         order.waits
     }
 
-    /// By process, the last step of its threads.
-    fn last_steps(script: &Script) -> HashMap<u32, usize> {
+    /// By process, the last step of its threads at which it does something, and for how long it computes then, ns.
+    fn last_steps(script: &Script) -> HashMap<u32, (usize, u64)> {
         let (mut last, mut process) = (HashMap::new(), HashMap::from([(0, 0)]));
         for (at, step) in script.steps.iter().enumerate() {
             let of = process.get(&step.thread).copied().unwrap_or(step.thread);
@@ -168,7 +181,11 @@ impl Order {
                 Action::Fork(other) => drop(process.insert(other, other)),
                 _ => {}
             }
-            last.insert(of, at);
+            let (last, computes_ns) = last.entry(of).or_insert((at, 0_u64));
+            match step.action {
+                Action::Compute(ns) => *computes_ns = computes_ns.saturating_add(ns),
+                _ => (*last, *computes_ns) = (at, 0),
+            }
         }
         last
     }
@@ -234,7 +251,24 @@ impl Order {
             return;
         }
         *known = other.step;
-        self.waits.entry(here.step).or_default().push(Wait { other, edge });
+        self.waits.entry(here.step).or_default().push(Wait { other, edge, end: None });
+    }
+
+    /// The end of the process of this step waits.
+    fn waits_at_end(&mut self, here: Point, others: impl Iterator<Item = Point>) {
+        let end = Point { thread: here.thread, step: end_of(self.process_of(here.thread)) };
+        self.ending = false;
+        others.for_each(|other| self.wait(end, other, Edge::Locks));
+        self.ending = true;
+    }
+
+    /// The same for the end of a process, whose last step that is.
+    fn wait_for_end(&mut self, here: Point, other: Point, edge: Edge) {
+        let end = self.process_of(other.thread);
+        if end == self.process_of(here.thread) || self.ending || !self.wanted.have(edge) {
+            return;
+        }
+        self.waits.entry(here.step).or_default().push(Wait { other, edge, end: Some(end) });
     }
 
     fn uses(&mut self, here: Point, thing: usize, edge: Edge) {
@@ -260,7 +294,7 @@ impl Order {
         let process = self.process_of(here.thread);
         self.name_space(here, process, called);
         self.descriptors(here, process, called);
-        self.flock(here, process, called);
+        self.locks(here, process, called);
         self.data(here, process, called);
         self.requests(here, process, called);
         self.futexes(here, process, called);

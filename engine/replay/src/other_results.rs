@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use etude_calls::Kind;
 use etude_script::{Action, Called, Step, step_text};
-use etude_trace::{Event, Text};
+use etude_trace::{Event, Text, words};
 use serde::Serialize;
 
 use crate::roll::{Reading, Roll};
@@ -58,15 +58,15 @@ fn line(roll: &Roll, event: &Event) -> String {
         result: event.result,
         duration_ns: None,
     };
+    let name = |number: u64| roll.names.get(usize::try_from(number).ok()?.checked_sub(1)?);
     for index in 0..event.call.row().arguments.len() {
         let value = event.arguments[index];
         let bytes = match event.call.kind(&event.arguments, index) {
-            Kind::Path | Kind::Name => {
-                let name =
-                    usize::try_from(value).ok().and_then(|value| roll.names.get(value.checked_sub(1)?));
-                name.map(|name| name.as_bytes().into())
-            }
+            Kind::Path | Kind::Name => name(value).map(|name| name.as_bytes().into()),
             Kind::Pair => Some(value.to_le_bytes()[..].into()),
+            Kind::Range => name(value)
+                .and_then(|name| words::range_from(name.as_bytes()))
+                .map(|range| range.bytes()[..].into()),
             Kind::OffsetAt => value.checked_sub(1).map(|offset| offset.to_le_bytes()[..].into()),
             _ => continue,
         };

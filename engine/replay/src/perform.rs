@@ -2,6 +2,7 @@
 
 mod arguments;
 mod descriptors;
+mod locks;
 mod memory;
 mod pipes;
 mod requests;
@@ -105,6 +106,8 @@ pub struct Performer {
     vectors: Vec<libc::iovec>,
     /// Offsets that stand in memory.
     offsets: Box<[u64; 2]>,
+    /// The range of a lock.
+    range: Box<libc::flock>,
     /// Transfers that had to be made without O_DIRECT.
     pub undirect: u64,
     /// Where the call that is made stands.
@@ -132,6 +135,7 @@ impl Performer {
             scratch: Pages::new(SCRATCH)?,
             vectors: vec![none; VECTORS],
             offsets: Box::default(),
+            range: Box::new(libc::flock { l_type: 0, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 }),
             undirect: 0,
             place: Place::default(),
         })
@@ -158,6 +162,8 @@ impl Performer {
                 Made::Done { result: event.result, begun: now, ended: now, same: true }
             }
             Way::Control if matches!(event.arguments[1], 0 | 1030) => self.copy(event, number),
+            Way::Lock => self.lock(event, number),
+            Way::Control if locks::is_of_range(event) => self.lock(event, number),
             Way::Control if is_harmless(event) => self.ordinary(event, number),
             Way::Create if self.wishes.direct => self.create(event),
             Way::Create => self.ordinary(event, number),

@@ -37,7 +37,7 @@ impl Called {
             let index = usize::from(text.argument);
             let fits = match kind(index) {
                 Kind::Path | Kind::Name => !text.bytes.contains(&0),
-                Kind::Pair | Kind::OffsetAt | Kind::Socket => true,
+                Kind::Pair | Kind::OffsetAt | Kind::Range | Kind::Socket => true,
                 _ => false,
             };
             let used = index < self.call.used(&self.arguments) && self.arguments[index] == 0;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use etude_calls::{Call, Kind, Processor};
+use etude_calls::{Call, Kind, Processor, Range};
 use smallvec::SmallVec;
 
 /// A recorded call.
@@ -17,7 +17,7 @@ pub struct Event {
     pub result: i64,
     /// Normalised ([`Event::normalise`]); those that the call does not use are 0.
     pub arguments: [u64; 6],
-    /// What stood where arguments pointed: paths, names, a pair of descriptors. In order of arguments.
+    /// What stood where arguments pointed: paths, names, a pair of descriptors, a range. In order of arguments.
     pub texts: SmallVec<[Text; 1]>,
 }
 
@@ -40,12 +40,17 @@ impl Event {
     /// memory is 0 if its text is known: nobody asks for it, and it would cost more than the rest.
     pub fn normalise(&mut self, processor: Processor) {
         self.call.normalise(processor, &mut self.arguments);
-        for text in &self.texts {
+        for text in &mut self.texts {
             let index = usize::from(text.argument);
-            if let Kind::Path | Kind::Name | Kind::Pair | Kind::OffsetAt =
-                self.call.kind(&self.arguments, index)
-            {
+            let kind = self.call.kind(&self.arguments, index);
+            if let Kind::Path | Kind::Name | Kind::Pair | Kind::OffsetAt | Kind::Range = kind {
                 self.arguments[index] = 0;
+            }
+            // Between its members stands whatever was there before.
+            if kind == Kind::Range && text.bytes.len() == Range::BYTES && text.bytes[4..8] != [0; 4] {
+                let mut bytes = text.bytes.to_vec();
+                bytes[4..8].fill(0);
+                text.bytes = bytes.into();
             }
         }
     }

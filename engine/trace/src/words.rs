@@ -4,9 +4,9 @@ mod read;
 
 use std::fmt::Write as _;
 
-use etude_calls::{Call, Kind, Outcome, errors, write_argument};
+use etude_calls::{Call, Kind, Outcome, Range, Set, errors, write_argument};
 
-pub use read::{error, number as number_of, seconds as seconds_of, string as string_of};
+pub use read::{error, number as number_of, range as range_from, seconds as seconds_of, string as string_of};
 
 /// Appends an argument; `text` is what stood where it pointed, if that is known.
 pub fn argument(out: &mut String, kind: Kind, value: u64, text: Option<&[u8]>) {
@@ -19,12 +19,24 @@ pub fn argument(out: &mut String, kind: Kind, value: u64, text: Option<&[u8]>) {
             let offset = i64::from_le_bytes(bytes.try_into().expect("eight bytes"));
             write!(out, "[{offset}]").expect("a string grows");
         }
+        (Kind::Range, Some(bytes)) => match Range::of(bytes) {
+            Some(range) => range_of(out, range),
+            None => quoted(out, bytes),
+        },
         (_, Some(bytes)) => quoted(out, bytes),
         // Most arguments are these.
         (Kind::Fd | Kind::Int, None) => number(out, i64::from(value as i32)),
         (Kind::Size | Kind::Count, None) if value < 1 << 63 => number(out, value as i64),
         (_, None) => write_argument(out, kind, value).expect("a string grows"),
     }
+}
+
+/// Appends the range of a lock: `{l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=100}`.
+pub fn range_of(out: &mut String, range: Range) {
+    let Range { kind, whence, start, length } = range;
+    let whence = Set::Whence.name(whence.into()).expect("there are three");
+    write!(out, "{{l_type={}, l_whence={whence}, l_start={start}, l_len={length}}}", kind.name())
+        .expect("a string grows");
 }
 
 /// Appends what a call returned: `-1 ENOENT` for an error, `0x7f0000001000` for a place in memory, else a number.

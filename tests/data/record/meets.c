@@ -1,11 +1,13 @@
 // One makes "before" and then lets another go on, which makes "after".
-// meets threads|joins|processes|locks|pipes
+// meets threads|joins|processes|locks|fcntl|pipes|eventfd
 
 #include <err.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,14 +15,28 @@
 #include <unistd.h>
 
 static sem_t *gate;
-static int pair[2];
+static int pair[2], counter;
+
+// A range of the file, from its second byte on.
+static void range(int file, short type)
+{
+    struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = 1, .l_len = 10};
+    if (fcntl(file, F_SETLKW, &range))
+        err(1, "fcntl");
+}
 
 static void *waits(void *kind)
 {
     char byte;
+    uint64_t count;
     if (!strcmp(kind, "locks")) {
         int own = open("lock", O_RDWR);
         flock(own, LOCK_EX);
+    } else if (!strcmp(kind, "fcntl")) {
+        range(open("lock", O_RDWR), F_WRLCK);
+    } else if (!strcmp(kind, "eventfd")) {
+        if (read(counter, &count, 8) != 8)
+            err(1, "read");
     } else if (!strcmp(kind, "pipes")) {
         if (read(pair[0], &byte, 1) != 1)
             err(1, "read");
@@ -44,8 +60,9 @@ int main(int argc, char **argv)
 {
     pthread_t other;
     if (argc != 2)
-        errx(2, "expected: threads|joins|processes|locks|pipes");
+        errx(2, "expected: threads|joins|processes|locks|fcntl|pipes|eventfd");
     int threads = !strcmp(argv[1], "threads"), locks = !strcmp(argv[1], "locks");
+    int ranges = !strcmp(argv[1], "fcntl");
     if (!strcmp(argv[1], "joins")) {
         pthread_create(&other, 0, ends, 0);
         pthread_join(other, 0);
@@ -57,8 +74,11 @@ int main(int argc, char **argv)
     if (pipe(pair))
         err(1, "pipe");
     int own = open("lock", O_RDWR | O_CREAT, 0644);
+    counter = eventfd(0, 0);
     if (locks)
         flock(own, LOCK_EX);
+    else if (ranges)
+        range(own, F_RDLCK);
     if (threads)
         pthread_create(&other, 0, waits, argv[1]);
     else if (!fork())
@@ -68,6 +88,10 @@ int main(int argc, char **argv)
     usleep(5000);
     if (locks)
         flock(own, LOCK_UN);
+    else if (ranges)
+        range(own, F_UNLCK);
+    else if (!strcmp(argv[1], "eventfd"))
+        return write(counter, &(uint64_t){1}, 8) != 8 || wait(0) < 0;
     else if (!strcmp(argv[1], "pipes"))
         return write(pair[1], "x", 1) != 1 || wait(0) < 0;
     else

@@ -105,9 +105,54 @@ for number in range(4):
 for _ in range(4):
     os.wait()
 """
+RANGES = """
+import fcntl, os, random, time
+for number in range(4):
+    if os.fork() == 0:
+        random.seed(number)
+        lock = os.open("lock", os.O_RDWR | os.O_CREAT)
+        for turn in range(20):
+            start, length = random.randrange(50), random.randrange(1, 50)
+            kind = random.choice([fcntl.LOCK_EX, fcntl.LOCK_SH])
+            while number % 2:
+                try:
+                    fcntl.lockf(lock, kind | fcntl.LOCK_NB, length, start)
+                    break
+                except OSError:
+                    time.sleep(0.0001)
+            else:
+                fcntl.lockf(lock, kind, length, start)
+            time.sleep(0.0003)
+            if turn % 4 == 0:
+                os.close(os.open("lock", os.O_RDONLY))
+            elif turn < 19:
+                fcntl.lockf(lock, fcntl.LOCK_UN)
+        os._exit(0)
+for _ in range(4):
+    os.wait()
+"""
+DATABASE = """
+import os, sqlite3
+first = sqlite3.connect("database")
+first.execute("create table numbers (number integer)")
+first.close()
+for _ in range(2):
+    if os.fork() == 0:
+        own = sqlite3.connect("database", timeout=20, isolation_level=None)
+        for _ in range(10):
+            own.execute("begin immediate")
+            own.execute("insert into numbers select count(*) from numbers")
+            own.execute("commit")
+        own.close()
+        os._exit(0)
+for _ in range(2):
+    os.wait()
+"""
 
 
-@pytest.mark.parametrize("program", [PIPES, LOCKS], ids=["pipes", "locks"])
+@pytest.mark.parametrize(
+    "program", [PIPES, LOCKS, RANGES, DATABASE], ids=["pipes", "locks", "ranges", "database"]
+)
 def test_what_processes_share_is_met_in_order(program: str, tmp_path: Path) -> None:
     script = compiled(tmp_path, program)
     assert re.search(r"\n1: ", script)

@@ -165,8 +165,11 @@ fn said(bytes: &[u8]) -> Option<Line> {
         return Some(Line::Text { tid, place, argument: words.number()?, bytes: words.0.to_vec() });
     }
     if kind == "D" {
-        let (argument, pair) = (words.number()?, words.register()?);
-        return Some(Line::Text { tid, place, argument, bytes: pair.to_le_bytes().to_vec() });
+        let (argument, mut bytes) = (words.number()?, words.register()?.to_le_bytes().to_vec());
+        while !words.0.is_empty() {
+            bytes.extend(words.register()?.to_le_bytes());
+        }
+        return Some(Line::Text { tid, place, argument, bytes });
     }
     let (pid, ns) = (words.number()?, words.number()?);
     let what = match kind {
@@ -237,6 +240,9 @@ mod tests {
         assert_eq!(end(b"E 11 5 11 900 1 2 3 4 0 4 0 9"), Some(9));
         assert_eq!(end(b"E 11 5 11 900 1 2 3 4 0 0 256 0"), Some(256));
         assert_eq!(end(b"E 12 5 11 900 1 2 3 4 1 4 0 9"), None);
+        let bytes = [[3, 0, 0, 0, 4, 0, 0, 0], [1, 2, 0, 0, 0, 0, 0, 0]].concat();
+        let words = parse(&printed(b"D 5 6 0 400000003 201"));
+        assert_eq!(words, Ok(Line::Text { tid: 5, place: 6, argument: 0, bytes }));
         assert_eq!(parse(b"{\"type\": \"lost_events\", \"data\": {\"events\": 17}}"), Ok(Line::Lost(17)));
         assert_eq!(parse(b"{\"type\": \"map\", \"data\": {\"@total\": 65570}}\n"), Ok(Line::Total(65570)));
         assert_eq!(parse(b"{\"type\": \"attached_probes\", \"data\": {\"probes\": 6}}"), Ok(Line::Other));

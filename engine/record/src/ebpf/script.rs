@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use etude_calls::{Call, Kind};
+use etude_calls::{Call, Kind, RangeLock};
 
 use crate::PROCESSOR;
 
@@ -32,7 +32,7 @@ const COUNTED: &str = "curtask->ioac.syscr, curtask->ioac.syscw, curtask->ioac.r
 /// T tid line pid ns begun parent COUNTED                 a thread is seen for the first time
 /// F tid line pid ns child                                it starts another
 /// S tid line argument text                               a text of the call with this line, which follows
-/// D tid line argument bytes                              two descriptors, likewise
+/// D tid line argument bytes                              two descriptors, or a range, eight bytes at a time
 /// C tid line pid ns ended number result arguments        a call
 /// X tid line pid ns tid-before COUNTED file              it has executed a program
 /// E tid line pid ns COUNTED live flags code group-code   it ends
@@ -116,6 +116,18 @@ fn texts() -> String {
             writeln!(out, "    if (args->ret == 0 && ({pairs})) {{ {print}; }}").expect("a string grows");
         }
     }
+    let fcntl = Call::named("fcntl").expect("it is in the table");
+    let ranges = one_of(|call| call == fcntl);
+    let either = |name: &str, numbers: &mut dyn Iterator<Item = i64>| {
+        numbers.map(|number| format!("{name} == {number}")).collect::<Vec<_>>().join(" || ")
+    };
+    let locks = |command: &i64| RangeLock::of(fcntl, &[0, *command as u64, 0, 0, 0, 0]).is_some();
+    let commands = either("@call[tid].2", &mut (0..64).filter(locks));
+    let results = either("args->ret", &mut (-64..=0).filter(|result| RangeLock::is_read(*result)));
+    let words = [0, 8, 16].map(|at| format!("*(uint64*)uptr(@call[tid].3 + {at})")).join(", ");
+    let print = format!(r#"printf("D %d %llu 2 %llx %llx %llx", tid, @lines[tid], {words})"#);
+    writeln!(out, "    if (({ranges}) && ({commands}) && ({results})) {{ {print}; }}")
+        .expect("a string grows");
     out
 }
 

@@ -48,13 +48,15 @@ pub enum Entry {
     Pair4 = 11,
     /// The launcher looks before the call and behind it.
     Stop = 12,
+    /// Where the second argument is a command of fcntl that locks, the third says where the range stands; else as Plain.
+    Range3 = 13,
 }
 
 impl Entry {
     /// In the order of their numbers.
-    pub const ALL: [Entry; 13] = {
+    pub const ALL: [Entry; 14] = {
         use Entry::*;
-        [Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet, Pair1, Pair4, Stop]
+        [Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet, Pair1, Pair4, Stop, Range3]
     };
 }
 
@@ -86,6 +88,7 @@ macro_rules! hook {
             concat!(".long ", $prefix, "pair1 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "pair4 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "stop - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "range3 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "any - ", $prefix, "begin"),
             concat!(".long ", $prefix, "trap - ", $prefix, "begin"),
             concat!(".long ", $prefix, "remote - ", $prefix, "begin"),
@@ -363,6 +366,18 @@ macro_rules! hook {
             "mov %r10, 40(%rsp)",
             "movq $1, 48(%rsp)",
             concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "range3:"), // F_SETLK 6, F_SETLKW 7, F_OFD_SETLK 37, F_OFD_SETLKW 38
+            "lea -6(%rsi), %r11d",
+            "cmp $1, %r11d",
+            "jbe 2f",
+            "lea -37(%rsi), %r11d",
+            "cmp $1, %r11d",
+            concat!("ja ", $prefix, "plain"),
+            "2:",
+            "lea -288(%rsp), %rsp",
+            "mov %rdx, 40(%rsp)",
+            "movq $2, 48(%rsp)", // nor is this one: the first is a range
+            concat!("jmp ", $prefix, "long"),
             concat!($prefix, "wide:"),
             concat!($prefix, "map:"),
             "lea -288(%rsp), %rsp",
@@ -397,6 +412,20 @@ macro_rules! hook {
             "3:",
             "movq $0, 40(%rsp)",
             "movq $0, 48(%rsp)",
+            "2:",
+            "cmpq $2, 48(%rsp)",
+            "jne 2f",
+            "movq $0, 48(%rsp)",
+            "mov ${range} + 1, %ecx", // with a final zero that nobody reads
+            "cmpq $0, 32(%rsp)",
+            "je 3f",
+            "cmpq $-11, 32(%rsp)", // EAGAIN
+            "je 3f",
+            "cmpq $-35, 32(%rsp)", // EDEADLK; after all others the range may not be there
+            "je 3f",
+            "movq $0, 40(%rsp)",
+            "xor %ecx, %ecx",
+            "jmp 3f",
             "2:",
             "cmpq $1, 48(%rsp)",
             "jne 2f",
@@ -571,6 +600,7 @@ macro_rules! hook {
             left = const LEFT,
             dropped = const DROPPED,
             data = const HEADER,
+            range = const etude_calls::Range::BYTES,
             slot = const SLOT,
             mask = const DATA - 1,
             full = const DATA - MARGIN,

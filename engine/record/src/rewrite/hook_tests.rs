@@ -100,6 +100,38 @@ fn a_path_that_cannot_be_read_is_no_fault() {
 }
 
 #[test]
+fn a_range_is_kept_where_the_kernel_has_read_it() {
+    let file = std::fs::File::open("/proc/self/exe").expect("a file");
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as u64;
+    let mut range = [0_u8; 32];
+    range[..24].copy_from_slice(&[0, 0, 0, 0, 1, 1, 1, 1, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+    for clock in CLOCKS {
+        with(
+            clock,
+            |_| Entry::Range3,
+            |native, segment| {
+                let made = |fd, command: i32, at| {
+                    let arguments = [fd, command as u64, at, 4, 0, 0];
+                    // SAFETY: the range lives through the call; other addresses are refused, or nothing to the kernel.
+                    let result = unsafe { call(native.entry(Entry::Range3), libc::SYS_fcntl, arguments) };
+                    let [raw] = recorded(segment, 0).try_into().expect("one record");
+                    assert_eq!((raw.arguments, raw.result), (arguments, result));
+                    (result, raw.texts)
+                };
+                let at = range.as_ptr() as u64;
+                for command in [libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW] {
+                    assert_eq!(made(fd, command, at), (0, [Some(range[..24].to_vec()), None]));
+                }
+                assert_eq!(made(u64::MAX, libc::F_SETLK, 1).1, [None, None]);
+                assert_eq!(made(fd, libc::F_SETLKW, 1), (-i64::from(libc::EFAULT), [None, None]));
+                assert_eq!(made(fd, libc::F_GETFD, 1), (1, [None, None]));
+                assert_eq!(made(fd, libc::F_GETLK, 1).1, [None, None]);
+            },
+        );
+    }
+}
+
+#[test]
 fn a_number_in_rax_alone_takes_its_own_entry_or_none() {
     fn kind(number: u32) -> Entry {
         if i64::from(number) == libc::SYS_lseek { Entry::Wide } else { Entry::Raw }

@@ -5,7 +5,7 @@
 use std::io;
 use std::mem::offset_of;
 
-use etude_calls::{Call, Kind, Processor};
+use etude_calls::{Call, Kind, Processor, Range, RangeLock};
 
 use crate::PROCESSOR;
 use crate::requests::Found;
@@ -111,9 +111,12 @@ pub fn begins(
     let number = u32::try_from(number).ok()?;
     let mut kept = [None, None];
     for (place, argument) in kept.iter_mut().zip(texts(number)?) {
-        if pair_argument(number).is_none() {
-            *place = text(tid, arguments[usize::from(argument)]);
-        }
+        let (at, call) = (usize::from(argument), Call::from_number(PROCESSOR, number.into())?);
+        *place = match call.kind(&arguments, at) {
+            Kind::Path | Kind::Name => text(tid, arguments[at]),
+            Kind::Range => read(tid, arguments[at], Range::BYTES),
+            _ => None,
+        };
     }
     Some(Begun { number, arguments, texts: kept, at: now(), requests: Vec::new() })
 }
@@ -135,7 +138,10 @@ pub fn returned(tid: Pid, begun: Begun, result: i64, now: u64) -> (Raw, bool) {
     let result = if again { -i64::from(libc::EINTR) } else { result };
     let Begun { number, arguments, mut texts, at, .. } = begun;
     if let Some(argument) = pair_argument(number).filter(|_| result == 0) {
-        texts[0] = Memory::of(tid).and_then(|memory| memory.read(arguments[argument], 8)).ok();
+        texts[0] = read(tid, arguments[argument], 8);
+    }
+    if !RangeLock::is_read(result) && is_lock(number, &arguments) {
+        texts[0] = None;
     }
     (Raw { number, begun: at, ended: now, result, arguments, texts }, again)
 }
@@ -144,6 +150,15 @@ pub fn returned(tid: Pid, begun: Begun, result: i64, now: u64) -> (Raw, bool) {
 fn pair_argument(number: u32) -> Option<usize> {
     let call = Call::from_number(PROCESSOR, number.into())?;
     call.row().arguments.iter().position(|kind| *kind == Kind::Pair)
+}
+
+fn is_lock(number: u32, arguments: &[u64; 6]) -> bool {
+    let call = Call::from_number(PROCESSOR, number.into());
+    call.is_some_and(|call| RangeLock::of(call, arguments).is_some())
+}
+
+fn read(tid: Pid, at: u64, length: usize) -> Option<Vec<u8>> {
+    Memory::of(tid).and_then(|memory| memory.read(at, length)).ok()
 }
 
 fn info(tid: Pid) -> io::Result<libc::ptrace_syscall_info> {

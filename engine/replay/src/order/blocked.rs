@@ -5,15 +5,12 @@ use std::collections::HashMap;
 
 use etude_script::{Action, Called, Step};
 
-use super::edges::Edge;
+use super::locks::{Asked, Owner, What, is_about_locks};
 use super::pipes::BROKEN;
 use super::{Order, Point};
 
 /// EWOULDBLOCK.
 pub const REFUSED: i64 = -11;
-const LOCK_EXCLUSIVE: u64 = 2;
-const LOCK_NOT_WAITING: u64 = 4;
-const LOCK_RELEASED: u64 = 8;
 
 /// What has not ended.
 pub struct Blocked<'a> {
@@ -22,6 +19,8 @@ pub struct Blocked<'a> {
     /// None for the end of the process.
     pub called: Option<&'a Called>,
     pub end_ns: u64,
+    /// An end by which locks are given back: who has them next shows it.
+    pub gives_back: bool,
 }
 
 /// When steps began and ended in the original: each thread as soon as it could.
@@ -49,57 +48,82 @@ impl Clocks {
     }
 }
 
-/// What `flock` was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    Release,
-    Take { exclusive: bool, waits: bool },
-}
-
-pub fn asked(called: &Called) -> Option<Asked> {
-    let [_, what, ..] = called.arguments;
-    (called.call.name() == "flock").then_some(match what & LOCK_RELEASED {
-        0 => Asked::Take { exclusive: what & LOCK_EXCLUSIVE != 0, waits: what & LOCK_NOT_WAITING == 0 },
-        _ => Asked::Release,
-    })
+/// Whether a thread of a process may be within a call.
+fn is_busy(blocked: &[Blocked], process: u32) -> bool {
+    blocked.iter().any(|each| each.process == process && each.called.is_some())
 }
 
 impl Order {
     /// Notes what has ended by now, and what a thread's next step shows to have ended.
     pub(super) fn settle(&mut self, blocked: &mut Vec<Blocked>, thread: Option<u32>, turn_ns: u64) {
         loop {
-            let busy =
-                |process: u32| blocked.iter().any(|each| each.process == process && each.called.is_some());
             let ended = |each: &Blocked| {
-                Some(each.here.thread) == thread
+                each.called.is_some() && Some(each.here.thread) == thread
                     // Who has a lock next is known exactly: that thread's next step is above those of all who still wait.
-                    || each.called.is_none_or(|called| asked(called).is_none())
+                    || each.called.is_none_or(|called| !is_about_locks(called))
                         && each.end_ns <= turn_ns
                         && self.possible(each)
-                        && (each.called.is_some() || !busy(each.process))
+                        && (each.called.is_some() || !each.gives_back && !is_busy(blocked, each.process))
             };
             let first = (0..blocked.len())
                 .filter(|index| ended(&blocked[*index]))
                 .min_by_key(|index| blocked[*index].end_ns);
             let Some(each) = first.map(|index| blocked.remove(index)) else { return };
-            self.ended(&each);
+            self.ended(blocked, &each);
         }
     }
 
-    /// A lock that was refused is had by another: by the first that may have it by now.
-    pub(super) fn settle_lock(&mut self, blocked: &mut Vec<Blocked>, process: u32, refused: &Called) {
-        let lock = |order: &Order, process: u32, called: &Called| {
-            let slot = order.slots.get(&(process, called.arguments[0] as i64));
-            asked(called).and(slot).map(|slot| order.opened[slot.description].file)
-        };
-        let Some(file) = lock(self, process, refused).filter(|_| refused.result == REFUSED) else { return };
-        let of_it =
-            |each: &Blocked| each.called.and_then(|called| lock(self, each.process, called)) == Some(file);
-        let first = (0..blocked.len())
-            .filter(|index| of_it(&blocked[*index]) && self.possible(&blocked[*index]))
-            .min_by_key(|index| blocked[*index].end_ns);
-        if let Some(each) = first.map(|index| blocked.remove(index)) {
-            self.ended(&each);
+    /// A lock that was had at once was given back before; one that was refused is had by another, by the first that may have
+    /// it by now.
+    pub(super) fn settle_lock(&mut self, blocked: &mut Vec<Blocked>, process: u32, called: &Called) {
+        let own = self.asked(process, called).filter(|own| own.what == What::TakesOrFails);
+        match (own, called.result) {
+            (Some(own), 0) => self.settle_free(blocked, process, &own),
+            (Some(own), REFUSED) => {
+                let of_it = |each: &Blocked| {
+                    let other = each.called.and_then(|called| self.asked(each.process, called));
+                    other.is_some_and(|other| other.file == own.file && other.lock.bars(&own.lock))
+                };
+                let first = (0..blocked.len())
+                    .filter(|index| of_it(&blocked[*index]) && self.possible(&blocked[*index]))
+                    .min_by_key(|index| blocked[*index].end_ns);
+                if let Some(each) = first.map(|index| blocked.remove(index)) {
+                    self.ended(blocked, &each);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Processes that bar a lock, and make no more calls, have ended before it was had.
+    fn settle_free(&mut self, blocked: &mut Vec<Blocked>, process: u32, asked: &Asked) {
+        while let Some(owner) = self.contents[asked.file].locks.barring(&asked.lock) {
+            let has = |each: &Blocked| match owner {
+                Owner::Process(process) => each.process == process,
+                Owner::Flock(description) | Owner::Description(description) => {
+                    self.slots_of(each.process).any(|(_, slot)| slot.description == description)
+                }
+            };
+            let ended = |each: &Blocked| {
+                each.called.is_none()
+                    && each.process != process
+                    && !is_busy(blocked, each.process)
+                    && has(each)
+            };
+            let first = (0..blocked.len())
+                .filter(|index| ended(&blocked[*index]))
+                .min_by_key(|index| blocked[*index].end_ns);
+            let Some(each) = first.map(|index| blocked.remove(index)) else { return };
+            self.ended(blocked, &each);
+        }
+    }
+
+    /// A process has ended, since another waited for that.
+    pub(super) fn settle_end(&mut self, blocked: &mut Vec<Blocked>, process: u32) {
+        let of_it = |each: &Blocked| each.process == process && each.gives_back;
+        if let Some(index) = blocked.iter().position(of_it).filter(|_| !is_busy(blocked, process)) {
+            let each = blocked.remove(index);
+            self.ended(blocked, &each);
         }
     }
 
@@ -107,57 +131,42 @@ impl Order {
     pub(super) fn settle_all(&mut self, mut blocked: Vec<Blocked>) {
         self.settle(&mut blocked, None, u64::MAX);
         blocked.sort_by_key(|each| (each.called.is_none(), each.end_ns));
-        blocked.iter().for_each(|each| self.ended(each));
+        while !blocked.is_empty() {
+            let each = blocked.remove(0);
+            self.ended(&mut blocked, &each);
+        }
     }
 
-    fn ended(&mut self, blocked: &Blocked) {
-        match blocked.called {
-            Some(called) => self.call(blocked.here, called),
-            None => self.end(blocked.here, blocked.process),
+    fn ended(&mut self, blocked: &mut Vec<Blocked>, each: &Blocked) {
+        let Some(called) = each.called else { return self.end(each.here, each.process) };
+        if let Some(asked) = self.asked(each.process, called) {
+            self.settle_free(blocked, each.process, &asked);
         }
+        self.call(each.here, called);
     }
 
     /// Whether a call may have waited for another thread.
     pub(super) fn may_wait(&self, process: u32, called: &Called) -> bool {
         match self.pipe_end(process, called) {
             Some((_, writes)) => called.result == BROKEN && writes || called.result >= 0 && !writes,
-            None => called.result >= 0 && matches!(asked(called), Some(Asked::Take { waits: true, .. })),
+            None => {
+                is_about_locks(called)
+                    && called.result >= 0
+                    && self.asked(process, called).is_some_and(|asked| asked.what == What::Waits)
+            }
         }
     }
 
     /// Whether what it waited for has come.
     fn possible(&self, blocked: &Blocked) -> bool {
         let Some(called) = blocked.called else { return true };
-        if let Some(Asked::Take { exclusive, .. }) = asked(called) {
-            let slot = self.slots.get(&(blocked.process, called.arguments[0] as i64));
-            return slot.is_none_or(|slot| {
-                self.contents[self.opened[slot.description].file].locks.free(slot.description, exclusive)
-            });
+        if let Some(asked) = self.asked(blocked.process, called) {
+            return self.contents[asked.file].locks.barring(&asked.lock).is_none();
         }
         match self.pipe_end(blocked.process, called) {
             Some((pipe, true)) => pipe.readers == 0,
             Some((pipe, false)) => pipe.has(called.result as u64),
             None => true,
         }
-    }
-
-    /// `flock`: who has a lock, and who has to wait for it.
-    pub(super) fn flock(&mut self, here: Point, process: u32, called: &Called) {
-        let Some(asked) = asked(called) else { return };
-        let Some(slot) = self.slots.get(&(process, called.arguments[0] as i64)) else { return };
-        let description = slot.description;
-        let locks = &mut self.contents[self.opened[description].file].locks;
-        let mut others = Vec::new();
-        match asked {
-            Asked::Take { exclusive, .. } if called.result == 0 => {
-                locks.take(here, description, exclusive, &mut others);
-            }
-            Asked::Take { exclusive, .. } if called.result == REFUSED => {
-                locks.refuse(here, description, exclusive, &mut others);
-            }
-            Asked::Take { .. } => {}
-            Asked::Release => locks.release(here, description, &mut others),
-        }
-        others.into_iter().for_each(|other| self.wait(here, other, Edge::Locks));
     }
 }

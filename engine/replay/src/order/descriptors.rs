@@ -4,6 +4,7 @@ use etude_calls::{Kind, Moves, Outcome};
 use etude_script::Called;
 
 use super::edges::Edge;
+use super::locks::Owner;
 use super::pipes::Pipe;
 use super::sizes::Use;
 use super::{Content, Opened, Order, Point, Slot};
@@ -40,6 +41,7 @@ impl Order {
     fn closes(&mut self, here: Point, process: u32, fd: i64) {
         let Some(slot) = self.slots.remove(&(process, fd)) else { return };
         self.makes(here, slot.thing, Edge::Descriptors);
+        self.gives_back(here, self.opened[slot.description].file, Owner::Process(process));
         self.leaves(here, slot.description);
         // Whoever gets the number next waits for this.
         let thing = self.thing(Some(here));
@@ -64,18 +66,18 @@ impl Order {
         self.ending = false;
     }
 
-    /// One descriptor less of something that was opened: the last one gives back its lock, and its end of a pipe.
+    /// One descriptor less of something that was opened: the last one gives back its locks, and its end of a pipe.
     fn leaves(&mut self, here: Point, description: usize) {
         let opened = &mut self.opened[description];
         opened.copies -= 1;
         if opened.copies > 0 {
             return;
         }
-        let content = &mut self.contents[opened.file];
-        let mut others = Vec::new();
-        content.locks.release(here, description, &mut others);
-        others.into_iter().for_each(|other| self.wait(here, other, Edge::Locks));
-        if let Some(pipe) = self.contents[self.opened[description].file].pipe
+        let file = opened.file;
+        for owner in [Owner::Flock(description), Owner::Description(description)] {
+            self.gives_back(here, file, owner);
+        }
+        if let Some(pipe) = self.contents[file].pipe
             && self.opened[description].reads
         {
             let pipe = &mut self.pipes[pipe];

@@ -1,7 +1,7 @@
 use etude_script::Script;
 use proptest::prelude::*;
 
-use super::{Edge, Edges, Order};
+use super::{Edge, Edges, Order, Wait, end_of};
 
 /// Which step waits for which, as their lines below the first.
 fn waits(lines: &str) -> Vec<(usize, usize)> {
@@ -113,6 +113,85 @@ fn a_lock_that_was_refused_is_refused_again() {
     assert_eq!(waits(&text), [(4, 3), (5, 4)]);
 }
 
+/// Steps of two processes, of which the first one lives on; `0 F_SETLK WR 10 5` is a lock of a range from 10 on, of 5 bytes.
+fn ranges(steps: &[&str]) -> Vec<(usize, usize)> {
+    let mut text = LOCKS.to_owned();
+    for step in steps {
+        text += &match step.split(' ').collect::<Vec<_>>()[..] {
+            [who, command, kind, start, length, ref result @ ..] if !who.ends_with(':') => {
+                let (thread, fd) = who.split_once('/').unwrap_or((who, "3"));
+                let range =
+                    format!("{{l_type=F_{kind}LCK, l_whence=SEEK_SET, l_start={start}, l_len={length}}}");
+                let result = if result.is_empty() { "0".into() } else { result.join(" ") };
+                format!("{thread}: fcntl({fd}, {command}, {range}) = {result}\n")
+            }
+            _ => format!("{step}\n"),
+        };
+    }
+    waits(&(text + "0: sync() = 0\n"))
+}
+
+#[test]
+fn a_range_is_had_after_it_was_given_back() {
+    let meets = |kind: &str, start: u64| {
+        let other = format!("1 F_SETLK {kind} {start} 10");
+        ranges(&["0 F_SETLK WR 10 10", "0 F_SETLK UN 10 5", &other])
+    };
+    assert_eq!(meets("WR", 16), [(5, 3)], "still had");
+    assert_eq!(meets("RD", 5), [(5, 4)]);
+    assert_eq!(meets("RD", 20), []);
+    assert_eq!(ranges(&["0 F_SETLK RD 0 0", "1 F_SETLK RD 0 0"]), []);
+    // A lock of `flock` is another one.
+    assert_eq!(ranges(&["0 F_SETLK WR 0 0", "1: flock(4, LOCK_EX) = 0"]), []);
+    let up = ["0 F_SETLK RD 0 9", "0 F_SETLK WR 0 9", "0 F_SETLK RD 0 9", "1 F_SETLK RD 0 9"];
+    assert_eq!(ranges(&up), [(6, 5)]);
+}
+
+#[test]
+fn locks_of_a_process_go_with_any_descriptor_of_the_file() {
+    let closed = |other: &str| {
+        let opens = format!("0: openat(AT_FDCWD, \"/{other}\", O_RDONLY) = 7");
+        ranges(&["0 F_SETLK WR 0 9", &opens, "0: close(7) = 0", "1 F_SETLKW WR 0 9"])
+    };
+    assert_eq!(closed("l"), [(6, 5)]);
+    assert_eq!(closed("m"), [(6, 3)]);
+    // That of what was opened is of all its copies, and stays until the last one is closed.
+    let copied = ["0 F_OFD_SETLK WR 0 9", "0: dup(3) = 7", "0: close(7) = 0", "1/4 F_OFD_SETLKW WR 0 9"];
+    assert_eq!(ranges(&copied), [(6, 3)]);
+    let refused = ["0 F_OFD_SETLK WR 0 9", "1 F_OFD_SETLK WR 0 9", "0 F_SETLK WR 0 9 -1 EAGAIN"];
+    assert_eq!(ranges(&refused), [(4, 3), (5, 4)]);
+}
+
+#[test]
+fn who_waited_for_a_range_waits_in_the_kernel_again() {
+    let waited = ["0 F_SETLK WR 0 9", "1 F_SETLKW WR 5 9 0 <0.005>", "0: compute(0.004)", "0 F_SETLK UN 0 0"];
+    let then = ["1 F_SETLK UN 0 0", "0 F_SETLK WR 8 1"];
+    assert_eq!(ranges(&[&waited[..], &then].concat()), [(4, 3), (8, 7)]);
+}
+
+#[test]
+fn a_range_that_was_refused_is_refused_again() {
+    let refused = ["0 F_SETLK WR 0 9", "1 F_SETLK WR 5 9 -1 EAGAIN", "0 F_SETLK UN 2 1", "0 F_SETLK UN 7 1"];
+    assert_eq!(ranges(&refused), [(4, 3), (6, 4)]);
+}
+
+#[test]
+fn the_end_of_a_process_gives_back_its_locks_before_others_have_them() {
+    let ended = ["1 F_SETLK WR 0 9", "0 F_SETLK RD 0 1 -1 EAGAIN", "1: compute(0.004)", "0 F_SETLK RD 0 1"];
+    assert_eq!(ranges(&ended), [(4, 3), (6, 3), (end_of(1), 4)]);
+    let whole = "{l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=0}";
+    for lock in [format!("F_SETLK, {whole}"), format!("F_OFD_SETLK, {whole}"), String::new()] {
+        let call = |fd: u8| match &lock[..] {
+            "" => format!("flock({fd}, LOCK_EX|LOCK_NB) = 0\n"),
+            lock => format!("fcntl({fd}, {lock}) = 0\n"),
+        };
+        let text = format!("etude script 1\n{LOCKS}1: {}1: compute(0.004)\n0: {}", call(4), call(3));
+        let script = etude_script::parse("s", text.as_bytes()).unwrap().script;
+        let waits = Order::of(&script, Edges::ALL);
+        assert_eq!(waits[&5].iter().map(|wait| wait.end).collect::<Vec<_>>(), [Some(1)], "{lock}");
+    }
+}
+
 const PIPE: &str = "0: pipe2([3, 4], 0) = 0
 0: fork(1)
 ";
@@ -155,18 +234,26 @@ fn a_pipe_with_a_name_is_a_pipe() {
     assert_eq!(waits(text), []);
 }
 
-/// Whether all steps have their turn, where each waits for those that it has to.
+/// Whether all steps have their turn, where each waits for those that it has to. Threads 0 and 1 are a process, and 2 and 3.
 fn all_have_their_turn(script: &Script) -> bool {
     let (waits, threads) = (Order::of(script, Edges::ALL), 4);
     let mut lanes = vec![Vec::new(); threads];
     script.steps.iter().enumerate().for_each(|(at, step)| lanes[step.thread as usize].push(at));
-    let (mut next, mut done) = (vec![0; threads], vec![false; script.steps.len()]);
+    let (mut next, mut done, mut ended) = (vec![0; threads], vec![false; script.steps.len()], [false; 4]);
     loop {
-        let ready = |thread: &usize| {
-            let step = lanes[*thread].get(next[*thread]);
-            step.is_some_and(|at| waits.get(at).into_iter().flatten().all(|wait| done[wait.other.step]))
+        let may = |at: usize| {
+            let come =
+                |wait: &Wait| wait.end.map_or(done[wait.other.step], |process| ended[process as usize]);
+            waits.get(&at).into_iter().flatten().all(come)
         };
-        let Some(thread) = (0..threads).find(ready) else { return done.into_iter().all(|done| done) };
+        let over = |process: usize| (process..process + 2).all(|thread| next[thread] == lanes[thread].len());
+        let ends = |process: &usize| !ended[*process] && over(*process) && may(end_of(*process as u32));
+        if let Some(process) = [0, 2].into_iter().find(ends) {
+            ended[process] = true;
+            continue;
+        }
+        let ready = |thread: &usize| lanes[*thread].get(next[*thread]).is_some_and(|at| may(*at));
+        let Some(thread) = (0..threads).find(ready) else { return ended[0] && ended[2] };
         done[lanes[thread][next[thread]]] = true;
         next[thread] += 1;
     }
@@ -175,9 +262,9 @@ fn all_have_their_turn(script: &Script) -> bool {
 proptest! {
     #[test]
     fn no_thread_waits_for_what_comes_after_itself(
-        steps in proptest::collection::vec((0..4_u8, 0..14_usize, proptest::option::of(0..9_u8)), 0..80)
+        steps in proptest::collection::vec((0..4_u8, 0..22_usize, proptest::option::of(0..9_u8)), 0..80)
     ) {
-        const CALLS: [&str; 14] = [
+        const CALLS: [&str; 22] = [
             "read(3, 20) = 10",
             "read(3, 10) = 10",
             "read(3, 10) = -1 EAGAIN",
@@ -188,6 +275,14 @@ proptest! {
             "flock(5, LOCK_SH) = 0",
             "flock(5, LOCK_EX|LOCK_NB) = -1 EAGAIN",
             "flock(5, LOCK_UN) = 0",
+            "fcntl(5, F_SETLK, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=10}) = 0",
+            "fcntl(5, F_SETLKW, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=5, l_len=10}) = 0",
+            "fcntl(5, F_SETLKW, {l_type=F_RDLCK, l_whence=SEEK_SET, l_start=0, l_len=0}) = 0",
+            "fcntl(5, F_SETLK, {l_type=F_RDLCK, l_whence=SEEK_SET, l_start=0, l_len=5}) = -1 EAGAIN",
+            "fcntl(5, F_SETLK, {l_type=F_UNLCK, l_whence=SEEK_SET, l_start=3, l_len=4}) = 0",
+            "fcntl(5, F_SETLK, {l_type=F_UNLCK, l_whence=SEEK_SET, l_start=0, l_len=0}) = 0",
+            "fcntl(5, F_OFD_SETLKW, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=7}) = 0",
+            "fcntl(5, F_OFD_SETLK, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=7}) = -1 EAGAIN",
             "read(5, 10) = 10",
             "dup2(5, 6) = 6",
             "close(6) = 0",

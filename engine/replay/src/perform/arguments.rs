@@ -35,6 +35,7 @@ impl Performer {
                 (!sized || size <= SCRATCH as u64).then(|| pointer(&self.scratch))?
             }
             Kind::OffsetAt => self.offset(index, value),
+            Kind::Range => self.range(value)?,
             // Nobody becomes another user by what a roll makes.
             Kind::Mode => value & if call.name().starts_with("mknod") { 0o170777 } else { 0o1777 },
             Kind::Flags(Set::Open) => {

@@ -1,10 +1,18 @@
 //! Calls that make, copy and close descriptors.
 
+use std::sync::LazyLock;
+
 use etude_calls::{Kind, Set};
 use etude_trace::Event;
 
 use super::{Made, Performer, answer, same, timed};
 use crate::clock::now_ns;
+
+/// What stands behind a number until it gets its meaning: no file, whose closing would give back the locks of a process.
+static NO_FILE: LazyLock<i32> = LazyLock::new(|| {
+    // SAFETY: a plain call.
+    unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }
+});
 
 impl Performer {
     pub(super) fn descriptor(&mut self, event: &Event, number: u16, arguments: [u64; 6]) -> Made {
@@ -88,7 +96,7 @@ impl Performer {
             Some(target) => target,
             None => {
                 // SAFETY: a new descriptor, which the call replaces at once.
-                let target = unsafe { libc::fcntl(live, libc::F_DUPFD, (to as i32).max(3)) };
+                let target = unsafe { libc::fcntl(*NO_FILE, libc::F_DUPFD, (to as i32).max(3)) };
                 if target < 0 {
                     return Made::Skipped;
                 }

@@ -5,7 +5,7 @@ use etude_calls::Kind;
 use etude_trace::Event;
 
 use super::ways::{Waits, plans};
-use super::{Made, Performer, answer, same};
+use super::{Made, Performer, answer, locks, same};
 use crate::clock::now_ns;
 
 const EAGAIN: i64 = -(libc::EAGAIN as i64);
@@ -17,7 +17,7 @@ impl Performer {
             |(kind, word): (&Kind, &u64)| *kind == Kind::Fd && self.process.table.is_pipe(*word as i64);
         match plans()[usize::from(event.call.code()) - 1].waits {
             Waits::Never => false,
-            Waits::Lock => true,
+            Waits::Lock => locks::may_wait(event),
             _ => event.call.row().arguments.iter().zip(&event.arguments).any(pipe),
         }
     }

@@ -7,6 +7,7 @@ use etude_calls::{Call, Kind, Processor, Role};
 use etude_trace::Event;
 
 use super::Performer;
+use super::locks::is_of_range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -16,6 +17,7 @@ pub enum Way {
     Memory,
     Pipe,
     Control,
+    Lock,
     /// `creat`, which cannot be given flags.
     Create,
     /// With the place of the argument that says what it makes.
@@ -70,7 +72,7 @@ fn plan(call: Call) -> Plan {
 
 fn waits(name: &str) -> Waits {
     match name {
-        "flock" => Waits::Lock,
+        "flock" | "fcntl" => Waits::Lock,
         "read" | "readv" => Waits::Reads,
         "write" | "writev" => Waits::Writes,
         "splice" | "sendfile" => Waits::Both,
@@ -86,6 +88,7 @@ fn way(call: Call) -> Way {
         "mmap" | "munmap" | "mremap" | "mprotect" | "msync" | "madvise" | "brk" => Way::Memory,
         "pipe" | "pipe2" => Way::Pipe,
         "fcntl" => Way::Control,
+        "flock" => Way::Lock,
         "creat" => Way::Create,
         "mknod" => Way::Node(1),
         "mknodat" => Way::Node(2),
@@ -101,7 +104,7 @@ fn way(call: Call) -> Way {
     }
 }
 
-/// Commands of fcntl: flags of descriptors, and what is asked of pipes and seals. Others send signals to processes, or
+/// Commands of fcntl: flags of descriptors, and what is asked of pipes and seals; beside them locks of ranges. Others send signals to processes, or
 /// mean something in memory.
 const HARMLESS: [u64; 6] = [1, 2, 3, 4, 1032, 1034];
 /// F_SETPIPE_SZ, up to what any user may ask for by default.
@@ -110,7 +113,7 @@ const LARGEST_PIPE: u64 = 1 << 20;
 
 pub fn is_harmless(event: &Event) -> bool {
     let [_, command, size, ..] = event.arguments;
-    HARMLESS.contains(&command) || command == SIZED && size <= LARGEST_PIPE
+    is_of_range(event) || HARMLESS.contains(&command) || command == SIZED && size <= LARGEST_PIPE
 }
 
 /// Whether a node is a file, a pipe, or a socket, which nobody serves.

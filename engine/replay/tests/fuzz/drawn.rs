@@ -1,6 +1,6 @@
 //! Scripts of any calls, with what is likely to be open and what is not.
 
-use etude_calls::{Call, Kind, Outcome, Processor};
+use etude_calls::{Call, Kind, Outcome, Processor, Range, RangeKind};
 use etude_script::{Action, Called, Needed, Script, Step, What};
 use etude_trace::Text;
 
@@ -89,6 +89,9 @@ pub fn called(random: &mut Random) -> Called {
             arguments[index] = 3 + random.below(4) as u64;
         }
     }
+    if call.name() == "fcntl" && random.one_in(2) {
+        arguments[1] = *random.of(&[6, 7, 37, 38]);
+    }
     call.normalise(Processor::X86_64, &mut arguments);
     let mut texts = Vec::new();
     for index in 0..6 {
@@ -100,6 +103,7 @@ pub fn called(random: &mut Random) -> Called {
             }
             Kind::Path | Kind::Name => path(random),
             Kind::Pair => [3 + random.below(4) as i32, 3].map(i32::to_le_bytes).concat(),
+            Kind::Range => range(random),
             Kind::OffsetAt => random.number().to_le_bytes().to_vec(),
             _ => continue,
         };
@@ -115,6 +119,12 @@ pub fn called(random: &mut Random) -> Called {
     };
     let duration_ns = (!random.one_in(4)).then(|| random.number());
     Called { call, arguments, texts: texts.into_iter().collect(), result, duration_ns }
+}
+
+fn range(random: &mut Random) -> Vec<u8> {
+    let (kind, _) = *random.of(&RangeKind::NAMES);
+    let (start, length) = (random.number() as i64, random.below(5000) as i64 - 100);
+    Range { kind, whence: random.below(3) as u8, start, length }.bytes().to_vec()
 }
 
 fn small(random: &mut Random) -> u64 {

@@ -423,7 +423,7 @@ pub(crate) fn called(event: &Event, names: &[Named]) -> Called {
             Argument::DirFd if names.iter().any(|named| named.argument == index + 1) => {
                 arguments[index] = i64::from(AT_FDCWD) as u64;
             }
-            Argument::Name | Argument::Pair => {
+            Argument::Name | Argument::Pair | Argument::Range => {
                 arguments[index] = 0;
                 let text =
                     event.text(index).map(|bytes| Text { argument: index as u8, bytes: bytes.clone() });

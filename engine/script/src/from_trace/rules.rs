@@ -1,6 +1,6 @@
 //! Which calls cannot be replayed whatever they are about, and what errors say of a path.
 
-use etude_calls::{Call, Kind, Processor};
+use etude_calls::{Call, Kind, Processor, Range, RangeLock};
 use etude_trace::Event;
 
 use crate::playable::exceeds;
@@ -53,6 +53,7 @@ pub(crate) fn refused(event: &Event) -> Option<&'static str> {
     match (event.call.name(), words[1]) {
         // F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, pipe sizes
         ("fcntl", 0 | 1 | 2 | 3 | 4 | 1030 | 1031 | 1032) => None,
+        ("fcntl", _) if RangeLock::of(event.call, words).is_some() => refused_lock(event),
         ("fcntl", _) => Some("what its structure held is not recorded"),
         // FS_IOC_GETFLAGS, FIONREAD, FIOCLEX, FIONCLEX, TCGETS
         ("ioctl", 0x8008_6601 | 0x541b | 0x5451 | 0x5450 | 0x5401) => None,
@@ -64,6 +65,17 @@ pub(crate) fn refused(event: &Event) -> Option<&'static str> {
             -38 => Some("not in the recorded kernel"),
             _ => None,
         },
+    }
+}
+
+/// Why a lock of a range is not replayed.
+fn refused_lock(event: &Event) -> Option<&'static str> {
+    match event.result {
+        0 | -11 if event.text(2).is_some_and(|text| Range::of(text).is_some()) => None,
+        -4 | -530..=-512 => Some("interrupted"),
+        -35 => Some("lock for which it would have waited for ever"),
+        0 | -11 => Some("what its structure held is not recorded"),
+        _ => Some("failed"),
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::io;
 use std::path::Path;
 
-use etude_calls::{Futex, Kind, Outcome};
+use etude_calls::{Futex, Kind, Outcome, Range, RangeKind, RangeLock};
 use etude_trace::{
     Ending, Event, Failed, Footer, Found, Frame, Header, Meta, Ordered, Reader, Scheduling, in_order,
 };
@@ -309,6 +309,19 @@ fn gives(event: &Event) -> bool {
         || row.name == "fcntl" && matches!(event.arguments[1], 0 | 1030)
         // Who waited goes on behind whoever has woken it.
         || Futex::of(event.call, &event.arguments) == Some(Futex::Wait)
+        || takes_at_once(event)
+}
+
+/// Whether a call got a lock for which it would not have waited: it was given back before.
+fn takes_at_once(event: &Event) -> bool {
+    const NOT_WAITING: u64 = 4;
+    const UNLOCK: u64 = 8;
+    let range = || Range::of(event.text(2)?);
+    let takes = match RangeLock::of(event.call, &event.arguments) {
+        Some(lock) => !lock.waits && range().is_some_and(|range| range.kind != RangeKind::Unlock),
+        None => event.call.name() == "flock" && event.arguments[1] & (NOT_WAITING | UNLOCK) == NOT_WAITING,
+    };
+    takes && event.result == 0
 }
 
 impl PartialEq for Waiting {

@@ -14,6 +14,7 @@ use crate::model::{Action, Script, UNCOUNTED, What};
 mod away;
 mod futexes;
 mod large;
+mod locks;
 mod pipes;
 mod requests;
 

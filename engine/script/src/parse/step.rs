@@ -106,7 +106,7 @@ fn argument(cursor: &mut Cursor, kind: Kind) -> Result<Value, Fault> {
     let begin = cursor.at();
     let wrong = |at| Fault { at, what: format!("expected {}", expected(kind)) };
     match (cursor.peek(), kind) {
-        (Some(b'"'), Kind::Path | Kind::Name | Kind::Socket | Kind::Pair | Kind::OffsetAt) => {
+        (Some(b'"'), Kind::Path | Kind::Name | Kind::Socket | Kind::Pair | Kind::OffsetAt | Kind::Range) => {
             let bytes = cursor.string()?;
             if matches!(kind, Kind::Path | Kind::Name) && bytes.contains(&0) {
                 return Err(Fault { at: begin, what: "a path or a name has no zero byte in it".into() });
@@ -117,6 +117,12 @@ fn argument(cursor: &mut Cursor, kind: Kind) -> Result<Value, Fault> {
             cursor.eat(b'[');
             let bytes = bracketed(kind, cursor.until(b"]")).ok_or_else(|| wrong(begin))?;
             cursor.expect(b']', "expected ]").map(|()| Value::Text(bytes))
+        }
+        (Some(b'{'), Kind::Range) => {
+            let inside = cursor.until(b"}");
+            cursor.expect(b'}', "expected }")?;
+            let range = words::range_from(&[inside, b"}"].concat()).ok_or_else(|| wrong(begin))?;
+            Ok(Value::Text(range.bytes().to_vec()))
         }
         _ => {
             let mut word = cursor.until(b",)");
@@ -195,6 +201,9 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Id => "a user or a group by number, or -1",
         Kind::Device => "a device, such as makedev(0x1, 0x3)",
         Kind::Pair => "two descriptors, such as [3, 4]",
+        Kind::Range => {
+            "NULL, or a range, such as {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=4096}; a length of 0 is up to the end"
+        }
         Kind::Socket => "NULL, or an address in quotes",
         Kind::Buffer | Kind::Iovec | Kind::Pointer | Kind::Command | Kind::Unused => "nothing",
     }

@@ -1,4 +1,4 @@
-use etude_calls::{Call, Kind, Processor};
+use etude_calls::{Call, Kind, Processor, Range, RangeKind};
 use etude_trace::Text;
 use proptest::prelude::*;
 
@@ -24,11 +24,13 @@ fn called() -> impl Strategy<Value = Called> {
         (0_u32..64).prop_map(|bit| 1 << bit),
         Just(u64::MAX),
         Just(-100_i64 as u64),
+        Just(6),
+        Just(38),
     ];
     let result = prop_oneof![any::<i64>(), -4096_i64..10, Just(i64::MIN)];
     let texts = proptest::collection::vec(proptest::option::of(path()), 6);
     let parts = (
-        1..=Call::MANY,
+        prop_oneof![9 => 1..=Call::MANY, 1 => Just(Call::named("fcntl").unwrap().code())],
         [value.clone(), value.clone(), value.clone(), value.clone(), value.clone(), value],
         texts,
     );
@@ -36,6 +38,7 @@ fn called() -> impl Strategy<Value = Called> {
         |((code, mut arguments, mut paths), result, duration_ns, eight)| {
             let call = Call::from_code(code).unwrap();
             call.normalise(Processor::X86_64, &mut arguments);
+            let bits = arguments;
             let mut texts = smallvec::SmallVec::new();
             for index in 0..call.used(&arguments) {
                 let bytes = match call.kind(&arguments, index) {
@@ -45,7 +48,18 @@ fn called() -> impl Strategy<Value = Called> {
                     }
                     Kind::Path | Kind::Name | Kind::Socket => paths[index].take(),
                     Kind::Pair | Kind::OffsetAt if eight => Some(arguments[index].to_le_bytes()[..].into()),
-                    Kind::Pair | Kind::OffsetAt => paths[index].take(),
+                    Kind::Range if eight => {
+                        let [kind, whence, start, length, ..] = bits;
+                        let (kind, _) = RangeKind::NAMES[kind as usize % 3];
+                        let range = Range {
+                            kind,
+                            whence: whence as u8 % 3,
+                            start: start as i64,
+                            length: length as i64,
+                        };
+                        Some(range.bytes()[..].into())
+                    }
+                    Kind::Pair | Kind::OffsetAt | Kind::Range => paths[index].take(),
                     _ => None,
                 };
                 if let Some(bytes) = bytes {
@@ -165,7 +179,7 @@ proptest! {
         Just("openat("), Just("AT_FDCWD"), Just(", "), Just("\"a"), Just("\""), Just("O_CREAT|"), Just("1<<"),
         Just("makedev("), Just(") = "), Just("-1"), Just(" ENOENT"), Just("<0.5>"), Just("["), Just("]"), Just("\n"),
         Just("pipe("), Just("compute("), Just("0x"), Just("file "), Just("at least"), Just("9999999999999999999999"),
-        Just("\\"), Just("1: "), Just("fork(1)\n"), Just("wait("), Just("sendfile(3, 4, "), Just("é"), Just("#"),
+        Just("\\"), Just("1: "), Just("fork(1)\n"), Just("wait("), Just("sendfile(3, 4, "), Just("fcntl(3, F_SETLK, "), Just("{l_type=F_RDLCK"), Just("}"), Just("é"), Just("#"),
     ], 0..30)) {
         let _ = parse("s", format!("etude script 1\n{}", words.concat()).as_bytes());
     }
@@ -188,6 +202,8 @@ name \"b.c\" of \"src/a.c\"
 2: exec()
 0: pipe2([4, 5], O_CLOEXEC) = 0
 0: sendfile(3, 4, [16], 100) = -1 EINVAL
+0: fcntl(3, F_SETLKW, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=4096}) = 0
+0: fcntl(3, F_OFD_SETLK, {l_type=F_UNLCK, l_whence=SEEK_END, l_start=-10, l_len=0}) = 0
 0: mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3, 0) = 0x7f0000001000
 0: link(\"a\", \"b\") = 0
 0: close(3) = 0

@@ -41,6 +41,11 @@ pub fn arguments(call: Call, text: &CallText) -> Values {
                     _ => values.strange += 1,
                 }
             }
+            Kind::Command if word.starts_with(b"{") => {
+                let range = words::range_from(word);
+                let is_range = call.kind(&values.arguments, index) == Kind::Range;
+                range.filter(|_| is_range).into_iter().for_each(|range| put(range.bytes().to_vec()));
+            }
             // What stands in memory: where, strace does not say.
             _ if matches!(word.first(), Some(b'"' | b'[' | b'{')) => {}
             Kind::Buffer | Kind::Pointer | Kind::Iovec | Kind::Socket => {

@@ -1,6 +1,6 @@
 //! Numbers, texts and times out of words, as strace and we write them.
 
-use etude_calls::{errors, value};
+use etude_calls::{Range, RangeKind, Set, errors, value};
 
 /// The number of an error's name, below 0.
 pub fn error(name: &[u8]) -> Option<i64> {
@@ -111,6 +111,18 @@ pub fn string(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
+/// The range of a lock, `{l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=100}`; None where it is none.
+pub fn range(text: &[u8]) -> Option<Range> {
+    let inside = std::str::from_utf8(text).ok()?.strip_prefix('{')?.strip_suffix('}')?;
+    let mut members = inside.split(',').map(str::trim);
+    let mut member = |name: &str| members.next()?.strip_prefix(name)?.strip_prefix('=');
+    let (kind, whence) = (member("l_type")?, member("l_whence")?);
+    let (start, length) = (member("l_start")?.parse().ok()?, member("l_len")?.parse().ok()?);
+    let (kind, _) = *RangeKind::NAMES.iter().find(|(_, name)| *name == kind)?;
+    let (whence, _) = *Set::Whence.names()[..3].iter().find(|(_, name)| *name == whence)?;
+    members.next().is_none().then_some(Range { kind, whence: whence as u8, start, length })
+}
+
 /// `12.345` in ns; at most nine decimals.
 pub fn seconds(text: &[u8]) -> Option<u64> {
     let point = text.iter().position(|byte| *byte == b'.')?;
@@ -145,6 +157,24 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(number(word.as_bytes()), wanted, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_read_as_it_is_written() {
+        let range = Range { kind: RangeKind::Write, whence: 1, start: i64::MIN, length: 7 };
+        let mut text = String::new();
+        crate::words::range_of(&mut text, range);
+        assert_eq!(self::range(text.as_bytes()), Some(range));
+        for wrong in [
+            "",
+            "{}",
+            "{l_type=F_WRLCK, l_whence=SEEK_DATA, l_start=0, l_len=0}",
+            "{l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0}",
+            "{l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=0, l_pid=1}",
+            "{l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=99999999999999999999}",
+        ] {
+            assert_eq!(self::range(wrong.as_bytes()), None, "{wrong}");
         }
     }
 
