@@ -2,11 +2,12 @@
 //!
 //! `stream.rs` gives what the trace holds in the order in which it took effect; `tables.rs` follows descriptors and
 //! directories, `tree.rs` names and lengths of files. `calls.rs` decides of each call whether it is replayed, `requests.rs`
-//! of requests that are done later, `pipes.rs` of pipes, and `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
+//! of requests that are done later, `pipes.rs` of pipes, `futexes.rs` and `events.rs` of waits for other threads, and `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
 //! [`crate::names`] what all are called.
 
 mod away;
 mod calls;
+mod events;
 mod futexes;
 mod held;
 mod moves;
@@ -29,6 +30,7 @@ use etude_calls::Futex;
 use etude_trace::{Ending, Event, Failed, Found, Header};
 
 use crate::from_trace::away::Away;
+use crate::from_trace::events::Events;
 use crate::from_trace::futexes::Futexes;
 use crate::from_trace::pipes::{Pipes, Unfit};
 use crate::from_trace::requests::Requests;
@@ -107,10 +109,11 @@ fn walked<'a>(
     let ending = in_effect(path, &survey.lives, |next| {
         match next {
             Next::Life { at_ns, life, busy } => walk.live(at_ns, life, busy),
-            Next::Call { thread, event } => walk.call(thread, event),
+            Next::Call { at_ns, thread, event } => walk.call(at_ns, thread, event),
         }
         Ok(())
     })?;
+    walk.read_counters(u64::MAX, None);
     walk.threads.finish(survey.end_ns);
     Ok((walk, ending))
 }
@@ -140,7 +143,7 @@ pub(crate) fn paths_of(
     let ending = in_effect(path, &survey.lives, |next| {
         match next {
             Next::Life { at_ns, life, busy } => walk.live(at_ns, life, busy),
-            Next::Call { thread, event } => walk.call(thread, event),
+            Next::Call { at_ns, thread, event } => walk.call(at_ns, thread, event),
         }
         many += 1;
         if many % 4096 != 0 || go_on(walk.tree.paths().len() as u64) {
@@ -170,6 +173,7 @@ pub(crate) struct Walk<'a> {
     threads: Threads,
     requests: Requests,
     futexes: Futexes,
+    events: Events,
     pipes: Pipes,
     /// Whose call is looked at.
     thread: u32,
@@ -194,6 +198,7 @@ impl<'a> Walk<'a> {
             threads: Threads::new(costs, options.waits),
             requests: Requests::default(),
             futexes: Futexes::default(),
+            events: Events::default(),
             pipes: Pipes::default(),
             thread: 0,
             unmapped: HashSet::new(),
@@ -204,6 +209,8 @@ impl<'a> Walk<'a> {
     }
 
     fn live(&mut self, at_ns: u64, life: &Life, busy: &[u32]) {
+        self.read_counters(at_ns, None);
+        let busy: &[u32] = &busy.iter().copied().chain(self.events.busy(at_ns)).collect::<Vec<_>>();
         match life {
             Life::Process { process, parent, cwd } => {
                 let cwd = if cwd.is_empty() { &self.header_cwd } else { cwd };
@@ -231,7 +238,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn call(&mut self, thread: u32, event: &Event) {
+    fn call(&mut self, at_ns: u64, thread: u32, event: &Event) {
+        self.read_counters(at_ns, Some(thread));
         let process = *self.tables.threads.entry(thread).or_insert(0);
         self.threads.meets(thread, process, event);
         self.thread = thread;
@@ -241,6 +249,9 @@ impl<'a> Walk<'a> {
         self.threads.pays(thread, event);
         if let Some(futex) = Futex::of(event.call, &event.arguments) {
             return self.waits_or_wakes((thread, process), event, futex);
+        }
+        if let Some(counter) = self.counter(process, event) {
+            return self.counts(thread, event, counter);
         }
         self.bound += u64::from(event.call.name() == "bind" && event.result == 0);
         let taken = self.take(process, event);

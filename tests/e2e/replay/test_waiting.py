@@ -15,7 +15,7 @@ from support.recordings import SOURCES, environment
 pytestmark = [pytest.mark.beside, pytest.mark.needs_program("gcc")]
 
 DELAY_S = 0.05
-KINDS = ("threads", "joins", "processes", "locks", "fcntl", "pipes")
+KINDS = ("threads", "joins", "processes", "locks", "fcntl", "pipes", "eventfd")
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_who_waits_follows_one_that_is_late(kind: str, program: Path, tmp_path: 
     assert between(tmp_path) >= 0.9 * DELAY_S
 
 
-@pytest.mark.parametrize("kind", ["threads", "joins", "processes"])
+@pytest.mark.parametrize("kind", ["threads", "joins", "processes", "eventfd"])
 def test_without_their_order_nobody_follows(kind: str, program: Path, tmp_path: Path) -> None:
     """What one waits for in the kernel again (a lock, a pipe) it waits for without."""
     delayed(scripted(program, kind, tmp_path))

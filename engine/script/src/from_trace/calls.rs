@@ -49,7 +49,11 @@ impl Walk<'_> {
         self.passes_by(process, event);
         let over = self.covers(process, event);
         let gives = event.call.row().outcome == Outcome::Descriptor || is_pair(event);
-        let opened = gives.then(|| Rc::new(Opening::new(Behind::Dropped(why), None, None)));
+        let behind = match event.call.name() {
+            "eventfd2" => self.events.begin(),
+            _ => Behind::Dropped(why),
+        };
+        let opened = gives.then(|| Rc::new(Opening::new(behind, None, None)));
         self.tables.apply(process, event, opened);
         match over {
             Some(descriptor) => {
@@ -78,7 +82,7 @@ impl Walk<'_> {
     fn covers(&mut self, process: u32, event: &Event) -> Option<i32> {
         let (old, new) = (event.arguments[0] as i32, event.result as i32);
         let copies = matches!(event.call.name(), "dup2" | "dup3") && new >= 0 && old != new;
-        let kept = |opening: &Rc<Opening>| !matches!(opening.behind, Behind::Dropped(_));
+        let kept = |opening: &Rc<Opening>| opening.behind.dropped().is_none();
         (copies && self.tables.get(process, new).is_some_and(kept)).then_some(new)
     }
 
@@ -178,10 +182,7 @@ impl Walk<'_> {
     pub(crate) fn kept(&self, process: u32, descriptor: i32) -> Result<Rc<Opening>, &'static str> {
         match self.tables.get(process, descriptor) {
             None => Err(BEFORE),
-            Some(opening) => match opening.behind {
-                Behind::Dropped(why) => Err(why),
-                Behind::File | Behind::Pipe(_) => Ok(opening.clone()),
-            },
+            Some(opening) => opening.behind.dropped().map_or_else(|| Ok(opening.clone()), Err),
         }
     }
 

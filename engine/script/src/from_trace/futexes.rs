@@ -13,15 +13,23 @@ use crate::model::Called;
 /// FUTEX_WAKE: what the kernel does at the end of a thread.
 const WAKE: u64 = 1;
 
+/// What threads wait at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Word {
+    /// A word of memory: its process, where only that uses it, and address.
+    Memory { process: Option<u32>, address: u64 },
+    /// What a thread has written to a counter of events.
+    Counter { counter: u32, writer: u32 },
+}
+
 #[derive(Default)]
 pub(crate) struct Futexes {
-    /// Words of memory: their process, where only that uses them, and address.
-    words: HashMap<(Option<u32>, u64), Word>,
+    words: HashMap<Word, Known>,
     /// By process and the kernel's number: threads.
     threads: HashMap<(u32, u32), u32>,
 }
 
-struct Word {
+struct Known {
     /// What it is called in the script, instead of an address.
     number: u64,
     /// When the last wake that woke somebody began.
@@ -33,10 +41,14 @@ impl Futexes {
         self.threads.insert((process, tid), thread);
     }
 
-    fn word(&mut self, process: u32, arguments: &[u64; 6]) -> &mut Word {
-        let owner = Futex::is_private(arguments).then_some(process);
+    /// What it is called in the script.
+    pub fn number(&mut self, word: Word) -> u64 {
+        self.known(word).number
+    }
+
+    fn known(&mut self, word: Word) -> &mut Known {
         let number = self.words.len() as u64 + 1;
-        self.words.entry((owner, arguments[0])).or_insert(Word { number, woken_ns: None })
+        self.words.entry(word).or_insert(Known { number, woken_ns: None })
     }
 
     /// A thread that another waits to end: at the word the kernel keeps its number.
@@ -49,7 +61,8 @@ impl Futexes {
 
 impl Walk<'_> {
     pub(crate) fn waits_or_wakes(&mut self, (thread, process): (u32, u32), event: &Event, futex: Futex) {
-        let word = self.futexes.word(process, &event.arguments);
+        let owner = Futex::is_private(&event.arguments).then_some(process);
+        let word = self.futexes.known(Word::Memory { process: owner, address: event.arguments[0] });
         let why = match futex {
             Futex::Wake if event.result < 0 => "failed",
             // UNLOCK_PI says nothing of whom it woke.

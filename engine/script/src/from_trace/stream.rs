@@ -50,6 +50,7 @@ pub(crate) enum Next<'a> {
         busy: &'a [u32],
     },
     Call {
+        at_ns: u64,
         thread: u32,
         event: &'a Event,
     },
@@ -283,12 +284,12 @@ impl Order<'_> {
                 self.lives = rest;
                 visit(Next::Life { at_ns: *at_ns, life, busy: &busy })?;
             } else {
-                let Some(Reverse(Waiting { thread, event, .. })) =
+                let Some(Reverse(Waiting { key: (at_ns, _), thread, event })) =
                     call.filter(|at| passed(*at)).and_then(|_| self.waiting.pop())
                 else {
                     return Ok(());
                 };
-                visit(Next::Call { thread, event: &event })?;
+                visit(Next::Call { at_ns, thread, event: &event })?;
             }
         }
     }

@@ -38,8 +38,21 @@ pub(crate) enum Behind {
     File,
     /// With its number, where it is counted what goes through.
     Pipe(Option<u32>),
+    /// A counter of events, with its number: its reads and writes are steps as those of futexes are.
+    Events(u32),
     /// Its calls are not replayed, and why.
     Dropped(&'static str),
+}
+
+impl Behind {
+    /// Why its calls are not replayed as they are.
+    pub fn dropped(self) -> Option<&'static str> {
+        match self {
+            Behind::File | Behind::Pipe(_) => None,
+            Behind::Events(_) => Some("events"),
+            Behind::Dropped(why) => Some(why),
+        }
+    }
 }
 
 impl Opening {
@@ -107,7 +120,7 @@ impl Tables {
     /// Whether any descriptor in a range stands for what is replayed.
     pub fn any_kept(&mut self, process: u32, first: u32, last: u32) -> bool {
         let slots = self.of(process).table.range(clamp(first)..=clamp(last).max(clamp(first)));
-        slots.into_iter().any(|(_, slot)| !matches!(slot.opening.behind, Behind::Dropped(_)))
+        slots.into_iter().any(|(_, slot)| slot.opening.behind.dropped().is_none())
     }
 
     /// What a call does to descriptors and the directory. `opened`: what stands behind a new descriptor.

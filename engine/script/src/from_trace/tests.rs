@@ -12,6 +12,7 @@ use crate::from_trace::{Options, Report, from_trace};
 use crate::model::{Action, Script, UNCOUNTED, What};
 
 mod away;
+mod events;
 mod futexes;
 mod large;
 mod locks;
