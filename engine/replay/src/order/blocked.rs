@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use etude_script::{Action, Called, Step};
 
 use super::edges::Edge;
-use super::pipes::BROKEN;
+use super::pipes::{BROKEN, RESET};
 use super::{Order, Point};
 
 /// EWOULDBLOCK.
@@ -120,7 +120,8 @@ impl Order {
     /// Whether a call may have waited for another thread.
     pub(super) fn may_wait(&self, process: u32, called: &Called) -> bool {
         match self.pipe_end(process, called) {
-            Some((_, writes)) => called.result == BROKEN && writes || called.result >= 0 && !writes,
+            Some((_, true)) => called.result == BROKEN,
+            Some((_, false)) => called.result >= 0 || called.result == RESET,
             None => called.result >= 0 && matches!(asked(called), Some(Asked::Take { waits: true, .. })),
         }
     }
@@ -135,8 +136,8 @@ impl Order {
             });
         }
         match self.pipe_end(blocked.process, called) {
-            Some((pipe, true)) => pipe.readers == 0,
-            Some((pipe, false)) => pipe.has(called.result as u64),
+            Some((pipe, true)) => pipe.readers == 0 || pipe.shut,
+            Some((pipe, false)) => pipe.has(called.result.max(0) as u64),
             None => true,
         }
     }
