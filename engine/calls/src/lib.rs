@@ -221,6 +221,15 @@ impl Call {
         }
     }
 
+    /// Whether it reads or writes a pipe or a socket as a stream of bytes.
+    pub fn streams(self) -> Option<Moves> {
+        match self.name() {
+            "read" | "readv" | "recvfrom" | "recvmsg" => Some(Moves::Reads),
+            "write" | "writev" | "sendto" | "sendmsg" => Some(Moves::Writes),
+            _ => None,
+        }
+    }
+
     /// How many of the arguments mean something in this call: a mode needs O_CREAT, and so on.
     pub fn used(self, arguments: &[u64; 6]) -> usize {
         let all = self.row().arguments;

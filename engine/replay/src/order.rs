@@ -31,7 +31,7 @@ use etude_script::{Action, Called, Script};
 use self::blocked::{Blocked, Clocks};
 pub use self::edges::{Edge, Edges};
 use self::locks::Locks;
-use self::pipes::Pipe;
+use self::pipes::{End, Pipe};
 use self::requests::Asked;
 use self::sizes::Size;
 use crate::extents::Extents;
@@ -89,7 +89,7 @@ struct Content {
     extents: Extents,
     locks: Locks,
     size: Size,
-    pipe: Option<usize>,
+    pipe: Option<End>,
 }
 
 #[derive(Debug, Clone)]

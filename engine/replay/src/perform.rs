@@ -16,7 +16,7 @@ use etude_calls::{Call, Kind, Moves, Outcome};
 use etude_script::UNKNOWN;
 use etude_trace::Event;
 
-use self::ways::{Plan, Way, is_harmless, is_no_device, plans};
+use self::ways::{Plan, Way, is_harmless, is_no_device, is_stream_pair, plans};
 pub use self::ways::{is_between, is_done_later, is_memory, is_never_played};
 use crate::clock::now_ns;
 use crate::maps::Maps;
@@ -155,7 +155,8 @@ impl Performer {
             Way::CloseRange => self.close_range(event),
             Way::Duplicate => self.duplicate(event, number),
             Way::Memory => self.memory(event, number),
-            Way::Pipe => self.pipe(event, number),
+            Way::Pipe => self.pair(event, number),
+            Way::Sockets if is_stream_pair(event) => self.pair(event, number),
             Way::Asynchronous(role) => self.asynchronous(event, role),
             Way::Order => {
                 let now = now_ns();
@@ -169,7 +170,7 @@ impl Performer {
             Way::Create => self.ordinary(event, number),
             Way::Node(mode) if is_no_device(event.arguments[mode]) => self.ordinary(event, number),
             Way::Attribute if self.is_users(event) => self.ordinary(event, number),
-            Way::Control | Way::Node(_) | Way::Attribute | Way::Never => Made::Skipped,
+            Way::Control | Way::Node(_) | Way::Sockets | Way::Attribute | Way::Never => Made::Skipped,
         }
     }
 

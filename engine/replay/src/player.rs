@@ -169,7 +169,7 @@ pub fn why(broken: Broken) -> &'static str {
         DAMAGED => "a chunk of calls in the middle cannot be decoded: compile the roll anew",
         NO_MORE => "no more processes or threads can be started here: see ulimit -u",
         KNOT => {
-            "its threads wait for each other, and nothing has gone on for 5 s: one waits for what another does later, or for what nobody writes to a pipe"
+            "its threads wait for each other, and nothing has gone on for 5 s: one waits for what another does later, or for what nobody writes to a pipe or socket"
         }
         MEMORY => "no memory for the buffers of a thread",
         _ => "a process of the replay was killed",

@@ -42,6 +42,8 @@ impl Called {
         match (self.call.row().outcome, of(Kind::Buffer), of(Kind::Iovec)) {
             (Outcome::Bytes, Some(buffer), _) => self.arguments[buffer + 1],
             (Outcome::Bytes, _, Some(_)) => self.result.max(0) as u64,
+            // A message, whose buffers stand in memory.
+            (Outcome::Bytes, ..) if self.call.streams().is_some() => self.result.max(0) as u64,
             _ => 0,
         }
     }

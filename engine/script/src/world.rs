@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 pub use data::from_positions;
-pub use descriptors::{Description, Opened, Process};
+pub use descriptors::{Description, End, Opened, Process};
 pub use effect::failed;
 pub use names::{Kept, Names, NodeId, ROOT};
 pub use paths::{is_target, key};
@@ -29,8 +29,8 @@ use crate::model::{Action, Script, Step};
 pub struct World {
     pub names: Names,
     pub opened: Vec<Opened>,
-    /// Pairs of descriptors so far.
-    pub pipes: u32,
+    /// Streams of pipes and pairs of sockets so far.
+    pub streams: u32,
     /// By their first threads.
     pub processes: HashMap<u32, Process>,
     /// The process of each thread.
@@ -78,7 +78,7 @@ impl World {
         World {
             names: Names::new(&script.needed),
             opened: Vec::new(),
-            pipes: 0,
+            streams: 0,
             processes: HashMap::from([(0, Process::default())]),
             threads: HashMap::from([(0, 0)]),
             requests: Requests::default(),

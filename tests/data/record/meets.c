@@ -1,8 +1,10 @@
 // One makes "before" and then lets another go on, which makes "after".
-// meets threads|joins|processes|locks|fcntl|pipes|eventfd
+// meets threads|joins|processes|locks|fcntl|pipes|socketpairs|looks|eventfd
 
 #include <err.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +43,18 @@ static void *waits(void *kind)
     } else if (!strcmp(kind, "pipes")) {
         if (read(pair[0], &byte, 1) != 1)
             err(1, "read");
+    } else if (!strcmp(kind, "socketpairs")) {
+        if (recv(pair[0], &byte, 1, 0) != 1 || send(pair[0], &byte, 1, 0) != 1)
+            err(1, "recv");
+        close(pair[1]);
+        if (read(pair[0], &byte, 1))
+            err(1, "more");
+    } else if (!strcmp(kind, "looks")) {
+        // As an event loop does.
+        struct pollfd asked = {pair[0], POLLIN, 0};
+        while (recv(pair[0], &byte, 1, MSG_DONTWAIT) != 1)
+            if (errno != EAGAIN || poll(&asked, 1, -1) != 1)
+                err(1, "recv");
     } else {
         while (sem_wait(gate))
             ;
@@ -60,7 +75,7 @@ int main(int argc, char **argv)
 {
     pthread_t other;
     if (argc != 2)
-        errx(2, "expected: threads|joins|processes|locks|fcntl|pipes|eventfd");
+        errx(2, "expected: threads|joins|processes|locks|fcntl|pipes|socketpairs|looks|eventfd");
     int threads = !strcmp(argv[1], "threads"), locks = !strcmp(argv[1], "locks");
     int ranges = !strcmp(argv[1], "fcntl");
     if (!strcmp(argv[1], "joins")) {
@@ -71,8 +86,9 @@ int main(int argc, char **argv)
     }
     gate = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     sem_init(gate, !threads, 0);
-    if (pipe(pair))
-        err(1, "pipe");
+    int sockets = !strcmp(argv[1], "socketpairs") || !strcmp(argv[1], "looks");
+    if (sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, pair) : pipe(pair))
+        err(1, "pair");
     int own = open("lock", O_RDWR | O_CREAT, 0644);
     counter = eventfd(0, 0);
     if (locks)
@@ -92,7 +108,13 @@ int main(int argc, char **argv)
         range(own, F_UNLCK);
     else if (!strcmp(argv[1], "eventfd"))
         return write(counter, &(uint64_t){1}, 8) != 8 || wait(0) < 0;
-    else if (!strcmp(argv[1], "pipes"))
+    else if (sockets) {
+        char byte = 'x';
+        if (send(pair[1], &byte, 1, 0) != 1)
+            err(1, "send");
+        if (!strcmp(argv[1], "socketpairs") && (recv(pair[1], &byte, 1, 0) != 1 || shutdown(pair[1], SHUT_WR)))
+            err(1, "shutdown");
+    } else if (!strcmp(argv[1], "pipes"))
         return write(pair[1], "x", 1) != 1 || wait(0) < 0;
     else
         sem_post(gate);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use etude_script::{Action, Called, Step};
 
 use super::locks::{Asked, Owner, What, is_about_locks};
-use super::pipes::BROKEN;
+use super::pipes::{BROKEN, RESET};
 use super::{Order, Point};
 
 /// EWOULDBLOCK.
@@ -148,7 +148,8 @@ impl Order {
     /// Whether a call may have waited for another thread.
     pub(super) fn may_wait(&self, process: u32, called: &Called) -> bool {
         match self.pipe_end(process, called) {
-            Some((_, writes)) => called.result == BROKEN && writes || called.result >= 0 && !writes,
+            Some((_, true)) => called.result == BROKEN,
+            Some((_, false)) => called.result >= 0 || called.result == RESET,
             None => {
                 is_about_locks(called)
                     && called.result >= 0
@@ -164,8 +165,8 @@ impl Order {
             return self.contents[asked.file].locks.barring(&asked.lock).is_none();
         }
         match self.pipe_end(blocked.process, called) {
-            Some((pipe, true)) => pipe.readers == 0,
-            Some((pipe, false)) => pipe.has(called.result as u64),
+            Some((pipe, true)) => pipe.readers == 0 || pipe.shut,
+            Some((pipe, false)) => pipe.has(called.result.max(0) as u64),
             None => true,
         }
     }

@@ -5,7 +5,7 @@ use etude_script::Called;
 
 use super::blocked::REFUSED;
 use super::edges::Edge;
-use super::pipes::Pipe;
+use super::pipes::{End as PipeEnd, Pipe};
 use super::sizes::Use;
 use super::{Order, Point};
 
@@ -54,7 +54,7 @@ impl Order {
             }
             _ => {
                 for end in ends(called).into_iter().flatten() {
-                    match self.pipe_of(process, end.fd) {
+                    match self.pipe_of(process, end.fd, end.writes) {
                         Some(pipe) if end.writes => self.pipe_writes(here, pipe, called.result),
                         Some(pipe) if called.result == REFUSED => self.pipe_reads(here, pipe, None),
                         Some(pipe) => {
@@ -75,10 +75,15 @@ impl Order {
     /// The pipe that a call reads from, or writes to, and whether it writes.
     pub(super) fn pipe_end(&self, process: u32, called: &Called) -> Option<(&Pipe, bool)> {
         let end = ends(called)[0]?;
-        Some((&self.pipes[self.pipe_of(process, end.fd)?], end.writes))
+        Some((&self.pipes[self.pipe_of(process, end.fd, end.writes)?], end.writes))
     }
 
-    fn pipe_of(&self, process: u32, fd: i64) -> Option<usize> {
+    fn pipe_of(&self, process: u32, fd: i64, writes: bool) -> Option<usize> {
+        let end = self.end_of(process, fd)?;
+        Some(if writes { end.writes } else { end.reads })
+    }
+
+    pub(super) fn end_of(&self, process: u32, fd: i64) -> Option<PipeEnd> {
         let slot = self.slots.get(&(process, fd))?;
         self.contents[self.opened[slot.description].file].pipe
     }

@@ -5,7 +5,7 @@ use etude_script::Called;
 
 use super::edges::Edge;
 use super::locks::Owner;
-use super::pipes::Pipe;
+use super::pipes::{End, Pipe};
 use super::sizes::Use;
 use super::{Content, Opened, Order, Point, Slot};
 
@@ -77,14 +77,12 @@ impl Order {
         for owner in [Owner::Flock(description), Owner::Description(description)] {
             self.gives_back(here, file, owner);
         }
-        if let Some(pipe) = self.contents[file].pipe
+        if let Some(End { reads, .. }) = self.contents[file].pipe
             && self.opened[description].reads
         {
-            let pipe = &mut self.pipes[pipe];
-            pipe.readers -= 1;
-            if pipe.readers == 0 {
-                let readable = pipe.readable;
-                self.makes(here, readable, Edge::Pipes);
+            self.pipes[reads].readers -= 1;
+            if self.pipes[reads].readers == 0 {
+                self.breaks(here, reads);
             }
         }
     }
@@ -111,8 +109,8 @@ impl Order {
                 let range = arguments[0] as i64..=arguments[1] as i64;
                 self.close_those(here, process, |fd, _| range.contains(&fd));
             }
-            "pipe" | "pipe2" => self.pipe(here, process, called),
-            "socketpair" => {}
+            "pipe" | "pipe2" | "socketpair" => self.pair(here, process, called),
+            "shutdown" => self.shuts(here, process, called),
             "mknod" | "mknodat" => self.fifo(process, called),
             "chdir" => {
                 if let Some(path) = self.paths(process, called).pop() {
@@ -186,17 +184,24 @@ impl Order {
         self.opened.push(Opened { file, position, append: flags & O_APPEND != 0, reads, copies: 0 });
         self.places.push(0);
         if let Some(pipe) = self.contents[file].pipe.filter(|_| reads) {
-            self.pipes[pipe].readers += 1;
+            self.pipes[pipe.reads].readers += 1;
         }
         self.opened.len() - 1
     }
 
-    /// Both ends of a pipe.
-    fn pipe(&mut self, here: Point, process: u32, called: &Called) {
+    /// Both ends of a pipe, or a pair of sockets.
+    fn pair(&mut self, here: Point, process: u32, called: &Called) {
         let Some(pair) = called.texts.iter().find(|text| text.bytes.len() == 8) else { return };
-        let closes_at_exec = called.call.name() == "pipe2" && called.arguments[1] & O_CLOEXEC != 0;
-        let file = self.new_pipe();
-        for (bytes, flags) in pair.bytes.chunks_exact(4).zip([0, O_WRONLY]) {
+        let closes_at_exec = called.call.name() != "pipe" && called.arguments[1] & O_CLOEXEC != 0;
+        let ends = if called.call.name() == "socketpair" {
+            let (one, other) = (self.stream(), self.stream());
+            let both = [End { reads: one, writes: other }, End { reads: other, writes: one }];
+            both.map(|end| (self.content(Content { pipe: Some(end), ..Content::default() }), O_RDWR))
+        } else {
+            let file = self.new_pipe();
+            [(file, 0), (file, O_WRONLY)]
+        };
+        for (bytes, (file, flags)) in pair.bytes.chunks_exact(4).zip(ends) {
             let fd = i32::from_le_bytes(bytes.try_into().expect("four bytes"));
             let description = self.description(here, file, flags);
             self.slot(here, process, fd.into(), description, closes_at_exec);
@@ -215,10 +220,15 @@ impl Order {
     }
 
     fn new_pipe(&mut self) -> usize {
-        let readable = self.thing(None);
-        let empty = self.thing(None);
+        let stream = self.stream();
+        let end = End { reads: stream, writes: stream };
+        self.content(Content { pipe: Some(end), ..Content::default() })
+    }
+
+    fn stream(&mut self) -> usize {
+        let (readable, empty) = (self.thing(None), self.thing(None));
         self.pipes.push(Pipe::new(readable, empty));
-        self.content(Content { pipe: Some(self.pipes.len() - 1), ..Content::default() })
+        self.pipes.len() - 1
     }
 
     fn copy(&mut self, here: Point, process: u32, from: i64, to: i64, closes_at_exec: bool) {
@@ -243,6 +253,7 @@ const CLOSED: i64 = 1 << 40;
 
 const O_ACCMODE: u64 = 3;
 const O_WRONLY: u64 = 1;
+const O_RDWR: u64 = 2;
 const O_TRUNC: u64 = 0o1000;
 const O_PATH: u64 = 0o10000000;
 const O_TMPFILE: u64 = 0o20200000;

@@ -226,6 +226,35 @@ fn the_last_reader_goes_after_the_last_write_and_before_one_that_fails() {
     assert_eq!(waits(&long), [(3, 5)]);
 }
 
+const SOCKETS: &str = "0: socketpair(AF_UNIX, SOCK_STREAM|SOCK_CLOEXEC, 0, [3, 4]) = 0
+0: fork(1)
+0: close(4) = 0
+1: close(3) = 0
+";
+
+#[test]
+fn what_goes_through_a_pair_of_sockets_has_the_kernels_order() {
+    let both = format!(
+        "{SOCKETS}0: sendto(3, 10, 0, NULL, 0) = 10\n1: recvfrom(4, 30, 0, NULL) = 10\n1: sendmsg(4, 0) = 20
+0: recvmsg(3, 0) = 20\n0: close(3) = 0 <0.000001>\n1: read(4, 1) = 0 <0.000003>\n"
+    );
+    // It can be read until then.
+    assert_eq!(waits(&both), [(8, 6)]);
+}
+
+#[test]
+fn an_end_is_shut_after_its_writes_and_before_one_that_fails_whoever_closes_it_besides() {
+    let text = format!(
+        "{SOCKETS}1: write(4, 10) = 10\n0: shutdown(3, SHUT_RD) = 0\n1: compute(0.001)\n1: write(4, 10) = -1 EPIPE\n"
+    );
+    assert_eq!(waits(&text), [(5, 4), (7, 5)]);
+    // One that stands below what followed from it: it was not ended when another thread went on.
+    let late = format!("{SOCKETS}1: read(4, 1) = 0\n1: close(4) = 0\n0: shutdown(3, SHUT_WR) = 0\n");
+    assert_eq!(waits(&late), []);
+    let reset = format!("{SOCKETS}0: write(3, 10) = 10\n1: close(4) = 0\n0: read(3, 1) = -1 ECONNRESET\n");
+    assert_eq!(waits(&reset), [(5, 4)]);
+}
+
 #[test]
 fn a_pipe_with_a_name_is_a_pipe() {
     let text = "0: mknodat(AT_FDCWD, \"/p\", S_IFIFO|0600, 0) = 0\n0: fork(1)\n1: openat(AT_FDCWD, \"/p\", O_RDONLY) = 3

@@ -144,12 +144,16 @@ impl Performer {
         first
     }
 
-    pub(super) fn pipe(&mut self, event: &Event, number: u16) -> Made {
+    /// Both ends of a pipe, or of a pair of sockets.
+    pub(super) fn pair(&mut self, event: &Event, number: u16) -> Made {
         let mut pair = [0_i32; 2];
-        let flags = event.arguments[1];
-        let made = timed(number, [pair.as_mut_ptr() as u64, flags, 0, 0, 0, 0], |result| same(event, result));
+        let place = event.call.row().arguments.iter().position(|kind| *kind == Kind::Pair);
+        let Some(place) = place else { return Made::Skipped };
+        let mut arguments = event.arguments;
+        arguments[place] = pair.as_mut_ptr() as u64;
+        let made = timed(number, arguments, |result| same(event, result));
         if let Made::Done { result: 0, .. } = made {
-            let recorded = event.arguments[0];
+            let recorded = event.arguments[place];
             for (recorded, live) in [recorded as i32, (recorded >> 32) as i32].into_iter().zip(pair) {
                 self.opened(recorded.into(), live);
                 self.process.table.pipes(recorded.into());

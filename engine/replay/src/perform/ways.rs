@@ -16,6 +16,8 @@ pub enum Way {
     Duplicate,
     Memory,
     Pipe,
+    /// A pair of sockets.
+    Sockets,
     Control,
     Lock,
     /// `creat`, which cannot be given flags.
@@ -38,15 +40,26 @@ pub struct Plan {
     pub waits: Waits,
 }
 
+/// By which call a stream of bytes moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// `read` and `write`.
+    File,
+    /// `recvfrom` and `sendto`.
+    Socket,
+    /// `recvmsg` and `sendmsg`.
+    Message,
+}
+
 /// For what it waits in the kernel that other threads do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
     Never,
     Lock,
     /// For data in a pipe, if it reads one.
-    Reads,
+    Reads(By),
     /// For room in a pipe.
-    Writes,
+    Writes(By),
     Both,
 }
 
@@ -73,8 +86,12 @@ fn plan(call: Call) -> Plan {
 fn waits(name: &str) -> Waits {
     match name {
         "flock" | "fcntl" => Waits::Lock,
-        "read" | "readv" => Waits::Reads,
-        "write" | "writev" => Waits::Writes,
+        "read" | "readv" => Waits::Reads(By::File),
+        "write" | "writev" => Waits::Writes(By::File),
+        "recvfrom" => Waits::Reads(By::Socket),
+        "sendto" => Waits::Writes(By::Socket),
+        "recvmsg" => Waits::Reads(By::Message),
+        "sendmsg" => Waits::Writes(By::Message),
         "splice" | "sendfile" => Waits::Both,
         _ => Waits::Never,
     }
@@ -96,8 +113,10 @@ fn way(call: Call) -> Way {
             Way::Never
         }
         "memfd_create" | "eventfd2" | "inotify_add_watch" => Way::Never,
-        "socket" | "socketpair" | "sendmsg" | "recvmsg" | "sendmmsg" | "recvmmsg" | "shutdown"
-        | "accept4" => Way::Never,
+        "socketpair" => Way::Sockets,
+        // Of sockets that a replay has, which are pairs.
+        "sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "shutdown" => Way::Ordinary,
+        "socket" | "sendmmsg" | "recvmmsg" | "accept4" => Way::Never,
         name if name.starts_with("io_") || call.row().arguments.contains(&Kind::Socket) => Way::Never,
         name if name.ends_with("xattr") => Way::Attribute,
         _ => Way::Ordinary,
@@ -121,6 +140,13 @@ pub fn is_no_device(mode: u64) -> bool {
     matches!(mode as u32 & libc::S_IFMT, 0 | libc::S_IFREG | libc::S_IFIFO | libc::S_IFSOCK)
 }
 
+/// Whether a pair of sockets is one of Unix streams, which nobody else can reach.
+pub fn is_stream_pair(event: &Event) -> bool {
+    let [domain, kind, protocol, ..] = event.arguments;
+    let flags = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) as u64;
+    domain == libc::AF_UNIX as u64 && kind & !flags == libc::SOCK_STREAM as u64 && protocol == 0
+}
+
 impl Performer {
     /// Whether an attribute is one that means nothing to the kernel.
     pub(super) fn is_users(&self, event: &Event) -> bool {
@@ -137,6 +163,7 @@ pub fn is_never_played(event: &Event) -> bool {
     match plans()[usize::from(event.call.code()) - 1].way {
         Way::Never => true,
         Way::Control => !matches!(event.arguments[1], 0 | 1030) && !is_harmless(event),
+        Way::Sockets => !is_stream_pair(event),
         Way::Node(mode) => !is_no_device(event.arguments[mode]),
         _ => false,
     }

@@ -54,7 +54,7 @@ impl Walk<'_> {
             _ => Behind::Dropped(why),
         };
         let opened = gives.then(|| Rc::new(Opening::new(behind, None, None)));
-        self.tables.apply(process, event, opened);
+        self.tables.apply(process, event, &opened.map_or(Vec::new(), |opened| vec![opened.clone(), opened]));
         match over {
             Some(descriptor) => {
                 self.report
@@ -124,12 +124,13 @@ impl Walk<'_> {
             return Err(TOO_LONG);
         }
         self.check_descriptors(process, event, &names)?;
+        self.waited_for(process, event)?;
         let opened = self.effects(process, event, &names)?;
         self.data(process, event);
         if is_stored_through(event) {
             self.report.maps(event);
         }
-        self.tables.apply(process, event, opened);
+        self.tables.apply(process, event, opened.as_slice());
         if matches!(name, "chdir") && event.result >= 0 {
             self.tables.change_directory(process, names[0].meant.clone());
         }
@@ -170,11 +171,11 @@ impl Walk<'_> {
     }
 
     fn pair(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
-        let behind = self.begins_pipe(event)?;
+        let ends = self.begins_pipe(event)?;
         if event.result >= 0 && tables::new_descriptors(event).is_empty() {
             return Err("pipe whose descriptors are not recorded");
         }
-        self.tables.apply(process, event, Some(Rc::new(Opening::new(behind, None, None))));
+        self.tables.apply(process, event, &ends.map(|behind| Rc::new(Opening::new(behind, None, None))));
         Ok(called(event, &[]))
     }
 

@@ -26,8 +26,8 @@ impl Walk<'_> {
     /// The same of what its descriptor stood for when it was made.
     pub(crate) fn data_of(&mut self, opening: &Rc<Opening>, event: &Event) {
         let (name, words) = (event.call.name(), &event.arguments);
-        if let Behind::Pipe(Some(number)) = opening.behind {
-            self.pipes.call(number, self.thread, event);
+        if let Behind::Pipe(Some(end)) = opening.behind {
+            self.pipes.call(end, self.thread, event);
         }
         if event.result == -21 {
             self.of(opening, |file| file.kind = Kind::Directory);
@@ -98,6 +98,7 @@ impl Walk<'_> {
 
     /// A call between two descriptors. If one of them is not replayed, the other's half is.
     pub(crate) fn between(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
+        self.waited_for(process, event)?;
         let words = &event.arguments;
         // Source, its offset, destination, its offset, how many.
         let [source, from, destination, to, size] = match event.call.name() {
@@ -112,8 +113,8 @@ impl Walk<'_> {
             return Err(why);
         }
         for opening in [&input, &output].into_iter().flatten() {
-            if let Behind::Pipe(Some(number)) = opening.behind {
-                self.pipes.call(number, self.thread, event);
+            if let Behind::Pipe(Some(end)) = opening.behind {
+                self.pipes.call(end, self.thread, event);
             }
         }
         let offset = |at: usize| match event.text(at) {

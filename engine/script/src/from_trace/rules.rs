@@ -32,8 +32,7 @@ pub(crate) fn cut_at(technique: &str) -> usize {
 /// Why no call of this name is replayed.
 pub(crate) fn never(name: &str) -> Option<&'static str> {
     Some(match name {
-        "socket" | "connect" | "accept" | "accept4" | "bind" | "sendto" | "recvfrom" | "sendmsg"
-        | "recvmsg" | "sendmmsg" | "recvmmsg" | "shutdown" => "socket",
+        "socket" | "connect" | "accept" | "accept4" | "bind" | "sendmmsg" | "recvmmsg" => "socket",
         "io_setup" | "io_destroy" | "io_uring_setup" | "io_uring_register" => {
             "queue of requests: a replay makes its own"
         }

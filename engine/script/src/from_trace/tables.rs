@@ -8,6 +8,7 @@ use etude_calls::Kind;
 use etude_trace::Event;
 
 use crate::from_trace::tree::{Node, Path};
+use crate::world::End;
 
 pub(crate) const AT_FDCWD: i32 = -100;
 pub(crate) const O_CREAT: u64 = 0o100;
@@ -36,8 +37,8 @@ pub(crate) struct Opening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     File,
-    /// With its number, where it is counted what goes through.
-    Pipe(Option<u32>),
+    /// An end of a pipe, or of a pair of sockets; with its streams, where it is counted what goes through.
+    Pipe(Option<End>),
     /// A counter of events, with its number: its reads and writes are steps as those of futexes are.
     Events(u32),
     /// Its calls are not replayed, and why.
@@ -123,8 +124,8 @@ impl Tables {
         slots.into_iter().any(|(_, slot)| slot.opening.behind.dropped().is_none())
     }
 
-    /// What a call does to descriptors and the directory. `opened`: what stands behind a new descriptor.
-    pub fn apply(&mut self, process: u32, event: &Event, opened: Option<Rc<Opening>>) {
+    /// What a call does to descriptors and the directory. `opened`: what stands behind new descriptors.
+    pub fn apply(&mut self, process: u32, event: &Event, opened: &[Rc<Opening>]) {
         let (name, words) = (event.call.name(), &event.arguments);
         let descriptor = words[0] as i32;
         // A close that fails has closed, unless there was nothing to close.
@@ -159,8 +160,7 @@ impl Tables {
                 self.of(process).cwd = path.unwrap_or_else(|| UNKNOWN.into());
             }
             _ => {
-                let Some(opening) = opened else { return };
-                for descriptor in new_descriptors(event) {
+                for (descriptor, opening) in new_descriptors(event).into_iter().zip(opened) {
                     let slot = Slot { opening: opening.clone(), closed_at_exec: at_exec };
                     self.of(process).table.insert(descriptor, slot);
                 }

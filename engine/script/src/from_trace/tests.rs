@@ -137,8 +137,8 @@ fn sound(script: &Script) {
                     "dup" | "dup2" if result >= 0 && words[0] as i32 != result => {
                         table.insert(result, false);
                     }
-                    "pipe2" => {
-                        let text = called.text(0).unwrap();
+                    "pipe2" | "socketpair" => {
+                        let text = &called.texts[0].bytes;
                         for at in [0, 4] {
                             table.insert(i32::from_le_bytes(text[at..at + 4].try_into().unwrap()), false);
                         }

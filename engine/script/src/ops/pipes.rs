@@ -1,13 +1,13 @@
-//! What is left of a script where some of what it opens is left out; and which pipes have to be, since who reads one would
-//! wait for ever.
+//! What is left of a script where some of what it opens is left out; and which pipes and pairs of sockets have to be, since
+//! who reads one would wait for ever.
 
 use std::collections::{HashMap, HashSet};
 
-use etude_calls::Kind;
+use etude_calls::{Kind, Moves};
 
 use super::builder::{Rhythm, close_in_place};
 use crate::model::{Action, Called, PIPE_ROOM, Script, Step};
-use crate::world::{Description, World, failed};
+use crate::world::{Description, End, World, failed};
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,35 +73,35 @@ pub fn without_broken_pipes(script: Script) -> Script {
     Script { steps: rhythm.finish(), ..script }
 }
 
-/// Both ends of such pipes.
+/// All ends of such pipes.
 fn broken(script: &Script) -> HashSet<Description> {
     let mut world = World::new(script);
     let mut bytes: HashMap<u32, (u64, u64)> = HashMap::new();
     for step in &script.steps {
         if let Action::Call(called) = &step.action
-            && let Some(pipe) = world.pipe(step.thread, called.arguments[0] as i32)
+            && let Some(moves) = called.call.streams()
+            && let Some(end) = world.pipe(step.thread, called.arguments[0] as i32)
         {
-            let (read, written) = bytes.entry(pipe).or_default();
             let moved = u64::try_from(called.result).unwrap_or(0);
-            match called.call.name() {
-                "read" | "readv" => *read = read.saturating_add(moved),
-                "write" | "writev" => *written = written.saturating_add(moved),
-                _ => {}
-            }
+            let sum = match moves {
+                Moves::Reads => &mut bytes.entry(end.reads).or_default().0,
+                _ => &mut bytes.entry(end.writes).or_default().1,
+            };
+            *sum = sum.saturating_add(moved);
         }
         world.step(step);
     }
-    let stands = |pipe: u32| {
-        let (read, written) = bytes.get(&pipe).copied().unwrap_or_default();
+    let stands = |stream: u32| {
+        let (read, written) = bytes.get(&stream).copied().unwrap_or_default();
         written.checked_sub(read).is_some_and(|left| left <= PIPE_ROOM)
     };
     let ends = (0..).zip(&world.opened).filter_map(|(number, opened)| Some((number, opened.pipe?)));
-    ends.filter(|(_, pipe)| !stands(*pipe)).map(|(number, _)| number).collect()
+    ends.filter(|(_, end)| !stands(end.reads) || !stands(end.writes)).map(|(number, _)| number).collect()
 }
 
 impl World {
-    /// The pipe of which a descriptor of a thread is an end.
-    pub(super) fn pipe(&self, thread: u32, descriptor: i32) -> Option<u32> {
+    /// The end of a pipe that a descriptor of a thread is.
+    pub(super) fn pipe(&self, thread: u32, descriptor: i32) -> Option<End> {
         let process = self.threads.get(&thread).copied().unwrap_or(0);
         self.opened[self.description(process, descriptor)? as usize].pipe
     }

@@ -14,11 +14,27 @@ const O_CLOEXEC: u64 = 0o2000000;
 pub struct Opened {
     /// None for what has no file: a pipe, a socket.
     pub node: Option<NodeId>,
-    /// Of which pipe it is an end.
-    pub pipe: Option<u32>,
+    /// Of which pipe, or pair of sockets, it is an end.
+    pub pipe: Option<End>,
     /// As they were given to open, with what fcntl changed.
     pub flags: u64,
     pub position: u64,
+}
+
+/// An end of a pipe, or of a pair of sockets: the streams that are read and written there, by their numbers. Of a pipe they
+/// are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    pub reads: u32,
+    pub writes: u32,
+}
+
+impl End {
+    /// Both ends of what begins with this stream.
+    pub fn both(first: u32, sockets: bool) -> [End; 2] {
+        let second = first + u32::from(sockets);
+        [End { reads: first, writes: second }, End { reads: second, writes: first }]
+    }
 }
 
 /// What threads of a process share.

@@ -3,7 +3,7 @@
 use etude_calls::{Kind, Outcome};
 
 use super::names::{Kept, unknown_file};
-use super::{Effect, World};
+use super::{Effect, End, World};
 use crate::model::Called;
 
 const O_CREAT: u64 = 0o100;
@@ -12,6 +12,8 @@ const O_APPEND: u64 = 0o2000;
 const O_DIRECTORY: u64 = 0o200000;
 const O_TMPFILE: u64 = 0o20200000;
 const O_CLOEXEC: u64 = 0o2000000;
+/// Bits of a socket's type that are no flags.
+const SOCKET_TYPE: u64 = 0xf;
 
 /// Whether what a call returned is an error.
 pub fn failed(called: &Called) -> bool {
@@ -32,7 +34,7 @@ impl World {
         effect.of_descriptors = called.call.row().outcome == Outcome::Descriptor
             || matches!(
                 called.call.name(),
-                "close" | "close_range" | "pipe" | "pipe2" | "socketpair" | "fcntl"
+                "close" | "close_range" | "pipe" | "pipe2" | "socketpair" | "shutdown" | "fcntl"
             );
         effect.of_place = matches!(called.call.name(), "chdir" | "fchdir");
         if !failed(called) {
@@ -164,16 +166,19 @@ impl World {
             "pipe" | "pipe2" | "socketpair" => {
                 let pair = called.texts.iter().find(|text| text.bytes.len() == 8);
                 let Some(pair) = pair.map(|text| text.bytes.clone()) else { return };
-                let flags = if called.call.name() == "pipe2" { arguments[1] } else { 0 };
-                for four in pair.chunks_exact(4) {
+                let sockets = called.call.name() == "socketpair";
+                let flags = match called.call.name() {
+                    "pipe" => 0,
+                    _ => arguments[1] & !SOCKET_TYPE,
+                };
+                let ends = End::both(self.streams, sockets);
+                for (four, end) in pair.chunks_exact(4).zip(ends) {
                     let number = i32::from_le_bytes(four.try_into().expect("four bytes"));
                     let description = self.open(process, number, None, flags);
-                    if called.call.name() != "socketpair" {
-                        self.opened[description as usize].pipe = Some(self.pipes);
-                    }
+                    self.opened[description as usize].pipe = Some(end);
                     effect.descriptions.push(description);
                 }
-                self.pipes += 1;
+                self.streams += 1 + u32::from(sockets);
             }
             "fchdir" => {
                 let description = self.description(process, descriptor);

@@ -46,9 +46,76 @@ fn what_is_left_in_a_pipe_may_be_others_where_not_all_is_recorded() {
 }
 
 #[test]
-fn a_pipe_that_was_looked_at_without_waiting_is_not_played() {
-    let why = BTreeSet::from(["pipe that was looked at, and not waited for"]);
-    assert_eq!(kept(&[("read", 3, EAGAIN), ("write", 4, 10)], Kept::Whole, &[]), (0, why));
+fn a_look_at_a_pipe_that_found_nothing_is_left_out_alone() {
+    let why = BTreeSet::from(["pipe or socket that was looked at, and not waited for"]);
+    let calls = [("read", 3, EAGAIN), ("write", 4, 10), ("write", 4, EAGAIN), ("read", 3, 10)];
+    for pipes in [Kept::Whole, Kept::All] {
+        assert_eq!(kept(&calls, pipes, &[]), (3, why.clone()));
+    }
+}
+
+/// The same of a pair of Unix sockets of a type, with (name, arguments, result).
+fn kept_sockets(kind: u64, calls: &[(&str, &[u64], i64)]) -> (usize, BTreeSet<&'static str>) {
+    let pair = (0, event("socketpair", (10, 11), &[1, kind, 0, 0], 0, &[(3, ENDS)]));
+    let call = |(place, (name, arguments, result)): (u64, &(&str, &[u64], i64))| {
+        (0, event(name, (20 + 10 * place, 21 + 10 * place), arguments, *result, &[]))
+    };
+    let events: Vec<_> = std::iter::once(pair).chain((0..).zip(calls).map(call)).collect();
+    let (script, report) = made(&one(), &events, &Options::default());
+    let calls = script.steps.iter().filter(|step| matches!(step.action, Action::Call(_))).count();
+    (calls, report.dropped.keys().map(|(_, why)| *why).collect())
+}
+
+const STREAM: u64 = 1;
+const PEEK: u64 = 2;
+const DONTWAIT: u64 = 0x40;
+
+#[test]
+fn a_pair_of_sockets_is_played_where_all_that_was_read_at_an_end_was_written_at_the_other() {
+    let both: [(&str, &[u64], i64); 8] = [
+        ("sendto", &[3, 0, 100, 0, 0, 0], 100),
+        ("recvfrom", &[4, 0, 500, DONTWAIT, 0, 0], 100),
+        ("sendmsg", &[4, 0, 0], 70),
+        ("recvmsg", &[3, 0, DONTWAIT], 70),
+        ("write", &[4, 0, 5], 5),
+        ("readv", &[3, 0, 2], 5),
+        ("shutdown", &[3, 1], 0),
+        ("read", &[4, 0, 10], 0),
+    ];
+    assert_eq!(kept_sockets(STREAM, &both), (9, BTreeSet::new()));
+    let look: (&str, &[u64], i64) = ("recvfrom", &[3, 0, 10, DONTWAIT, 0, 0], EAGAIN);
+    let why = BTreeSet::from(["pipe or socket that was looked at, and not waited for"]);
+    assert_eq!(kept_sockets(STREAM, &[look, both[0], both[1]]), (3, why));
+    let others = BTreeSet::from(["pair of sockets from or to what is not recorded"]);
+    let own: (&str, &[u64], i64) = ("read", &[3, 0, 100], 100);
+    assert_eq!(kept_sockets(STREAM, &[both[0], own]), (0, others), "what an end wrote is not read there");
+}
+
+#[test]
+fn a_pair_of_sockets_in_calls_that_are_not_understood_is_not_played() {
+    let written: (&str, &[u64], i64) = ("write", &[3, 0, 100], 100);
+    let read: (&str, &[u64], i64) = ("read", &[4, 0, 100], 100);
+    let otherwise = BTreeSet::from(["pair of sockets in calls that are not replayed"]);
+    let calls: [(&str, &[u64], i64); 3] = [
+        ("recvfrom", &[4, 0, 100, PEEK, 0, 0], 100),
+        ("write", &[3, 0, 10], -104),
+        ("sendfile", &[3, 4, 0, 10], 10),
+    ];
+    for call in calls {
+        assert_eq!(kept_sockets(STREAM, &[written, call, read]), (0, otherwise.clone()), "{call:?}");
+    }
+    assert_eq!(kept_sockets(2, &[written, read]), (0, BTreeSet::from(["socket"])), "datagrams");
+}
+
+#[test]
+fn a_pair_of_sockets_is_not_played_where_a_descriptor_may_have_come_through_it() {
+    let calls: [(&str, &[u64], i64); 3] =
+        [("sendmsg", &[3, 0, 0], 1), ("recvmsg", &[4, 0, 0], 1), ("write", &[9, 0, 10], 10)];
+    let why = [
+        "descriptor that is not known, or was there before",
+        "pair of sockets that descriptors may have come through",
+    ];
+    assert_eq!(kept_sockets(STREAM, &calls), (0, BTreeSet::from(why)));
 }
 
 #[test]

@@ -82,3 +82,29 @@ fn what_goes_through_a_pipe_is_not_scaled() {
     }
     assert!(made.contains(&"0: read(5, 1024) = 1024".into()), "{made:?}");
 }
+
+const SOCKETS: &str = "etude script 1
+0: socketpair(AF_UNIX, SOCK_STREAM|SOCK_CLOEXEC, 0, [3, 4]) = 0 <0.000001000>
+0: fork(1)
+0: close(4) = 0 <0.000001000>
+1: close(3) = 0 <0.000001000>
+0: sendto(3, 1000, 0, NULL, 0) = 1000 <0.000001000>
+1: recvfrom(4, 65536, 0, NULL) = 1000 <0.000001000>
+0: shutdown(3, SHUT_WR) = 0 <0.000001000>
+1: read(4, 10) = 0 <0.000001000>
+1: sendmsg(4, 0) = 70 <0.000001000>
+0: recvmsg(3, 0) = 70 <0.000001000>
+";
+
+#[test]
+fn a_pair_of_sockets_stays_with_both_directions_or_goes() {
+    let all = parse("s", SOCKETS.as_bytes()).unwrap().script;
+    let both = named(&["sendto", "recvfrom", "sendmsg", "recvmsg", "read"]);
+    // Who shuts it ends what another waits for.
+    assert_eq!(lines(&filter(&all, &both, &[]).unwrap()).len(), 9);
+    for wanted in [&["recvfrom"][..], &["sendto", "recvfrom", "recvmsg"]] {
+        assert_eq!(lines(&filter(&all, &named(wanted), &[]).unwrap()), Vec::<String>::new());
+    }
+    let made = lines(&scale_sizes(&all, Sizes { factor: 0.3, align: 512 }).unwrap());
+    assert!(made.contains(&"0: sendto(3, 1000, 0, NULL, 0) = 1000".into()), "{made:?}");
+}
