@@ -121,9 +121,9 @@ def by_step(path: Path) -> dict[str, list[str]]:
 
 
 def by_thread(lines: Sequence[str]) -> list[list[str]]:
-    """The calls of a trace, by thread."""
+    """The calls of a trace, by thread, but for looks at a pipe that found nothing: a script has none."""
     found: dict[str, list[str]] = {}
-    for line in lines:
+    for line in (line for line in lines if " EAGAIN" not in line):
         event = re.fullmatch(r"(?: *\d+ +(\d+) )?[\d.]+ (\w+\(.*\) = .*)", line)
         if event and not event[2].startswith(NOT_AGAIN):
             found.setdefault(event[1] or "0", []).append(plain(event[2]))
