@@ -167,7 +167,8 @@ def resume_script(
         plan = document["plan"]
         if plan.get("kind") != "script":
             raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
-        if _is_complete(path, document):
+        # A script goes on from a CHECKPOINT of its own also when it has ended.
+        if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
         masks = mask_of(plan, str(path / "experiment.json")).patterns
         asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
