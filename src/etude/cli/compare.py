@@ -140,7 +140,7 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
         return f"Not compared: {counted(refused, 'comparison')} refused."
     if len(found) == 1:
         name, metric, ratio = judged[0]
-        interval = f"95 %: {_interval(found[0])}"
+        interval = f"95 %: {_interval(found[0])}; of different sittings, not side by side"
         if ratio.low <= 1.0 <= ratio.high:
             sides = f"between {other} and {base}"
             return f"{name}: no significant difference {sides}: ratio {_ratio(found[0])} ({interval})."

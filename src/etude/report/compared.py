@@ -35,8 +35,9 @@ def _quieter_line_of_all(comparisons: Sequence[Comparison], label: str) -> str:
     first, widest = comparisons[0], max(c.ratio.half_width for c in comparisons)
     assert first.quieter is not None
     return (
-        f"{first.quieter.metric} is less noisy here: {len(comparisons)} of its ratios are known to ± {percent(known)} "
-        f"or better, those of {first.metric} to ± {percent(widest)} (etude stats {shlex.quote(label)})."
+        f"{first.quieter.metric} is less noisy here, and leaves out waiting: {len(comparisons)} of its ratios are "
+        f"known to ± {percent(known)} or better, those of {first.metric} to "
+        f"± {percent(widest)} or better (etude stats {shlex.quote(label)})."
     )
 
 

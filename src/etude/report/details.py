@@ -31,7 +31,7 @@ def detail_lines(c: Comparison) -> list[str]:
         low, high = (text.quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
         each = f"; {text.EACH_PAIR}" if c.base_mean_over != "trial" and c.ratio.method == "paired" else ""
         lines.append(f"Difference of the means: {low} … {high} ({text.level_of(c.ratio)}{each}).")
-    if c.typical is not None:
+    if c.typical is not None and c.varies:
         limits = text.span(c.typical.low, c.typical.high)
         lines.append(
             f"Ratio of the geometric means, a typical run's: {text.ratio_text(c.typical)} "
@@ -179,7 +179,10 @@ def p_text(p: float | None) -> str:
         return "no p: nothing varies"
     if p < 1e-4:
         return "p < .0001"
-    return f"p = {p:.2g}".replace("0.", ".", 1) if p < 0.995 else "p = 1"
+    if p >= 0.995:
+        return "p = 1"
+    figures = next(n for n in (2, 3, 4, 17) if (float(f"{p:.{n}g}") < 0.05) == (p < 0.05))
+    return f"p = {p:.{figures}g}".replace("0.", ".", 1)
 
 
 def _hypothesis(c: Comparison) -> str:

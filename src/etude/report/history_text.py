@@ -59,9 +59,10 @@ def change_line(course: Course, change: Change) -> str:
     judged = JUDGED[change.worse] if step.shown else ", a change of the level not shown"
     levels = course.found.fitted[step.at - 1 : step.at + 1]
     values = [quantity(course.value(float(level)), course.unit) for level in levels]
+    there = "" if course.drift is None else " there, the drift taken along"
     told = (
         f"Step of {size_text(course, change.size)} ({limits_text(course, change.low, change.high)}, "
-        f"{p_text(step.p)}){judged}, from {values[0]} to {values[1]}: "
+        f"{p_text(step.p)}){judged}, from {values[0]} to {values[1]}{there}: "
         f"first at {when(change.first)}; last before it {when(change.last)}."
     )
     if step.earliest != step.latest:
@@ -105,7 +106,9 @@ def noise_line(course: Course) -> str:
         "" if course.within is None else f"; their trials explain {percent(course.within)} of that variance"
     )
     depends = (
-        f"; neighbours depend on each other ({noise.dependence:.1f})" if noise.dependence >= 0.25 else ""
+        f"; those that follow each other are alike ({noise.dependence:.1f})"
+        if noise.dependence >= 0.25
+        else ""
     )
     line = "level" if course.drift is None else "line"
     return f"Results lie {spread} around their {line}{within}{depends}."

@@ -9,9 +9,10 @@ from etude.report.notes import NAMED, Note
 from etude.report.text import counted, quantity
 from etude.report.warnings import KINDS, Warning
 from etude.report.warnings.about import named, signed, size
-from etude.report.warnings.course import causes
 
 Numbers = Mapping[str, Any]
+RESEMBLE = "neighbours resemble each other"
+"""What looks like a trend or another level, and is none: one series cannot tell them apart."""
 
 
 def note_line(note: Note, tests: int) -> str:
@@ -85,7 +86,7 @@ def _autocorrelated(w: Warning, n: Numbers) -> str:
 
 
 def _drift(w: Warning, n: Numbers) -> str:
-    return f"{w.metric} {_way(n['change'])} over {n['of']} trials: what {causes(bool(n['slower']))}?"
+    return f"{w.metric} {_way(n['change'])} over {n['of']} trials, or {RESEMBLE}"
 
 
 def _never_steady(w: Warning, n: Numbers) -> str:
@@ -94,7 +95,7 @@ def _never_steady(w: Warning, n: Numbers) -> str:
 
 def _warm_up(w: Warning, n: Numbers) -> str:
     return (
-        f"warm-up: first {counted(n['first'], 'trial')} {signed(n['shift'])} the others' median; use --warmup "
+        f"first {counted(n['first'], 'trial')} {signed(n['shift'])} the others' median; if a warm-up: --warmup "
         f"{n['runs']}, or a TEST of {n['runs']} before it"
     )
 
@@ -103,10 +104,11 @@ def _late_level(w: Warning, n: Numbers) -> str:
     if "first" in n:
         return (
             f"level shifts: the first {counted(n['first'], 'trial')} {signed(n['shift_first'])} the median of those "
-            f"between, the last {n['last']} {signed(n['shift'])}"
+            f"between, the last {n['last']} {signed(n['shift'])}; or {RESEMBLE}"
         )
     last = f"the last {n['last']}" if n["last"] > 1 else "the last trial"
-    return f"level shift at trial {w.trials[0]}: {last} on average {signed(n['shift'])} the median of those before"
+    shift = f"{last} average {signed(n['shift'])} the median before"
+    return f"level shift at trial {w.trials[0]}, or alike neighbours: {shift}"
 
 
 def _leak(w: Warning, n: Numbers) -> str:

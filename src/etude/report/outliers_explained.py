@@ -35,7 +35,7 @@ LONGEST_TEXT = 100
 
 NOTHING_ENOUGH = "nothing in the monitor's series accounts for the time it lost"
 NOTHING = "nothing in the monitor's series explains it"
-QUICK = "it took less time than the others: nothing held it up"
+QUICK = "it took less time than the others"
 
 
 OWN_STATE = "own state"

@@ -82,7 +82,8 @@ def pilot_line(plan: Planned) -> str:
     """What the plan stands on."""
     if plan.noise is None:
         spread = f"trials vary by {text.percent(plan.spread or 0.0)} (standard deviation)"
-        return f"Pilot: {text.counted(plan.pilot, 'trial')} of {plan.tests[0]}; {plan.metric}: {spread}. {_cost(plan)}"
+        pilot = f"Pilot: {text.counted(plan.pilot, 'trial')} of {plan.tests[0]}; {plan.metric}: {spread}."
+        return f"{pilot} {_cost(plan)}{_worth(plan.worth)}"
     noise = plan.noise
     base, other = plan.tests
     low, high = (text.percent(part) for part in noise.likely)
@@ -91,13 +92,15 @@ def pilot_line(plan: Planned) -> str:
     else:
         what = f"{text.counted(plan.pilot, 'trial')} or more of {base} and {other}; {plan.metric}: a trial"
     more = f" ({len(plan.others)} more tests vary less)" if plan.others else ""
-    worth = (
-        f" Consecutive trials are autocorrelated: each is worth {noise.worth:.2f} independent ones."
-        if noise.worth < 1
-        else ""
-    )
     spread = f"{text.percent(noise.deviation)} (likely {low} to {high})"
-    return f"Pilot: {what} varies by {spread}{more}. {_cost(plan)}{worth}"
+    return f"Pilot: {what} varies by {spread}{more}. {_cost(plan)}{_worth(noise.worth)}"
+
+
+def _worth(worth: float) -> str:
+    """As how many independent trials each counts, where that is fewer than one."""
+    if worth >= 1:
+        return ""
+    return f" Consecutive trials are autocorrelated: each is worth {worth:.2f} independent ones."
 
 
 def _cost(plan: Planned) -> str:
@@ -135,8 +138,9 @@ def _quieter(plan: Planned) -> Iterator[str]:
         return
     q = plan.quieter
     yield (
-        f"{q.metric} is less noisy here: it varies by {text.percent(q.deviation)}, {plan.metric} by "
-        f"{text.percent(plan.noise.deviation)}. For a difference of {share_text(plan.asked)} in {q.metric} "
+        f"{q.metric} is less noisy here, and leaves out waiting: it varies by {text.percent(q.deviation)}, "
+        f"{plan.metric} by {text.percent(plan.noise.deviation)}. "
+        f"For a difference of {share_text(plan.asked)} in {q.metric} "
         f"{text.counted(q.trials, 'trial')} of each are enough."
     )
 
@@ -159,10 +163,13 @@ def _deadline(plan: Planned) -> Iterator[str]:
 
 def _uncertain(plan: Planned) -> str:
     low, high = plan.noise.likely if plan.noise else likely_factors(plan.pilot - 1)
-    return (
+    told = (
         f"A pilot of {plan.pilot} knows the spread within a factor of {high / low:.1f} (80 %), and so the number of "
         f"trials within a factor of {(high / low) ** 2:.1f}: that is the column likely."
     )
+    if (plan.noise.worth if plan.noise else plan.worth) < 1:
+        told += " It takes what trials are worth as known, which a pilot knows far less well: the true range is wider."
+    return told
 
 
 def _between(plan: Planned) -> str:
@@ -267,7 +274,7 @@ def _document(plan: Planned) -> dict[str, Any]:
         "design": noise.design if noise else "mean",
         "deviation": noise.deviation if noise else plan.spread,
         "deviation_likely": list(noise.likely) if noise else None,
-        "worth": noise.worth if noise else None,
+        "worth": noise.worth if noise else plan.worth,
         "power": plan.power if noise else None,
         "asked": plan.asked,
         "needs": [

@@ -118,6 +118,8 @@ class Planned:
     fit: Fit | None = None
     spread: float | None = None
     """Relative standard deviation of the trials, where a mean is planned."""
+    worth: float = 1.0
+    """As how many independent trials each counts, where a mean is planned."""
     others: tuple[str, ...] = field(default=())
     """Further tests, which need fewer trials than these two."""
     quieter: QuieterPlan | None = None
@@ -298,6 +300,7 @@ def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: 
         tuple(rows),
         fit,
         deviation_of(values) / mean,
+        effective_count(values) / values.size,
     )
 
 

@@ -89,27 +89,31 @@ def percent(relative: float, *, up: bool = False) -> str:
 
 LONGEST_RATIO = 1e6
 """Ratios from here on have four digits and an exponent."""
+MOST_DECIMALS = 5
 
 
 def span(low: float, high: float) -> str:
-    """`1.02–1.06`, with as many decimals as it takes to tell the ends apart."""
-    form = _form(max(low, high), abs(high - low))
+    """`1.02–1.06`, with as many decimals as it takes to tell the ends apart, and each from 1."""
+    form = _form(max(low, high), low, high)
     return f"{low:{form}}–{high:{form}}"
 
 
 def ratio_text(ratio: Ratio) -> str:
     """The ratio alone, with the decimals of its interval."""
-    return f"{ratio.ratio:{_form(ratio.ratio, ratio.high - ratio.low)}}"
+    return f"{ratio.ratio:{_form(ratio.ratio, ratio.low, ratio.high)}}"
 
 
-def _form(largest: float, width: float) -> str:
-    """The format of ratios up to `largest` whose interval is so wide."""
+def _form(largest: float, low: float, high: float) -> str:
+    """The format of ratios up to `largest` whose interval has these ends."""
+    width = abs(high - low)
     if LONGEST_RATIO <= largest < math.inf:
         return ".4g"
     if width == 0:
         return ".4g"
     places = 2 if not width < math.inf else max(2, 1 - math.floor(math.log10(width)))
-    return f".{min(places, 5)}f"
+    while places < MOST_DECIMALS and any(end != 1.0 and round(end, places) == 1.0 for end in (low, high)):
+        places += 1
+    return f".{min(places, MOST_DECIMALS)}f"
 
 
 def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -169,7 +173,7 @@ def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
 
 def ratio_lines(c: Comparison) -> list[str]:
     """The lines on a ratio of two tests, and on machines where it is another."""
-    interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{_caution(c)}"
+    interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{caution(c)}"
     if c.differs:
         first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
     elif not c.varies:
@@ -221,7 +225,8 @@ def quieter_line(c: Comparison) -> str | None:
         return None
     ratio = c.quieter.ratio
     return (
-        f"{c.quieter.metric} is less noisy here: {_possessive(c.other)} is {ratio_text(ratio)} × {_possessive(c.base)} "
+        f"{c.quieter.metric} is less noisy here, and leaves out waiting: "
+        f"{_possessive(c.other)} is {ratio_text(ratio)} × {_possessive(c.base)} "
         f"({level_of(ratio)}: {span(ratio.low, ratio.high)}), known to ± {percent(ratio.half_width)}, {c.metric} to "
         f"± {percent(c.ratio.half_width)}."
     )
@@ -290,7 +295,7 @@ def reached_by(known: Comparison | TestVerdict, of: str) -> str:
         return ""
     if not known.within_reach:
         return f"; more trials would take too long: {INSTEAD}"
-    return f"; {more_words(known, of)} would reach it"
+    return f"; {more_words(known, of)} would reach it if trials go on to vary as they do"
 
 
 def _typical(c: Comparison) -> str:
@@ -309,8 +314,8 @@ FEW = 10
 """Pairs, or trials of each, below which the claim says how many they are."""
 
 
-def _caution(c: Comparison) -> str:
-    """What limits the claim itself."""
+def caution(c: Comparison) -> str:
+    """What limits the claim itself; empty, or it begins with a semicolon."""
     moment = f"; within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
     unpaired = c.ratio.method == "unpaired"
     few = ""

@@ -44,6 +44,9 @@ def said(c: Comparison) -> str:
         (0.00001, "p < .0001"),
         (0.0001, "p = .0001"),
         (1.0, "p = 1"),
+        (0.0497, "p = .0497"),
+        (0.04996, "p = .04996"),
+        (0.0501, "p = .05"),
     ],
 )
 def test_p_values_are_short_and_never_zero(p: float, text: str) -> None:
@@ -146,6 +149,7 @@ def test_what_does_not_vary_cannot_be_tested(golden: Golden) -> None:
     c = compared(unpaired_ratio([1.5] * 5, [1.6] * 5))
     assert c.ratio.p is None
     assert len(detail_lines(c)) == 2
+    assert len(detail_lines(replace(c, typical=c.ratio))) == 2
     golden(f"{said(c)}\n{p_text(None)}")
 
 

@@ -24,6 +24,7 @@ from etude.report.verdict import verdict
 from etude.results.reader import Results, load_results
 from etude.results.readers import read_table
 from etude.results.series_of import series_of_results
+from etude.stats.intervals import effective_count
 from etude.stats.planning import noise_of_pairs, plan_for_deadline, plan_for_effect, trials_for_mean
 from support.builders import measurement, results_directory
 from support.fakes import World
@@ -213,6 +214,16 @@ def test_the_trials_of_a_mean_have_their_likely_range_too(tmp_path: Path) -> Non
     low, high = plan.row.likely
     assert low == pytest.approx(plan.row.trials * 11 / 17.28, rel=0.01)
     assert high == pytest.approx(plan.row.trials * 11 / 5.578, rel=0.01)
+
+
+def test_a_plan_of_a_mean_tells_what_dependent_trials_are_worth(tmp_path: Path) -> None:
+    values = [1.0 + 0.05 * math.sin(place / 5) + 0.001 * (place % 3) for place in range(40)]
+    (plan,) = plans(columns(tmp_path, a=values), precision=0.01)
+    assert plan.worth == pytest.approx(effective_count(np.array(values)) / 40)
+    assert plan.worth < 0.5
+    assert f"{plan.worth:.2f}" in plan_text.pilot_line(plan)
+    (free,) = plans(columns(tmp_path / "free", a=A), precision=0.01)
+    assert free.worth > plan.worth
 
 
 def test_a_precision_is_of_each_tests_mean(tmp_path: Path) -> None:

@@ -258,6 +258,23 @@ def test_a_ratio_beyond_a_million_has_an_exponent() -> None:
     assert span(1e7, 5e28) == "1e+07–5e+28"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (1.00107, 1.113, "1.001–1.113"),
+        (1.0001, 1.14, "1.0001–1.1400"),
+        (0.87, 0.9999, "0.8700–0.9999"),
+        (1.000001, 1.2, "1.00000–1.20000"),
+        (1.0, 1.2, "1.00–1.20"),
+        (0.96, 1.04, "0.960–1.040"),
+    ],
+)
+def test_an_end_beside_1_is_seen_on_its_side(low: float, high: float, text: str) -> None:
+    assert span(low, high) == text
+    ratio = Ratio(1.05, low, high, 10, "paired", 0.95, 1.0)
+    assert len(ratio_text(ratio).partition(".")[2]) == len(text.partition("–")[2].partition(".")[2])
+
+
 def test_workers_of_several_numbers_are_one_line_a_way() -> None:
     def told(name: str, workers: int, **joins: str) -> TestVerdict:
         metrics = tuple(

@@ -312,7 +312,7 @@ def _design(verdict: Verdict) -> str:
         order = "both at once" if verdict.asked.duet else "in random order"
         counts = [c.ratio.count for c in verdict.comparisons]
         pairs = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-        return f"Compared in {pairs} pairs: one trial of each side by side, {order}."
+        return f"Compared in {pairs} pairs: one trial of each in a block, {order}."
     return "The trials are not paired: they did not run side by side, and what drifted meanwhile is in the difference."
 
 
@@ -349,7 +349,7 @@ def _real(found: Gathered) -> Iterator[str]:
             yield where + line
     if len(comparisons) > MOST_NAMED:
         rest = comparisons[MOST_NAMED:]
-        yield f"Of the other {len(rest)} comparisons {sum(c.differs for _, c in rest)} are real by the same rule."
+        yield f"Of the other {len(rest)} comparisons {sum(c.differs for _, c in rest)} are shown by the same rule."
     for a in found.across[:MOST_NAMED]:
         if isinstance(a.found, Refused):
             yield f"{a.other} ({a.other_label}): it cannot be told: {a.found.reason}."
@@ -357,7 +357,7 @@ def _real(found: Gathered) -> Iterator[str]:
             excluded = a.found.low > 1.0 or a.found.high < 1.0
             limits = text.span(a.found.low, a.found.high)
             yield (
-                f"{a.other} ({a.other_label}): {'yes' if excluded else 'not shown'}: the interval of the ratio, "
+                f"{a.other} ({a.other_label}): {'shown' if excluded else 'not shown'}: the interval of the ratio, "
                 f"{limits}, {'excludes' if excluded else 'holds'} 1; it counts what changes between sittings."
             )
     yield from (f"It cannot be told: {reason}." for reason in found.without)
@@ -371,7 +371,7 @@ def _real(found: Gathered) -> Iterator[str]:
 
 
 def _real_sentence(c: Comparison) -> str:
-    limits, level = text.span(c.ratio.low, c.ratio.high), text.level_of(c.ratio)
+    limits, level = text.span(c.ratio.low, c.ratio.high), f"{text.level_of(c.ratio)}{text.caution(c)}"
     p = details.p_text(c.ratio.p)
     adjusted = (
         f"; {details.p_text(c.adjusted_p)} counting all comparisons" if c.adjusted_p is not None else ""
@@ -400,11 +400,11 @@ def _real_sentence(c: Comparison) -> str:
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), holds 1 ({p}{adjusted}).{seen}"
         )
-    sentence = f"{who}: yes: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted})."
+    sentence = f"{who}: shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted})."
     if c.floor is None:
         return sentence
     nearest = min(abs(c.ratio.low - 1.0), abs(c.ratio.high - 1.0))
-    than = "All of it is more" if nearest > c.floor else "Part of it is no more"
+    than = "All of it is more" if nearest > c.floor else "The interval's nearer end is no more"
     return f"{sentence} {than} than identical commands differ by on this machine (± {text.percent(c.floor)})."
 
 
@@ -428,19 +428,20 @@ def _size(c: Comparison) -> str:
     limits = text.span(c.ratio.low, c.ratio.high)
     ratio = text.ratio_text(c.ratio)
     taken = text.takes(c.metric, c.other, ratio, c.base) if c.differs else f"{c.other}/{c.base}: {ratio} ×"
-    sentence = f"{taken}, somewhere in {limits} ({text.level_of(c.ratio)})"
+    level = f"{text.level_of(c.ratio)}{text.caution(c)}"
+    sentence = f"{taken}, somewhere in {limits} ({level})" if c.varies else f"{taken}, without an interval"
     if c.difference is not None:
         like = c.difference.high or None
         low, high = (text.quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))
-        sentence += f"; the means differ by {low} … {high}"
+        sentence += f"; the means differ by {low} … {high}" if c.varies else ""
     same = ""
     if c.equivalence is not None:
         same = f" The same within {text.percent(c.equivalence.margin)}: {c.equivalence.verdict}."
-    return (
-        f"{sentence}; {c.base} takes {text.quantity(c.base_mean, c.unit)} on average.{same}"
-        if (c.metric == "elapsed")
-        else f"{sentence}; that of {c.base} is {text.quantity(c.base_mean, c.unit)} on average.{same}"
+    verb = f"{c.base} takes" if c.metric == "elapsed" else f"that of {c.base} is"
+    weighed = (
+        f", each {text.level_name(c.base_mean_over)} counting once" if c.base_mean_over != "trial" else ""
     )
+    return f"{sentence}; {verb} {text.quantity(c.base_mean, c.unit)} on average{weighed}.{same}"
 
 
 def _against(found: Gathered) -> Iterator[str]:

@@ -41,7 +41,11 @@ def _part(verdict: Verdict, number: int, several: bool) -> Part | None:
         return None
     told = [each for each in verdict.every if each.kind == "outlier-explained"]
     outliers = any(each.kind in ("outliers", "heavy-tail") for each in verdict.every)
-    nothing = "Nothing accounts for the time that outliers lost." if outliers else "No trial is an outlier."
+    nothing = (
+        "Nothing that was recorded accounts for the time that outliers lost."
+        if outliers
+        else "No trial is an outlier."
+    )
     lines = tuple(f"{each.test}: {each.text}." for each in told) or (nothing,)
     paragraphs = [
         Paragraphs("Outliers, and what was unusual beside them", lines),

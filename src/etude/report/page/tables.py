@@ -122,12 +122,14 @@ def _between(ends: Interval | None, uncertainty: float | None, m: MetricSummary,
 
 def comparisons_table(found: Gathered) -> Table:
     """A row a comparison, within one result and across results."""
+    levels = {text.level_of(c.ratio) for verdict in found.verdicts for c in verdict.comparisons}
+    levels |= {text.level_of(a.found) for a in found.across if not isinstance(a.found, Refused)}
     headings = (
         "compared",
         "with",
         "metric",
         "ratio",
-        "interval",
+        f"interval, {levels.pop()}" if len(levels) == 1 else "interval",
         "p, of all comparisons",
         "difference of means",
         "how",
@@ -174,7 +176,7 @@ def _compared(c: Comparison, where: str) -> tuple[Cell, ...]:
         words(c.base + where),
         words(c.metric),
         number(text.ratio_text(c.ratio), c.ratio.ratio),
-        number(text.span(c.ratio.low, c.ratio.high), c.ratio.low),
+        number(text.span(c.ratio.low, c.ratio.high), c.ratio.low) if c.varies else number("–", None),
         number(details.p_text(p), p),
         difference,
         words(how),

@@ -17,6 +17,10 @@ MEMORY = ("memory_obtainable", "memory_available", "memory_free", "free_memory")
 """Metrics in which a leak shows; the first that there is. The last is that of the shipped hook."""
 
 
+_OF = {"Theil-Sen": "; Kendall's", "least squares": ","}
+"""What its p is of, by the method of a trend."""
+
+
 @dataclass(frozen=True)
 class Course:
     """What was found, one warning at most, and how many trials at either end it is about."""
@@ -75,7 +79,7 @@ def _drifts(about: About, trend: Drift) -> Warning:
     way = "rises" if trend.change > 0 else "falls"
     text = (
         f"{about.metric} {way} by {size(trend.change)} over its {about.count} trials, or neighbours resemble each "
-        f"other ({trend.method}, {p_value(trend.p)})"
+        f"other ({trend.method}{_OF[trend.method]} {p_value(trend.p)})"
     )
     slower = (trend.change > 0) != (about.kind == "rate")
     advice = f"look for what {causes(slower)}, and interleave what is compared"
