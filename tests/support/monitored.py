@@ -25,6 +25,7 @@ COLUMNS = (
     ("disk.sda.read", "B", "interval"),
     ("disk.sda.written", "B", "interval"),
     ("disk.sda.busy", "s", "interval"),
+    ("disk.dm-0.written", "B", "interval"),
     ("net.eth0.received", "B", "interval"),
     ("net.eth0.sent", "B", "interval"),
     ("frequency.0", "Hz", "level"),

@@ -130,6 +130,7 @@ def answer(
         screen.say(f"--fail-if: {open_ones} undecided, which fails")
     judged = [*(("--fail-if", bound.text) for bound in bounds), *beside]
     judged += [("--undecided", undecided)] if undecided != "pass" else []
-    if len(verdicts) == 1 and (extension := deciding(verdicts[0], [found for _, found in given], judged)):
-        screen.say_command("To decide it, if the ratio stays what it is", extension.command)
+    if len(verdicts) == 1 and (way := deciding(verdicts[0], [found for _, found in given], judged)):
+        purpose, extension = way
+        screen.say_command(purpose, extension.command)
     return 1 if broken else UNDECIDED if open_ones and undecided == "fail" else 0

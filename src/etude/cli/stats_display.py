@@ -18,6 +18,7 @@ from etude.report.judging import Judging
 from etude.report.status import status_of
 from etude.report.uncompared import not_compared_lines
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict
+from etude.stats.percentiles import fewest_for_interval
 
 if TYPE_CHECKING:
     from etude.report.across import Across
@@ -96,6 +97,10 @@ class StatsDisplay:
             self._screen.say(line)
         for line in without:
             self._screen.say(line)
+        summaries = [m.summary for verdict in verdicts for test in verdict.tests for m in test.metrics]
+        if any(s is not None and s.count > 1 and s.median_interval is None for s in summaries):
+            fewest = fewest_for_interval(0.5)
+            self._screen.say(f"–: the interval of a median takes {fewest} independent values", "dim")
         say_notes(self._screen, verdicts, every=self._options.verbose, first=machines)
 
     def _verdict(self, verdict: Verdict, status: str) -> None:

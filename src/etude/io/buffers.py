@@ -137,9 +137,5 @@ def _storage(swept: Swept) -> Iterator[str]:
     rate = float(np.median(swept.storage))
     best = max(float(curve.medians.max()) for curve in swept.curves)
     text = f"Around the page cache (O_DIRECT) the storage gives {quantity(rate, 'B/s')}; the best above is "
-    how = (
-        "so what was measured is memory, not the device"
-        if best > 2 * rate
-        else "which is no proof that it was memory"
-    )
+    how = "which takes memory or read-ahead" if best > 2 * rate else "which is no proof that it was memory"
     yield f"{text}{best / rate:.1f} times that, {how}."

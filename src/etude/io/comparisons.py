@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from etude.io.points import Points, Swept
 from etude.stats import crossings
+from etude.stats.multiplicity import holm
 from etude.stats.ranks import mann_whitney
 from etude.stats.twosample import student
 
@@ -61,13 +62,16 @@ class Level:
 
 @dataclass(frozen=True)
 class SizeTest:
-    """Two-sided p-values at one size. Student's is None where neither sample varies."""
+    """Two-sided p-values at one size, and what they count among all sizes (Holm). Student's are None where neither
+    sample varies."""
 
     size: float
     base_trials: int
     other_trials: int
     student: float | None
     mann_whitney: float
+    student_adjusted: float | None
+    mann_whitney_adjusted: float | None
 
 
 @dataclass(frozen=True)
@@ -78,16 +82,19 @@ class Tests:
     sizes: tuple[SizeTest, ...]
 
     def below(self, test: str) -> list[float]:
-        """The sizes whose p of `student` or `mann_whitney` is below 0.05, rising."""
-        return [each.size for each in self.sizes if (p := getattr(each, test)) is not None and p < ALPHA]
+        """The sizes whose adjusted p of `student` or `mann_whitney` is below 0.05, rising."""
+        p = [getattr(each, f"{test}_adjusted") for each in self.sizes]
+        return [
+            each.size
+            for each, value in zip(self.sizes, p, strict=True)
+            if value is not None and value < ALPHA
+        ]
 
     @property
     def too_few_for_ranks(self) -> bool:
-        """At no size do the ranks of so few trials reach 0.05, however far apart they lie."""
-        return all(
-            2 / math.comb(each.base_trials + each.other_trials, each.base_trials) >= ALPHA
-            for each in self.sizes
-        )
+        """At no size do the ranks of so few trials reach 0.05 adjusted, however far apart all of them lie."""
+        least = [2 / math.comb(each.base_trials + each.other_trials, each.base_trials) for each in self.sizes]
+        return min(least) * len(self.sizes) >= ALPHA
 
 
 @dataclass(frozen=True)
@@ -187,13 +194,21 @@ def _level(base: Points, other: Points, common: np.ndarray, level: float) -> Lev
 def _tests(base: Points, other: Points, common: np.ndarray) -> Iterator[Tests]:
     fewest = min(sample.size for curve in (base, other) for sample in curve.samples)
     for count in (FIRST, None) if fewest > FIRST else (None,):
-        tested = []
-        for size in common:
-            a, b = base.at(size)[:count], other.at(size)[:count]
-            if min(a.size, b.size) >= 2:
-                tested.append(SizeTest(float(size), a.size, b.size, _student(a, b), mann_whitney(a, b).p))
+        samples = [(float(size), base.at(size)[:count], other.at(size)[:count]) for size in common]
+        samples = [(size, a, b) for size, a, b in samples if min(a.size, b.size) >= 2]
+        by_t = [_student(a, b) for _, a, b in samples]
+        by_ranks = [mann_whitney(a, b).p for _, a, b in samples]
+        columns = zip(samples, by_t, by_ranks, _adjusted(by_t), _adjusted(by_ranks), strict=True)
+        tested = tuple(
+            SizeTest(size, a.size, b.size, t, ranks, t_adjusted, ranks_adjusted)
+            for (size, a, b), t, ranks, t_adjusted, ranks_adjusted in columns
+        )
         if tested:
-            yield Tests(count, tuple(tested))
+            yield Tests(count, tested)
+
+
+def _adjusted(p: Sequence[float | None]) -> list[float | None]:
+    return [each.adjusted for each in holm(p)]
 
 
 def _student(a: np.ndarray, b: np.ndarray) -> float | None:

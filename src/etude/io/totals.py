@@ -88,11 +88,15 @@ def _significance(found: Comparison) -> Iterator[str]:
             counts.append(f"{len(by_ranks)} of {len(tests.sizes)}{sizes} by Mann-Whitney's")
         if not counts:
             continue
-        text = f"By {name} p is below {ALPHA:g} at {', at '.join(counts)}"
+        adjusted = f", adjusted for {len(tests.sizes)} sizes (Holm)," if len(tests.sizes) > 1 else ""
+        text = f"By {name} p{adjusted} is below {ALPHA:g} at {', at '.join(counts)}"
         if tests.too_few_for_ranks:
             text += " (too few trials for Mann-Whitney's)"
         if by_t or by_ranks:
             largest = max(by_t + by_ranks)
             ratio = next(at.ratio for at in found.ratios if at.size == largest)
-            text += f"; the largest is {size_text(largest)}, where the medians differ by {percent(abs(ratio - 1))}"
+            differ = percent(abs(ratio - 1))
+            text += (
+                f"; the largest of these sizes is {size_text(largest)}, where the medians differ by {differ}"
+            )
         yield f"{text}."

@@ -51,7 +51,8 @@ def _per_second(value: float) -> str:
     return _brief(value, "1/s")
 
 
-def _bytes(value: float) -> str:
+def byte_rate(value: float) -> str:
+    """`12 MiB/s`."""
     return _brief(value, "B/s")
 
 
@@ -94,10 +95,10 @@ _PLAIN: Mapping[str, Quantity] = {
 }
 _OF_EACH: Mapping[tuple[str, str], tuple[str, float, Callable[[float], str]]] = {
     ("disk", ".busy"): ("busy", 0.2, _share),
-    ("disk", ".read"): ("read", 2.0**20, _bytes),
-    ("disk", ".written"): ("written", 2.0**20, _bytes),
-    ("net", ".received"): ("received", 2.0**20, _bytes),
-    ("net", ".sent"): ("sent", 2.0**20, _bytes),
+    ("disk", ".read"): ("read", 2.0**20, byte_rate),
+    ("disk", ".written"): ("written", 2.0**20, byte_rate),
+    ("net", ".received"): ("received", 2.0**20, byte_rate),
+    ("net", ".sent"): ("sent", 2.0**20, byte_rate),
 }
 
 

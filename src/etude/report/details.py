@@ -51,7 +51,7 @@ def detail_lines(c: Comparison) -> list[str]:
     if smallest is not None:
         what = text.counted(c.ratio.count, "pair" if c.ratio.method == "paired" else "trial")
         lines.append(
-            f"{what} of this spread detect a difference of {text.percent(smallest)} with 80 % power"
+            f"{what} of this spread detect an increase of {text.percent(smallest)} with 80 % power"
             f"{', where it lies beyond the A/A noise' if c.floor is not None else ''}."
         )
     if c.equivalence is not None:
@@ -84,7 +84,8 @@ def overall_lines(across: Sequence[Across]) -> list[str]:
     """A line for each later result of several tests: the ratio of all of them together."""
     return [
         f"All {o.tests} tests of {label} together: {o.ratio:.4g} × the baseline's {across[0].metric} (geometric mean; "
-        f"{text.level_text(o.confidence)}: {text.span(o.low, o.high)}; {p_text(o.p)})."
+        f"{text.level_text(o.confidence)}: {text.span(o.low, o.high)}; {p_text(o.p)}; each side taken as one sitting, "
+        f"{text.UNPAIRED})."
         for label, o in overall(across)
     ]
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ROOM = 1.2
 """Trials and time that are allowed, of those that are expected: the rule stops at its target, not at these."""
+DECIDES = "To decide it, if the ratio stays what it is"
+JUDGES = "To have enough trials to judge it, which may not decide it"
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,10 @@ def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:
 
 def deciding(
     verdict: Verdict, answers: Sequence[Answer], judged: Sequence[tuple[str, str]] = ()
-) -> Extension | None:
-    """The extension that may decide the undecided bounds; None where that is not known, or would take too long.
+) -> tuple[str, Extension] | None:
+    """What would decide the undecided bounds, or make enough trials to judge them: what it is for, and the extension.
+
+    None where that is not known, or would take too long.
 
     judged: the options that ask for them, without which nothing would be decided.
     """
@@ -109,7 +113,8 @@ def deciding(
     precision = min((p for each in asked if (p := each.precision)), default=None)
     fewest = max((kept + each.more for each in asked if each.precision is None), default=0)
     extension = _extension(verdict, more, precision, fewest)
-    return None if extension is None else replace(extension, judged=tuple(judged))
+    purpose = DECIDES if all(each.decides for each in asked) else JUDGES
+    return None if extension is None else (purpose, replace(extension, judged=tuple(judged)))
 
 
 def _extension(

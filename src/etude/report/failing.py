@@ -60,6 +60,8 @@ class Answer:
     """Further trials of each test that may decide it; 0 where that is not known."""
     precision: float | None = None
     """Relative margin of error that they reach; None where their number alone matters."""
+    decides: bool = True
+    """Whether `more` are expected to decide it, if the ratio stays what it is; else they are the fewest to judge it."""
 
 
 def parse_bound(text: str) -> Bound:
@@ -152,7 +154,15 @@ def _with_enough(found: Answer, trials: int | None, few: int, each: str = " of e
     if trials is None or trials >= few:
         return found
     why = f"{counted(trials, 'trial')}: too few to judge, make {few} or more{each}; {found.why}"
-    return replace(found, fails=None, why=why, more=few - trials, precision=None)
+    more = max(few - trials, found.more)
+    return replace(
+        found,
+        fails=None,
+        why=why,
+        more=more,
+        precision=found.precision if more == found.more else None,
+        decides=found.fails is not None or found.more > 0,
+    )
 
 
 def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answer:

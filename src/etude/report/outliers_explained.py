@@ -9,7 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.errors import InputError
-from etude.report.beside import MESSAGES, OTHERS, WORST, Beside, Quantity, beside, cpus, every, load_monitors
+from etude.report.beside import (
+    MESSAGES,
+    OTHERS,
+    WORST,
+    Beside,
+    Quantity,
+    beside,
+    byte_rate,
+    cpus,
+    every,
+    load_monitors,
+)
 from etude.report.culprits import Culprit, culprits, exceeds
 from etude.report.lost_time import SUFFICES, can_cost_s, lost_time
 from etude.report.subject import Subject
@@ -202,8 +213,9 @@ def _why(known: Beside, place: int, usual: Whole) -> Why | None:
         if suffices
     ]
     told += [
-        f"{what.words} {what.show(float(known.values[what][place]))}, which explains at most "
-        f"{quantity(bound, 's')} of {quantity(lost.lost_s, 's')}"
+        f"{what.words} {what.show(float(known.values[what][place]))} (usually "
+        f"{what.show(_median(known.values[what], usual))}), which explains at most {quantity(bound, 's')} of "
+        f"{quantity(lost.lost_s, 's')}"
         for what, bound, suffices in zip(unusual, bounds, enough, strict=True)
         if not suffices
     ]
@@ -226,7 +238,9 @@ def _why(known: Beside, place: int, usual: Whole) -> Why | None:
 
 
 def _unusual(known: Beside, place: int, usual: Whole) -> Iterator[Quantity]:
-    """What was read beside this trial and not beside the others."""
+    """What was read beside this trial and not beside the others; the same bytes, of a device and of the one below it,
+    or of both directions of the loopback network, once."""
+    told = set()
     for what, values in known.values.items():
         others = values[usual]
         others = others[np.isfinite(others)]
@@ -234,7 +248,11 @@ def _unusual(known: Beside, place: int, usual: Whole) -> Iterator[Quantity]:
         if others.size < FEWEST:
             continue
         matters = max(what.matters, what.share * abs(float(np.median(others))))
-        if exceeds(sign * float(values[place]), sign * others, matters):
+        if not exceeds(sign * float(values[place]), sign * others, matters):
+            continue
+        numbers = what.show(float(values[place])), what.show(float(np.median(others)))
+        if not (what.show is byte_rate and numbers in told):
+            told.add(numbers)
             yield what
 
 

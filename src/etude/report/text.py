@@ -318,6 +318,8 @@ def caution(c: Comparison) -> str:
     """What limits the claim itself; empty, or it begins with a semicolon."""
     moment = f"; within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
     unpaired = c.ratio.method == "unpaired"
+    open_difference = c.difference is not None and c.difference.low <= 0.0 <= c.difference.high
+    moment += "; the interval of the difference holds 0" if c.excludes_one and open_difference else ""
     few = ""
     if c.ratio.count < FEW:
         few = f"; {'as few as' if unpaired else 'only'} {counted(c.ratio.count, 'trial' if unpaired else 'pair')}"

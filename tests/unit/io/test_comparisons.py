@@ -52,6 +52,16 @@ def test_p_values_are_those_of_scipy() -> None:
     assert tests.sizes[0].mann_whitney == pytest.approx(stats.mannwhitneyu(first, second).pvalue)
 
 
+def test_p_values_count_all_sizes() -> None:
+    noise = np.random.default_rng(3)
+    found = compared(*(points(name, lambda _: noise.normal(1.0, 0.1, 20)) for name in "ab")).tests[-1]
+    for test in ("student", "mann_whitney"):
+        raw = [getattr(each, test) for each in found.sizes]
+        adjusted = [getattr(each, f"{test}_adjusted") for each in found.sizes]
+        assert min(adjusted) == pytest.approx(min(1.0, len(SIZES) * min(raw)))
+        assert found.below(test) == [each for each, p in zip(SIZES, adjusted, strict=True) if p < 0.05]
+
+
 def test_a_crossing_has_its_interval_and_a_difference_that_is_not_shown_has_none() -> None:
     five, one = noisy(0.03e-3).crossings
     assert (five.level, five.state, five.slower) == (1.05, "crosses", "dynamic")
@@ -90,6 +100,8 @@ def test_values_that_do_not_vary_have_no_p_of_student_and_all_of_it_is_json() ->
         "other_trials": 3,
         "student": None,
         "mann_whitney": 1.0,
+        "student_adjusted": None,
+        "mann_whitney_adjusted": 1.0,
     }
     assert found.tests[0].too_few_for_ranks, "1 in 10 at best"
     assert not noisy(0.0).tests[0].too_few_for_ranks

@@ -135,7 +135,15 @@ def test_fewer_trials_than_a_verdict_judges_decide_no_bound() -> None:
     assert asked("elapsed > baseline * 1.05", few) == asked("elapsed > baseline * 2", few) == [None]
     assert asked("elapsed > baseline * 1.05", enough) == [True]
     (told,) = answers(parse_bound("elapsed > baseline"), (), [few], ())
-    assert (told.more, told.precision) == (6, None)
+    assert (told.more, told.precision, told.decides) == (6, None, True)
+    wide = replace(compared(1.0, 1.2), trials=9)
+    (told,) = answers(parse_bound("elapsed > baseline * 1.08"), (), [wide], ())
+    (enough_made,) = answers(parse_bound("elapsed > baseline * 1.08"), (), [replace(wide, trials=10)], ())
+    assert (told.more, told.precision) == (enough_made.more, enough_made.precision)
+    assert told.more > 1
+    unpaired = replace(wide, trials=8, ratio=replace(wide.ratio, method="unpaired"))
+    (told,) = answers(parse_bound("elapsed > baseline * 1.08"), (), [unpaired], ())
+    assert (told.more, told.decides) == (2, False), "it is not known how many would"
     assert answers(parse_bound("elapsed > baseline"), (), [few], (), few=4)[0].fails
     difference = replace(few, difference=Interval(0.003, 0.004))
     assert asked("elapsed > baseline + 2 ms", difference) == [None]

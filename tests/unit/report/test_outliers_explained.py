@@ -401,7 +401,8 @@ def test_context_switches_are_a_cause_of_time_that_was_waited_for_a_cpu(
     for reading in readings:
         reading["v"][3] = 0.1  # no CPU was free: it had no quota
     text = explained(tmp_path / "r", readings)
-    assert ("context switches 150 k/s (usually 0 /s)" in text) == waiting
+    assert ("which explains at most 0 s" in text) == (not waiting)
+    assert "context switches 150 k/s (usually 0 /s)" in text
     assert ("SIGSTOP" in text) == (not waiting)
 
 
@@ -417,6 +418,14 @@ def test_a_network_is_a_cause_of_time_that_shows_in_no_pressure(tmp_path: Path, 
     first, *rest = explained(tmp_path / "r", readings).split("; ")
     assert first.startswith("I/O pressure" if waiting else "eth0 received")
     assert [" at most " in text for text in rest if text.startswith("eth0")] == [True] * waiting
+
+
+def test_the_bytes_of_a_device_and_of_the_one_below_it_are_told_once(tmp_path: Path) -> None:
+    written = {"disk_sda_written": 2.0**23, "pressure_io_some": 0.66}
+    for name, below, times in (("same", 2.0**23, 1), ("other", 2.0**22, 2)):
+        hit = {**written, "disk_dm-0_written": below}
+        readings = [busy_second(n, 0.33, **hit) if n in HIT else busy_second(n, 0.97) for n in range(1, 19)]
+        assert explained(tmp_path / name, readings).count(" written ") == times
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from etude.report.joined_text import joined_lines
 from etude.report.quieter import Quieter
 from etude.report.text import (
     basis_line,
+    caution,
     comparison_lines,
     level_text,
     margin,
@@ -29,6 +30,7 @@ from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
 from etude.results.joining import why_not_joined
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
+from etude.stats.intervals import Interval
 from support.golden import Golden
 
 
@@ -96,6 +98,13 @@ def test_no_claim_where_the_means_and_the_typical_run_point_in_different_directi
     alike = replace(SLOWER, typical=ratio(1.03, 1.02, 1.04))
     assert (alike.opposed, alike.differs) == (False, True)
     golden("\n".join(comparison_lines(c)[0] for c in (opposed, alike)))
+
+
+def test_a_claim_beside_a_difference_that_may_be_0_says_so(golden: Golden) -> None:
+    held, clear = (replace(SLOWER, difference=Interval(low, 0.01)) for low in (-0.001, 0.001))
+    assert caution(held) != caution(clear) == caution(SLOWER)
+    assert held.differs
+    golden(comparison_lines(held)[0])
 
 
 def test_nothing_is_claimed_of_values_that_never_vary(golden: Golden) -> None:

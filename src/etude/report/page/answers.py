@@ -395,7 +395,7 @@ def _real_sentence(c: Comparison) -> str:
         seen = (
             ""
             if smallest is None
-            else f" A difference of {text.percent(smallest)} would mostly be found{beyond}."
+            else f" An increase of {text.percent(smallest)} would be found in four of five such experiments{beyond}."
         )
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), holds 1 ({p}{adjusted}).{seen}"
@@ -431,8 +431,8 @@ def _size(c: Comparison) -> str:
     level = f"{text.level_of(c.ratio)}{text.caution(c)}"
     sentence = f"{taken}, somewhere in {limits} ({level})" if c.varies else f"{taken}, without an interval"
     if c.difference is not None:
-        like = c.difference.high or None
-        low, high = (text.quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))
+        ends = c.difference.low, c.difference.high
+        low, high = (text.quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
         sentence += f"; the means differ by {low} … {high}" if c.varies else ""
     same = ""
     if c.equivalence is not None:

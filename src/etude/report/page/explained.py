@@ -18,16 +18,17 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
     )
     yield (
         "mean and its interval",
-        f"The mean over the kept trials: arithmetic for times and counts, harmonic for rates, geometric for ratios. In "
-        f"{level} of experiments made like this one such an interval would hold the true mean. It follows Student's "
+        f"The mean over the kept trials: arithmetic for times and counts, harmonic for rates, geometric for ratios. "
+        f"The interval is made to hold the true mean in {level} of experiments like this one; it holds it in "
+        "fewer where the machine changes meanwhile, or a rare kind of trial is missing. It follows Student's "
         "distribution, and is wider where neighbouring trials resemble each other, or where the number of trials "
         "depended on what was seen. Where it would reach below zero it is formed on a logarithmic scale, and fewer "
         "than five trials then have none.",
     )
     yield (
         "median and its interval",
-        "The middle trial. Its interval goes from one of the sorted values to another and holds whatever the shape of "
-        "the distribution; it needs six trials.",
+        "The middle trial. Its interval goes from one of the sorted values to another, whatever the shape of the "
+        "distribution, and farther where neighbouring trials resemble each other; it needs six independent trials.",
     )
     yield (
         "deviation",
@@ -38,7 +39,8 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
         yield (
             "ratio and its interval",
             f"How many times as large one test's mean is as the other's, with its {level} interval, which is formed on "
-            "a logarithmic scale. Where that interval excludes 1 the tests differ.",
+            "a logarithmic scale. A difference is claimed where that interval excludes 1, the ratio lies beyond the "
+            "A/A noise, where that is known, and the typical run does not point the other way.",
         )
     if "paired" in methods:
         yield (
