@@ -273,8 +273,15 @@ def attack(number: int, case: Case, place: Place, seed: int, once: Once, found: 
 def compare(
     case: Case, place: Place, rows: Mapping[object, object], held: Counter[str], found: Found, said: str
 ) -> None:
-    """Rows beside those of the uninterrupted run."""
-    now = case.rows(place)
+    """Rows beside those of the uninterrupted run. A block in which a killed program failed is made once more."""
+    now, failed = case.rows(place), case.failed_blocks(place)
+    torn = {
+        key for key in rows.keys() | now.keys() if isinstance(key, tuple) and key[1:2] and key[1] in failed
+    }
+    now = {key: value for key, value in now.items() if key not in torn}
+    rows = {key: value for key, value in rows.items() if key not in torn}
+    further = sorted({key[1] for key in now.keys() - rows.keys()}) if torn else []
+    now = {key: value for key, value in now.items() if key[1] not in further[: len(failed)]} if torn else now
     counts = Counter(case.keys(place))
     for key, count in counts.items():
         if count > 1:

@@ -168,6 +168,11 @@ class Case:
             if row["kept"]:
                 yield (where, row["block"], row["order"], row["worker"]), conditions(row, self.own)
 
+    def failed_blocks(self, place: Place) -> set[int]:
+        """The blocks of trials whose program was killed."""
+        rows = [json.loads(line) for _, line in self.lines(place)] if self.measures else []
+        return {row["block"] for row in rows if not row["kept"] and "block" in row}
+
     def keys(self, place: Place) -> list[Any]:
         return [key for key, _ in self.kept(place)]
 
