@@ -15,6 +15,7 @@ use crate::ops::builder::{HERE, Rhythm, call, close};
 
 /// The most bytes of one request: no call moves more in a replay.
 const MOST_BYTES: u64 = 1 << 30;
+const RWF_DSYNC: u64 = 2;
 
 /// An operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ enum Deed {
     Close,
     Read,
     Write,
+    /// A write that is on the disk when it is done (FUA).
+    WriteThrough,
     Sync,
     DataSync,
 }
@@ -144,6 +147,9 @@ fn script(requests: &Requests, format: &str) -> Script {
         let mut action = match request.deed {
             Deed::Read => call("pread64", &[descriptor, 0, bytes, offset], &[], bytes as i64),
             Deed::Write => call("pwrite64", &[descriptor, 0, bytes, offset], &[], bytes as i64),
+            Deed::WriteThrough => {
+                call("pwritev2", &[descriptor, 0, 1, offset, 0, RWF_DSYNC], &[], bytes as i64)
+            }
             Deed::Sync => call("fsync", &[descriptor], &[], 0),
             Deed::DataSync => call("fdatasync", &[descriptor], &[], 0),
             Deed::Open | Deed::Close => continue,
@@ -183,7 +189,7 @@ fn flags(requests: &Requests) -> Vec<u64> {
     let mut seen = vec![(false, false); requests.files.len()];
     for request in &requests.all {
         seen[request.file].0 |= request.deed == Deed::Read;
-        seen[request.file].1 |= request.deed == Deed::Write;
+        seen[request.file].1 |= matches!(request.deed, Deed::Write | Deed::WriteThrough);
     }
     let flag = |(reads, writes)| if writes { 1 + u64::from(reads) } else { 0 };
     seen.into_iter().map(flag).collect()

@@ -60,11 +60,12 @@ type Moved = (Deed, u64, u64);
 
 /// Whether a request flushes before anything else, and what it moves; None for a transfer whose place is none.
 fn transfer(kind: &[u8], place: &[&[u8]]) -> Option<(bool, Option<Moved>)> {
-    // An F further behind is no flush: what is written is on the disk when the request is done (FUA).
     let flushes = kind.first() == Some(&b'F');
+    let through = kind.iter().skip(1).any(|letter| *letter == b'F');
     let deed = match kind {
         _ if kind.contains(&b'D') => return Some((flushes, None)),
         _ if kind.contains(&b'R') => Deed::Read,
+        _ if kind.contains(&b'W') && through => Deed::WriteThrough,
         _ if kind.contains(&b'W') => Deed::Write,
         _ => return Some((flushes, None)),
     };

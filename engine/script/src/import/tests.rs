@@ -13,7 +13,8 @@ fn calls(script: &Script) -> Vec<(u32, &'static str, u64, u64, u64)> {
     steps
         .filter_map(|(step, span)| match &step.action {
             Action::Call(called) if called.call.name() != "openat" => {
-                let [_, _, bytes, offset, ..] = called.arguments;
+                let [_, _, size, offset, ..] = called.arguments;
+                let bytes = if called.call.name() == "pwritev2" { called.result as u64 } else { size };
                 Some((step.thread, called.call.name(), offset, bytes, span.begin_ns))
             }
             _ => None,
@@ -89,7 +90,7 @@ fn a_flush_of_blkparse_is_one_whatever_it_carries_or_says_of_its_place() {
     let found = import(text.as_bytes()).unwrap();
     let fsync = |at_us: u64| (0, "fsync", 0, 0, at_us * 1000);
     let mut expected = vec![fsync(0); 6];
-    expected.extend([fsync(200), (0, "pwrite64", 4096, 4096, 200_000)]);
+    expected.extend([fsync(200), (0, "pwritev2", 4096, 4096, 200_000)]);
     assert_eq!((calls(&found.script), found.left_out), (expected, 1));
 }
 
