@@ -340,11 +340,15 @@ impl File {
     }
 }
 
-/// Which arguments of a call say where a text stands that ends with a zero byte, a pair of descriptors, or a range.
+/// Which arguments of a call say where a text stands that ends with a zero byte, a pair of descriptors, a range, or the
+/// address of a Unix socket.
 pub fn text_arguments(call: Call) -> SmallVec<[u8; 2]> {
     let kinds = call.row().arguments.iter().enumerate();
     kinds
-        .filter(|(_, kind)| matches!(kind, Kind::Path | Kind::Name | Kind::Pair | Kind::Command))
+        .filter(|(index, kind)| {
+            matches!(kind, Kind::Path | Kind::Name | Kind::Pair | Kind::Command)
+                || call.address() == Some(*index)
+        })
         .map(|(index, _)| index as u8)
         .collect()
 }

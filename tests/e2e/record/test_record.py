@@ -138,6 +138,27 @@ def test_the_descriptors_of_pipes_and_of_pairs_of_sockets_are_recorded(
     assert [(int(first), int(second)) for first, second in found][-2:] == made
 
 
+@pytest.mark.parametrize("technique", ["rewrite", "ptrace"])
+def test_the_addresses_of_unix_sockets_are_recorded_where_they_were_taken(
+    technique: str, tmp_path: Path
+) -> None:
+    code = """import socket
+kinds = socket.AF_UNIX, socket.SOCK_STREAM
+one, other, third = socket.socket(*kinds), socket.socket(*kinds), socket.socket(*kinds)
+one.bind("s")
+one.listen()
+other.connect("s")
+print(third.connect_ex("none"))"""
+    done = record(
+        sys.executable, "-c", code, at=tmp_path / "t", cwd=tmp_path, options=["--technique", technique]
+    )
+    assert done.stdout == b"2\n"
+    trace = done.trace()
+    named = [list(trace.names).index(name) for name in ("bind", "connect")]
+    texts = [trace.text(int(code)) for code in trace.texts[0][np.isin(trace.call, named)]]
+    assert texts == [b"\x01\0s\0", b"\x01\0s\0", b""]
+
+
 def test_nothing_that_a_killed_program_wrote_is_lost(programs: Path, tmp_path: Path) -> None:
     done = odd(programs, tmp_path, "killed", tmp_path / "out")
     assert (done.status, done.said) == (128 + signal.SIGKILL, [])
