@@ -177,7 +177,8 @@ pub fn why(broken: Broken) -> &'static str {
 }
 
 impl Player {
-    pub fn new(play: Arc<Play>, thread: usize, performer: Performer, clock: i64) -> Player {
+    pub fn new(play: Arc<Play>, thread: usize, mut performer: Performer, clock: i64) -> Player {
+        performer.place.thread = thread;
         let feed = play.feeds[thread].lock().expect("no thread panics").take();
         let feed = feed.unwrap_or_else(|| Feed::new(thread));
         Player {
