@@ -58,6 +58,8 @@ pub struct Process {
     pub table: Table,
     pub maps: std::sync::Mutex<Maps>,
     pub queues: Queues,
+    /// Connections that have come, and are not to be accepted yet, by their numbers. A fork leaves them to the parent.
+    pub early: std::sync::Mutex<HashMap<u64, OwnedFd>>,
     /// Whether it is one, and not a copy that was made for one.
     played: AtomicBool,
 }
@@ -70,6 +72,7 @@ impl Process {
             table: self.table.copy(),
             maps: maps.into(),
             queues: Queues::default(),
+            early: Default::default(),
             played: false.into(),
         }
     }
@@ -117,8 +120,6 @@ pub struct Performer {
     /// Where the call that is made stands; its thread always.
     pub place: Place,
     listeners: Arc<Listeners>,
-    /// Connections that have come, and are not to be accepted yet.
-    early: HashMap<u64, OwnedFd>,
 }
 
 impl Performer {
@@ -146,7 +147,6 @@ impl Performer {
             undirect: 0,
             place: Place::default(),
             listeners: Arc::default(),
-            early: HashMap::new(),
         })
     }
 

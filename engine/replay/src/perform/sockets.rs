@@ -102,7 +102,7 @@ impl Performer {
         let Some(listener) = listener else { return Made::Skipped };
         let begun = now_ns();
         let result = loop {
-            if let Some(found) = self.early.remove(&connection) {
+            if let Some(found) = self.process.early.lock().expect("no thread panics").remove(&connection) {
                 break i64::from(std::os::fd::IntoRawFd::into_raw_fd(found));
             }
             // SAFETY: a listener of this replay; who comes is not asked for its address.
@@ -135,7 +135,7 @@ impl Performer {
     }
 
     /// Keeps a connection that is one of this replay.
-    fn greeted(&mut self, listeners: &Listeners, come: OwnedFd) {
+    fn greeted(&self, listeners: &Listeners, come: OwnedFd) {
         let mut found = [0; 16];
         // SAFETY: places for what is found, of their lengths.
         unsafe {
@@ -152,7 +152,7 @@ impl Performer {
         }
         let number = (u128::from_le_bytes(found) >> 64) as u64;
         if found == listeners.greeting(number) {
-            self.early.insert(number, come);
+            self.process.early.lock().expect("no thread panics").insert(number, come);
         }
     }
 }

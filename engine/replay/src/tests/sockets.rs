@@ -127,6 +127,30 @@ fn a_thread_that_accepts_what_it_has_connected_itself_does_not_wait() {
 }
 
 #[test]
+fn a_fork_does_not_have_what_its_parent_has_not_accepted_yet() {
+    let place = Place::new();
+    let steps = vec![
+        (0, Action::Fork(1)),
+        (0, Action::Fork(2)),
+        (1, Action::Compute(200_000_000)),
+        (2, call("socket", &[1, STREAM, 0], 7)),
+        (2, connect(7, "two")),
+        (1, call("socket", &[1, STREAM, 0], 7)),
+        (1, connect(7, "one")),
+        (0, accept("one", 0, 4)),
+        (0, Action::Fork(3)),
+        (0, accept("two", 0, 5)),
+        (0, call("close", &[5], 0)),
+        // Not before all have closed the other end.
+        (2, call("read", &[7, 0, 5000], 0)),
+        (2, call("futex", &[1, 1, 1], 1)),
+        (3, call("futex", &[1, 0, 2], 0)),
+    ];
+    let report = play(&script(steps), &place.0, Timing::Gap);
+    assert_eq!((report.calls, report.skipped, report.mismatches), (10, 0, 0), "{report:?}");
+}
+
+#[test]
 fn half_a_connection_is_not_played() {
     let place = Place::new();
     let steps =
