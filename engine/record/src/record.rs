@@ -162,6 +162,8 @@ pub fn entry(number: u32) -> Entry {
         (_, [0]) if call.row().arguments[0] == Kind::Pair => Entry::Pair1,
         (_, [3]) if call.row().arguments[3] == Kind::Pair => Entry::Pair4,
         (_, [2]) if call.row().arguments[2] == Kind::Command => Entry::Range3,
+        (_, [2]) if call.row().arguments[2] == Kind::OffsetAt => Entry::Offset3,
+        (_, [1, 3]) if call.row().arguments[1] == Kind::OffsetAt => Entry::Offset24,
         _ if call.address().is_some() => Entry::Address2,
         (_, [0]) => Entry::Path1,
         (_, [1]) => Entry::Path2,

@@ -52,15 +52,19 @@ pub enum Entry {
     Range3 = 13,
     /// The second argument is a socket's address, and the third its length.
     Address2 = 14,
+    /// The third argument says where an offset stands, or is null.
+    Offset3 = 15,
+    /// The second and the fourth.
+    Offset24 = 16,
 }
 
 impl Entry {
     /// In the order of their numbers.
-    pub const ALL: [Entry; 15] = {
+    pub const ALL: [Entry; 17] = {
         use Entry::*;
         [
             Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet, Pair1, Pair4, Stop, Range3,
-            Address2,
+            Address2, Offset3, Offset24,
         ]
     };
 }
@@ -96,6 +100,8 @@ macro_rules! hook {
             concat!(".long ", $prefix, "stop - ", $prefix, "begin"),
             concat!(".long ", $prefix, "range3 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "address2 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "offset3 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "offset24 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "any - ", $prefix, "begin"),
             concat!(".long ", $prefix, "trap - ", $prefix, "begin"),
             concat!(".long ", $prefix, "remote - ", $prefix, "begin"),
@@ -390,6 +396,14 @@ macro_rules! hook {
             "mov %rsi, 40(%rsp)",
             "movq $3, 48(%rsp)", // nor this one: the first is an address
             concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "offset3:"),
+            "lea -288(%rsp), %rsp",
+            "movq $4, 48(%rsp)", // nor this one: rdx says where an offset is
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "offset24:"),
+            "lea -288(%rsp), %rsp",
+            "movq $5, 48(%rsp)", // rsi and r10 do
+            concat!("jmp ", $prefix, "long"),
             concat!($prefix, "wide:"),
             concat!($prefix, "map:"),
             "lea -288(%rsp), %rsp",
@@ -459,6 +473,40 @@ macro_rules! hook {
             "movl $1, 84(%rsp)",
             "jmp 3f",
             "2:",
+            "mov 8(%rsp), %rdx",
+            "xor %eax, %eax",
+            "cmpq $4, 48(%rsp)",
+            "je 4f",
+            "mov %rsi, %rdx",
+            "mov %r10, %rax",
+            "cmpq $5, 48(%rsp)",
+            "jne 2f",
+            "4:",
+            "movq $0, 40(%rsp)",
+            "movq $0, 48(%rsp)",
+            "xor %ecx, %ecx",
+            "cmpq $0, 32(%rsp)", // after an error the offsets may not be there
+            "jl 3f",
+            "xor %r11d, %r11d",
+            "test %rax, %rax",
+            "jz 4f",
+            "mov (%rax), %rax",
+            "mov %rax, 96(%rsp)",
+            "lea 96(%rsp), %rax",
+            "mov %rax, 48(%rsp)",
+            "mov $9, %r11d", // with a final zero that nobody reads
+            "4:",
+            "test %rdx, %rdx",
+            "jz 4f",
+            "mov (%rdx), %rdx",
+            "mov %rdx, 88(%rsp)",
+            "lea 88(%rsp), %rdx",
+            "mov %rdx, 40(%rsp)",
+            "mov $9, %ecx",
+            "4:",
+            "mov %ecx, 72(%rsp)",
+            concat!("jmp ", $prefix, "lengths"),
+            "2:",
             "cmpq $1, 48(%rsp)",
             "jne 2f",
             "movq $0, 48(%rsp)",
@@ -503,6 +551,7 @@ macro_rules! hook {
             "cmp $1900, %r11d",
             "jb 2b",
             "3:",
+            concat!($prefix, "lengths:"),
             "mov %r11d, 76(%rsp)",
             "lea 24+63(%rcx,%r11), %ecx", // r8, r9, both lengths, texts
             "shr $6, %ecx",

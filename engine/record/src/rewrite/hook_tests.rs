@@ -132,6 +132,50 @@ fn a_range_is_kept_where_the_kernel_has_read_it() {
 }
 
 #[test]
+fn offsets_are_kept_as_they_are_behind_a_call_that_succeeds() {
+    let [input, output] = [0, 1].map(|_| {
+        // SAFETY: a name that ends with a zero byte; the descriptors are the test's own.
+        let fd = unsafe { libc::memfd_create(c"offsets".as_ptr(), 0) };
+        assert_eq!(unsafe { libc::ftruncate(fd, 100) }, 0);
+        fd as u64
+    });
+    let bytes = |offset: u64| Some(offset.to_le_bytes().to_vec());
+    for clock in CLOCKS {
+        with(
+            clock,
+            |_| Entry::Offset24,
+            |native, segment| {
+                let made = |entry, number, arguments| {
+                    // SAFETY: the offsets live through the call; other addresses are refused.
+                    let result = unsafe { call(native.entry(entry), number, arguments) };
+                    let [raw] = recorded(segment, 0).try_into().expect("one record");
+                    assert_eq!((raw.arguments, raw.result), (arguments, result));
+                    (result, raw.texts)
+                };
+                let copied = |from: Option<u64>, to: Option<u64>| {
+                    let mut places = [from.unwrap_or(0), to.unwrap_or(0)];
+                    let first = places.as_mut_ptr();
+                    // SAFETY: within the array.
+                    let second = unsafe { first.add(1) } as u64;
+                    let from = from.map_or(0, |_| first as u64);
+                    let to = to.map_or(0, |_| second);
+                    made(Entry::Offset24, libc::SYS_copy_file_range, [input, from, output, to, 20, 0])
+                };
+                assert_eq!(copied(Some(10), Some(50)), (20, [bytes(30), bytes(70)]));
+                assert_eq!(copied(None, Some(50)).1, [None, bytes(70)]);
+                assert_eq!(copied(Some(10), None).1, [bytes(30), None]);
+                let lost = [u64::MAX, 1, u64::MAX, 1, 20, 0];
+                assert_eq!(made(Entry::Offset24, libc::SYS_copy_file_range, lost).1, [None, None]);
+                let at = 90_u64;
+                let sent = |at| made(Entry::Offset3, libc::SYS_sendfile, [output, input, at, 20, 0, 0]);
+                assert_eq!(sent(&raw const at as u64), (10, [bytes(100), None]));
+                assert_eq!(sent(0).1, [None, None]);
+            },
+        );
+    }
+}
+
+#[test]
 fn the_address_of_a_unix_socket_is_kept_and_nothing_behind_it_is_read() {
     const PAGE: usize = 4096;
     // SAFETY: two fresh pages, of which the second cannot be read.

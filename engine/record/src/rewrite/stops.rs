@@ -141,6 +141,9 @@ pub fn returned(tid: Pid, begun: Begun, result: i64, now: u64) -> (Raw, bool) {
     if let Some(argument) = pair_argument(number).filter(|_| result == 0) {
         texts[0] = read(tid, arguments[argument], 8);
     }
+    for (place, argument) in texts.iter_mut().zip(offset_arguments(number)).filter(|_| result >= 0) {
+        *place = read(tid, arguments[argument], 8);
+    }
     if !RangeLock::is_read(result) && is_lock(number, &arguments) || result != 0 && has_address(number) {
         texts[0] = None;
     }
@@ -151,6 +154,12 @@ pub fn returned(tid: Pid, begun: Begun, result: i64, now: u64) -> (Raw, bool) {
 fn pair_argument(number: u32) -> Option<usize> {
     let call = Call::from_number(PROCESSOR, number.into())?;
     call.row().arguments.iter().position(|kind| *kind == Kind::Pair)
+}
+
+/// Which arguments of a call say where offsets stand that it moves on.
+fn offset_arguments(number: u32) -> impl Iterator<Item = usize> {
+    let kinds = Call::from_number(PROCESSOR, number.into()).map_or(&[][..], |call| call.row().arguments);
+    (0..kinds.len()).filter(|at| kinds[*at] == Kind::OffsetAt)
 }
 
 fn is_lock(number: u32, arguments: &[u64; 6]) -> bool {
