@@ -4,6 +4,7 @@
 //! `table.rs` has a row a call; `requests.rs` says which are about asynchronous I/O, `futex.rs` which wait and wake,
 //! `lock.rs` which lock a range; `counts.rs` has the rule by which `/proc/PID/io` can be foretold from a recording.
 
+mod address;
 mod counts;
 pub mod errors;
 mod futex;
@@ -13,6 +14,7 @@ mod sets;
 mod table;
 mod words;
 
+pub use address::Address;
 pub use counts::{Counts, Rule};
 pub use futex::Futex;
 pub use lock::{LockOwner, Range, RangeKind, RangeLock};

@@ -218,9 +218,12 @@ impl File {
         let start_ns = self.calibration.ns(raw.begun);
         let mut texts = SmallVec::new();
         for (argument, bytes) in text_arguments(call).into_iter().zip(raw.texts) {
-            if let Some(bytes) = bytes {
-                texts.push(Text { argument, bytes: bytes.into() });
-            }
+            let Some(bytes) = bytes else { continue };
+            let bytes = match call.row().arguments[usize::from(argument)] {
+                Kind::OffsetAt => offset_before(&bytes, raw.result)[..].into(),
+                _ => bytes.into(),
+            };
+            texts.push(Text { argument, bytes });
         }
         let mut event = Event {
             start_ns,
@@ -340,13 +343,23 @@ impl File {
     }
 }
 
-/// Which arguments of a call say where a text stands that ends with a zero byte, a pair of descriptors, or a range.
+/// Which arguments of a call say where a text stands that ends with a zero byte, a pair of descriptors, a range, the
+/// address of a Unix socket, or an offset.
 pub fn text_arguments(call: Call) -> SmallVec<[u8; 2]> {
     let kinds = call.row().arguments.iter().enumerate();
     kinds
-        .filter(|(_, kind)| matches!(kind, Kind::Path | Kind::Name | Kind::Pair | Kind::Command))
+        .filter(|(index, kind)| {
+            matches!(kind, Kind::Path | Kind::Name | Kind::Pair | Kind::Command | Kind::OffsetAt)
+                || call.address() == Some(*index)
+        })
         .map(|(index, _)| index as u8)
         .collect()
+}
+
+/// The offset before a call that moved so many bytes; it was read behind it.
+fn offset_before(bytes: &[u8], moved: i64) -> [u8; 8] {
+    let after = bytes.try_into().map_or(0, u64::from_le_bytes);
+    after.wrapping_sub(moved.max(0) as u64).to_le_bytes()
 }
 
 /// `close: no room for a jump`, where it is known which call it is.

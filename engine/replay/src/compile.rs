@@ -53,7 +53,7 @@ pub fn compile_with<W: Write>(script: &Script, wanted: Edges, out: W) -> io::Res
     }
     let mut lanes: Vec<Lane> = (0..threads).map(|_| Lane::default()).collect();
     let (mut names, waits) = (Names::default(), Order::of(script, wanted));
-    let told = told(&waits, threads);
+    let (told, connections) = (told(&waits, threads), connections(script));
     for (at, step) in script.steps.iter().enumerate() {
         let thread = step.thread as usize;
         lanes[thread].waits(waits.get(&at), &told);
@@ -69,7 +69,7 @@ pub fn compile_with<W: Write>(script: &Script, wanted: Edges, out: W) -> io::Res
             }
             Action::Wait(other) => lanes[thread].mark(Marked::Wait(*other)),
             Action::Exec => lanes[thread].mark(Marked::Exec),
-            Action::Call(called) => lanes[thread].call(called, &mut names),
+            Action::Call(called) => lanes[thread].call(called, connections.get(&at), &mut names),
         }
         if told[thread].binary_search(&at).is_ok() {
             lanes[thread].mark(Marked::Tell);
@@ -89,6 +89,7 @@ pub fn compile_with<W: Write>(script: &Script, wanted: Edges, out: W) -> io::Res
             .iter()
             .map(|lane| Stream { process: lane.process, calls: lane.events.len() as u64 })
             .collect(),
+        accepting: accepting(&connections),
         calls: lanes.iter().map(|lane| lane.events.len() as u64).sum(),
         original: original(script),
         dropped: script.dropped.clone(),
@@ -147,6 +148,44 @@ fn told(waits: &HashMap<usize, Vec<Wait>>, threads: usize) -> Vec<Vec<usize>> {
         steps.dedup();
     }
     told
+}
+
+/// What `connect` and `accept` of a connection have in a roll.
+struct Half {
+    /// The same of both, from 1.
+    number: u64,
+    /// Of `connect`: the thread that accepts.
+    accepts: Option<u32>,
+}
+
+/// By step, the halves of connections of which both are there.
+fn connections(script: &Script) -> HashMap<usize, Half> {
+    let (mut found, mut half_made, mut number) = (HashMap::new(), HashMap::new(), 0);
+    for (at, step) in script.steps.iter().enumerate() {
+        let Action::Call(called) = &step.action else { continue };
+        let accepts = match called.call.name() {
+            "connect" if called.result == 0 => None,
+            "accept" | "accept4" if called.result >= 0 => Some(step.thread),
+            _ => continue,
+        };
+        let Some(name) = called.text(1) else { continue };
+        match half_made.remove(name) {
+            Some((other, thread)) if accepts.xor(thread).is_some() => {
+                number += 1;
+                found.insert(at, Half { number, accepts: thread });
+                found.insert(other, Half { number, accepts });
+            }
+            _ => drop(half_made.insert(name, (at, accepts))),
+        }
+    }
+    found
+}
+
+fn accepting(connections: &HashMap<usize, Half>) -> Vec<u32> {
+    let mut threads: Vec<u32> = connections.values().filter_map(|half| half.accepts).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    threads
 }
 
 /// Paths and other texts, each once.
@@ -227,7 +266,7 @@ impl Lane {
         }
     }
 
-    fn call(&mut self, called: &Called, names: &mut Names) {
+    fn call(&mut self, called: &Called, connection: Option<&Half>, names: &mut Names) {
         let start = self.end_ns.saturating_add(std::mem::take(&mut self.gap_ns).min(LONGEST_NS));
         let duration = called.duration_ns.unwrap_or(0).min(LONGEST_NS);
         let mut arguments = called.arguments;
@@ -260,6 +299,10 @@ impl Lane {
                 }
                 _ => {}
             }
+        }
+        if let Some(Half { number, accepts }) = connection {
+            arguments[1] = *number;
+            accepts.iter().for_each(|thread| arguments[2] = u64::from(*thread) + 1);
         }
         self.largest = self.largest.max(called.buffer());
         self.end_ns = start.saturating_add(duration);

@@ -113,6 +113,8 @@ pub struct Order {
     files: HashMap<Vec<u8>, usize>,
     contents: Vec<Content>,
     pipes: Vec<Pipe>,
+    /// By name of a connection of which one half is made: the end of the other.
+    half_made: HashMap<Vec<u8>, End>,
     /// By process, interface, queue and number: requests whose completions were not taken.
     asked: HashMap<(u32, Interface, u64, u64), Asked>,
     /// By process, where only that uses it, and number of a word: who woke somebody last.
@@ -202,6 +204,7 @@ impl Order {
             files: HashMap::new(),
             contents: Vec::new(),
             pipes: Vec::new(),
+            half_made: HashMap::new(),
             asked: HashMap::new(),
             woken: HashMap::new(),
             slots: HashMap::new(),

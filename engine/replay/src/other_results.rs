@@ -67,6 +67,11 @@ fn line(roll: &Roll, event: &Event) -> String {
             Kind::Range => name(value)
                 .and_then(|name| words::range_from(name.as_bytes()))
                 .map(|range| range.bytes()[..].into()),
+            // The number of a connection, and of the thread that accepts it, which no script has.
+            Kind::Socket => {
+                called.arguments[2] = 0;
+                (value > 0).then(|| value.to_string().into_bytes().into())
+            }
             Kind::OffsetAt => value.checked_sub(1).map(|offset| offset.to_le_bytes()[..].into()),
             _ => continue,
         };

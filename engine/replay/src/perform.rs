@@ -6,9 +6,12 @@ mod locks;
 mod memory;
 mod pipes;
 mod requests;
+mod sockets;
 mod ways;
 
+use std::collections::HashMap;
 use std::ffi::CString;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,6 +19,7 @@ use etude_calls::{Call, Kind, Moves, Outcome};
 use etude_script::UNKNOWN;
 use etude_trace::Event;
 
+pub use self::sockets::Listeners;
 use self::ways::{Plan, Way, is_harmless, is_no_device, is_stream_pair, plans};
 pub use self::ways::{is_between, is_done_later, is_memory, is_never_played};
 use crate::clock::now_ns;
@@ -54,6 +58,8 @@ pub struct Process {
     pub table: Table,
     pub maps: std::sync::Mutex<Maps>,
     pub queues: Queues,
+    /// Connections that have come, and are not to be accepted yet, by their numbers. A fork leaves them to the parent.
+    pub early: std::sync::Mutex<HashMap<u64, OwnedFd>>,
     /// Whether it is one, and not a copy that was made for one.
     played: AtomicBool,
 }
@@ -66,6 +72,7 @@ impl Process {
             table: self.table.copy(),
             maps: maps.into(),
             queues: Queues::default(),
+            early: Default::default(),
             played: false.into(),
         }
     }
@@ -110,8 +117,9 @@ pub struct Performer {
     range: Box<libc::flock>,
     /// Transfers that had to be made without O_DIRECT.
     pub undirect: u64,
-    /// Where the call that is made stands.
+    /// Where the call that is made stands; its thread always.
     pub place: Place,
+    listeners: Arc<Listeners>,
 }
 
 impl Performer {
@@ -138,12 +146,20 @@ impl Performer {
             range: Box::new(libc::flock { l_type: 0, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 }),
             undirect: 0,
             place: Place::default(),
+            listeners: Arc::default(),
         })
     }
 
     /// For a thread that it starts, or a process that it forks.
     pub fn another(&self, process: Arc<Process>) -> std::io::Result<Performer> {
-        Performer::new(self.names.clone(), process, self.data.clone(), self.into.length, self.wishes)
+        let (names, data) = (self.names.clone(), self.data.clone());
+        let new = Performer::new(names, process, data, self.into.length, self.wishes)?;
+        Ok(new.accepting(self.listeners.clone()))
+    }
+
+    /// With what threads accept connections by.
+    pub fn accepting(self, listeners: Arc<Listeners>) -> Performer {
+        Performer { listeners, ..self }
     }
 
     /// Makes a call.
@@ -157,6 +173,9 @@ impl Performer {
             Way::Memory => self.memory(event, number),
             Way::Pipe => self.pair(event, number),
             Way::Sockets if is_stream_pair(event) => self.pair(event, number),
+            Way::Socket if is_stream_pair(event) => self.ordinary(event, number),
+            Way::Connect => self.connect(event, number),
+            Way::Accept => self.accept(event),
             Way::Asynchronous(role) => self.asynchronous(event, role),
             Way::Order => {
                 let now = now_ns();
@@ -170,7 +189,9 @@ impl Performer {
             Way::Create => self.ordinary(event, number),
             Way::Node(mode) if is_no_device(event.arguments[mode]) => self.ordinary(event, number),
             Way::Attribute if self.is_users(event) => self.ordinary(event, number),
-            Way::Control | Way::Node(_) | Way::Sockets | Way::Attribute | Way::Never => Made::Skipped,
+            Way::Control | Way::Node(_) | Way::Sockets | Way::Socket | Way::Attribute | Way::Never => {
+                Made::Skipped
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use etude_trace::{Event, Policy, Scheduling};
 
 use crate::children::Children;
 use crate::clock::{cost_ns, now_ns, schedule, wait_until, without_slack};
-use crate::perform::{Made, Performer, Process, is_done_later, is_same};
+use crate::perform::{Made, Performer, is_done_later, is_same};
 use crate::requests::{Finished, Place};
 use crate::roll::{Mark, Marked, Reading, Roll};
 use crate::score::is_request;
@@ -177,7 +177,8 @@ pub fn why(broken: Broken) -> &'static str {
 }
 
 impl Player {
-    pub fn new(play: Arc<Play>, thread: usize, performer: Performer, clock: i64) -> Player {
+    pub fn new(play: Arc<Play>, thread: usize, mut performer: Performer, clock: i64) -> Player {
+        performer.place.thread = thread;
         let feed = play.feeds[thread].lock().expect("no thread panics").take();
         let feed = feed.unwrap_or_else(|| Feed::new(thread));
         Player {
@@ -515,13 +516,15 @@ impl Player {
 
     fn fork(&mut self, thread: usize) -> Result<(), Broken> {
         // Before the fork: a lock that another thread holds stays locked in the child.
-        let process: Arc<Process> = self.performer.process.copy().into();
+        let (own, process) = (self.performer.process.clone(), Arc::new(self.performer.process.copy()));
+        let mut early = own.early.lock().expect("no thread panics");
         // SAFETY: the child goes on in this function alone, and ends by _exit.
         match unsafe { libc::fork() } {
             -1 => Err(NO_MORE),
             0 => {
                 // SAFETY: plain values; the child dies with whoever has forked it.
                 unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+                early.clear();
                 match self.performer.another(process) {
                     Ok(performer) => Player::new(self.play.clone(), thread, performer, self.clock).run(),
                     Err(_) => self.play.shared.all().broken.store(MEMORY, Ordering::Relaxed),

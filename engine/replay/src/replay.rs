@@ -13,7 +13,7 @@ use std::time::Duration;
 use etude_script::{MOST_MOVED, Needed, What};
 
 use crate::pages::Pages;
-use crate::perform::{Performer, Process, Wishes};
+use crate::perform::{Listeners, Performer, Process, Wishes};
 use crate::player::{KILLED, KNOT, Manner, Play, Player, why};
 use crate::report::{Report, report};
 use crate::roll::Roll;
@@ -136,7 +136,11 @@ fn performer(play: &Play, wishes: Wishes) -> Result<Performer, Refused> {
     let largest = play.roll.head.largest as usize;
     let data = Arc::new(Pages::random(largest.max(DATA) + (1 << 16)).map_err(machine)?);
     let names = Arc::new(play.roll.names.clone());
-    Performer::new(names, Arc::new(Process::default()), data, largest, wishes).map_err(machine)
+    let threads =
+        play.roll.head.accepting.iter().filter(|thread| (**thread as usize) < play.roll.head.threads.len());
+    let listeners = Arc::new(Listeners::new(threads.copied()).map_err(machine)?);
+    let new = Performer::new(names, Arc::new(Process::default()), data, largest, wishes);
+    new.map(|performer| performer.accepting(listeners)).map_err(machine)
 }
 
 /// Makes the directory the root of this process: no path, no `..` and no link leads out of it. By the right to do so, or in

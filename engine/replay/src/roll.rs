@@ -60,6 +60,9 @@ pub struct Head {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,
     pub threads: Vec<Stream>,
+    /// Threads that accept connections of the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepting: Vec<u32>,
     pub calls: u64,
     pub original: Original,
     /// The most bytes that a call moves.

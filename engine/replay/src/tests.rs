@@ -13,6 +13,8 @@ use crate::replay::{Refused, replay};
 use crate::report::Report;
 use crate::roll::{Marked, Reading, Roll};
 
+mod sockets;
+
 const CWD: u64 = -100_i64 as u64;
 pub(crate) const O_RDWR_CREAT: u64 = 0o102;
 
@@ -634,58 +636,4 @@ fn who_waits_for_a_thread_follows_it_when_it_is_late() {
     assert!(late.run_s > 0.9 * DELAY_S, "the one that is woken ends behind it");
     // A wait is no time within calls.
     assert!(late.original.calls_s < 0.001 && late.calls_s < DELAY_S, "{late:?}");
-}
-
-const ENDS: &[u8] = &[10, 0, 0, 0, 11, 0, 0, 0];
-
-#[test]
-fn both_directions_of_a_pair_of_sockets_are_played_by_their_bytes() {
-    const STREAM_THAT_DOES_NOT_WAIT: u64 = 0o4001;
-    const EPIPE: i64 = -32;
-    let (place, mib) = (Place::new(), 1 << 20);
-    let call = |name, arguments: &[u64], result| called(name, arguments, result, None);
-    let report = play(
-        &script(vec![
-            (0, called("socketpair", &[1, STREAM_THAT_DOES_NOT_WAIT, 0, 0], 0, Some((3, ENDS)))),
-            (0, Action::Fork(1)),
-            (0, call("close", &[11], 0)),
-            (1, call("close", &[10], 0)),
-            // More than it holds.
-            (0, call("sendto", &[10, 0, mib, 0, 0, 0], mib as i64)),
-            (0, call("sendmsg", &[10, 0, 0], 1000)),
-            (1, Action::Compute(2_000_000)),
-            (1, call("recvmsg", &[11, 0, 0], mib as i64)),
-            (1, call("recvfrom", &[11, 0, 5000, 0x40, 0, 0], 1000)),
-            (1, call("writev", &[11, 0, 2], 10)),
-            (0, call("read", &[10, 0, 100], 10)),
-            (0, Action::Compute(2_000_000)),
-            (0, call("shutdown", &[10, 1], 0)),
-            (0, call("write", &[10, 0, 5], EPIPE)),
-            (1, call("recvfrom", &[11, 0, 5000, 0, 0, 0], 0)),
-            (1, call("close", &[11], 0)),
-            (0, call("recvmsg", &[10, 0, 0], 0)),
-            (0, Action::Wait(1)),
-        ]),
-        &place.0,
-        Timing::Gap,
-    );
-    assert_eq!((report.calls, report.skipped, report.mismatches), (14, 0, 0), "{report:?}");
-}
-
-#[test]
-fn sockets_that_another_could_reach_are_not_played() {
-    const DATAGRAMS: u64 = 2;
-    let place = Place::new();
-    let report = play(
-        &script(vec![
-            (0, called("socketpair", &[1, DATAGRAMS, 0, 0], 0, Some((3, ENDS)))),
-            (0, called("sendto", &[10, 0, 5, 0, 0, 0], 5, None)),
-            (0, called("socket", &[1, 1, 0], 12, None)),
-            (0, open("a", O_RDWR_CREAT, 3)),
-            (0, called("recvfrom", &[3, 0, 5, 0, 0, 0], 5, None)),
-        ]),
-        &place.0,
-        Timing::Gap,
-    );
-    assert_eq!((report.calls, report.skipped), (1, 4), "{report:?}");
 }

@@ -35,7 +35,7 @@ usage: etude script TRACE [-o SCRIPT] [options]      a script of a trace
 of a trace: --keep-names        what the program made keeps its names
             --map /FROM=TO      files below FROM are below TO in the replay; may be given again
             --hash-names        every name is replaced by a hash with a key that nobody knows
-            --pipes KIND        which pipes and pairs of sockets are replayed: whole (default; those both of whose ends
+            --pipes KIND        which pipes and Unix sockets are replayed: whole (default; those both of whose ends
                                 are in the program), all, none
             --waits infer|none  a process that does nothing while one that it started ends waited for that (default)
             --without-run-delay gaps are shorter by what threads waited for a CPU while others had it

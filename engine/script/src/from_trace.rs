@@ -2,7 +2,7 @@
 //!
 //! `stream.rs` gives what the trace holds in the order in which it took effect; `tables.rs` follows descriptors and
 //! directories, `tree.rs` names and lengths of files. `calls.rs` decides of each call whether it is replayed, `requests.rs`
-//! of requests that are done later, `pipes.rs` of pipes, `futexes.rs` and `events.rs` of waits for other threads, and `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
+//! of requests that are done later, `pipes.rs` of pipes, `sockets.rs` of sockets with names, `futexes.rs` and `events.rs` of waits for other threads, and `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
 //! [`crate::names`] what all are called.
 
 mod away;
@@ -17,6 +17,7 @@ mod report;
 mod requests;
 mod rules;
 mod run_delay;
+mod sockets;
 mod stream;
 pub(crate) mod tables;
 mod threads;
@@ -34,6 +35,7 @@ use crate::from_trace::events::Events;
 use crate::from_trace::futexes::Futexes;
 use crate::from_trace::pipes::{Pipes, Unfit};
 use crate::from_trace::requests::Requests;
+use crate::from_trace::sockets::{Pairs, Sockets};
 use crate::from_trace::stream::{Life, Next, Survey, in_effect};
 use crate::from_trace::tables::{Tables, start};
 use crate::from_trace::threads::Threads;
@@ -82,11 +84,12 @@ pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report)
     let mut survey = Survey::of(path)?;
     survey.found.extend(own_executable(&survey.executable));
     let found = std::mem::take(&mut survey.found);
-    let (mut walk, mut ending) = walked(path, options, &survey, found, Unfit::new())?;
-    let unfit = walk.pipes.unfit(&survey);
-    if !unfit.is_empty() {
+    let (mut walk, mut ending) = walked(path, options, &survey, found, None)?;
+    let (mut unfit, pairs) = walk.sockets.judged(&walk.pipes, &survey, options.pipes);
+    unfit.extend(walk.pipes.unfit(&survey));
+    if !unfit.is_empty() || !pairs.is_empty() {
         let found = walk.tree.found.into_values().collect();
-        (walk, ending) = walked(path, options, &survey, found, unfit)?;
+        (walk, ending) = walked(path, options, &survey, found, Some((unfit, pairs)))?;
     }
     walk.report.warning = ending.warning();
     walk.report.add_survey(&survey);
@@ -95,16 +98,19 @@ pub fn from_trace(path: &FilePath, options: &Options) -> Result<(Script, Report)
     Ok(walk.finish(&survey))
 }
 
-/// All of a trace, but for pipes that are not replayed.
+/// All of a trace. `judged`: pipes that are not replayed, and who is connected to whom, as a walk before has found.
 fn walked<'a>(
     path: &FilePath,
     options: &'a Options,
     survey: &Survey,
     found: Vec<Found>,
-    unfit: Unfit,
+    judged: Option<(Unfit, Pairs)>,
 ) -> Result<(Walk<'a>, Ending), Failed> {
     let mut walk = Walk::new(options, Tree::new(found), &survey.header);
-    walk.pipes = Pipes::without(unfit);
+    if let Some((unfit, pairs)) = judged {
+        walk.pipes = Pipes::without(unfit);
+        walk.sockets.pairs = pairs;
+    }
     walk.threads.held(survey.held.clone());
     let ending = in_effect(path, &survey.lives, |next| {
         match next {
@@ -175,11 +181,12 @@ pub(crate) struct Walk<'a> {
     futexes: Futexes,
     events: Events,
     pipes: Pipes,
+    sockets: Sockets,
     /// Whose call is looked at.
     thread: u32,
     /// Mappings of what is not replayed: process and address.
     unmapped: HashSet<(u32, u64)>,
-    /// Sockets that were bound, perhaps to a name: what stands there then no other call has made.
+    /// Sockets that were bound, perhaps to a name, which is not recorded.
     bound: u64,
     /// Steps in front of the call that is looked at.
     placeholders: Vec<Called>,
@@ -200,6 +207,7 @@ impl<'a> Walk<'a> {
             futexes: Futexes::default(),
             events: Events::default(),
             pipes: Pipes::default(),
+            sockets: Sockets::default(),
             thread: 0,
             unmapped: HashSet::new(),
             bound: 0,
@@ -253,7 +261,6 @@ impl<'a> Walk<'a> {
         if let Some(counter) = self.counter(process, event) {
             return self.counts(thread, event, counter);
         }
-        self.bound += u64::from(event.call.name() == "bind" && event.result == 0);
         let taken = self.take(process, event);
         for placeholder in std::mem::take(&mut self.placeholders) {
             self.threads.call(thread, &Event { duration_ns: 0, ..event.clone() }, placeholder);

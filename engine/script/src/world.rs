@@ -31,6 +31,8 @@ pub struct World {
     pub opened: Vec<Opened>,
     /// Streams of pipes and pairs of sockets so far.
     pub streams: u32,
+    /// Of connections that are half made, by their names: the end that is missing, and the one that is there.
+    pub half_made: HashMap<Vec<u8>, (End, Description)>,
     /// By their first threads.
     pub processes: HashMap<u32, Process>,
     /// The process of each thread.
@@ -79,6 +81,7 @@ impl World {
             names: Names::new(&script.needed),
             opened: Vec::new(),
             streams: 0,
+            half_made: HashMap::new(),
             processes: HashMap::from([(0, Process::default())]),
             threads: HashMap::from([(0, 0)]),
             requests: Requests::default(),

@@ -1,5 +1,5 @@
 // One makes "before" and then lets another go on, which makes "after".
-// meets threads|joins|processes|locks|fcntl|pipes|socketpairs|looks|eventfd
+// meets threads|joins|processes|locks|fcntl|pipes|socketpairs|looks|unix|abstract|eventfd
 
 #include <err.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,18 @@ static void range(int file, short type)
     struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = 1, .l_len = 10};
     if (fcntl(file, F_SETLKW, &range))
         err(1, "fcntl");
+}
+
+// A socket that is bound, or connected, to "socket"; of "abstract" to the same name in no file system.
+static int named(const char *kind, int (*at)(int, const struct sockaddr *, socklen_t))
+{
+    struct sockaddr_un name = {AF_UNIX, "socket"};
+    int own = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (!strcmp(kind, "abstract"))
+        name.sun_path[0] = 0;
+    if (at(own, (struct sockaddr *)&name, sizeof name))
+        err(1, "socket");
+    return own;
 }
 
 static void *waits(void *kind)
@@ -49,6 +62,9 @@ static void *waits(void *kind)
         close(pair[1]);
         if (read(pair[0], &byte, 1))
             err(1, "more");
+    } else if (!strcmp(kind, "unix") || !strcmp(kind, "abstract")) {
+        if (accept(pair[0], 0, 0) < 0)
+            err(1, "accept");
     } else if (!strcmp(kind, "looks")) {
         // As an event loop does.
         struct pollfd asked = {pair[0], POLLIN, 0};
@@ -75,7 +91,7 @@ int main(int argc, char **argv)
 {
     pthread_t other;
     if (argc != 2)
-        errx(2, "expected: threads|joins|processes|locks|fcntl|pipes|socketpairs|looks|eventfd");
+        errx(2, "expected: threads|joins|processes|locks|fcntl|pipes|socketpairs|looks|unix|abstract|eventfd");
     int threads = !strcmp(argv[1], "threads"), locks = !strcmp(argv[1], "locks");
     int ranges = !strcmp(argv[1], "fcntl");
     if (!strcmp(argv[1], "joins")) {
@@ -87,7 +103,11 @@ int main(int argc, char **argv)
     gate = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     sem_init(gate, !threads, 0);
     int sockets = !strcmp(argv[1], "socketpairs") || !strcmp(argv[1], "looks");
-    if (sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, pair) : pipe(pair))
+    int connects = !strcmp(argv[1], "unix") || !strcmp(argv[1], "abstract");
+    if (connects) {
+        pair[0] = named(argv[1], bind);
+        listen(pair[0], 5);
+    } else if (sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, pair) : pipe(pair))
         err(1, "pair");
     int own = open("lock", O_RDWR | O_CREAT, 0644);
     counter = eventfd(0, 0);
@@ -108,6 +128,8 @@ int main(int argc, char **argv)
         range(own, F_UNLCK);
     else if (!strcmp(argv[1], "eventfd"))
         return write(counter, &(uint64_t){1}, 8) != 8 || wait(0) < 0;
+    else if (connects)
+        close(named(argv[1], connect));
     else if (sockets) {
         char byte = 'x';
         if (send(pair[1], &byte, 1, 0) != 1)

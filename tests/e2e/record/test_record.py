@@ -138,6 +138,48 @@ def test_the_descriptors_of_pipes_and_of_pairs_of_sockets_are_recorded(
     assert [(int(first), int(second)) for first, second in found][-2:] == made
 
 
+@pytest.mark.parametrize("technique", ["rewrite", "ptrace"])
+def test_the_addresses_of_unix_sockets_are_recorded_where_they_were_taken(
+    technique: str, tmp_path: Path
+) -> None:
+    code = """import socket
+kinds = socket.AF_UNIX, socket.SOCK_STREAM
+one, other, third = socket.socket(*kinds), socket.socket(*kinds), socket.socket(*kinds)
+one.bind("s")
+one.listen()
+other.connect("s")
+print(third.connect_ex("none"))"""
+    done = record(
+        sys.executable, "-c", code, at=tmp_path / "t", cwd=tmp_path, options=["--technique", technique]
+    )
+    assert done.stdout == b"2\n"
+    trace = done.trace()
+    named = [list(trace.names).index(name) for name in ("bind", "connect")]
+    texts = [trace.text(int(code)) for code in trace.texts[0][np.isin(trace.call, named)]]
+    assert texts == [b"\x01\0s\0", b"\x01\0s\0", b""]
+
+
+@pytest.mark.parametrize("technique", ["rewrite", "ptrace"])
+def test_offsets_that_stand_in_memory_are_recorded_as_they_are_before_the_call(
+    technique: str, tmp_path: Path
+) -> None:
+    code = """import os
+one, other = (os.open(name, os.O_RDWR | os.O_CREAT) for name in "ab")
+os.write(one, bytes(100))
+os.copy_file_range(one, other, 20, 10, 50)
+os.copy_file_range(one, other, 20, offset_dst=7)
+os.sendfile(other, one, 90, 20)"""
+    done = record(
+        sys.executable, "-c", code, at=tmp_path / "t", cwd=tmp_path, options=["--technique", technique]
+    )
+    trace = done.trace()
+    named = [list(trace.names).index(name) for name in ("copy_file_range", "sendfile")]
+    places = np.flatnonzero(np.isin(trace.call, named))
+    texts = [[trace.text(int(which[place])) for which in trace.texts] for place in places]
+    offsets = [[int.from_bytes(text, "little") for text in each if text] for each in texts]
+    assert offsets == [[10, 50], [7], [90]]
+
+
 def test_nothing_that_a_killed_program_wrote_is_lost(programs: Path, tmp_path: Path) -> None:
     done = odd(programs, tmp_path, "killed", tmp_path / "out")
     assert (done.status, done.said) == (128 + signal.SIGKILL, [])

@@ -15,7 +15,19 @@ from support.recordings import SOURCES, environment
 pytestmark = [pytest.mark.beside, pytest.mark.needs_program("gcc")]
 
 DELAY_S = 0.05
-KINDS = ("threads", "joins", "processes", "locks", "fcntl", "pipes", "socketpairs", "looks", "eventfd")
+KINDS = (
+    "threads",
+    "joins",
+    "processes",
+    "locks",
+    "fcntl",
+    "pipes",
+    "socketpairs",
+    "looks",
+    "unix",
+    "abstract",
+    "eventfd",
+)
 
 
 @pytest.fixture(scope="module")

@@ -50,17 +50,27 @@ pub enum Entry {
     Stop = 12,
     /// Where the second argument is a command of fcntl that locks, the third says where the range stands; else as Plain.
     Range3 = 13,
+    /// The second argument is a socket's address, and the third its length.
+    Address2 = 14,
+    /// The third argument says where an offset stands, or is null.
+    Offset3 = 15,
+    /// The second and the fourth.
+    Offset24 = 16,
 }
 
 impl Entry {
     /// In the order of their numbers.
-    pub const ALL: [Entry; 14] = {
+    pub const ALL: [Entry; 17] = {
         use Entry::*;
-        [Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet, Pair1, Pair4, Stop, Range3]
+        [
+            Raw, Plain, Wide, Map, Path1, Path2, Path12, Path24, Path13, Quiet, Pair1, Pair4, Stop, Range3,
+            Address2, Offset3, Offset24,
+        ]
     };
 }
 
-// Frame: 0 return, 8 rdx, 16 rax (number), 24 t0, 32 result, 40 and 48 texts, 56 word, 64 t1; while it waits for room
+// Frame: 0 return, 8 rdx, 16 rax (number), 24 t0, 32 result, 40 and 48 texts, 56 word, 64 t1, 72 and 76 their lengths, 80 slots,
+// 84 how many bytes of the first are not copied; while it waits for room
 // 104 rdi, 112 rsi, 120 r10, 128 time, 144 and 152 where it goes on.
 macro_rules! hook {
     ($prefix:literal, $stamp:literal) => {
@@ -89,6 +99,9 @@ macro_rules! hook {
             concat!(".long ", $prefix, "pair4 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "stop - ", $prefix, "begin"),
             concat!(".long ", $prefix, "range3 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "address2 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "offset3 - ", $prefix, "begin"),
+            concat!(".long ", $prefix, "offset24 - ", $prefix, "begin"),
             concat!(".long ", $prefix, "any - ", $prefix, "begin"),
             concat!(".long ", $prefix, "trap - ", $prefix, "begin"),
             concat!(".long ", $prefix, "remote - ", $prefix, "begin"),
@@ -378,6 +391,19 @@ macro_rules! hook {
             "mov %rdx, 40(%rsp)",
             "movq $2, 48(%rsp)", // nor is this one: the first is a range
             concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "address2:"),
+            "lea -288(%rsp), %rsp",
+            "mov %rsi, 40(%rsp)",
+            "movq $3, 48(%rsp)", // nor this one: the first is an address
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "offset3:"),
+            "lea -288(%rsp), %rsp",
+            "movq $4, 48(%rsp)", // nor this one: rdx says where an offset is
+            concat!("jmp ", $prefix, "long"),
+            concat!($prefix, "offset24:"),
+            "lea -288(%rsp), %rsp",
+            "movq $5, 48(%rsp)", // rsi and r10 do
+            concat!("jmp ", $prefix, "long"),
             concat!($prefix, "wide:"),
             concat!($prefix, "map:"),
             "lea -288(%rsp), %rsp",
@@ -405,6 +431,7 @@ macro_rules! hook {
             "mov %rax, 32(%rsp)",
             $stamp,
             "mov %rax, 64(%rsp)", // t1
+            "movl $0, 84(%rsp)",
             "cmpq $-14, 32(%rsp)", // EFAULT: the texts cannot be read
             "je 3f",
             "cmpq $-38, 32(%rsp)", // ENOSYS: nobody has read them
@@ -426,6 +453,59 @@ macro_rules! hook {
             "movq $0, 40(%rsp)",
             "xor %ecx, %ecx",
             "jmp 3f",
+            "2:",
+            "cmpq $3, 48(%rsp)",
+            "jne 2f",
+            "movq $0, 48(%rsp)",
+            "xor %ecx, %ecx",
+            "mov 40(%rsp), %rdx",
+            "movq $0, 40(%rsp)",
+            "cmpq $0, 32(%rsp)", // after an error the address may not be there
+            "jne 3f",
+            "mov 8(%rsp), %eax",
+            "lea -{shortest}(%rax), %r11d",
+            "cmp ${longest} - {shortest}, %r11d",
+            "ja 3f",
+            "cmpw ${unix}, (%rdx)",
+            "jne 3f",
+            "mov %rdx, 40(%rsp)",
+            "lea 1(%rax), %ecx", // without the final zero, which is not there
+            "movl $1, 84(%rsp)",
+            "jmp 3f",
+            "2:",
+            "mov 8(%rsp), %rdx",
+            "xor %eax, %eax",
+            "cmpq $4, 48(%rsp)",
+            "je 4f",
+            "mov %rsi, %rdx",
+            "mov %r10, %rax",
+            "cmpq $5, 48(%rsp)",
+            "jne 2f",
+            "4:",
+            "movq $0, 40(%rsp)",
+            "movq $0, 48(%rsp)",
+            "xor %ecx, %ecx",
+            "cmpq $0, 32(%rsp)", // after an error the offsets may not be there
+            "jl 3f",
+            "xor %r11d, %r11d",
+            "test %rax, %rax",
+            "jz 4f",
+            "mov (%rax), %rax",
+            "mov %rax, 96(%rsp)",
+            "lea 96(%rsp), %rax",
+            "mov %rax, 48(%rsp)",
+            "mov $9, %r11d", // with a final zero that nobody reads
+            "4:",
+            "test %rdx, %rdx",
+            "jz 4f",
+            "mov (%rdx), %rdx",
+            "mov %rdx, 88(%rsp)",
+            "lea 88(%rsp), %rdx",
+            "mov %rdx, 40(%rsp)",
+            "mov $9, %ecx",
+            "4:",
+            "mov %ecx, 72(%rsp)",
+            concat!("jmp ", $prefix, "lengths"),
             "2:",
             "cmpq $1, 48(%rsp)",
             "jne 2f",
@@ -471,6 +551,7 @@ macro_rules! hook {
             "cmp $1900, %r11d",
             "jb 2b",
             "3:",
+            concat!($prefix, "lengths:"),
             "mov %r11d, 76(%rsp)",
             "lea 24+63(%rcx,%r11), %ecx", // r8, r9, both lengths, texts
             "shr $6, %ecx",
@@ -510,6 +591,7 @@ macro_rules! hook {
             // rcx: where the next byte goes; rdx: from where
             "mov 40(%rsp), %rdx",
             "mov 72(%rsp), %eax",
+            "sub 84(%rsp), %eax",
             "add %rdx, %rax",
             "mov %rax, 104(%rsp)",
             "2:",
@@ -601,6 +683,9 @@ macro_rules! hook {
             dropped = const DROPPED,
             data = const HEADER,
             range = const etude_calls::Range::BYTES,
+            unix = const etude_calls::Address::UNIX,
+            shortest = const *etude_calls::Address::LENGTHS.start(),
+            longest = const *etude_calls::Address::LENGTHS.end(),
             slot = const SLOT,
             mask = const DATA - 1,
             full = const DATA - MARGIN,

@@ -132,6 +132,100 @@ fn a_range_is_kept_where_the_kernel_has_read_it() {
 }
 
 #[test]
+fn offsets_are_kept_as_they_are_behind_a_call_that_succeeds() {
+    let [input, output] = [0, 1].map(|_| {
+        // SAFETY: a name that ends with a zero byte; the descriptors are the test's own.
+        let fd = unsafe { libc::memfd_create(c"offsets".as_ptr(), 0) };
+        assert_eq!(unsafe { libc::ftruncate(fd, 100) }, 0);
+        fd as u64
+    });
+    let bytes = |offset: u64| Some(offset.to_le_bytes().to_vec());
+    for clock in CLOCKS {
+        with(
+            clock,
+            |_| Entry::Offset24,
+            |native, segment| {
+                let made = |entry, number, arguments| {
+                    // SAFETY: the offsets live through the call; other addresses are refused.
+                    let result = unsafe { call(native.entry(entry), number, arguments) };
+                    let [raw] = recorded(segment, 0).try_into().expect("one record");
+                    assert_eq!((raw.arguments, raw.result), (arguments, result));
+                    (result, raw.texts)
+                };
+                let copied = |from: Option<u64>, to: Option<u64>| {
+                    let mut places = [from.unwrap_or(0), to.unwrap_or(0)];
+                    let first = places.as_mut_ptr();
+                    // SAFETY: within the array.
+                    let second = unsafe { first.add(1) } as u64;
+                    let from = from.map_or(0, |_| first as u64);
+                    let to = to.map_or(0, |_| second);
+                    made(Entry::Offset24, libc::SYS_copy_file_range, [input, from, output, to, 20, 0])
+                };
+                assert_eq!(copied(Some(10), Some(50)), (20, [bytes(30), bytes(70)]));
+                assert_eq!(copied(None, Some(50)).1, [None, bytes(70)]);
+                assert_eq!(copied(Some(10), None).1, [bytes(30), None]);
+                let lost = [u64::MAX, 1, u64::MAX, 1, 20, 0];
+                assert_eq!(made(Entry::Offset24, libc::SYS_copy_file_range, lost).1, [None, None]);
+                let at = 90_u64;
+                let sent = |at| made(Entry::Offset3, libc::SYS_sendfile, [output, input, at, 20, 0, 0]);
+                assert_eq!(sent(&raw const at as u64), (10, [bytes(100), None]));
+                assert_eq!(sent(0).1, [None, None]);
+            },
+        );
+    }
+}
+
+#[test]
+fn the_address_of_a_unix_socket_is_kept_and_nothing_behind_it_is_read() {
+    const PAGE: usize = 4096;
+    // SAFETY: two fresh pages, of which the second cannot be read.
+    let page = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let page = libc::mmap(std::ptr::null_mut(), 2 * PAGE, rights, flags, -1, 0).cast::<u8>();
+        assert_eq!(libc::mprotect(page.add(PAGE).cast(), PAGE, libc::PROT_NONE), 0);
+        page
+    };
+    let mut tried = 0_u32;
+    for clock in CLOCKS {
+        with(
+            clock,
+            |_| Entry::Address2,
+            |native, segment| {
+                for length in [110, 109, 64, 63, 17, 12] {
+                    tried += 1;
+                    let mut address = [vec![1, 0, 0], format!("{}-{tried}", std::process::id()).into_bytes()];
+                    let name = address[1].clone();
+                    address[1].extend(name.iter().cycle().take(PAGE));
+                    let address: Vec<u8> = address.concat()[..length].to_vec();
+                    // SAFETY: a plain call, then addresses that end with the page.
+                    let (fd, at) = unsafe {
+                        let at = page.add(PAGE - length);
+                        at.copy_from(address.as_ptr(), length);
+                        (libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0) as u64, at as u64)
+                    };
+                    let made = |fd, at, length: usize| {
+                        let arguments = [fd, at, length as u64, 4, 0, 0];
+                        // SAFETY: the address lives through the call; others are refused, or nothing to the kernel.
+                        let result =
+                            unsafe { call(native.entry(Entry::Address2), libc::SYS_bind, arguments) };
+                        let [raw] = recorded(segment, 0).try_into().expect("one record");
+                        assert_eq!((raw.arguments, raw.result), (arguments, result));
+                        (result, raw.texts)
+                    };
+                    assert_eq!(made(u64::MAX, 1, length), (-i64::from(libc::EBADF), [None, None]));
+                    assert_eq!(made(fd, 1, length), (-i64::from(libc::EFAULT), [None, None]));
+                    assert_eq!(made(fd, at, length), (0, [Some(address), None]));
+                    // SAFETY: as above.
+                    let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0) } as u64;
+                    assert_eq!(made(fd, at, 2), (0, [None, None])); // the kernel gives it a name
+                }
+            },
+        );
+    }
+}
+
+#[test]
 fn a_number_in_rax_alone_takes_its_own_entry_or_none() {
     fn kind(number: u32) -> Entry {
         if i64::from(number) == libc::SYS_lseek { Entry::Wide } else { Entry::Raw }

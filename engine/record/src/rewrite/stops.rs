@@ -5,7 +5,7 @@
 use std::io;
 use std::mem::offset_of;
 
-use etude_calls::{Call, Kind, Processor, Range, RangeLock};
+use etude_calls::{Address, Call, Kind, Processor, Range, RangeLock};
 
 use crate::PROCESSOR;
 use crate::requests::Found;
@@ -115,6 +115,7 @@ pub fn begins(
         *place = match call.kind(&arguments, at) {
             Kind::Path | Kind::Name => text(tid, arguments[at]),
             Kind::Range => read(tid, arguments[at], Range::BYTES),
+            Kind::Socket => address(tid, arguments[at], arguments[at + 1]),
             _ => None,
         };
     }
@@ -140,7 +141,10 @@ pub fn returned(tid: Pid, begun: Begun, result: i64, now: u64) -> (Raw, bool) {
     if let Some(argument) = pair_argument(number).filter(|_| result == 0) {
         texts[0] = read(tid, arguments[argument], 8);
     }
-    if !RangeLock::is_read(result) && is_lock(number, &arguments) {
+    for (place, argument) in texts.iter_mut().zip(offset_arguments(number)).filter(|_| result >= 0) {
+        *place = read(tid, arguments[argument], 8);
+    }
+    if !RangeLock::is_read(result) && is_lock(number, &arguments) || result != 0 && has_address(number) {
         texts[0] = None;
     }
     (Raw { number, begun: at, ended: now, result, arguments, texts }, again)
@@ -152,9 +156,25 @@ fn pair_argument(number: u32) -> Option<usize> {
     call.row().arguments.iter().position(|kind| *kind == Kind::Pair)
 }
 
+/// Which arguments of a call say where offsets stand that it moves on.
+fn offset_arguments(number: u32) -> impl Iterator<Item = usize> {
+    let kinds = Call::from_number(PROCESSOR, number.into()).map_or(&[][..], |call| call.row().arguments);
+    (0..kinds.len()).filter(|at| kinds[*at] == Kind::OffsetAt)
+}
+
 fn is_lock(number: u32, arguments: &[u64; 6]) -> bool {
     let call = Call::from_number(PROCESSOR, number.into());
     call.is_some_and(|call| RangeLock::of(call, arguments).is_some())
+}
+
+fn has_address(number: u32) -> bool {
+    Call::from_number(PROCESSOR, number.into()).is_some_and(|call| call.address().is_some())
+}
+
+/// The address of a Unix socket.
+fn address(tid: Pid, at: u64, length: u64) -> Option<Vec<u8>> {
+    let length = usize::try_from(length).ok().filter(|length| Address::LENGTHS.contains(length))?;
+    read(tid, at, length).filter(|bytes| Address::of(bytes).is_some())
 }
 
 fn read(tid: Pid, at: u64, length: usize) -> Option<Vec<u8>> {

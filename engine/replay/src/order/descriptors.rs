@@ -110,6 +110,11 @@ impl Order {
                 self.close_those(here, process, |fd, _| range.contains(&fd));
             }
             "pipe" | "pipe2" | "socketpair" => self.pair(here, process, called),
+            "connect" => self.joins(process, called.arguments[0] as i64, called),
+            "accept" | "accept4" => {
+                self.open(here, process, called);
+                self.joins(process, called.result, called);
+            }
             "shutdown" => self.shuts(here, process, called),
             "mknod" | "mknodat" => self.fifo(process, called),
             "chdir" => {
@@ -208,6 +213,20 @@ impl Order {
         }
     }
 
+    /// One half of a connection between two sockets, which both name. Who accepts waits in the kernel for who connects.
+    fn joins(&mut self, process: u32, fd: i64, called: &Called) {
+        let Some(name) = called.text(1) else { return };
+        let Some(slot) = self.slots.get(&(process, fd)) else { return };
+        let file = self.opened[slot.description].file;
+        let end = self.half_made.remove(name).unwrap_or_else(|| {
+            let (one, other) = (self.stream(), self.stream());
+            self.half_made.insert(name.to_vec(), End { reads: other, writes: one });
+            End { reads: one, writes: other }
+        });
+        self.contents[file].pipe = Some(end);
+        self.pipes[end.reads].readers += 1;
+    }
+
     /// A pipe that has a name.
     fn fifo(&mut self, process: u32, called: &Called) {
         const S_IFMT: u64 = 0o170000;
@@ -269,6 +288,9 @@ fn open_flags(called: &Called) -> u64 {
         "open" => called.arguments[1],
         "openat" => called.arguments[2],
         "creat" => 0o1101,
+        // A socket's type is not among these flags.
+        "socket" => called.arguments[1] & O_CLOEXEC | O_RDWR,
+        "accept4" => called.arguments[3] & O_CLOEXEC | O_RDWR,
         _ => 0,
     }
 }

@@ -256,6 +256,17 @@ fn an_end_is_shut_after_its_writes_and_before_one_that_fails_whoever_closes_it_b
 }
 
 #[test]
+fn what_goes_through_a_connection_has_the_kernels_order() {
+    const CONNECTED: &str = "0: fork(1)\n1: socket(AF_UNIX, SOCK_STREAM, 0) = 7\n1: connect(7, \"1\", 0) = 0
+0: accept4(-1, \"1\", 0) = 4 <0.001>\n1: write(7, 10) = 10\n0: read(4, 30) = 10\n0: write(4, 20) = 20\n";
+    let both = format!("{CONNECTED}1: close(7) = 0 <0.000001>\n0: read(4, 1) = 0 <0.000003>\n");
+    // What is written is written before nobody can read it any more.
+    assert_eq!(waits(&both), [(7, 6)]);
+    let broken = format!("{CONNECTED}1: close(7) = 0\n0: compute(0.001)\n0: write(4, 1) = -1 EPIPE\n");
+    assert_eq!(waits(&broken), [(7, 6), (9, 7)]);
+}
+
+#[test]
 fn a_pipe_with_a_name_is_a_pipe() {
     let text = "0: mknodat(AT_FDCWD, \"/p\", S_IFIFO|0600, 0) = 0\n0: fork(1)\n1: openat(AT_FDCWD, \"/p\", O_RDONLY) = 3
 0: openat(AT_FDCWD, \"/p\", O_WRONLY) = 3\n1: read(3, 100) = 10 <0.002>\n0: compute(0.001)

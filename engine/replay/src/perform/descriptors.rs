@@ -40,7 +40,7 @@ impl Performer {
     }
 
     /// A live descriptor stands for a recorded one; one that did before is closed, as are those that nobody recorded.
-    fn opened(&self, recorded: i64, live: i32) {
+    pub(super) fn opened(&self, recorded: i64, live: i32) {
         self.process.table.keep(recorded);
         let before = if recorded >= 0 { self.process.table.set(recorded, live) } else { Some(live) };
         let kept = recorded < 0 || self.process.table.get(recorded) == Some(live);

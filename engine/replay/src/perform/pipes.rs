@@ -18,6 +18,7 @@ impl Performer {
         match plans()[usize::from(event.call.code()) - 1].waits {
             Waits::Never => false,
             Waits::Lock => locks::may_wait(event),
+            Waits::Connection => true,
             _ => event.call.row().arguments.iter().zip(&event.arguments).any(pipe),
         }
     }
@@ -30,7 +31,7 @@ impl Performer {
             _ => return None,
         };
         let made = self.streamed(event, reads, by);
-        // A replay has no sockets but pairs.
+        // Of a socket that is not connected in the replay.
         made.or_else(|| (by != By::File).then_some(Made::Skipped))
     }
 

@@ -18,6 +18,10 @@ pub enum Way {
     Pipe,
     /// A pair of sockets.
     Sockets,
+    /// One that is not connected.
+    Socket,
+    Connect,
+    Accept,
     Control,
     Lock,
     /// `creat`, which cannot be given flags.
@@ -61,6 +65,7 @@ pub enum Waits {
     /// For room in a pipe.
     Writes(By),
     Both,
+    Connection,
 }
 
 static PLANS: LazyLock<Vec<Plan>> = LazyLock::new(|| Call::all().map(plan).collect());
@@ -93,6 +98,7 @@ fn waits(name: &str) -> Waits {
         "recvmsg" => Waits::Reads(By::Message),
         "sendmsg" => Waits::Writes(By::Message),
         "splice" | "sendfile" => Waits::Both,
+        "accept" | "accept4" => Waits::Connection,
         _ => Waits::Never,
     }
 }
@@ -114,9 +120,12 @@ fn way(call: Call) -> Way {
         }
         "memfd_create" | "eventfd2" | "inotify_add_watch" => Way::Never,
         "socketpair" => Way::Sockets,
+        "socket" => Way::Socket,
+        "connect" => Way::Connect,
+        "accept" | "accept4" => Way::Accept,
         // Of sockets that a replay has, which are pairs.
         "sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "shutdown" => Way::Ordinary,
-        "socket" | "sendmmsg" | "recvmmsg" | "accept4" => Way::Never,
+        "sendmmsg" | "recvmmsg" => Way::Never,
         name if name.starts_with("io_") || call.row().arguments.contains(&Kind::Socket) => Way::Never,
         name if name.ends_with("xattr") => Way::Attribute,
         _ => Way::Ordinary,
@@ -140,7 +149,7 @@ pub fn is_no_device(mode: u64) -> bool {
     matches!(mode as u32 & libc::S_IFMT, 0 | libc::S_IFREG | libc::S_IFIFO | libc::S_IFSOCK)
 }
 
-/// Whether a pair of sockets is one of Unix streams, which nobody else can reach.
+/// Whether a socket, or a pair of them, is one of Unix streams, which a replay connects to none but its own.
 pub fn is_stream_pair(event: &Event) -> bool {
     let [domain, kind, protocol, ..] = event.arguments;
     let flags = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) as u64;
@@ -163,7 +172,9 @@ pub fn is_never_played(event: &Event) -> bool {
     match plans()[usize::from(event.call.code()) - 1].way {
         Way::Never => true,
         Way::Control => !matches!(event.arguments[1], 0 | 1030) && !is_harmless(event),
-        Way::Sockets => !is_stream_pair(event),
+        Way::Sockets | Way::Socket => !is_stream_pair(event),
+        // The number of the connection.
+        Way::Connect | Way::Accept => event.arguments[1] == 0,
         Way::Node(mode) => !is_no_device(event.arguments[mode]),
         _ => false,
     }

@@ -9,7 +9,7 @@ use etude_trace::{
 };
 
 /// Programs under `strace -f -ttt -T`.
-const RECORDED: [&str; 3] = [COPIES, STARTS, MAPS];
+const RECORDED: [&str; 4] = [COPIES, STARTS, MAPS, CONNECTS];
 
 /// Texts as fio, darshan-dxt-parser and blkparse write them.
 pub const FOREIGN: [&str; 4] = [
@@ -96,6 +96,33 @@ const MAPS: &str = r#"
 1700000000.001500 sendfile(3, 3, [0], 100) = 100 <0.000009>
 1700000000.001600 fadvise64(3, 0, 0, POSIX_FADV_DONTNEED) = 0 <0.000002>
 1700000000.001700 truncate("made", 10) = 0 <0.000010>
+"#;
+
+const CONNECTS: &str = r#"
+10 1700000000.000100 execve("/bin/server", ["server"], 0x7ffe /* 20 vars */) = 0 <0.000300>
+10 1700000000.000500 socket(AF_UNIX, SOCK_STREAM|SOCK_CLOEXEC, 0) = 3 <0.000010>
+10 1700000000.000600 bind(3, {sa_family=AF_UNIX, sun_path="s"}, 110) = 0 <0.000004>
+10 1700000000.000650 bind(3, {sa_family=AF_UNIX, sun_path=@"s"}, 4) = 0 <0.000004>
+10 1700000000.000700 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7f00) = 11 <0.000100>
+11 1700000000.000900 socket(AF_UNIX, SOCK_STREAM, 0) = 4 <0.000002>
+11 1700000000.001000 connect(4, {sa_family=AF_UNIX, sun_path="s"}, 4) = 0 <0.000030>
+11 1700000000.001100 socket(AF_UNIX, SOCK_STREAM, 0) = 5 <0.000002>
+11 1700000000.001200 connect(5, {sa_family=AF_UNIX, sun_path=@"s"}, 4) = 0 <0.000030>
+10 1700000000.001300 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 6 <0.000030>
+10 1700000000.001400 accept(3, NULL, NULL) = 7 <0.000030>
+11 1700000000.001500 sendto(4, "x"..., 1000, 0, NULL, 0) = 1000 <0.000009>
+11 1700000000.001600 write(5, "y"..., 50) = 50 <0.000009>
+10 1700000000.001700 recvfrom(7, "y"..., 4096, 0, NULL, NULL) = 50 <0.000009>
+10 1700000000.001800 read(6, "x"..., 4096) = 1000 <0.000009>
+10 1700000000.001900 write(6, "z"..., 7) = 7 <0.000009>
+11 1700000000.002000 read(4, "z"..., 4096) = 7 <0.000009>
+11 1700000000.002100 close(4) = 0 <0.000002>
+10 1700000000.002200 read(6, "", 4096) = 0 <0.000009>
+10 1700000000.002250 close(6) = 0 <0.000002>
+11 1700000000.002300 +++ exited with 0 +++
+10 1700000000.002400 wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11 <0.000030>
+10 1700000000.002500 unlink("s") = 0 <0.000020>
+10 1700000000.002700 +++ exited with 0 +++
 "#;
 
 /// A trace as what stands in it.

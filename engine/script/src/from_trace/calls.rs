@@ -90,6 +90,11 @@ impl Walk<'_> {
         let by_descriptor = self.names_nameless(process, event);
         let event = by_descriptor.as_ref().unwrap_or(event);
         let name = event.call.name();
+        if rules::impossible(event).is_none()
+            && let Some(made) = self.socket(process, event)
+        {
+            return made;
+        }
         if let Some(why) =
             rules::never(name).or_else(|| rules::refused(event)).or_else(|| rules::impossible(event))
         {
@@ -267,7 +272,7 @@ impl Walk<'_> {
 
     /// Where a path begins, and what of it follows. One that goes through the program itself in `/proc` begins at what its
     /// descriptor stands for, or at its directory: a replay is another process.
-    fn begins(
+    pub(crate) fn begins(
         &mut self,
         process: u32,
         directory: i32,
@@ -319,6 +324,7 @@ impl Walk<'_> {
             || open_flags(event).is_some()
             || name == "linkat" && names.len() == 1;
         if !makes && self.bound > 0 && self.tree.is_free(&first.meant) {
+            self.bound -= 1;
             self.places_socket(&first.meant);
         }
         match name {
@@ -371,10 +377,9 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// A socket was bound to this name, which `bind` does not tell: calls on it find one that nobody serves.
-    fn places_socket(&mut self, path: &Path) {
+    /// A socket was bound to this name: calls on it find one that nobody serves.
+    pub(crate) fn places_socket(&mut self, path: &Path) {
         const S_IFSOCK: u64 = 0o140000;
-        self.bound -= 1;
         self.tree.creates(path, Kind::Special);
         self.report.replaces("the name of a bound socket, by a socket that nobody serves");
         let call = etude_calls::Call::named("mknodat").expect("it is in the table");

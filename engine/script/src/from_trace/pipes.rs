@@ -24,14 +24,15 @@ pub enum Kept {
 }
 
 /// Of a pipe, and of a pair of sockets.
-type Why = [&'static str; 2];
+pub(crate) type Why = [&'static str; 2];
 
-const OTHERS: Why =
+pub(crate) const OTHERS: Why =
     ["pipe from or to what is not recorded", "pair of sockets from or to what is not recorded"];
 const SEVERAL: Why =
     ["pipe that several threads read in turns", "pair of sockets that several threads read in turns"];
 const OTHERWISE: Why =
     ["pipe in calls that are not replayed", "pair of sockets in calls that are not replayed"];
+pub(crate) const COPIED: Why = ["pipe", "socket that was copied before it was connected"];
 const PASSED: Why = ["pipe", "pair of sockets that descriptors may have come through"];
 /// Of a call that found nothing there, or no room.
 const NOT_WAITED: &str = "pipe or socket that was looked at, and not waited for";
@@ -45,6 +46,8 @@ pub(crate) struct Pipes {
     streams: Vec<Stream>,
     /// By the first stream: pipes that a walk before has found not to be whole, and why.
     unfit: Unfit,
+    /// Such a walk has been.
+    judged: bool,
     /// Data went through descriptors of which is not known where they came from.
     unknown: bool,
 }
@@ -58,6 +61,8 @@ struct Stream {
     sockets: bool,
     read: u64,
     written: u64,
+    /// Of a socket that has no other end yet (`sockets.rs`): when a read had ended or a write began, and how much had moved then.
+    moved: Option<Vec<(u64, u64)>>,
     /// Threads that have read it, and when the last read ended.
     readers: Vec<u32>,
     read_until_ns: u64,
@@ -68,7 +73,63 @@ struct Stream {
 
 impl Pipes {
     pub fn without(unfit: Unfit) -> Pipes {
-        Pipes { unfit, ..Pipes::default() }
+        Pipes { unfit, judged: true, ..Pipes::default() }
+    }
+
+    /// The streams of a socket of which nobody knows yet to which one it is connected; or why it is not replayed.
+    pub fn end(&mut self) -> Result<(u32, End), &'static str> {
+        let first = self.streams.len() as u32;
+        let new = || Stream { first, sockets: true, moved: Some(Vec::new()), ..Stream::default() };
+        self.streams.extend([new(), new()]);
+        match self.unfit.get(&first) {
+            Some(why) => Err(why),
+            None => Ok((first, End { reads: first, writes: first + 1 })),
+        }
+    }
+
+    pub fn is_end(&self, first: u32) -> bool {
+        self.streams[first as usize].moved.is_some()
+    }
+
+    /// All such sockets.
+    pub fn ends(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.streams).filter(|(at, of)| of.first == *at && of.moved.is_some()).map(|(at, _)| at)
+    }
+
+    pub fn refuse(&mut self, first: u32, why: Why) {
+        self.streams[first as usize].unfit = Some(why);
+    }
+
+    /// What goes from one end to another: what is written there, and read here.
+    fn ways(&self, one: u32, other: u32) -> [(&Stream, &Stream); 2] {
+        let stream = |at: u32| &self.streams[at as usize];
+        [(stream(one + 1), stream(other)), (stream(other + 1), stream(one))]
+    }
+
+    /// Whether each has read only what the other had begun to write by then.
+    pub fn fit(&self, one: u32, other: u32) -> bool {
+        self.ways(one, other).into_iter().all(|(writes, reads)| {
+            let written = writes.moved.as_deref().unwrap_or_default();
+            reads.moved.iter().flatten().all(|(until_ns, bytes)| {
+                let begun = written.partition_point(|(from_ns, _)| from_ns < until_ns);
+                begun.checked_sub(1).map_or(0, |last| written[last].1) >= *bytes
+            })
+        })
+    }
+
+    /// Whether each has read all that the other has written.
+    pub fn fit_exactly(&self, one: u32, other: u32) -> bool {
+        self.ways(one, other).into_iter().all(|(writes, reads)| writes.written == reads.read)
+    }
+
+    /// Why two ends that belong together are not replayed.
+    pub fn why_not(&self, one: u32, other: u32, survey: &Survey) -> Option<&'static str> {
+        self.ways(one, other).into_iter().find_map(|(writes, reads)| {
+            let unfit = writes.unfit.or(reads.unfit);
+            let (written, read, messages) = (writes.written, reads.read, reads.messages);
+            let whole = Stream { sockets: true, written, read, messages, unfit, ..Stream::default() };
+            self.why(&whole, self.room(survey))
+        })
     }
 
     /// Both ends of the next one, or why it is not replayed.
@@ -86,16 +147,20 @@ impl Pipes {
     pub fn call(&mut self, end: End, thread: u32, event: &Event) {
         let (moves, streams) = (event.call.row().moves, event.call.streams());
         let number = if streams == Some(Moves::Writes) { end.writes } else { end.reads };
-        let stream = &mut self.streams[number as usize];
+        let (stream, judged) = (&mut self.streams[number as usize], self.judged);
         match (streams, u64::try_from(event.result)) {
             _ if moves == Moves::Nothing => {}
             (_, Ok(_)) if !is_plain(event) => stream.unfit = Some(OTHERWISE),
             (Some(Moves::Reads), Ok(bytes)) => {
                 stream.read = stream.read.saturating_add(bytes);
+                stream.notes(event.end_ns(), stream.read, judged);
                 stream.messages |= event.call.name() == "recvmsg";
                 stream.reads(thread, event);
             }
-            (Some(_), Ok(bytes)) => stream.written = stream.written.saturating_add(bytes),
+            (Some(_), Ok(bytes)) => {
+                stream.written = stream.written.saturating_add(bytes);
+                stream.notes(event.start_ns, stream.written, judged);
+            }
             (None, Ok(1..)) => stream.unfit = Some(OTHERWISE),
             // What else it may be depends on time.
             (Some(Moves::Writes), Err(_)) if event.result != EPIPE && stream.sockets => {
@@ -107,20 +172,36 @@ impl Pipes {
 
     /// Those that are not whole. Where calls are missing in the trace, what was left in a pipe may be what they read.
     pub fn unfit(&self, survey: &Survey) -> Unfit {
-        let passed = |stream: &Stream| self.unknown && stream.messages;
-        let whole = survey.dropped == 0 && survey.unrecorded.is_empty() && !self.streams.iter().any(passed);
-        let room = if whole { PIPE_ROOM } else { 0 };
-        let why = |stream: &Stream| {
-            let left = stream.written.checked_sub(stream.read);
-            let others = || left.is_none_or(|left| left > room).then_some(OTHERS);
-            let why = stream.unfit.or_else(|| passed(stream).then_some(PASSED)).or_else(others)?;
-            Some(why[usize::from(stream.sockets)])
-        };
-        self.streams.iter().filter_map(|stream| Some((stream.first, why(stream)?))).collect()
+        let room = self.room(survey);
+        let pairs = self.streams.iter().filter(|stream| stream.moved.is_none());
+        pairs.filter_map(|stream| Some((stream.first, self.why(stream, room)?))).collect()
+    }
+
+    fn passed(&self, stream: &Stream) -> bool {
+        self.unknown && stream.messages
+    }
+
+    /// What may be left in one.
+    fn room(&self, survey: &Survey) -> u64 {
+        let passed = self.streams.iter().any(|stream| self.passed(stream));
+        if survey.dropped == 0 && survey.unrecorded.is_empty() && !passed { PIPE_ROOM } else { 0 }
+    }
+
+    fn why(&self, stream: &Stream, room: u64) -> Option<&'static str> {
+        let left = stream.written.checked_sub(stream.read);
+        let others = || left.is_none_or(|left| left > room).then_some(OTHERS);
+        let why = stream.unfit.or_else(|| self.passed(stream).then_some(PASSED)).or_else(others)?;
+        Some(why[usize::from(stream.sockets)])
     }
 }
 
 impl Stream {
+    fn notes(&mut self, at_ns: u64, bytes: u64, judged: bool) {
+        if let Some(moved) = self.moved.as_mut().filter(|_| !judged) {
+            moved.push((at_ns, bytes));
+        }
+    }
+
     /// Who reads next is not known where several wait: a replay would give one what is another's.
     fn reads(&mut self, thread: u32, event: &Event) {
         if self.readers.last() != Some(&thread) {
@@ -145,8 +226,8 @@ fn is_plain(event: &Event) -> bool {
     flags & !PLAIN == 0
 }
 
-/// Whether it makes a pair of Unix sockets that are streams.
-fn makes_streams(event: &Event) -> bool {
+/// Whether it makes Unix sockets that are streams.
+pub(crate) fn makes_streams(event: &Event) -> bool {
     const AF_UNIX: u64 = 1;
     const SOCK_STREAM: u64 = 1;
     event.arguments[0] == AF_UNIX && event.arguments[1] & 0xf == SOCK_STREAM

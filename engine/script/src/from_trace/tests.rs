@@ -18,6 +18,7 @@ mod large;
 mod locks;
 mod pipes;
 mod requests;
+mod sockets;
 
 const CWD: u64 = -100_i64 as u64;
 
@@ -119,7 +120,8 @@ fn sound(script: &Script) {
                 for (index, kind) in called.call.row().arguments.iter().enumerate() {
                     let free = matches!((name, index), ("dup2" | "dup3", 1))
                         || name == "mmap" && words[3] & 0x20 != 0
-                        || *kind == Kind::DirFd && words[index] == CWD;
+                        || *kind == Kind::DirFd && words[index] == CWD
+                        || name.starts_with("accept");
                     let is_descriptor = matches!(kind, Kind::Fd | Kind::DirFd) && !free;
                     assert!(
                         !is_descriptor || table.contains_key(&(words[index] as i32)),
@@ -137,6 +139,7 @@ fn sound(script: &Script) {
                     "dup" | "dup2" if result >= 0 && words[0] as i32 != result => {
                         table.insert(result, false);
                     }
+                    "socket" | "accept" | "accept4" => drop(table.insert(result, false)),
                     "pipe2" | "socketpair" => {
                         let text = &called.texts[0].bytes;
                         for at in [0, 4] {

@@ -1,5 +1,5 @@
 //! What several scripts call the same, though it is not: files that each of them makes, and words of memory that are
-//! common to its own processes.
+//! common to its own processes, and connections between them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,6 +17,8 @@ pub struct Apart {
     names: HashMap<Vec<u8>, Vec<u8>>,
     /// What is added to the number of a common word.
     words: u64,
+    /// What stands before the name of a connection.
+    connections: String,
 }
 
 /// For each script, so that none meets what is another's. Where all are in one directory (`shared`), the first script with
@@ -24,8 +26,9 @@ pub struct Apart {
 pub fn apart(scripts: &[&Script], shared: bool) -> Vec<Apart> {
     let mut all: Vec<Apart> = Vec::new();
     let mut words = 0_u64;
-    for script in scripts {
-        all.push(Apart { words, ..Apart::default() });
+    for (number, script) in (1..).zip(scripts) {
+        let connections = format!("{number}.");
+        all.push(Apart { words, connections, ..Apart::default() });
         words = words.wrapping_add(called(script).filter_map(common_word).max().unwrap_or(0));
     }
     if !shared {
@@ -57,8 +60,10 @@ impl Apart {
                 called.arguments[0] = called.arguments[0].wrapping_add(self.words);
             }
             for text in &mut called.texts {
-                if called.call.kind(&called.arguments, text.argument.into()) == Kind::Path {
-                    self.rename(&mut text.bytes);
+                match called.call.kind(&called.arguments, text.argument.into()) {
+                    Kind::Path => self.rename(&mut text.bytes),
+                    Kind::Socket => text.bytes = [self.connections.as_bytes(), &text.bytes].concat().into(),
+                    _ => {}
                 }
             }
         }

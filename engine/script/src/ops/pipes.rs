@@ -73,7 +73,7 @@ pub fn without_broken_pipes(script: Script) -> Script {
     Script { steps: rhythm.finish(), ..script }
 }
 
-/// All ends of such pipes.
+/// All ends of such pipes, and sockets whose other end is not there.
 fn broken(script: &Script) -> HashSet<Description> {
     let mut world = World::new(script);
     let mut bytes: HashMap<u32, (u64, u64)> = HashMap::new();
@@ -96,7 +96,8 @@ fn broken(script: &Script) -> HashSet<Description> {
         written.checked_sub(read).is_some_and(|left| left <= PIPE_ROOM)
     };
     let ends = (0..).zip(&world.opened).filter_map(|(number, opened)| Some((number, opened.pipe?)));
-    ends.filter(|(_, end)| !stands(end.reads) || !stands(end.writes)).map(|(number, _)| number).collect()
+    let broken = ends.filter(|(_, end)| !stands(end.reads) || !stands(end.writes)).map(|(number, _)| number);
+    broken.chain(world.half_made.values().map(|(_, own)| *own)).collect()
 }
 
 impl World {

@@ -3,7 +3,7 @@
 use etude_calls::{Kind, Outcome};
 
 use super::names::{Kept, unknown_file};
-use super::{Effect, End, World};
+use super::{Description, Effect, End, World};
 use crate::model::Called;
 
 const O_CREAT: u64 = 0o100;
@@ -34,7 +34,7 @@ impl World {
         effect.of_descriptors = called.call.row().outcome == Outcome::Descriptor
             || matches!(
                 called.call.name(),
-                "close" | "close_range" | "pipe" | "pipe2" | "socketpair" | "shutdown" | "fcntl"
+                "close" | "close_range" | "pipe" | "pipe2" | "socketpair" | "connect" | "shutdown" | "fcntl"
             );
         effect.of_place = matches!(called.call.name(), "chdir" | "fchdir");
         if !failed(called) {
@@ -180,6 +180,19 @@ impl World {
                 }
                 self.streams += 1 + u32::from(sockets);
             }
+            "socket" => {
+                effect.descriptions.push(self.open(process, result, None, arguments[1] & !SOCKET_TYPE));
+            }
+            "accept" | "accept4" => {
+                let description = self.open(process, result, None, arguments[3]);
+                effect.descriptions.push(description);
+                self.joins(called, description, effect);
+            }
+            "connect" => {
+                if let Some(description) = self.description(process, descriptor) {
+                    self.joins(called, description, effect);
+                }
+            }
             "fchdir" => {
                 let description = self.description(process, descriptor);
                 if let Some(node) = description.and_then(|number| self.opened[number as usize].node) {
@@ -191,6 +204,24 @@ impl World {
             }
             _ => {}
         }
+    }
+
+    /// One half of a connection between two sockets, which both name.
+    fn joins(&mut self, called: &Called, own: Description, effect: &mut Effect) {
+        let Some(name) = called.text(1) else { return };
+        let end = match self.half_made.remove(name) {
+            Some((end, other)) => {
+                effect.descriptions.push(other);
+                end
+            }
+            None => {
+                let [end, other] = End::both(self.streams, true);
+                self.streams += 2;
+                self.half_made.insert(name.to_vec(), (other, own));
+                end
+            }
+        };
+        self.opened[own as usize].pipe = Some(end);
     }
 
     fn opens(&mut self, process: u32, called: &Called, path: Option<&[u8]>, flags: u64, effect: &mut Effect) {

@@ -1,6 +1,6 @@
 //! Numbers and texts out of strace's words.
 
-use etude_calls::{Call, Kind, Outcome};
+use etude_calls::{Address, Call, Kind, Outcome};
 use smallvec::SmallVec;
 
 use super::line::CallText;
@@ -46,6 +46,7 @@ pub fn arguments(call: Call, text: &CallText) -> Values {
                 let is_range = call.kind(&values.arguments, index) == Kind::Range;
                 range.filter(|_| is_range).into_iter().for_each(|range| put(range.bytes().to_vec()));
             }
+            Kind::Socket if word.starts_with(b"{") => unix_address(word).into_iter().for_each(put),
             // What stands in memory: where, strace does not say.
             _ if matches!(word.first(), Some(b'"' | b'[' | b'{')) => {}
             Kind::Buffer | Kind::Pointer | Kind::Iovec | Kind::Socket => {
@@ -58,6 +59,13 @@ pub fn arguments(call: Call, text: &CallText) -> Values {
         }
     }
     values
+}
+
+/// `{sa_family=AF_UNIX, sun_path="/run/s"}`, or with `@"s"` of an abstract name, as `struct sockaddr_un`.
+fn unix_address(word: &[u8]) -> Option<Vec<u8>> {
+    let name = word.strip_prefix(b"{sa_family=AF_UNIX, sun_path=")?;
+    let (zero, name) = name.strip_prefix(b"@").map_or((&b""[..], name), |name| (&b"\0"[..], name));
+    Some([&Address::UNIX.to_le_bytes()[..], zero, &string(name)?].concat())
 }
 
 /// A result; None where the call did not return.
@@ -92,4 +100,18 @@ pub fn strings(text: Option<&[u8]>) -> Vec<String> {
         rest = behind;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unix_address;
+
+    #[test]
+    fn an_address_of_a_unix_socket_is_that_of_the_structure() {
+        let of = |word: &str| unix_address(word.as_bytes());
+        assert_eq!(of(r#"{sa_family=AF_UNIX, sun_path="/run/s"}"#).unwrap(), b"\x01\0/run/s");
+        assert_eq!(of(r#"{sa_family=AF_UNIX, sun_path=@"a\0b"}"#).unwrap(), b"\x01\0\0a\0b");
+        assert_eq!(of(r#"{sa_family=AF_INET, sin_port=htons(80)}"#), None);
+        assert_eq!(of("{sa_family=AF_UNIX}"), None);
+    }
 }

@@ -108,3 +108,39 @@ fn a_pair_of_sockets_stays_with_both_directions_or_goes() {
     let made = lines(&scale_sizes(&all, Sizes { factor: 0.3, align: 512 }).unwrap());
     assert!(made.contains(&"0: sendto(3, 1000, 0, NULL, 0) = 1000".into()), "{made:?}");
 }
+
+const CONNECTED: &str = "etude script 1
+0: fork(1)
+1: socket(AF_UNIX, SOCK_STREAM|SOCK_CLOEXEC, 0) = 7 <0.000001000>
+1: connect(7, \"1\", 0) = 0 <0.000001000>
+0: accept4(-1, \"1\", SOCK_CLOEXEC) = 4 <0.000003000>
+1: sendto(7, 1000, 0, NULL, 0) = 1000 <0.000001000>
+0: read(4, 65536) = 1000 <0.000001000>
+0: write(4, 70) = 70 <0.000001000>
+1: read(7, 100) = 70 <0.000001000>
+1: close(7) = 0 <0.000001000>
+0: close(4) = 0 <0.000001000>
+";
+
+#[test]
+fn a_connection_stays_with_both_ends_and_directions_or_goes() {
+    let all = parse("s", CONNECTED.as_bytes()).unwrap().script;
+    assert_eq!(lines(&filter(&all, &named(&["sendto", "read", "write"]), &[]).unwrap()).len(), 9);
+    // Nobody waits for what the client writes; both ends are there.
+    let written = lines(&filter(&all, &named(&["sendto"]), &[]).unwrap());
+    assert!(written.contains(&"0: accept4(-1, \"1\", SOCK_CLOEXEC) = 4".into()), "{written:?}");
+    assert_eq!(lines(&filter(&all, &named(&["read", "write"]), &[]).unwrap()), Vec::<String>::new());
+    let made = lines(&scale_sizes(&all, Sizes { factor: 0.3, align: 512 }).unwrap());
+    assert!(made.contains(&"0: write(4, 70) = 70".into()), "{made:?}");
+    for from in [1_000, 2_000, 3_000, 4_000] {
+        assert_eq!(lines(&cut(&all, from, 30_000).unwrap()), Vec::<String>::new(), "{from}");
+    }
+}
+
+#[test]
+fn connections_of_scripts_that_run_side_by_side_are_each_its_own() {
+    let all = parse("s", CONNECTED.as_bytes()).unwrap().script;
+    let made = lines(&clone(&all, 2).unwrap());
+    let calls = |what: &str| made.iter().filter(|line| line.contains(what)).count();
+    assert_eq!([calls("\"1.1\""), calls("\"2.1\""), calls("\"1\"")], [2, 2, 0], "{made:?}");
+}
