@@ -10,7 +10,7 @@ from etude.io.costs import Cost, Costs
 from etude.io.landmarks import size_text
 from etude.io.points import Swept
 from etude.io.shapes import PARTED, Parting, Shape
-from etude.report.text import percent, quantity
+from etude.report.text import percent, quantity, span
 
 SAME = 1.05
 """A piece over which the rate changes by less against its costs is level."""
@@ -23,7 +23,7 @@ OF_PAGES_READ = (
 
 CAVEATS = (
     "each value is a mean over all calls of one run: its spread says little of single calls (means of means)",
-    "bars are quartiles: samples of this kind have a long tail, for which a deviation would mislead",
+    "bars are quartiles: samples of this kind often have a long tail, for which a deviation would mislead",
     "a size of this machine in a bend's interval is a candidate, no proof: caches are not fully associative, the data "
     "pass through them twice (from the page cache, into the buffer), and other sizes may lie there, too",
     "a logarithmic axis makes steps of equal factors equal: read rates off the axis, not off the slope",
@@ -53,8 +53,8 @@ def _peak(shape: Shape) -> str:
         f"from {size_text(shape.low)} to {size_text(shape.high)}" if shape.low < shape.high else "there alone"
     )
     return (
-        f"{shape.curve}: fastest at {size_text(shape.peak_at)}, {quantity(shape.peak, 'B/s')}; "
-        f"within 5 % of that {over}."
+        f"{shape.curve}: the largest median is that at {size_text(shape.peak_at)}, {quantity(shape.peak, 'B/s')}; "
+        f"medians within 5 % of it {over}."
     )
 
 
@@ -103,7 +103,7 @@ def _jumps(shape: Shape) -> Iterator[str]:
         for step in shape.steps
     ]
     if steep:
-        yield f"{shape.curve}: steep steps from {_listed(steep)}."
+        yield f"{shape.curve}: steep steps of the medians, whose quartiles lie apart, from {_listed(steep)}."
     variable = [f"{size_text(each.size)} ({percent(each.spread)})" for each in shape.scatter]
     if variable:
         usual = percent(shape.usual_spread)
@@ -120,9 +120,12 @@ def _listed(names: list[str]) -> str:
 
 def _parting(found: Parting) -> str:
     """From where on a buffer whose pages are there already, or are huge, pays."""
-    text = f"{found.curve} is {found.ratio:.2f} times as fast as untouched at {size_text(found.size)}"
+    within = ""
+    if found.ratio_low is not None and found.ratio_high is not None:
+        within = f" (95 %: {span(found.ratio_low, found.ratio_high)})"
+    text = f"{found.curve} is {found.ratio:.2f} times as fast as untouched at {size_text(found.size)}{within}"
     if found.at is None:
-        return text + ("; more than 5 % at every size." if found.ratio > PARTED else ".")
+        return text + ("; by the medians more than 5 % at every size." if found.ratio > PARTED else ".")
     if found.low is None or found.high is None:
         by_medians = f"by the medians from {size_text(found.at)}, but {found.why}"
         return f"{text}; from where on by more than 5 % is not settled: {by_medians}."

@@ -9,6 +9,7 @@ import numpy as np
 
 from etude.io.points import Points, Swept
 from etude.stats import crossings, steps
+from etude.stats.resampling import resampled_medians
 
 NEAR_PEAK = 0.95
 PARTED = 1.05
@@ -57,7 +58,10 @@ class Parting:
     size: float
     """The largest that both have."""
     ratio: float
-    """There: how many times as fast."""
+    """There: how many times as fast, by the medians."""
+    ratio_low: float | None
+    """Its 95 % interval, by medians of values drawn anew; None below four trials."""
+    ratio_high: float | None
     at: float | None
     """From here on the curve is quicker by more than 5 %, by the medians."""
     low: float | None
@@ -130,9 +134,15 @@ def _parting(plain: Points, other: Points, common: np.ndarray) -> Parting:
     found = crossings.crossing(common, [other.at(size) for size in common], slower, 1.0)
     largest = float(common[-1])
     low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
-    ratio = float(np.median(other.at(largest)) / np.median(plain.at(largest)))
+    samples = other.at(largest), plain.at(largest)
+    ratio = float(np.median(samples[0]) / np.median(samples[1]))
+    ends: tuple[float | None, float | None] = (None, None)
+    if min(sample.size for sample in samples) >= crossings.FEWEST_TRIALS:
+        drawn = resampled_medians(samples, crossings.DRAWS, np.random.default_rng(0))
+        first, last = np.quantile(drawn[:, 0] / drawn[:, 1], (0.025, 0.975))
+        ends = float(first), float(last)
     why = None if found.interval else crossings.without_size(found)
-    return Parting(other.name, largest, ratio, found.at, low, high, why)
+    return Parting(other.name, largest, ratio, *ends, found.at, low, high, why)
 
 
 def document(found: Shape | Parting) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from etude.report.text import p_value, percent, quantity
 
 CAVEATS = (
     "on axes that are both logarithmic, two curves seem to become one long before they are: read the ratio below",
-    "a small p says that a difference is there, not that it is large: look at the ratio beside it",
+    "a small p speaks for a difference, not for a large one: look at the ratio beside it",
     "Student's t test supposes values that are spread evenly around their mean, which times seldom are: one slow trial "
     "hides a difference from it, and not from the Mann-Whitney test beside it",
     "the time is that of the whole program, from its start to its end; the program prepares nothing and prints nothing",

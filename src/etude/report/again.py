@@ -203,7 +203,7 @@ def _judge(
             if bound > NOTHING_WITHIN:
                 return (
                     "undecided",
-                    f"neither sees a difference, but neither excludes one of {100 * bound:.2g} %",
+                    f"neither sees a difference, and the wider interval reaches {100 * bound:.2g} % from 1",
                 )
             return "reproduced", f"neither sees a difference, and both exclude one above {100 * bound:.2g} %"
         if not changed:

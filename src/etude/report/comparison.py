@@ -88,6 +88,8 @@ class Comparison:
     trials: int | None = None
     """Values that it rests on, the fewest of either test, each trial of each machine or process counted; None where
     that is not known."""
+    extended: bool = False
+    """Whether the number of trials was raised after as many as had been asked for were there to be looked at."""
     span_s: float | None = None
     """Seconds by the clock over which the trials are spread, summed over sessions; None where it is not known."""
 

@@ -53,7 +53,7 @@ def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list
     planned = list(_asked_for(subject, judging))
     for base, other, paired in planned:
         try:
-            found += _compare(subject, base, other, metric, paired, judging, len(planned))
+            found += map(_not_beyond, _compare(subject, base, other, metric, paired, judging, len(planned)))
         except ValueError as error:
             without.append(f"no {metric} of {other.test} against {base.test}: {error}")
     without += _lacking(subject, metric, planned)
@@ -62,6 +62,14 @@ def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list
     if judging.full:
         found = _with_secondary(subject, found, metric, judging)
     return found, without
+
+
+def _not_beyond(c: Comparison) -> Comparison:
+    """Without the answer that tests differ by more than a margin where the verdict claims no difference of them."""
+    e = c.equivalence
+    if e is None or e.verdict != "different" or c.differs:
+        return c
+    return replace(c, equivalence=replace(e, verdict="undecided"))
 
 
 def _lacking(subject: Subject, metric: str, planned: Sequence[tuple[Series, Series, bool]]) -> list[str]:
@@ -211,6 +219,7 @@ def _paired(
         which=which,
         sittings=_sittings(base, other),
         trials=int(values[0].size),
+        extended=_is_extended(subject),
         span_s=time_span_s((base, other)),
         difference=None
         if which != "arithmetic"
@@ -225,6 +234,14 @@ def _paired(
         else None,
         typical=typical if headline else None,
     )
+
+
+def _is_extended(subject: Subject) -> bool:
+    """Whether a fixed number of trials was raised when all of them were there."""
+    experiment = subject.experiment or {}
+    rule = (experiment.get("plan") or {}).get("rule") or {}
+    earlier = (experiment.get("sittings") or [])[:-1]
+    return rule.get("kind") == "fixed-count" and any(each.get("how_ended") == "complete" for each in earlier)
 
 
 def _of_itself(again: tuple[Floats, Floats], kind: Kind) -> Ratio | None:

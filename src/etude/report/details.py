@@ -45,14 +45,14 @@ def detail_lines(c: Comparison) -> list[str]:
         )
         lines.append(
             f"By ranks (Hodges–Lehmann, {_authors(c.shift.method)}): {c.shift.shift:.4g} × "
-            f"({limits}{p_text(c.shift_p)})."
+            f"({limits}{p_text(c.shift_p)}{' counting all comparisons' if c.ratio.together > 1 else ''})."
         )
     smallest = c.ratio.smallest_found()
-    if smallest is not None:
+    if smallest is not None and smallest < text.WORTH_TELLING:
         what = text.counted(c.ratio.count, "pair" if c.ratio.method == "paired" else "trial")
         lines.append(
             f"{what} of this spread detect an increase of {text.percent(smallest)} with 80 % power"
-            f"{', where it lies beyond the A/A noise' if c.floor is not None else ''}."
+            f"{text.BEYOND_NOISE if c.floor is not None else ''}."
         )
     if c.equivalence is not None:
         lines.append(_equivalence(c.equivalence))
@@ -213,6 +213,8 @@ def _equivalence(e: Equivalence) -> str:
         "different": "no: they differ by more",
         "undecided": "cannot be told yet: more trials are needed",
     }
+    if e.verdict == "undecided" and (e.low > 1.0 + e.margin or e.high < 1.0 / (1.0 + e.margin)):
+        words["undecided"] = "not shown, and no difference is claimed"
     p = "" if e.verdict == "different" else f"; {p_text(e.p)}"  # which is of the opposite
     many = "" if e.together == 1 else f", counting all {e.together} comparisons"
     return (

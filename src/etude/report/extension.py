@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROOM = 1.2
 """Trials and time that are allowed, of those that are expected: the rule stops at its target, not at these."""
-DECIDES = "To decide it, if the ratio stays what it is"
+DECIDES = "To decide it, if ratio and spread stay what they are"
 JUDGES = "To have enough trials to judge it, which may not decide it"
 
 

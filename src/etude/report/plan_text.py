@@ -164,8 +164,8 @@ def _deadline(plan: Planned) -> Iterator[str]:
 def _uncertain(plan: Planned) -> str:
     low, high = plan.noise.likely if plan.noise else likely_factors(plan.pilot - 1)
     told = (
-        f"A pilot of {plan.pilot} knows the spread within a factor of {high / low:.1f} (80 %), and so the number of "
-        f"trials within a factor of {(high / low) ** 2:.1f}: that is the column likely."
+        f"Of a pilot of {plan.pilot} the ends of the spread's 80 % interval are a factor of {high / low:.1f} apart, so "
+        f"that those of the number of trials are {(high / low) ** 2:.1f} apart: the column likely."
     )
     if (plan.noise.worth if plan.noise else plan.worth) < 1:
         told += " It takes what trials are worth as known, which a pilot knows far less well: the true range is wider."

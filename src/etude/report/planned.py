@@ -269,7 +269,7 @@ def _trial_noise(subject: Subject, tests: Sequence[Series], metric: str) -> tupl
 def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: float) -> Planned:
     values = series.sample(metric) - _shell(subject, metric)
     what = f"{metric} of {series.test}"
-    cost = _cost((series,), False)
+    cost = _cost_alone(subject, series)
     if values.size and bool(np.any(values <= 0.0)):
         raise InputError(
             f"{subject.label}: {what}: has values at or below 0 (the smallest is {values.min():g})"
@@ -338,6 +338,16 @@ def _cost(tests: Sequence[Series], together: bool) -> Cost:
         reason = "it is not recorded when trials began: elapsed alone, without what is done around a trial"
         return Cost(sum(seconds) / len(seconds), reason)
     return Cost(None, "neither when trials began nor how long they took is recorded")
+
+
+def _cost_alone(subject: Subject, series: Series) -> Cost:
+    """Of a test that took turns with others: its own time, and what is done around a trial of any of them."""
+    group = _in_blocks(subject, subject.tests)
+    cost = _cost(group if series in group else (series,), series in group)
+    if series not in group or cost.seconds is None or cost.reason:
+        return cost
+    own = [mean_trial_s(each) for each in group]
+    return Cost(max(0.0, cost.seconds - sum(own) / len(own)) + mean_trial_s(series))
 
 
 def _times(count: int | None, cost: Cost) -> float | None:

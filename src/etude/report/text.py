@@ -266,6 +266,9 @@ WORTH_TELLING = 0.5
 """A relative margin of error above which nobody is told how to reach it, and no difference bounded."""
 
 
+BEYOND_NOISE = " by the t test alone; what is claimed must also lie beyond the A/A noise"
+
+
 def narrower_line(c: Comparison) -> str | None:
     """How much more it takes to know the ratio better, where the target was reached or there was none."""
     if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach or c.within_steady_noise:
@@ -279,7 +282,7 @@ def more_words(known: Comparison | TestVerdict, of: str) -> str:
     low, high = map(_two_digits, known.more_range)
     if low != high:
         times = [duration(known.more_s * end / known.more) for end in known.more_range]
-        return f"{low} to {high} more trials{of} ({' to '.join(dict.fromkeys(times))})"
+        return f"{low} to {high} more trials{of} (80 %; {' to '.join(dict.fromkeys(times))})"
     trials = "trial" if known.more == 1 else "trials"
     return f"about {_two_digits(known.more)} more {trials}{of} ({duration(known.more_s)})"
 
@@ -316,9 +319,10 @@ FEW = 10
 
 def caution(c: Comparison) -> str:
     """What limits the claim itself; empty, or it begins with a semicolon."""
-    moment = f"; within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
+    moment = f"; measured within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
     unpaired = c.ratio.method == "unpaired"
     open_difference = c.difference is not None and c.difference.low <= 0.0 <= c.difference.high
+    moment += "; extended after a look" if c.extended else ""
     moment += "; the interval of the difference holds 0" if c.excludes_one and open_difference else ""
     few = ""
     if c.ratio.count < FEW:

@@ -323,7 +323,8 @@ def _warned(
 ) -> list[Warning]:
     found = test.metric(primary)
     summary = found.summary if found else None
-    refused = found is not None and found.within_shell
+    several = found is not None and found.levels is not None and found.levels.over != "trial"
+    refused = (found is not None and found.within_shell) or several  # `precision_line` says what narrows it
     experiment = subject.experiment or {}
     told = limited(series.test, limited_in(experiment))
     told += several_matches(series.test, several_matches_in(experiment, series.test))

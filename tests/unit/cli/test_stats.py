@@ -384,7 +384,7 @@ def test_a_transform_that_changes_nothing_changes_no_statistics(stats: Stats) ->
     tests = [{"name": n, "directory": n, "role": "test", "parameters": {}, "group": 1} for n in rows]
     results_directory(Path("r"), rows, plan={"kind": "script", "primary": "elapsed"}, tests=tests)
     plain = stats("r").replace("measured over 1.1 s; ", "")
-    plain = plain.replace("; within 1.1 s", "")  # a table has no times of starts
+    plain = plain.replace("; measured within 1.1 s", "")  # a table has no times of starts
     assert "12 pairs" in plain
     transformed = stats("r", "--echo", "here").replace("here\n", "", 1)
     assert [line for line in transformed.splitlines() if not line.startswith("Note: ")] == plain.splitlines()

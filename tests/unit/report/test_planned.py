@@ -303,7 +303,7 @@ def test_the_words_say_what_a_pilot_does_not_know(tmp_path: Path, golden: Golden
     assert plan.noise is not None
     lines = [plan_text.pilot_line(plan), *plan_text.lines(plan, None)]
     low, high = plan.noise.likely
-    assert f" {high / low:.1f} (80 %)" in " ".join(lines)
+    assert f" {high / low:.1f} apart" in " ".join(lines)
     assert "12 pairs" in lines[0]
     golden("\n".join(lines))
 

@@ -382,7 +382,8 @@ def _real_sentence(c: Comparison) -> str:
     if c.excludes_one and c.within_noise:
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted}), but "
-            f"identical commands differ by as much on this machine (± {text.percent(c.floor or 0.0)})."
+            f"it lies within the A/A noise (± {text.percent(c.floor or 0.0)}), within which comparisons of identical "
+            "commands stay here."
         )
     if c.excludes_one and c.opposed and c.typical is not None:
         return (
@@ -391,12 +392,10 @@ def _real_sentence(c: Comparison) -> str:
         )
     if not c.differs:
         smallest = c.ratio.smallest_found()
-        beyond = ", where it lies beyond the A/A noise" if c.floor is not None else ""
-        seen = (
-            ""
-            if smallest is None
-            else f" An increase of {text.percent(smallest)} would be found in four of five such experiments{beyond}."
-        )
+        beyond = text.BEYOND_NOISE if c.floor is not None else ""
+        seen = ""
+        if smallest is not None and smallest < text.WORTH_TELLING:
+            seen = f" An increase of {text.percent(smallest)} would be found in four of five such experiments{beyond}."
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), holds 1 ({p}{adjusted}).{seen}"
         )
@@ -404,8 +403,8 @@ def _real_sentence(c: Comparison) -> str:
     if c.floor is None:
         return sentence
     nearest = min(abs(c.ratio.low - 1.0), abs(c.ratio.high - 1.0))
-    than = "All of it is more" if nearest > c.floor else "The interval's nearer end is no more"
-    return f"{sentence} {than} than identical commands differ by on this machine (± {text.percent(c.floor)})."
+    where = "All of it lies beyond" if nearest > c.floor else "Its nearer end lies within"
+    return f"{sentence} {where} the A/A noise (± {text.percent(c.floor)})."
 
 
 def _large(found: Gathered) -> Iterator[str]:

@@ -57,8 +57,8 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
     if any(c.floor is not None for verdict in found.verdicts for c in verdict.comparisons):
         yield (
             "A/A noise",
-            "The reference also ran against itself in the same blocks. As many pairs of identical commands "
-            "differ by so much by chance alone; of a difference that is not clearly larger nothing should be made.",
+            "The reference also ran against itself in the same blocks: within this margin comparisons of as many pairs "
+            f"of identical commands stay in {level} of such sessions. No difference within it is claimed.",
         )
     if methods:
         yield (

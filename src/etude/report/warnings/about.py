@@ -36,6 +36,8 @@ class About:
     places: NDArray[np.int64]
     """Number of each trial."""
     thresholds: Thresholds
+    sessions: int = 1
+    """In how many its trials were made."""
 
     @property
     def count(self) -> int:

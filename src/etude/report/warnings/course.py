@@ -77,12 +77,13 @@ def _line_is_nearer(values: Floats, level: OtherLevel) -> bool:
 
 def _drifts(about: About, trend: Drift) -> Warning:
     way = "rises" if trend.change > 0 else "falls"
+    sessions = f", or its {about.sessions} sessions differ" if about.sessions > 1 else ""
     text = (
         f"{about.metric} {way} by {size(trend.change)} over its {about.count} trials, or neighbours resemble each "
-        f"other ({trend.method}{_OF[trend.method]} {p_value(trend.p)})"
+        f"other{sessions} ({trend.method}{_OF[trend.method]} {p_value(trend.p)})"
     )
     slower = (trend.change > 0) != (about.kind == "rate")
-    advice = f"look for what {causes(slower)}, and interleave what is compared"
+    advice = f"look for what {causes(slower)}; what runs in pairs is compared without it"
     return about.warn(
         "drift", text, advice, of=about.count, change=trend.change, p=trend.p, slower=int(slower)
     )
@@ -119,18 +120,20 @@ def other_ends(about: About, level: OtherLevel) -> Warning:
     others = "of those between" if first and last else "of the others"
     ends = [("first", first, shift), ("last", last, level.shift_last)]
     told = ", ".join(f"the {word} {counted(n, 'trial')} {signed(by)}" for word, n, by in ends if n)
-    text = f"{about.metric}: {told} the median {others}: another level ({level.method})"
+    text = (
+        f"{about.metric}: {told} the median {others}: another level, or neighbours are alike ({level.method})"
+    )
     trials = _at_the_ends(about, first, last)
     if first and not last:
         runs = first + 1  # and the first run of all, which is excluded anyway
         advice = (
-            f"rerun with {runs} warm-up runs (etude bench --warmup {runs}; in a script, a TEST of {runs} before it); "
-            "none was left out here"
+            f"if it is a warm-up, rerun with {runs} warm-up runs (etude bench --warmup {runs}; in a script, a TEST of "
+            f"{runs} before it); none was left out here"
         )
         return about.warn("warm-up", text, advice, trials, first=first, shift=shift, runs=runs)
     changes = [about.places[place] for place in ((first,) if first else ()) + (about.count - last,)]
     at = " and ".join(str(int(place)) for place in changes)
-    advice = f"find out what changed at trial {at}, then rerun; none was left out here"
+    advice = f"look for what changed at trial {at}, then rerun; none was left out here"
     numbers = {"last": last, "shift": level.shift_last} | (
         {"first": first, "shift_first": shift} if first else {}
     )

@@ -89,9 +89,9 @@ def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[
 def _about(series: Series, metric: str, thresholds: Thresholds) -> About:
     column = series.columns[metric]
     values, scale = tamed(series.sample(metric))
-    return About(
-        series.test, metric, column.unit, column.kind, values, scale, series.places(metric), thresholds
-    )
+    places = series.places(metric)
+    sessions = 1 if series.sittings is None else np.unique(series.sittings[series.kept]).size
+    return About(series.test, metric, column.unit, column.kind, values, scale, places, thresholds, sessions)
 
 
 def _of_each_machine(
@@ -205,7 +205,7 @@ def _further(about: About, more: int) -> str:
     trial_s = about.plain(float(about.values.mean())) if about.metric == "elapsed" else 0.0
     if not within_reach(more, about.count, more * trial_s):
         return INSTEAD
-    return f"{counted(more, 'more trial')} would reach it if nothing changes"
+    return f"about {counted(more, 'more trial')} would reach it if trials go on to vary as they do"
 
 
 def work_warnings(differences: Sequence[WorkDifference]) -> list[Warning]:

@@ -100,7 +100,7 @@ def autocorrelated(about: About, worth: float) -> Warning:
     """That neighbours resemble each other, and what that costs."""
     text = (
         f"{about.metric} of neighbouring trials is alike: {about.count} trials are worth {worth:.0f} independent ones, "
-        "and the interval is as wide as that makes it"
+        "for which the interval is widened, though still too little where they are much alike"
     )
     advice = "let the machine settle between trials, or restart what outlives them"
     return about.warn("autocorrelated", text, advice, of=about.count, worth=worth)
@@ -140,7 +140,7 @@ def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
     if found.size > max(FEW_OUTLIERS, about.thresholds.outlier_share * values.size):
         text = (
             f"{found.size} of {values.size} values of {about.metric}{on_one_level} lie far from the others"
-            f"{farthest_of}: a distribution with a heavy tail, no outliers"
+            f"{farthest_of}: too many for outliers, a heavy tail or another state"
         )
         advice = "compare medians and percentiles, not only means"
         return [about.warn("heavy-tail", text, advice, **numbers)], others
@@ -181,5 +181,5 @@ def skewed(about: About) -> list[Warning]:
         f"few for the interval of its mean; of log-normal values of 30 % that check notices {100 * found.power:.0f} % "
         "at this number (at p < .05)"
     )
-    advice = "rely on the median and its interval, or make many more trials"
+    advice = "for a typical run rely on the median and its interval; for the mean make many more trials"
     return [about.warn("not-normal", text, advice, p=found.p, skewness=skewness)]
