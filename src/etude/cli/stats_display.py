@@ -89,12 +89,7 @@ class StatsDisplay:
             self._verdict(verdict, "; ".join(status_of(verdict, *of_all)))
         if across or without:
             self._screen.say()
-        for comparison in across:
-            for line in details.across_lines(comparison):
-                self._screen.say(line)
-        for line in details.overall_lines(across):
-            self._screen.say(line)
-        for line in without:
+        for line in (*details.across_lines(across), *details.overall_lines(across), *without):
             self._screen.say(line)
         say_notes(self._screen, verdicts, every=self._options.verbose, first=machines)
 
