@@ -19,6 +19,25 @@ from calibrate_tables import paragraph, table
 from etude.stats.changes import SHORTEST, Stepped, stepped
 from etude.stats.series import Floats, autoregressive
 
+TOGETHER: tuple[tuple[tuple[float, ...], float], ...] = (
+    ((5.0, 5.0), 0.0),
+    ((8.0, 8.0), 0.0),
+    ((5.0, -5.0), 0.0),
+    ((12.0,), 14.0),
+    ((-12.0,), 14.0),
+    ((6.7,), 8.3),
+)
+"""Sizes of steps, and of a line from the first to the last result, in deviations."""
+
+TOGETHER_BEFORE: dict[tuple[str, int], tuple[float, ...]] = {
+    ("white", 30): (0.0, 0.0, 0.0, 1.0, 0.0, 16.0),
+    ("white", 60): (3.5, 3.5, 0.5, 11.5, 0.0, 63.5),
+    ("white", 120): (87.5, 87.0, 41.0, 92.0, 17.0, 99.5),
+    ("AR(1) .5", 30): (0.0, 0.0, 0.0, 0.0, 0.0, 5.5),
+    ("AR(1) .5", 60): (0.0, 0.0, 0.0, 1.5, 0.5, 20.5),
+    ("AR(1) .5", 120): (0.5, 0.5, 0.0, 18.5, 0.5, 75.0),
+}
+
 Noise = Callable[[Generator, int], Floats]
 Cell = tuple[float, ...]
 HISTORIES = 200
@@ -108,6 +127,7 @@ def section(seed: int, histories: int) -> list[str]:
         *_days(seed, histories),
         *_clear(seed, histories),
         *_found(seed, histories),
+        *_together(seed, histories),
     ]
 
 
@@ -118,16 +138,18 @@ def _drifts(seed: int, histories: int) -> list[str]:
         for change, was in zip(CHANGES, STEPS_BEFORE.get((name, n), UNKNOWN), strict=True):
             line = np.linspace(0.0, change, n)
             found = [stepped(NOISES[name](_rng(seed, k, n), n) + line) for k in range(histories)]
-            steps, drifts = (
+            steps, sure, drifts = (
                 _share(found, lambda x: bool(x.steps)),
+                _share(found, lambda x: any(not step.or_drift for step in x.steps)),
                 _share(found, lambda x: x.drift is not None),
             )
-            cells.append(f"{steps:.1f}{'' if np.isnan(was) else f' ({was:.1f})'}; {drifts:.0f}")
+            cells.append(f"{steps:.1f}{'' if np.isnan(was) else f' ({was:.1f})'}; {sure:.1f}; {drifts:.0f}")
         rows.append([name, str(n), *cells])
     return [
         *paragraph(
-            "Share in % of histories with a step, and then with a drift, where there is a straight line of so many",
-            "standard deviations of the noise from the first to the last result, and no step.",
+            "Share in % of histories with a step; with one of which it is not said that it may be a drift; and with",
+            "a drift, where there is a straight line of so many standard deviations of the noise from the first to the",
+            "last result, and no step.",
         ),
         *table(["noise", "results", *(f"line of {change:g}" for change in CHANGES)], rows),
     ]
@@ -202,6 +224,41 @@ def _found(seed: int, histories: int) -> list[str]:
         *paragraph(
             "One step of so many deviations, anywhere but in the first and last tenth: found within five results of",
             "its place, taken for a drift, and, of those found, with a size that the interval at 95 % holds, in %.",
+        ),
+        *table(["noise", "results", *heads], rows),
+    ]
+
+
+def _together(seed: int, histories: int) -> list[str]:
+    rows = []
+    for (name, n), before in TOGETHER_BEFORE.items():
+        cells = []
+        for (sizes, line), was in zip(TOGETHER, before, strict=True):
+            both = 0
+            for k in range(histories):
+                rng = _rng(seed, k, n)
+                x = NOISES[name](rng, n) + np.linspace(0.0, line, n)
+                third = n // (2 * len(sizes) + 1)
+                places = [
+                    int(rng.integers(third * (2 * j + 1), third * (2 * j + 2))) for j in range(len(sizes))
+                ]
+                for at, size in zip(places, sizes, strict=True):
+                    x[at:] += size
+                found = stepped(x)
+                near = all(any(abs(step.at - at) <= 3 for step in found.steps) for at in places)
+                both += (
+                    near and len(found.steps) == len(places) and (found.drift is not None) == (line != 0.0)
+                )
+            cells.append(f"{100 * both / histories:.1f} ({was:.1f})")
+        rows.append([name, str(n), *cells])
+    heads = [
+        " and ".join([*(f"step of {size:g}" for size in sizes), *([f"line of {line:g}"] * bool(line))])
+        for sizes, line in TOGETHER
+    ]
+    return [
+        *paragraph(
+            "Several of them in one history: all found, steps within three results of their places, and nothing else,",
+            "in % (in brackets: when they were not taken out of the noise together).",
         ),
         *table(["noise", "results", *heads], rows),
     ]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOST = 3
 """Differences that the first line names."""
 
+RATIO = ("ratio", "low", "high", "p", "adjusted_p", "together")
+"""Of a ratio, what its document has."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude compare`."""
@@ -91,7 +94,11 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     from etude.stats.sittings import Refused, overall_ratio
 
     screen = Terminal()
-    names = [each.test if each.metric == "elapsed" else f"{each.test} {each.metric}" for each in found]
+    tests = [each.test if each.metric == "elapsed" else f"{each.test} {each.metric}" for each in found]
+    names = [
+        test if tests.count(test) == 1 else f"{test} on {_machine(each)}"
+        for test, each in zip(tests, found, strict=True)
+    ]
     apart = dict.fromkeys(each.differences for each in found if not each.same_machine)
     screen.say(("Machines differ. " if apart else "") + _answer(base, other, found, names), "bold")
     columns = [
@@ -99,8 +106,9 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
         Column("95 % interval", [_interval(each) for each in found], 1),
         Column("p", [_p(each) for each in found], 2),
         Column("machine", [_machine(each) for each in found], 3),
+        Column("results of", [_days(each) for each in found], 4),
     ]
-    screen.table(Column("test", names), columns)
+    screen.table(Column("test", tests), columns)
     for metric in dict.fromkeys(each.metric for each in found):
         together = overall_ratio(
             [e.found for e in found if e.metric == metric and not isinstance(e.found, Refused)]
@@ -108,7 +116,7 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
         if together is not None:
             limits = span(together.low, together.high)
             screen.say(
-                f"All {together.tests} tests together, {metric}: {together.ratio:.4g} × (geometric mean; "
+                f"The {together.tests} ratios of {metric} in one: {together.ratio:.4g} × (geometric mean; "
                 f"95 %: {limits})."
             )
     notes = [
@@ -147,7 +155,9 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
         return f"{name}: {takes(metric, other, _ratio(found[0]), base)} ({interval})."
     differ = [(name, ratio) for name, _, ratio in judged if not ratio.low <= 1.0 <= ratio.high]
     most = sorted(differ, key=lambda each: -abs(log(each[1].ratio)))[:MOST]
-    line = f"{len(differ)} of {counted(len(found), 'comparison')} differ{'s' * (len(differ) == 1)}"
+    line = f"{len(differ)} of {counted(len(judged), 'comparison')} differ{'s' * (len(differ) == 1)}"
+    if len(judged) > 1:
+        line += f" (95 % for all {len(judged)} together)"
     if most:
         line += ": " + ", ".join(f"{name} × {ratio.ratio:.4g}" for name, ratio in most)
     if len(differ) > len(most):
@@ -172,9 +182,9 @@ def _p(each: Compared) -> str:
     from etude.report.history_text import p_text
     from etude.stats.sittings import Refused
 
-    if isinstance(each.found, Refused) or each.found.p is None:
+    if isinstance(each.found, Refused) or (p := each.found.adjusted_p) is None:
         return "–"
-    return p_text(each.found.p).removeprefix("p = ").removeprefix("p ")
+    return p_text(p).removeprefix("p = ").removeprefix("p ")
 
 
 def _machine(each: Compared) -> str:
@@ -182,14 +192,23 @@ def _machine(each: Compared) -> str:
     return " → ".join(names)
 
 
+def _days(each: Compared) -> str:
+    """`2026-01-10 → 2026-02-20`; of several results a side how many there are."""
+    from etude.report.history_text import day
+
+    return " → ".join(
+        day(side[0]) if len(side) == 1 else f"{len(side)} results" for side in (each.base, each.other)
+    )
+
+
 def _document(each: Compared) -> dict[str, Any]:
     from etude.stats.sittings import Refused
 
     found = each.found
     if isinstance(found, Refused):
-        told: dict[str, Any] = dict.fromkeys(("ratio", "low", "high", "p")) | {"refused": found.reason}
+        told: dict[str, Any] = dict.fromkeys(RATIO) | {"refused": found.reason}
     else:
-        told = {"ratio": found.ratio, "low": found.low, "high": found.high, "p": found.p, "refused": None}
+        told = {name: getattr(found, name) for name in RATIO} | {"refused": None}
     return {
         "test": each.test,
         "metric": each.metric,

@@ -79,8 +79,9 @@ def _backtest_lines(found: Backtest, course: Course) -> list[str]:
         f"  Misses: {_rate(found.missed)} injected steps of {size_text(course, rule.sees)} were not seen within "
         f"{rule.within} results.",
     ]
+    instead = " (which show a drift)" if course.drift is not None else ""
     for each in found.alerts:
-        stays = "" if each.stays else "; gone from the whole history: false in hindsight"
+        stays = "" if each.stays else f"; no longer found with the results since{instead}"
         lines.append(
             f"  As it grew: alert after {each.after} results of the step of "
             f"{size_text(course, each.change.size)} at {when(each.change.first)}{stays}."

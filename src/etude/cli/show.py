@@ -66,7 +66,7 @@ def show(
     if across:
         from etude.report.details import across_lines, overall_lines
 
-        for line in [*(line for each in across for line in across_lines(each)), *overall_lines(across)]:
+        for line in (*across_lines(across), *overall_lines(across)):
             screen.say(line)
     for line in without:
         screen.say(line)

@@ -8,6 +8,7 @@ What each number means, and its formula: docs/statistics.md.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -178,6 +179,7 @@ def take_over(arguments: Sequence[str]) -> int | None:
 def run(options: argparse.Namespace) -> int:
     """Show each file, compare the later ones with the first, answer what was asked."""
     from etude.cli.stats_display import StatsDisplay
+    from etude.report.uncompared import unanswered_lines
     from etude.report.verdict import verdict
 
     judging = _judging(options)
@@ -187,10 +189,13 @@ def run(options: argparse.Namespace) -> int:
     verdicts = [verdict(subject, _metrics(subject, options), judging) for subject in subjects]
     across, without = _across(verdicts, options, judging)
     display = StatsDisplay(options, judging)
+    notes = unanswered_lines(verdicts, across, same_within=options.same_within, tests=options.test)
     if options.json:
         display.json(verdicts, across, _machines(subjects))
+        for line in notes:
+            print(f"Note: {line}", file=sys.stderr)
     else:
-        display.show(verdicts, across, without, _machines(subjects))
+        display.show(verdicts, across, without, [*_machines(subjects), *notes])
     code = answer(
         bounds,
         verdicts,
@@ -327,7 +332,6 @@ def _judge(subjects: Sequence[Subject], predicate: Predicate | None, options: ar
     """1 unless the predicate holds for every judged metric of every test; says for which it does not."""
     if predicate is None:
         return 0
-    import sys
 
     from etude.report.predicated import judge_subjects
 

@@ -90,12 +90,7 @@ class StatsDisplay:
             self._verdict(verdict, "; ".join(status_of(verdict, *of_all)))
         if across or without:
             self._screen.say()
-        for comparison in across:
-            for line in details.across_lines(comparison):
-                self._screen.say(line)
-        for line in details.overall_lines(across):
-            self._screen.say(line)
-        for line in without:
+        for line in (*details.across_lines(across), *details.overall_lines(across), *without):
             self._screen.say(line)
         summaries = [m.summary for verdict in verdicts for test in verdict.tests for m in test.metrics]
         if any(s is not None and s.count > 1 and s.median_interval is None for s in summaries):

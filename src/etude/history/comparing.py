@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -35,6 +35,7 @@ class Compared:
     base: tuple[Entry, ...]
     other: tuple[Entry, ...]
     found: SittingsRatio | Ratio | Refused
+    """As one of all that are judged at once: their intervals hold together."""
     differences: tuple[str, ...]
     """Of the machines' facts; of machines with other names, that first."""
 
@@ -58,7 +59,11 @@ def compared(base: Chosen, other: Chosen, stored: Sequence[Entry]) -> tuple[Comp
         ]
         for name, its in pairs:
             found += list(_compared(before[name], after[its], stored))
-    return tuple(found)
+    judged = sum(not isinstance(each.found, Refused) for each in found)
+    return tuple(
+        each if isinstance(each.found, Refused) else replace(each, found=each.found.among(judged))
+        for each in found
+    )
 
 
 Key = tuple[str, str, str]
@@ -93,6 +98,10 @@ def _ratio(
     base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[Entry], *, same: bool
 ) -> SittingsRatio | Ratio | Refused:
     kind = cast(Kind, base[0].kind)
+    if shared := sorted({e.result for e in base} & {e.result for e in other}):
+        which = f"result{'s' * (len(shared) > 1)} {', '.join(map(str, shared))}"
+        verb = "is" if len(shared) == 1 else "are"
+        return Refused(f"{which} {verb} on both sides", len(shared), 1, "name sides of different results")
     if min(len(base), len(other)) >= FEWEST_A_SIDE:
         before, after = ([average(e.values, kind).mean for e in side] for side in (base, other))
         return ratio_of_fitting_means(before, after, kind, unpaired_mean_ratio) or unpaired_ratio(

@@ -59,14 +59,19 @@ def detail_lines(c: Comparison) -> list[str]:
     return [*lines, *_other_metrics(c)]
 
 
-def across_lines(a: Across) -> list[str]:
-    """The comparison of two results of different sittings."""
+def across_lines(across: Sequence[Across]) -> list[str]:
+    """A line for each comparison of results of different sittings; of several later ones it names its result."""
+    several = len({a.other_label for a in across}) > 1
+    return [_across_line(a, several) for a in across]
+
+
+def _across_line(a: Across, several: bool) -> str:
     if isinstance(a.found, Refused):
         needed = f"{text.counted(a.found.needed, 'more stored sitting')} of {a.base} on this machine"
-        return [
+        return (
             f"{a.other} ({a.other_label}) is not compared with {a.base} ({a.base_label}): {a.found.reason}. "
             f"What helps: {a.found.remedy} (--between-sittings PCT), or {needed}."
-        ]
+        )
     ratio, limits = f"{a.found.ratio:.4g}", text.span(a.found.low, a.found.high)
     head = text.takes(a.metric, a.other, ratio, f"the baseline {a.base}")
     if not (a.found.low > 1.0 or a.found.high < 1.0):
@@ -74,10 +79,11 @@ def across_lines(a: Across) -> list[str]:
     level = text.level_of(a.found)
     note = f"; {a.note}" if a.note else ""
     p = p_text(a.found.p if a.adjusted_p is None else a.adjusted_p)
-    return [
-        f"{head} ({level}: {limits}; {p}; {_basis(a.found)}, {text.UNPAIRED}{note}); "
+    where = f"{a.other_label}: " if several else ""
+    return (
+        f"{where}{head} ({level}: {limits}; {p}; {_basis(a.found)}, {text.UNPAIRED}{note}); "
         f"the baseline's {a.metric} is {text.quantity(a.base_mean, a.unit)} (mean)."
-    ]
+    )
 
 
 def overall_lines(across: Sequence[Across]) -> list[str]:

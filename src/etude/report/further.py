@@ -17,6 +17,7 @@ from etude.report.verdict import MetricSummary
 from etude.results.series import Floats, Series
 from etude.stats.levels import LEVELS, Component
 from etude.stats.means import Kind, Mean, MeanRefused, average
+from etude.stats.multiplicity import of_many
 from etude.stats.percentiles import trimmed_mean
 from etude.stats.resampling import bootstrap_ratio, permutation
 from etude.stats.twosample import Difference, student
@@ -120,19 +121,24 @@ def further_lines(subject: Subject, c: Comparison, tests: Sequence[str]) -> Iter
         second, first = paired_values(base, other, c.metric)
     else:
         second, first = base.sample(c.metric), other.sample(c.metric)
+    unpaired = ", as if unpaired" if c.ratio.method == "paired" else ""
+    together = c.ratio.together
+    counting = f", counting all {together} comparisons" if together > 1 else ""
     for name in dict.fromkeys(tests):
         try:
-            yield _TESTS[name](first, second, c) + (", as if unpaired" if c.ratio.method == "paired" else "")
+            yield f"{_TESTS[name](first, second, c)}{unpaired}{counting}"
         except ValueError as error:
             yield f"{name}: –: {error}"
 
 
 def _student(first: Floats, second: Floats, c: Comparison) -> str:
-    return f"Student's t (pooled, as Getstats): {_difference(student(first, second, confidence=c.ratio.confidence), c)}"
+    return (
+        f"Student's t (pooled, as Getstats): {_difference(student(first, second, confidence=_level(c)), c)}"
+    )
 
 
 def _by_variance(first: Floats, second: Floats, c: Comparison) -> str:
-    found, spread = chosen_by_variance(first, second, confidence=c.ratio.confidence)
+    found, spread = chosen_by_variance(first, second, confidence=_level(c))
     return (
         f"{found.method}'s t, chosen by the F test of the variances ({p_text(spread.p)}; never the default, since it "
         f"costs more errors than Welch's t always): {_difference(found, c)}"
@@ -141,21 +147,30 @@ def _by_variance(first: Floats, second: Floats, c: Comparison) -> str:
 
 def _permutation(first: Floats, second: Floats, c: Comparison) -> str:
     found = permutation(first, second)
-    return f"Permutation of studentised differences ({found.resamples:,} orders): {p_text(found.p)}"
+    return f"Permutation of studentised differences ({found.resamples:,} orders): {_p(found.p, c)}"
 
 
 def _bootstrap(first: Floats, second: Floats, c: Comparison) -> str:
-    found = bootstrap_ratio(first, second, confidence=c.ratio.confidence)
+    found = bootstrap_ratio(first, second, confidence=_level(c))
     return (
         f"Bootstrap ratio of medians ({found.resamples:,} resamples): {found.ratio:.4g} × "
-        f"({text.level_text(found.confidence)}: {text.span(found.low, found.high)})"
+        f"({text.level_text(c.ratio.confidence)}: {text.span(found.low, found.high)})"
     )
 
 
 def _difference(d: Difference, c: Comparison) -> str:
     like = d.difference or None
     low, middle, high = (text.quantity(v, c.unit, like) for v in (d.low, d.difference, d.high))
-    return f"{middle} ({text.level_text(d.confidence)}: {low} … {high}), {p_text(d.p)}"
+    return f"{middle} ({text.level_text(c.ratio.confidence)}: {low} … {high}), {_p(d.p, c)}"
+
+
+def _level(c: Comparison) -> float:
+    """Of one interval of as many as are judged at once."""
+    return of_many(c.ratio.confidence, c.ratio.together)
+
+
+def _p(p: float, c: Comparison) -> str:
+    return p_text(min(1.0, c.ratio.together * p))
 
 
 _TESTS: dict[str, Callable[[Floats, Floats, Comparison], str]] = {

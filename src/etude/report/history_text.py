@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from etude.history.course import Change, Course, SlowChange
 from etude.report.text import counted, percent, quantity
 from etude.stats.samples import exponential
@@ -15,6 +17,8 @@ SHORT = 10
 MOST_FACTS = 4
 MOST_TIMES = 10.0
 """A size whose limits are factors this many times apart is not known."""
+WILD = 4.0
+"""Spreads from its level beyond which a result is called wild."""
 MOST_COMMANDS = 2
 """Changes of the measured command without a step that have a line each."""
 JUDGED = {True: ", for the worse", False: ", for the better", None: ""}
@@ -68,6 +72,8 @@ def change_line(course: Course, change: Change) -> str:
     if step.earliest != step.latest:
         ends = [when(course.entries[place]) for place in (step.earliest, step.latest)]
         told += f" It may begin anywhere from {ends[0]} to {ends[1]}."
+    if step.or_drift:
+        told += " It may be a drift instead: the results do not tell."
     if change.cause == "machine":
         told += f" The machine changes there: {named(change.differences)}. It is not known to be the code's."
     elif change.cause == "test":
@@ -91,7 +97,19 @@ def drift_line(course: Course, slow: SlowChange) -> str:
     else:
         ends = [quantity(course.value(float(level)), course.unit) for level in course.found.fitted[[0, -1]]]
         told += f", from {ends[0]} to {ends[1]}: a straight line is nearer to them than levels."
-    return f"{told} A drift begins at no commit, and no rule raises an alert for it."
+    told += " A drift begins at no commit, and no rule raises an alert for it."
+    if slow.drift.or_steps:
+        begins = " and ".join(when(course.entries[place]) for place in slow.drift.or_steps)
+        what = _steps(course, len(slow.drift.or_steps))
+        told += f" It may be {what} instead, first at {begins}: the results do not tell."
+    return told
+
+
+def _steps(course: Course, count: int) -> str:
+    """`a step`, `a second step`, `2 further steps`."""
+    if count > 1:
+        return f"{count} {'further ' if course.changes else ''}steps"
+    return {0: "a step", 1: "a second step"}.get(len(course.changes), "a further step")
 
 
 def noise_line(course: Course) -> str:
@@ -111,7 +129,14 @@ def noise_line(course: Course) -> str:
         else ""
     )
     line = "level" if course.drift is None else "line"
-    return f"Results lie {spread} around their {line}{within}{depends}."
+    return f"Results lie {spread} around their {line}{_wild(course)}{within}{depends}."
+
+
+def _wild(course: Course) -> str:
+    """How many results the spread is not of."""
+    off = np.abs(course.levels - course.found.fitted)
+    count = int(np.sum(off > WILD * course.found.noise.deviation))
+    return f", but for {count} beyond {WILD:.0f} × that, which count less" if count else ""
 
 
 def size_text(course: Course, size: float) -> str:
@@ -182,6 +207,7 @@ def _change(change: Change) -> dict[str, Any]:
         "low": change.low,
         "high": change.high,
         "p": step.p,
+        "or_drift": step.or_drift,
         "worse": change.worse,
         "cause": change.cause,
         "differences": list(change.differences),
@@ -197,6 +223,7 @@ def _drift(slow: SlowChange) -> dict[str, Any]:
         "low": slow.low,
         "high": slow.high,
         "p": slow.drift.p,
+        "or_steps": list(slow.drift.or_steps),
         "worse": slow.worse,
     }
 

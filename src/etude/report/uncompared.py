@@ -10,6 +10,7 @@ from etude.report.pairs import pairs_of
 from etude.report.text import counted
 
 if TYPE_CHECKING:
+    from etude.report.across import Across
     from etude.report.verdict import Verdict
 
 NAMED = 3
@@ -87,6 +88,23 @@ def not_compared_lines(verdict: Verdict) -> Iterator[str]:
         else "etude bench A B pairs them"
     )
     yield f"Not compared: {_some(found.tests)}: {apart}; {how}; --reference TEST of etude stats compares them unpaired."
+
+
+def unanswered_lines(
+    verdicts: Sequence[Verdict],
+    across: Sequence[Across],
+    *,
+    same_within: float | None,
+    tests: Sequence[str] = (),
+) -> list[str]:
+    """In words, why options of comparisons have no answer here; none where they have one everywhere."""
+    options = ["--same-within"] * (same_within is not None) + ["--test"] * bool(tests)
+    named = " and ".join(options)
+    if options and across:
+        return [f"{named}: only for tests of one result, not for results of different sittings"]
+    if options and not any(verdict.comparisons for verdict in verdicts):
+        return [f"{named}: no tests are compared here; --reference TEST names what others are compared with"]
+    return []
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -17,6 +17,8 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from etude.stats.huber import BEND, huber_fit
 from etude.stats.intervals import Interval, t_quantile
+from etude.stats.level_fits import design_of, scale_of, spread_of, tamed, time_of
+from etude.stats.likely_steps import likely_steps
 from etude.stats.samples import check_confidence, finite_sample
 
 Floats = NDArray[np.float64]
@@ -84,6 +86,9 @@ class Step:
     p: float
     """Two-sided, of no step, times the places at which one was looked for; at most 1. Of the ranks, not of the size."""
 
+    or_drift: bool = False
+    """A drift in its place describes the values nearly as well."""
+
     @property
     def shown(self) -> bool:
         """Whether the interval of the size excludes 0; where ranks step, it may not."""
@@ -102,6 +107,8 @@ class Drift:
     """Interval of the change."""
     p: float
     """Two-sided, of no drift."""
+    or_steps: tuple[int, ...] = ()
+    """Steps at these places in its place describe the values nearly as well."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ class Stepped:
         """The level at each value, drift and steps in it, shape (n,)."""
         lengths = np.diff([*self.starts, self.length])
         slope = 0.0 if self.drift is None else self.drift.slope
-        found: Floats = np.repeat(self.levels, lengths) + slope * _time(self.length)
+        found: Floats = np.repeat(self.levels, lengths) + slope * time_of(self.length)
         return found
 
 
@@ -147,9 +154,7 @@ def stepped(x: ArrayLike, *, blocks: ArrayLike | None = None, confidence: float 
         raise ValueError("a series without values has no level")
     days = _runs(values.size, blocks)
     flat = _flat(values, days)
-    sloped = _sloped(values, days, flat)
-    found = flat if sloped is None else sloped
-    return _described(values, days, found, confidence)
+    return _described(values, days, _with_noise(_sloped(values, days, flat), days), confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +167,13 @@ class _Found:
     stretched: float
     dependence: float
     slope: float = 0.0
+    rival: list[int] | None = None
+    """Bounds of a description that is worse by less than a step costs: on a slope where this has none, or without."""
+
+    def others(self) -> list[int]:
+        """Steps of the rival that are none of these."""
+        steps = (self.rival or [])[1:-1]
+        return [at for at in steps if all(abs(at - its) > SHORTEST for its in self.bounds[1:-1])]
 
 
 def _runs(n: int, blocks: ArrayLike | None) -> NDArray[np.intp]:
@@ -199,7 +211,7 @@ def _settled(x: Floats, at_least: float = 0.0) -> _Settled:
     A step that is not taken out of the noise looks like dependence, which hides it: the noise is first judged around
     the best split in two, whether that is a step or not, and then around the steps that are found.
     """
-    places = _best_split(x)
+    places = likely_steps(x, SHORTEST, least=1) if x.size >= FEWEST else []
     for _ in range(ROUNDS):
         before = places
         variance, dependence = _noise(x, [0, *before, x.size])
@@ -245,86 +257,82 @@ def _lasting(values: Floats, bounds: list[int], days: NDArray[np.intp], stretche
     return found
 
 
-def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found | None:
-    """Levels on a slope, where these explain the values better than levels alone; None where they do not."""
+def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found:
+    """Levels, or levels on a slope where these explain the values better."""
     n = values.size
-    if n < FEWEST_FOR_DRIFT or _scale(values, 0.0) == 0.0:
-        return None
-    # A line that is not taken out of the noise looks like dependence, as a step does.
-    line = huber_fit(_design([0, n], True), values, _scale(values, 0.0)).coefficients[-1]
-    noise = min(flat, _flat(values - line * _time(n), days), key=lambda found: found.stretched)
-    scale, each = _scale(values, noise.dependence), STRICTNESS * math.log(n) * noise.stretched
+    if n < FEWEST_FOR_DRIFT or scale_of(values, 0.0) == 0.0:
+        return flat
+    starts = [[0, n], flat.bounds, _likely(values, days, flat.stretched, True)]
+    starts = [start for k, start in enumerate(starts) if start not in starts[:k]]
+    # A line that is not taken out of the noise looks like dependence, as a step does; so does a step beside it.
+    lines = [
+        huber_fit(design_of(start, True), values, scale_of(values, 0.0)).coefficients[-1] for start in starts
+    ]
+    rests = [_flat(values - line * time_of(n), days) for line in lines]
+    noise = min(flat, *rests, key=lambda found: found.stretched)
+    scale, each = scale_of(values, noise.dependence), STRICTNESS * math.log(n) * noise.stretched
+    sloping = SLOPE * math.log(n) * noise.stretched
 
     def cost(bounds: list[int], with_slope: bool) -> tuple[float, float]:
-        fit = huber_fit(_design(bounds, with_slope), values, scale)
-        return fit.cost + each * (len(bounds) - 2), float(fit.coefficients[-1]) if with_slope else 0.0
+        fit = huber_fit(design_of(bounds, with_slope), values, scale)
+        total = fit.cost + each * (len(bounds) - 2) + sloping * with_slope
+        return total, float(fit.coefficients[-1]) if with_slope else 0.0
 
-    alone, _ = cost(flat.bounds, False)
-    sloping = SLOPE * math.log(n) * noise.stretched
-    best, least = None, alone - (sloping if len(flat.bounds) > 2 else each)
-    if len(flat.bounds) == 2:
-        # In a short series ranks and dependence may hide a step from the search, and a line is no better than that.
-        bounds = _lasting(values, _refined(values, [0, *_best_split(flat.ranked), n]), days, noise.stretched)
-        total, _ = cost(bounds, False)
-        if len(bounds) > 2 and total + LONE * each < alone:
-            best, least = _around_steps(flat, bounds, days), min(least, total - sloping)
-    for bounds in [[0, n], flat.bounds] if len(flat.bounds) > 2 else [[0, n]]:
+    level, least = flat, cost(flat.bounds, False)[0]
+    # In a short series ranks and dependence may hide a step from the search, and a line is no better than that.
+    lone = _lasting(values, _refined(values, [0, *_best_split(flat.ranked), n]), days, noise.stretched)
+    if len(flat.bounds) == 2 < len(lone) and (total := cost(lone, False)[0]) + LONE * each < least:
+        level, least = replace(flat, bounds=lone), total
+    best, lowest = flat, math.inf
+    for bounds in starts:
         for _ in range(ROUNDS):
             total, slope = cost(bounds, True)
-            rest = _flat(values - slope * _time(n), days)
-            if total < least:
-                best, least = replace(rest, bounds=bounds, slope=slope), total
+            rest = _flat(values - slope * time_of(n), days)
+            if total < lowest:
+                best, lowest = replace(rest, bounds=bounds, slope=slope), total
             if rest.bounds == bounds:
                 break
             bounds = rest.bounds
-    if best is not None and 1 < days[-1] + 1 < FEWEST:
-        # Of a few days nothing tells a drift from their offsets; steps that are seen beside it stay.
-        return replace(flat, bounds=best.bounds)
-    return best
+    if lowest < least + (0.0 if len(level.bounds) > 2 else sloping - each):
+        if 1 < days[-1] + 1 < FEWEST:
+            # Of a few days nothing tells a drift from their offsets; steps that are seen beside it stay.
+            return replace(flat, bounds=best.bounds)
+        others = (flat.bounds, lone, _likely(values, days, flat.stretched, False))
+        rivals = [(cost(bounds, False)[0], bounds) for bounds in others if len(bounds) > 2]
+        total, rival = min(rivals, default=(math.inf, []))
+        return replace(best, rival=rival) if total < lowest + each else best
+    return replace(level, rival=best.bounds) if lowest < least + each else level
 
 
-def _around_steps(flat: _Found, bounds: list[int], days: NDArray[np.intp]) -> _Found:
-    """What was found of a series, with these steps in it: the noise is that around them."""
-    variance, dependence = _noise(flat.ranked, bounds)
+def _likely(values: Floats, days: NDArray[np.intp], stretched: float, sloping: bool) -> list[int]:
+    """Bounds of the likeliest stretches, of one step or more where there is no slope."""
+    n, slope = values.size, 0.0
+    bounds = [0, *likely_steps(tamed(values), SHORTEST, sloping=sloping, least=1 - sloping), n]
+    if sloping:
+        slope = float(huber_fit(design_of(bounds, True), values, scale_of(values, 0.0)).coefficients[-1])
+    return _lasting(values - slope * time_of(n), bounds, days, stretched)
+
+
+def _with_noise(found: _Found, days: NDArray[np.intp]) -> _Found:
+    """The same with the noise around its steps; where there are none around the likeliest ones."""
+    bounds = found.bounds
+    if len(bounds) == 2 and found.ranked.size >= FEWEST:
+        bounds = [0, *likely_steps(found.ranked, SHORTEST, least=1), found.ranked.size]
+    variance, dependence = _noise(found.ranked, bounds)
     stretched = (1.0 + dependence) / (1.0 - dependence)
     if variance > 0.0:
-        stretched = max(stretched, _long_run_of_blocks(flat.ranked, days) / variance)
-    return replace(flat, bounds=bounds, variance=variance, dependence=dependence, stretched=stretched)
-
-
-def _scale(values: Floats, dependence: float) -> float:
-    """Robust standard deviation of the noise, from differences of neighbours."""
-    steps = np.abs(np.diff(values))
-    found = float(np.median(steps)) * 1.4826 if steps.size else 0.0
-    if found == 0.0 and steps.size:
-        found = float(np.mean(steps)) * math.sqrt(math.pi / 2.0)
-    return found / math.sqrt(2.0 * (1.0 - dependence))
-
-
-def _time(n: int) -> Floats:
-    """The places of n values around their middle."""
-    found: Floats = np.arange(n, dtype=np.float64) - (n - 1) / 2.0
-    return found
-
-
-def _design(bounds: list[int], sloping: bool) -> Floats:
-    """A column a stretch, and the last one the time."""
-    n, lengths = bounds[-1], np.diff(bounds)
-    found = np.zeros((n, lengths.size + sloping))
-    found[np.arange(n), np.repeat(np.arange(lengths.size), lengths)] = 1.0
-    if sloping:
-        found[:, -1] = _time(n)
-    return found
+        stretched = max(stretched, _long_run_of_blocks(found.ranked, days) / variance)
+    return replace(found, variance=variance, dependence=dependence, stretched=stretched)
 
 
 def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence: float) -> Stepped:
     """Sizes, places and doubts of what was found."""
     n, bounds, sloping = values.size, found.bounds, found.slope != 0.0
-    level: Floats = values - found.slope * _time(n)
-    scale = max(_scale(level, found.dependence), _spread(level, bounds))
+    level: Floats = values - found.slope * time_of(n)
+    scale = max(scale_of(level, found.dependence), spread_of(level, bounds))
     levels = _levels(level, bounds, scale)
     noise = _around(level - np.repeat(levels, np.diff(bounds)), found, scale)
-    design = _design(bounds, sloping)
+    design = design_of(bounds, sloping)
     covariance = noise.deviation**2 * noise.stretched * np.linalg.pinv(design.T @ design)
     t = t_quantile(confidence, noise.degrees)
     steps = []
@@ -335,13 +343,16 @@ def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence
         earliest, latest = _place(level[begin:end], at - begin, noise.stretched, confidence)
         p = _p(found.ranked[begin:at], found.ranked[at:end], found.variance * found.stretched, n)
         interval = Interval(size - t * error, size + t * error)
-        steps.append(Step(at, begin + earliest, begin + latest, size, interval, p))
+        or_drift = (
+            not sloping and found.rival is not None and all(abs(at - its) > SHORTEST for its in found.rival)
+        )
+        steps.append(Step(at, begin + earliest, begin + latest, size, interval, p, or_drift))
     drift = None
     if sloping:
         error, whole = math.sqrt(max(0.0, covariance[-1, -1])), n - 1
         p = 2.0 * float(stdtr(noise.degrees, -abs(found.slope) / error)) if error > 0.0 else 0.0
         ends = Interval((found.slope - t * error) * whole, (found.slope + t * error) * whole)
-        drift = Drift(found.slope, found.slope * whole, ends, p)
+        drift = Drift(found.slope, found.slope * whole, ends, p, tuple(found.others()))
     return Stepped(tuple(steps), noise, levels, n, drift)
 
 
@@ -403,18 +414,12 @@ def _refined(values: Floats, bounds: list[int]) -> list[int]:
     return bounds
 
 
-def _spread(values: Floats, bounds: list[int]) -> float:
-    """Robust standard deviation around the medians of the stretches."""
-    medians = [np.median(values[a:b]) for a, b in pairwise(bounds)]
-    return 1.4826 * float(np.median(np.abs(values - np.repeat(medians, np.diff(bounds)))))
-
-
 def _levels(values: Floats, bounds: list[int], scale: float) -> tuple[float, ...]:
     """The level of each stretch: the mean of its values, of which wild ones count less."""
     means = tuple(float(np.mean(values[a:b])) for a, b in pairwise(bounds))
     if scale == 0.0 or np.array_equal(values, np.repeat(means, np.diff(bounds))):
         return means
-    return tuple(huber_fit(_design(bounds, False), values, scale).coefficients.tolist())
+    return tuple(huber_fit(design_of(bounds, False), values, scale).coefficients.tolist())
 
 
 def _around(rest: Floats, found: _Found, scale: float) -> Noise:

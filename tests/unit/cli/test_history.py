@@ -186,6 +186,26 @@ def test_two_tags_are_compared_and_a_machine_that_changed_is_told(
     assert "v2/tag:v1" in table
 
 
+def test_several_comparisons_are_counted_by_their_intervals_together(
+    stored: World, etude: Etude, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
+    with open_store() as store:
+        for seed in range(4):
+            fill(store, history(60, test=f"copy{seed}", seed=seed))
+    sides = ("date:2026-01-20", "date:2026-02-25")
+    assert etude("compare", *sides, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    judged = [each for each in found if not each["refused"]]
+    assert {each["together"] for each in judged} == {len(judged)}
+    for each in judged:
+        assert (each["adjusted_p"] < 0.05) is not (each["low"] <= 1.0 <= each["high"])
+    assert etude("compare", *sides) == 0
+    said = capsys.readouterr().out
+    differ = sum(each["adjusted_p"] < 0.05 for each in judged)
+    assert f"{differ} of {len(judged)} " in said
+    golden(said)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

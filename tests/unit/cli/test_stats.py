@@ -143,6 +143,48 @@ def test_what_cannot_be_told_apart_is_called_not_distinguishable(stats: Stats, g
     golden(out)
 
 
+def test_further_tests_of_several_comparisons_count_them_all(stats: Stats) -> None:
+    rows = {"test": ["a"] * 12 + ["b"] * 12 + ["c"] * 12}
+    rows["elapsed"] = [*noisy(12), *noisy(12, 1.008, seed=2), *noisy(12, 1.0, seed=3)]
+    alone = table("alone.csv", {name: values[:24] for name, values in rows.items()})
+    words = ("--reference", "a", *(f"--test={name}" for name in ("student", "permutation", "bootstrap")))
+    one, both = (stats(file, *words) for file in (alone, table("both.csv", rows)))
+    p = [
+        float(flat(out).split("Permutation")[1].split("p = ")[1].split()[0].rstrip(",."))
+        for out in (one, both)
+    ]
+    assert p[1] == pytest.approx(2 * p[0], rel=0.1)
+    ends = [
+        [
+            float(end)
+            for end in re.findall(r"95 %[^:]*: ([\d.]+)–([\d.]+)", flat(out).split("Bootstrap")[1])[0]
+        ]
+        for out in (one, both)
+    ]
+    assert ends[1][1] - ends[1][0] > ends[0][1] - ends[0][0]
+
+
+@pytest.mark.parametrize("option", ["--same-within=2%", "--test=student"])
+def test_an_option_that_nothing_answers_is_named(stats: Stats, option: str, capsys: Captured) -> None:
+    alone = table("t.csv", {"test": ["a"] * 12, "elapsed": noisy(12)})
+    assert "Note: --" in stats(alone, option)
+    capsys.readouterr()
+    json.loads(stats(alone, option, "--json"))
+    compared = table("u.csv", {"test": ["a"] * 12 + ["b"] * 12, "elapsed": noisy(24)})
+    assert "Note: --" not in stats(compared, option, "--reference", "a")
+    old, new = script("old", a=1.0), script("new", a=1.1)
+    across = flat(stats(old, new, option, "--between-sittings", "3%"))
+    assert f"Note: {option.partition('=')[0]}: " in across
+
+
+def test_of_several_later_results_each_sentence_names_its_own(stats: Stats) -> None:
+    results = [script(name, a=level) for name, level in (("old", 1.0), ("new", 1.1), ("newer", 1.3))]
+    out = flat(stats(*results, "--between-sittings", "3%"))
+    assert "new: a " in out
+    assert "newer: a takes" in out
+    assert "new: a takes" not in flat(stats(*results[:2], "--between-sittings", "3%"))
+
+
 def test_tests_in_turn_are_compared_when_a_reference_is_named_and_p_is_adjusted(
     stats: Stats, golden: Golden
 ) -> None:

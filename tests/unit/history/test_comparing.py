@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from etude.history.choosing import chosen
 from etude.history.comparing import compared
@@ -75,6 +76,32 @@ def test_of_times_the_means_are_compared() -> None:
     found = ratio_of(made, "date:2026-01-10", "date:2026-01-20")
     assert isinstance(found, SittingsRatio)
     assert found.ratio == pytest.approx(2.0 / float(np.mean(made[9].values)))
+
+
+def test_ratios_that_are_judged_at_once_are_as_wide_as_so_many_need() -> None:
+    tests = [history(30, seed=seed, test=f"t{seed}") for seed in range(6)]
+    made = [entry for each in tests for entry in each]
+    sides = [f"date:2026-01-{day}" for day in (10, 20)]
+    together = compared(*(chosen(side, made) for side in sides), made)
+    for its, one in zip(tests, together, strict=True):
+        alone = ratio_of(its, *sides)
+        assert isinstance(alone, SittingsRatio)
+        assert isinstance(one.found, SittingsRatio)
+        half = t.ppf(1.0 - 0.05 / 6 / 2, alone.degrees) * alone.standard_error
+        ends = (math.exp(math.log(alone.ratio) + side * half) for side in (-1, 1))
+        assert (one.found.low, one.found.high) == pytest.approx(tuple(ends))
+        assert one.found.adjusted_p == pytest.approx(min(1.0, 6 * alone.p))
+
+
+@pytest.mark.parametrize("sides", [("date:2026-01-20", "date:2026-01-25"), ("machine:host-a", "tag:v")])
+def test_a_result_is_not_compared_with_itself(sides: tuple[str, str]) -> None:
+    ended = [replace(e, tags=("v",)) for e in history(20)]
+    both = [*ended, *history(30, test="copy", seed=2)]
+    found = {each.test: each.found for each in compared(*(chosen(side, both) for side in sides), both)}
+    assert isinstance(found["sort"], Refused)
+    if "copy" in found:
+        assert isinstance(found["copy"], SittingsRatio)
+        assert found["copy"].together == 1, "what is refused does not count"
 
 
 def test_machines_are_paired_by_name_and_named_where_only_others_are_there() -> None:

@@ -44,7 +44,7 @@ def compared(base: Subject, other: Subject, **options: object) -> Across:
 
 def line_of(found: Across, directory: Path) -> str:
     """Its sentence, in which every directory has the same name."""
-    (line,) = across_lines(found)
+    (line,) = across_lines([found])
     return line.replace(str(directory), "DIR")
 
 

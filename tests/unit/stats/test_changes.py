@@ -258,3 +258,49 @@ def test_a_drift_alone_over_a_few_days_is_neither_a_drift_nor_a_step() -> None:
     found = stepped(values, blocks=n // 20)
     assert found.steps == ()
     assert found.drift is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "drift"), [((8.0, 8.0), 0.0), ((6.0, -6.0), 0.0), ((12.0,), 14.0), ((-12.0,), 14.0)]
+)
+def test_what_is_a_step_or_a_drift_is_no_dependence_that_hides_another(
+    sizes: tuple[float, ...], drift: float
+) -> None:
+    found = 0
+    for seed in range(30):
+        random = np.random.default_rng([seed, 60])
+        x = random.standard_normal(60) + np.linspace(0.0, drift, 60)
+        places = [60 * k // (len(sizes) + 1) for k in range(1, len(sizes) + 1)]
+        for at, size in zip(places, sizes, strict=True):
+            x[at:] += size
+        seen = stepped(x)
+        near = [any(abs(step.at - at) <= 2 for step in seen.steps) for at in places]
+        found += all(near) and len(seen.steps) == len(places) and (seen.drift is not None) is (drift > 0.0)
+    assert found >= 26
+
+
+def test_a_drift_that_may_be_a_step_names_its_place_and_a_step_that_may_be_a_drift_is_marked() -> None:
+    drifts = named = steps = marked = 0
+    for seed in range(80):
+        random = np.random.default_rng([seed, 20])
+        x = random.standard_normal(20)
+        x[10:] += 2.5
+        seen = stepped(x)
+        if seen.drift is not None:
+            drifts += 1
+            named += any(abs(at - 10) <= 4 for at in seen.drift.or_steps)
+        elif seen.steps:
+            steps += 1
+            marked += seen.steps[0].or_drift
+    assert min(drifts, steps) >= 10
+    assert named >= 0.7 * drifts
+    assert marked >= 0.15 * steps
+
+
+def test_large_steps_and_drifts_leave_nothing_open() -> None:
+    x = np.random.default_rng(3).standard_normal(60)
+    (step,) = stepped(x + 8.0 * (np.arange(60) >= 30)).steps
+    assert not step.or_drift
+    drift = stepped(x + np.linspace(0.0, 12.0, 60)).drift
+    assert drift is not None
+    assert drift.or_steps == ()

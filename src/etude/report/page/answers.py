@@ -15,7 +15,7 @@ from etude.report.page.gather import Gathered
 from etude.report.status import status_line
 from etude.report.subject import ended_in
 from etude.report.summaries import Summaries
-from etude.report.uncompared import not_compared_lines
+from etude.report.uncompared import not_compared_lines, unanswered_lines
 from etude.report.verdict import TestVerdict, Verdict
 from etude.stats.sittings import Refused
 
@@ -110,8 +110,10 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
         differing = sum(c.differs for _, c in comparisons)
         told = [f"{differing} of {len(comparisons)} comparisons show a difference.", *told]
         told.append(f"The other {len(comparisons) - MOST_NAMED} stand in the table of comparisons.")
-    told += [line for a in found.across[:MOST_NAMED] for line in details.across_lines(a)]
+    told += details.across_lines(found.across)[:MOST_NAMED]
     told += [f"Not compared: {reason}." for reason in found.without]
+    unanswered = unanswered_lines(found.verdicts, found.across, same_within=found.judging.same_within)
+    told += [f"{line}." for line in unanswered]
     if told:
         return (*status, *told, *left)
     lines = [
