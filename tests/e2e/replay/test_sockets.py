@@ -94,7 +94,12 @@ for server in range(3):
 
 def engine(*words: str | Path, at: Path) -> str:
     done = subprocess.run(
-        [engine_path(), *words], cwd=at, env=environment(at / "sites"), capture_output=True, text=True, timeout=60
+        [engine_path(), *words],
+        cwd=at,
+        env=environment(at / "sites"),
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
