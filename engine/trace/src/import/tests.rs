@@ -105,6 +105,11 @@ fn arguments_and_results_are_those_of_the_text() {
         ("fcntl(7, F_GETFL) = 0x28800 (flags O_RDONLY|O_NONBLOCK)", "fcntl(7, F_GETFL) = 165888"),
         ("fcntl(7, F_SETFD, FD_CLOEXEC) = 0", "fcntl(7, F_SETFD, 1) = 0"),
         ("pipe2([3, 4], O_CLOEXEC) = 0", "pipe2([3, 4], O_CLOEXEC) = 0"),
+        ("bind(3, {sa_family=AF_UNIX, sun_path=@\"s\"}, 4) = 0", "bind(3, \"\\001\\000\\000s\", 4) = 0"),
+        (
+            "connect(3, {sa_family=AF_UNIX, sun_path=\"/s\"}, 5) = -1 ENOENT (No such file or directory)",
+            "connect(3, NULL, 5) = -1 ENOENT",
+        ),
         ("sendfile(4, 3, [0] => [512], 512) = 512", "sendfile(4, 3, [0], 512) = 512"),
         ("copy_file_range(3, NULL, 4, [8], 512, 0) = 512", "copy_file_range(3, NULL, 4, [8], 512, 0) = 512"),
         (

@@ -113,7 +113,11 @@ impl Threads {
             self.counted.unfinished += 1;
             return Ok(());
         };
-        let values = values::arguments(call, text);
+        let mut values = values::arguments(call, text);
+        // As of recorded programs: what was not connected to tells nothing.
+        if call.address().is_some() && result != 0 {
+            values.texts.clear();
+        }
         self.counted.strange_arguments += values.strange;
         let (start_ns, duration_ns) = (at_ns, text.duration_ns.unwrap_or(0));
         let (arguments, texts) = (values.arguments, values.texts);
