@@ -19,7 +19,8 @@ def engine_path() -> str:
     if named:
         return named
     on_path = os.get_exec_path(tool_environment())
-    for directory in (os.path.join(sys.prefix, "bin"), os.path.dirname(sys.argv[0]), *on_path):
+    beside = os.path.dirname(sys.argv[0])  # none of `python -c`: not the working directory
+    for directory in (os.path.join(sys.prefix, "bin"), *filter(None, (beside, *on_path))):
         path = os.path.join(directory, "etude-engine")
         if os.access(path, os.X_OK):
             return path

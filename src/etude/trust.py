@@ -25,32 +25,45 @@ def trusted(path: str | os.PathLike[str]) -> None:
         InputError: it is missing, no regular file, a link, another's or writable by others, or a directory above it is
             another's, or lets others put things in its place.
     """
-    file = Path(os.path.abspath(path))
+    file = Path(path).absolute()
     judge = _Judge(file, frozenset((0, os.geteuid())))
     judge.check_directories(file.parent)
     judge.check_file(os.lstat, file)
 
 
 def check_for_root(path: str | os.PathLike[str]) -> None:
-    """As `trusted`, for what root is about to act on; other users act on what they like. See `open_for_root`.
-
-    Raises:
-        InputError: as `trusted`; not where there is no such file.
-    """
-    if os.geteuid() == 0 and os.path.lexists(path):
-        judge = _Judge(Path(os.path.abspath(path)), _behind_root())
-        judge.check_file(os.lstat, judge.resolved())
-
-
-def check_directory_for_root(path: str | os.PathLike[str]) -> None:
-    """The same of a directory, in which others could put things.
+    """As `trusted`, for what root is about to read and act on; other users act on what they like. Once it has passed,
+    nobody else can change it. See `open_for_root`.
 
     Raises:
         InputError: as `trusted`.
     """
     if os.geteuid() == 0:
-        directory = Path(os.path.abspath(path))
-        _Judge(directory, _behind_root()).check_directories(directory)
+        judge = _Judge(Path(path).absolute(), behind_root())
+        judge.check_file(os.lstat, judge.resolved())
+
+
+def check_directory_for_root(path: str | os.PathLike[str], *, sticky: bool = False) -> None:
+    """The same of a directory, to which others could add files; `sticky`: they may, if they cannot replace root's.
+
+    Raises:
+        InputError: as `trusted`.
+    """
+    if os.geteuid() == 0:
+        directory = Path(path).absolute()
+        _Judge(directory, behind_root()).check_directories(directory, sticky)
+
+
+def check_results_for_root(path: str | os.PathLike[str]) -> None:
+    """Refuse a directory to which root is about to write, if others may put links into it, or have put it into a sticky
+    directory, such as /tmp, under a name that root would use. One in another's own directory is root's to judge.
+
+    Raises:
+        InputError: it is one of these.
+    """
+    if os.geteuid() == 0:
+        directory = Path(path).absolute()
+        _Judge(directory, behind_root()).check_planted(directory)
 
 
 def open_for_root(path: str | os.PathLike[str]) -> int:
@@ -67,7 +80,7 @@ def open_for_root(path: str | os.PathLike[str]) -> int:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     if not os.path.lexists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    judge = _Judge(Path(os.path.abspath(path)), _behind_root())
+    judge = _Judge(Path(path).absolute(), behind_root())
     file = judge.resolved()
     opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -109,7 +122,7 @@ def _is_roots(directory: str) -> bool:
     return True
 
 
-def _behind_root() -> frozenset[int]:
+def behind_root() -> frozenset[int]:
     """Users who could do anyway what root is about to do: root, who called sudo, and the owner of Étude's own code."""
     called = os.environ.get("SUDO_UID", "")
     return frozenset(
@@ -117,11 +130,19 @@ def _behind_root() -> frozenset[int]:
     )
 
 
-def _others_may_write(found: os.stat_result) -> bool:
+def _others_may_write(file: Path, found: os.stat_result) -> bool:
     """Whether its mode lets others than its owner. A group that holds nobody but the owner, as a umask of 002 assumes,
-    is no other."""
-    in_group = bool(found.st_mode & stat.S_IWGRP) and not _is_private(found.st_gid, found.st_uid)
-    return in_group or bool(found.st_mode & stat.S_IWOTH)
+    is no other; with an access control list, the mode of the group stands for all whom that names."""
+    if not found.st_mode & stat.S_IWGRP:
+        return bool(found.st_mode & stat.S_IWOTH)
+    return bool(found.st_mode & stat.S_IWOTH) or not _is_private(found.st_gid, found.st_uid) or _has_acl(file)
+
+
+def _has_acl(file: Path) -> bool:
+    try:
+        return "system.posix_acl_access" in os.listxattr(file)
+    except OSError:
+        return False
 
 
 def _is_private(group: int, user: int) -> bool:
@@ -150,12 +171,31 @@ class _Judge:
             raise self._refused("is no regular file: refused")
         if found.st_uid not in self.owners:
             raise self._refused(f"belongs to user {found.st_uid}, not to root: refused")
-        if _others_may_write(found):
+        if _others_may_write(file, found):
             raise self._refused("others may write to it: refused; chmod go-w it if you trust what it holds")
 
-    def check_directories(self, directory: Path) -> None:
-        """From / downwards, along links: none could be changed, nor what stands in it be replaced."""
-        self._check_directory(self._walked(directory))
+    def check_directories(self, directory: Path, sticky: bool = True) -> None:
+        """From / downwards, along links: none could be changed, nor what stands in it be replaced; `sticky`: nor could
+        others add to the last one."""
+        self._check_directory(self._walked(directory), sticky)
+
+    def check_planted(self, directory: Path) -> None:
+        """What others have put into a sticky directory on the way there; or that they may write to it."""
+        for path in dict.fromkeys((directory, Path(os.path.realpath(directory)))):
+            for place in (*reversed(path.parents), path):
+                if not os.path.lexists(place):
+                    return
+                found, above = self._look(place, os.lstat), self._look(place.parent, os.stat)
+                if (
+                    above.st_mode & stat.S_ISVTX
+                    and _others_may_write(place.parent, above)
+                    and found.st_uid not in self.owners
+                ):
+                    raise self._refused(
+                        f"{place} was put there by user {found.st_uid}: refused; name another"
+                    )
+        if _others_may_write(directory, self._look(directory, os.stat)):
+            raise self._refused("others may put files into it: refused; chmod go-w it, or name another")
 
     def resolved(self) -> Path:
         """Where the file is, once links are followed; all directories on the way are checked."""
@@ -183,14 +223,14 @@ class _Judge:
             at = Path("/") if target.startswith("/") else at
         return at
 
-    def _check_directory(self, directory: Path) -> None:
+    def _check_directory(self, directory: Path, sticky: bool = True) -> None:
         found = self._look(directory, os.lstat)
         if not stat.S_ISDIR(found.st_mode):
             raise self._refused(f"{directory} is no directory")
         if found.st_uid not in self.owners:
             raise self._refused(f"{directory} belongs to user {found.st_uid}, not to root: refused")
         # In a sticky directory others may add names, but not replace those of root's files.
-        if _others_may_write(found) and not found.st_mode & stat.S_ISVTX:
+        if _others_may_write(directory, found) and not (sticky and found.st_mode & stat.S_ISVTX):
             raise self._refused(f"others may put files into {directory}: refused; chmod go-w it")
 
     def _look(self, path: Path, look: Callable[[Path], os.stat_result]) -> os.stat_result:

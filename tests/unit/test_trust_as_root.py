@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,7 +26,13 @@ from etude.testbed.remote.hosts import Entry
 from etude.testbed.remote.link import Link
 from etude.testbed.remote.slurm import slurm
 from etude.testbed.resources import ledger
-from etude.trust import open_for_root, tool_environment
+from etude.trust import (
+    check_directory_for_root,
+    check_for_root,
+    check_results_for_root,
+    open_for_root,
+    tool_environment,
+)
 from etude.workbench.pool.fetch import carried
 from etude.workbench.pool.slurm.commands import Slurm
 from etude.workbench.spread.asked import stored
@@ -112,6 +119,63 @@ def test_a_group_is_trusted_where_it_holds_nobody_but_the_owner(tmp_path: Path) 
     os.close(open_for_root(file))
     os.chown(file, 0, ANOTHER)
     assert "chmod go-w" in refused(document, file)
+
+
+def test_an_access_control_list_names_others_than_the_group(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text("a = 1\n")
+    entries = ((0x01, 6, -1), (0x02, 6, ANOTHER), (0x04, 4, -1), (0x10, 6, -1), (0x20, 4, -1))
+    packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    os.setxattr(file, "system.posix_acl_access", packed)
+    assert file.stat().st_mode & 0o020
+    assert "chmod go-w" in refused(document, file)
+
+
+def test_the_directory_above_is_that_of_what_a_link_leads_to(tmp_path: Path) -> None:
+    """`a/link/..` is not `a`."""
+    (tmp_path / "b/c").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("b/c")
+    for directory in (tmp_path, tmp_path / "b"):
+        (directory / "a.toml").write_text("a = 1\n")
+    os.chown(tmp_path / "b/a.toml", ANOTHER, -1)
+    assert str(ANOTHER) in refused(document, tmp_path / "link/../a.toml")
+
+
+def test_in_a_sticky_directory_others_may_add_files(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    (tmp_path / "a.toml").write_text("a = 1\n")
+    os.close(open_for_root(tmp_path / "a.toml"))
+    check_directory_for_root(tmp_path, sticky=True)
+    with pytest.raises(InputError):
+        check_directory_for_root(tmp_path)
+
+
+def test_a_file_that_comes_while_it_is_looked_for_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "local.inc").write_text("ECHO a\n")
+    os.chown(tmp_path / "local.inc", ANOTHER, -1)
+    monkeypatch.setattr(os.path, "lexists", lambda _: False)
+    with pytest.raises(EtudeError):
+        script(tmp_path / "local.inc")
+
+
+def test_what_is_not_there_is_not_trusted(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        check_for_root(tmp_path / "a")
+
+
+def test_results_go_to_directories_of_others_but_not_to_those_that_they_have_planted(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, ANOTHER, -1)
+    check_results_for_root(theirs / "r")
+    tmp_path.chmod(0o1777)
+    for planted in (theirs, theirs / "r"):
+        assert f" {theirs} " in refused(check_results_for_root, planted)
+    (tmp_path / "link").symlink_to("theirs")
+    assert str(ANOTHER) in refused(check_results_for_root, tmp_path / "link")
+    assert str(tmp_path) in refused(check_results_for_root, tmp_path)
 
 
 def test_a_directory_in_place_of_a_file_is_called_so(tmp_path: Path) -> None:

@@ -23,12 +23,11 @@ def again(options: argparse.Namespace) -> int:
 
     from etude.results.bundle import opened
     from etude.results.bundle_name import is_bundle
-    from etude.trust import check_for_root
+    from etude.trust import check_directory_for_root, check_for_root
 
     _check(options)
     given = Path(options.again)
-    if given.is_file():
-        check_for_root(given)
+    (check_directory_for_root if given.is_dir() else check_for_root)(given)
     with opened(given) if is_bundle(given) else nullcontext((given,)) as found:
         return _again(given, _only(given, found), options)
 

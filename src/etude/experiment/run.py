@@ -27,7 +27,7 @@ from etude.experiment.sitting import (
 )
 from etude.experiment.test import MetricPattern, Test
 from etude.experiment.there import check_plan, engine_maker
-from etude.results.reader import Results, load_results, read_experiment
+from etude.results.reader import Results, load_results, read_experiment, read_trusted_experiment
 from etude.results.units import kind_of, unit_kept
 from etude.results.writer import directory_name, sole_writer
 from etude.testbed.boot import record, restart
@@ -92,7 +92,7 @@ def resume(
             fit its stop rule.
     """
     path = Path(directory)
-    read_experiment(path)
+    read_trusted_experiment(path)
     with sole_writer(path):
         document = read_experiment(path)  # as whoever wrote here last left it
         if document.get("pool"):
@@ -128,7 +128,7 @@ def extend(
     """
     path = Path(directory)
     with sole_writer(path):
-        document = read_experiment(path)
+        document = read_trusted_experiment(path)
         plan = plan_to_resume(document, str(path / "experiment.json"))
         plan = replace(plan, tests=(*plan.tests, *tests))
         document["plan"], document["digest"] = to_document(plan), digest(plan)

@@ -35,6 +35,7 @@ from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
 from etude.testbed.cool import remounts
 from etude.testbed.quiet.keeping import recorded
+from etude.trust import check_results_for_root
 
 _ELSEWHERE = "the kernel's messages of a node with a copied engine are not read"
 EngineMaker = Callable[[SignalWatch], EngineLike]
@@ -163,7 +164,8 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
     """Create the directory that results go to.
 
     Raises:
-        MachineRefuses: it cannot be made; InputError: it holds results already; UsageError: its path is not UTF-8.
+        MachineRefuses: it cannot be made; InputError: it holds results already, or another user has put it there;
+        UsageError: its path is not UTF-8.
     """
     stem = directory_name(name, ())
     path = Path(directory or f"etude-results/{stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
@@ -173,9 +175,11 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
             if directory is not None:
                 raise already(path)
             path = path.with_name(f"{path.name}-{os.getpid()}")
+        check_results_for_root(path)
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused(path, error) from error
+    check_results_for_root(path)
     return path
 
 

@@ -22,6 +22,7 @@ from etude.io.trial_rows import csv_text
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import Results
 from etude.results.writer import refused
+from etude.trust import open_for_root
 
 FORMAT, VERSION, RECORD = "etude-io-lab", 1, "lab.json"
 SWEEPS: Mapping[str, Mapping[str, Any]] = {"buffers": {}, "linking": {"totals": TOTALS}}
@@ -112,11 +113,13 @@ def begun(directory: Path) -> Lab:
     """The lab that was begun in a directory.
 
     Raises:
-        InputError: there is none, or none that this version can resume as a whole.
+        InputError: there is none, none that this version can resume as a whole, or this is root, and others could have
+            written it.
     """
     path = directory / RECORD
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        with open(open_for_root(path), encoding="utf-8") as file:
+            found = json.load(file)
         if (found.pop("format"), found.pop("version")) != (FORMAT, VERSION):
             raise ValueError(f"expected {FORMAT}, version {VERSION}")
         lab = Lab(**found)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from etude.errors import InputError
+from etude.results.regular import read_regular
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def read_blocks(path: Path) -> tuple[tuple[TrialBlock, ...], bool]:
         InputError: a line before the last cannot be read.
     """
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_regular(path).split(b"\n")
     except FileNotFoundError:
         return (), True
     except OSError as error:

@@ -16,6 +16,7 @@ import orjson
 from numpy.typing import NDArray
 
 from etude.errors import InputError
+from etude.results.regular import read_regular
 
 FORMAT, VERSION = "etude-monitor", 1
 KINDS = ("interval", "level")
@@ -155,7 +156,7 @@ def load(directory: str | os.PathLike[str], sitting: int) -> Monitor | None:
     """
     path = Path(directory) / file_name(sitting)
     try:
-        text = path.read_bytes()
+        text = read_regular(path)
     except FileNotFoundError:
         return None
     except OSError as error:

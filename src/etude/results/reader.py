@@ -16,6 +16,8 @@ from etude.quantities import quantity
 from etude.results.check import check_experiment, check_measurement
 from etude.results.integrity import check_lines, has_ended, rows_once
 from etude.results.model import Measurement, from_line
+from etude.results.regular import open_regular, read_regular
+from etude.trust import check_for_root
 
 if TYPE_CHECKING:
     import polars
@@ -149,7 +151,7 @@ def read_experiment(directory: Path) -> dict[str, Any]:
     """
     path = directory / "experiment.json"
     try:
-        document = orjson.loads(path.read_bytes())
+        document = orjson.loads(read_regular(path))
     except FileNotFoundError:
         raise InputError(
             f"{directory}: no results here: expected a directory with an experiment.json, as -o names one"
@@ -175,6 +177,19 @@ def read_experiment(directory: Path) -> dict[str, Any]:
     return document
 
 
+def read_trusted_experiment(directory: Path) -> dict[str, Any]:
+    """The same, of which something is about to be run.
+
+    Raises:
+        InputError: this is root, and others could have written it; or as `read_experiment`.
+    """
+    path = directory / "experiment.json"
+    if not os.path.lexists(path):
+        read_experiment(directory)  # says what is missing
+    check_for_root(path)
+    return read_experiment(directory)
+
+
 def read_measurements(
     path: Path, offset: int = 0, *, check: bool = True
 ) -> tuple[tuple[Measurement, ...], bool]:
@@ -186,7 +201,7 @@ def read_measurements(
         InputError: a line before the last cannot be read.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             file.seek(offset)
             lines = file.read().split(b"\n")
     except FileNotFoundError:
@@ -222,7 +237,7 @@ def drop_torn_trial(path: Path, workers: int = 1) -> bool:
         Whether there was one.
     """
     try:
-        text = path.read_bytes()
+        text = read_regular(path)
     except FileNotFoundError:
         return False
     lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)

@@ -12,6 +12,7 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.model import Measurement, from_line
 from etude.results.reader import FORMAT, VERSION, Results
+from etude.results.regular import read_regular
 from etude.results.res import MEASUREMENT, Block, fields, parse_blocks, row_of_block
 from etude.results.writer import directory_name
 
@@ -48,7 +49,7 @@ def read_res(path: str | os.PathLike[str]) -> Results:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8", "replace")
+        return read_regular(file).decode("utf-8", "replace")
     except FileNotFoundError:
         raise InputError(f"{file}: no results here: there is no such file") from None
     except (OSError, ValueError) as error:

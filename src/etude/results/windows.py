@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from etude.results.regular import open_regular
+
 VARIABLE = "ETUDE_WINDOWS"
 COUNTS = ("offered", "started", "completed", "failed")
 _MOST_COUNT = 2**63 - 1
@@ -85,7 +87,7 @@ class WindowFile:
 
     def _more(self) -> bytes:
         try:
-            with open(self.path, "rb") as file:
+            with open_regular(self.path) as file:
                 file.seek(self._at)
                 return file.read(_MOST_BYTES - self._at)
         except OSError:

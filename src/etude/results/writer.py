@@ -9,15 +9,17 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError, MachineRefuses, UsageError
+from etude.limits import limit_reached
 from etude.masking import mask_of
 from etude.results.blocks import Block, TrialBlock
 from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
+from etude.trust import behind_root, check_results_for_root
 
 SYNC_EVERY_S = 1.0
 """Lines are synced at most this often between trials, and at the end: a sync can cost milliseconds."""
@@ -96,12 +98,14 @@ def sole_writer(directory: Path) -> Iterator[None]:
 
     Raises:
         MachineRefuses: another holds it for longer than `LOCK_WAIT_S`.
+        InputError: another user has put the directory there; see `check_results_for_root`.
     """
+    check_results_for_root(directory)
     file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     os.set_inheritable(file, True)
     try:
         until = time.monotonic() + LOCK_WAIT_S
-        while not _locked(file):
+        while not _locked(file) and not _held_by_strangers(file):
             if time.monotonic() > until:
                 raise MachineRefuses(f"{directory}: another Étude is writing here; wait for it, or end it")
             time.sleep(0.05)
@@ -120,9 +124,31 @@ def _locked(file: int) -> bool:
     return True
 
 
+def _held_by_strangers(file: int) -> bool:
+    """Whether root finds the directory open in no process of its own, or of a user that it trusts. Whoever may read a
+    directory can lock it, and root does not wait for them."""
+    if os.geteuid() != 0:
+        return False
+    found = os.fstat(file)
+    own, users = Path(f"/proc/{os.getpid()}/fd/{file}"), behind_root()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError):  # it has ended
+            if _real_user(process) in users and any(
+                name != own and _is_at(name, found) for name in (process / "fd").iterdir()
+            ):
+                return False
+    return True
+
+
+def _real_user(process: Path) -> int:
+    """The owner of /proc/PID is root where the process cannot be traced."""
+    status = (process / "status").read_text(encoding="utf-8", errors="replace")
+    return int(status.partition("\nUid:")[2].split(maxsplit=1)[0])
+
+
 def refused(path: Path, error: OSError) -> MachineRefuses:
     """The one line for a path that cannot be written."""
-    advice = {
+    advice = limit_reached(error.errno) or {
         errno.ENOSPC: "free some space, then go on with --resume",
         errno.EDQUOT: "the quota is used up; free some space, then go on with --resume",
         errno.EACCES: "choose a directory you may write to with -o",

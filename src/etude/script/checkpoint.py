@@ -161,7 +161,7 @@ def fits(program: Program, state: State) -> bool:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         raise InputError(f"{path}: no such state file") from None
     except OSError as error:

@@ -28,7 +28,7 @@ from etude.experiment.sitting import (
 from etude.experiment.there import only_here
 from etude.masking import mask_of
 from etude.results.model import signal_name
-from etude.results.reader import load_results, read_experiment
+from etude.results.reader import load_results, read_experiment, read_trusted_experiment
 from etude.results.writer import sole_writer
 from etude.script import checkpoint
 from etude.script.arguments import parse_assignment
@@ -45,7 +45,6 @@ from etude.script.stop import own_predicate
 from etude.script.wording import ArgumentError
 from etude.testbed.boot import record, restart
 from etude.testbed.boot.record import boot_id
-from etude.trust import check_for_root
 
 Observer = Callable[[Event, Ledger], None]
 
@@ -162,8 +161,7 @@ def resume_script(
     program = parse_script(saved.script, search)
     checkpoint.check_unchanged(file, saved, program)
     with sole_writer(path):
-        check_for_root(path / "experiment.json")
-        document = read_experiment(path)
+        document = read_trusted_experiment(path)
         plan = document["plan"]
         if plan.get("kind") != "script":
             raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")

@@ -6,10 +6,11 @@ no variables are replaced in them.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from etude.errors import InputError
 from etude.script.library import shipped
 from etude.script.program import ScriptError
 from etude.script.wording import shown
-from etude.trust import check_for_root
+from etude.trust import open_for_root
 
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 
@@ -231,9 +232,9 @@ class _Reader:
             InputError: this is root, and others could have written it.
         """
         if self.stored is None:
-            if not os.path.isdir(path) and os.path.dirname(path) != str(shipped()):
-                check_for_root(path)
-            return _content(path)
+            if os.path.isdir(path):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            return _content(path, None if os.path.dirname(path) == str(shipped()) else open_for_root)
         if path not in self.stored:
             raise FileNotFoundError(path)
         return "".join(f"{line}\n" for line in self.stored[path]).encode("utf-8", "surrogatepass"), path
@@ -242,9 +243,9 @@ class _Reader:
         return error_at(self.files, line.file, line.line, message, name, 1)
 
 
-def _content(path: str) -> tuple[bytes, object]:
+def _content(path: str, opened: Callable[[str], int] | None = None) -> tuple[bytes, object]:
     """What is in a file, and what makes it the same file under another name."""
-    with open(path, "rb") as file:
+    with open(opened(path) if opened else path, "rb") as file:
         status = os.fstat(file.fileno())
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:

@@ -10,6 +10,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from etude.errors import InputError, MachineRefuses, UsageError
+from etude.trust import check_results_for_root
 
 DEFAULT = "etude-store.sqlite"
 VARIABLE = "ETUDE_STORE"
@@ -73,6 +74,7 @@ def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:
         parent = Path(str(url.database)).parent
         if not parent.is_dir():
             raise InputError(f"--store: {url.database}: there is no directory {parent}; make it first")
+        check_results_for_root(parent)  # SQLite believes a journal beside its file
         engine = create_engine(url, connect_args={"timeout": wait_s})
         event.listen(engine, "connect", _take_transactions_over)
         event.listen(engine, "begin", _begin)

@@ -183,13 +183,13 @@ def keeping(
 
 
 def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
-    check_for_root(path / "experiment.json")
     if not (path / "experiment.json").exists():
         document = new_document(
             sought.name, VERB, command_line, sought.plan(), digest(sought.plan()), (), METRICS
         )
         begin(path, document)
         return Kept(path)
+    check_for_root(path / "experiment.json")
     mend(path)
     kept = Kept(path)
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:

@@ -19,6 +19,7 @@ from etude.results.reader import drop_torn_trial, read_experiment
 from etude.results.writer import check_writable_name, directory_name, refused, sole_writer, write_experiment
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
+from etude.trust import check_results_for_root
 from etude.workbench.trial_lines import finite
 
 Document = dict[str, Any]
@@ -97,9 +98,10 @@ class Record:
 
 @contextmanager
 def alone(directory: str | os.PathLike[str]) -> Iterator[Path]:
-    """Made if it is not there, and nobody else's while this lasts. Raises MachineRefuses, UsageError."""
+    """Made if it is not there, and nobody else's while this lasts. Raises MachineRefuses, InputError, UsageError."""
     path = Path(directory)
     check_writable_name(path)
+    check_results_for_root(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

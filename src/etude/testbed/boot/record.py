@@ -195,7 +195,7 @@ def read_object(where: Path) -> dict[str, Any]:
         InputError: it holds none.
     """
     try:
-        with open(os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb") as file:
+        with open(os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             document = json.loads(file.read())
     except OSError as error:
         raise InputError(f"{where}: cannot be read: {error.strerror}") from None

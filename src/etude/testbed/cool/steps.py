@@ -14,6 +14,7 @@ from etude.testbed.cool import engine, remounts
 from etude.testbed.cool.lies import Loop, loops, mount_of
 from etude.testbed.resources.mounts import Mount, mounts
 from etude.testbed.resources.tools import tool
+from etude.trust import check_directory_for_root
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 ANEW = ("nfs", "nfs4", "cifs")
@@ -101,6 +102,7 @@ def check_anew(mount: Mount) -> None:
         )
     if mount.within != "/" and mount.kind != "btrfs":
         raise MachineRefuses(f"{where} is a bind mount of {mount.within}; name the file system's own mount")
+    check_directory_for_root(os.path.dirname(mount.target), sticky=True)  # a link there would be followed
     others = [other.target for other in mounts() if other.source == mount.source and other != mount]
     if others:
         raise MachineRefuses(

@@ -35,7 +35,7 @@ minutes=0
 while [ "$minutes" -lt 10 ]; do
     sleep 60
     minutes=$((minutes + 1))
-    for used in /tmp/{PREFIX}*; do [ -d "$used" ] && minutes=0; done
+    for used in /tmp/{PREFIX}*; do [ -d "$used" ] && [ -O "$used" ] && minutes=0; done
 done
 """
 """Holds its node while an engine is there, and for ten minutes more: for a controller that comes back."""

@@ -231,7 +231,7 @@ class LocalPool:
 
 
 def _opened(lock: Path) -> int:
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # another could have made a FIFO
     try:
         return os.open(lock, flags | os.O_CREAT, 0o600 if lock == ROOTS_LOCK else 0o644)
     except PermissionError:  # another user's, in a directory that is everybody's (fs.protected_regular)

@@ -67,7 +67,7 @@ def _checks(checks: Checks) -> str:
     ]
     if checks.python is not None:
         lines += [
-            f"said=$({shlex.quote(checks.python)} -m etude.cli.main --version 2>&1 | tail -n 1)",
+            f"said=$({shlex.quote(checks.python)} -P -m etude.cli.main --version 2>&1 | tail -n 1)",
             f'[ "$said" = {shlex.quote(checks.version)} ] || refuse no-etude 121'
             f' "expected {checks.version} of its Python, found: $said: install it there, or give etude=copied"',
         ]

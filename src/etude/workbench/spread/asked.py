@@ -11,8 +11,7 @@ from etude.errors import InputError
 from etude.experiment import monitoring
 from etude.experiment.monitoring import Monitoring
 from etude.masking import Mask
-from etude.results.reader import read_experiment
-from etude.trust import check_for_root
+from etude.results.reader import read_trusted_experiment
 from etude.workbench.pool.wanted import PoolSpec
 
 
@@ -43,8 +42,7 @@ def stored(directory: Path) -> tuple[dict[str, Any], PoolSpec] | None:
     Raises:
         InputError: it cannot be read.
     """
-    check_for_root(directory / "experiment.json")
-    found = read_experiment(directory)
+    found = read_trusted_experiment(directory)
     pool = found.get("pool")
     if pool is None:
         return None

@@ -112,5 +112,5 @@ def job_of(
     python: str = sys.executable,
 ) -> Job:
     """The job that does it, in the working directory of here."""
-    command = (python, "-m", "etude.workbench.spread.onnode", str(part.place))
+    command = (python, "-P", "-m", "etude.workbench.spread.onnode", str(part.place))
     return Job(name, command, part.place, Path.cwd(), nodes, avoid)

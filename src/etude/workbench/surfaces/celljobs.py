@@ -196,7 +196,7 @@ class CellJobs:
         lesson = self.response.lesson
         text = depends_on(self.response, self.text, self.space.settings(visit.cell))
         write_todo(place, Todo(visit, spec, self.simulate, text, lesson, left_s, self.deadline))
-        command = (self.python, "-m", ON_NODE, str(place))
+        command = (self.python, "-P", "-m", ON_NODE, str(place))
         name = f"{self.name}: {self.space.name(visit.cell)}"
         return Job(name, command, place, Path.cwd(), self.nodes, avoid)
 

@@ -158,7 +158,7 @@ class Metric:
         todo = ["--resume", there]
         if not (place / "experiment.json").exists():
             todo = [script, *(f"{name}={text}" for name, text in given.items()), "-o", there]
-        words = [*asked.setting.prefix, sys.executable, "-m", "etude.cli.main", "run", *todo]
+        words = [*asked.setting.prefix, sys.executable, "-P", "-m", "etude.cli.main", "run", *todo]
         code, said = _ended(words, self.base, _left(asked))
         if code is None and not (place / "experiment.json").exists():
             raise CommandFailed(f"{script}: nothing was measured within {_left(asked):.0f} s")
