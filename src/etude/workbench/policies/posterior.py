@@ -29,6 +29,7 @@ from etude.workbench.policies.belief.checks import (
 )
 from etude.workbench.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
 from etude.workbench.policies.belief.confirmation import (
+    CLEARLY,
     DOUBTED,
     disturbed,
     ends,
@@ -39,7 +40,7 @@ from etude.workbench.policies.belief.curves import family
 from etude.workbench.policies.belief.evidence import Evidence, gathered, of_windows
 from etude.workbench.policies.belief.grid import Belief, believed
 from etude.workbench.policies.belief.modes import quicker_ones, slow_share, slower_ones
-from etude.workbench.policies.belief.promise import Held, held, reach, unbracketed
+from etude.workbench.policies.belief.promise import Held, answered, held, reach, unbracketed
 from etude.workbench.policies.bracket import Bracket
 from etude.workbench.task import Answer, Finding, Offer, Task, Trial
 from etude.workbench.window import Window
@@ -100,7 +101,7 @@ class Posterior:
         bound = beyond(task, trials, belief, known)
         if bound is not None:
             return bound
-        now, most = held(task, belief, known), reach(task, trials)
+        now, most = answered(task, belief, known), reach(task, trials)
         if now.met:
             extra = look(task, known, now.rate, most) or shedding(task, trials, now.rate, most)
             return (
@@ -136,7 +137,10 @@ class Posterior:
 
     def _least(self, known: Sequence[Evidence], now: Evidence) -> int:
         """Windows of a trial whose side is clear."""
-        if any(each.load == now.load for each in known):
+        before = [each.value for each in known if each.load == now.load]
+        if before and min(*before, now.value) >= CLEARLY:
+            return LEAST_LOOK_WINDOWS
+        if before:
             pair = anomalies.conflict(known, anomalies.DOUBT)
             doubted = pair is not None and now.load in (pair[0].load, pair[1].load)
             return MOST_LOOK_WINDOWS if doubted else LOOK_WINDOWS
@@ -165,7 +169,7 @@ class Posterior:
         misfit = fits_not(belief, known)
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
-        return answer(task, trials, belief, held(task, belief, known), why)
+        return answer(task, trials, belief, answered(task, belief, known), why)
 
 
 def usable(known: Sequence[Evidence]) -> list[Evidence]:
