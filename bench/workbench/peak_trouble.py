@@ -3,7 +3,8 @@
 python bench/workbench/peak_trouble.py [--searches N] [--seed N] [--cases NAME,…] [--processes N] [--unconfirmed]
 
 A row a case: mean bench hours, the share of rates within 10 % of the peak, of intervals that hold it, of searches that
-say that the target is met, of those that say so and are wrong, and of those that have a finding. Cases are servers
+say that the target is met, of those that say so and are wrong, and of those that have a finding; and of the searches
+that do not meet the target, the share that has one. Cases are servers
 simulated request by request (`requests`, the default: of these *plain* has no trouble), troubled servers that are a
 curve and its noise (`troubled`), and such without trouble (`curves`). --unconfirmed makes no second trials: the hours
 of `curves` with it and without are what these cost.
@@ -35,7 +36,7 @@ from etude.workbench.policies import posterior
 from etude.workbench.search import search, spent
 from etude.workbench.task import Task, Trial
 
-HEADING = ("case", "hours", "right", "covered", "met", "met and wrong", "any finding")
+HEADING = ("case", "hours", "right", "covered", "met", "met and wrong", "any finding", "unmet, named")
 GROUPS = {"requests": [*TROUBLES], "troubled": [*TROUBLED], "curves": [*CURVES]}
 
 Outcome = tuple[float, bool, bool, bool, bool]
@@ -67,9 +68,9 @@ def row(case: str, outcomes: Sequence[Outcome]) -> str:
     """Of the table."""
     hours, right, covered, met, found = np.array(outcomes, float).T
     shares = (right.mean(), covered.mean(), met.mean(), (met * (1 - right)).mean(), found.mean())
-    return (
-        "| " + " | ".join((case, f"{hours.mean():.3f}", *(f"{100 * each:.1f} %" for each in shares))) + " |"
-    )
+    named = f"{100 * found[met == 0].mean():.1f} %" if not met.all() else "–"
+    cells = (case, f"{hours.mean():.3f}", *(f"{100 * each:.1f} %" for each in shares), named)
+    return "| " + " | ".join(cells) + " |"
 
 
 def without_second_trials() -> None:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from etude.workbench.policies.belief.evidence import PRIOR_BETWEEN, Evidence
 
-DOUBTED = 3
-"""So many trials need a load that is too much, where trials of some load disagree or the curve says otherwise."""
+SURPRISED, DOUBTED = 3, 4
+"""So many trials needs a load that is too much: where the curve says otherwise, and where trials of a load disagree."""
 APART = 3.0
 """Standard deviations by which two trials of a load disagree."""
 CLEARLY = math.log(1.5)
