@@ -29,7 +29,9 @@ from etude.workbench.policies.belief.checks import (
 )
 from etude.workbench.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
 from etude.workbench.policies.belief.confirmation import (
+    CLEARLY,
     DOUBTED,
+    SURPRISED,
     disturbed,
     ends,
     unconfirmed,
@@ -39,7 +41,7 @@ from etude.workbench.policies.belief.curves import family
 from etude.workbench.policies.belief.evidence import Evidence, gathered, of_windows
 from etude.workbench.policies.belief.grid import Belief, believed
 from etude.workbench.policies.belief.modes import quicker_ones, slow_share, slower_ones
-from etude.workbench.policies.belief.promise import Held, held, reach, unbracketed
+from etude.workbench.policies.belief.promise import Held, answered, held, reach, unbracketed
 from etude.workbench.policies.bracket import Bracket
 from etude.workbench.task import Answer, Finding, Offer, Task, Trial
 from etude.workbench.window import Window
@@ -58,6 +60,8 @@ SURPRISE = 0.1
 """A load that is too much is surprising where the trials below it gave that this probability or less."""
 STANDS = 0.6
 """Without a trial that it does not rest on, an answer has this probability still."""
+STANDS_TOO_MUCH = 0.9
+"""The same of the load that is too much: trials that were all slow agree with each other."""
 STALE, NARROWER = 20, 0.95
 """So many trials that leave the interval wider than this share of what it was end the search."""
 MOST_STALLED = 0.2
@@ -100,7 +104,7 @@ class Posterior:
         bound = beyond(task, trials, belief, known)
         if bound is not None:
             return bound
-        now, most = held(task, belief, known), reach(task, trials)
+        now, most = answered(task, belief, known), reach(task, trials)
         if now.met:
             extra = look(task, known, now.rate, most) or shedding(task, trials, now.rate, most)
             return (
@@ -136,7 +140,10 @@ class Posterior:
 
     def _least(self, known: Sequence[Evidence], now: Evidence) -> int:
         """Windows of a trial whose side is clear."""
-        if any(each.load == now.load for each in known):
+        before = [each.value for each in known if each.load == now.load]
+        if before and min(*before, now.value) >= CLEARLY:
+            return LEAST_LOOK_WINDOWS
+        if before:
             pair = anomalies.conflict(known, anomalies.DOUBT)
             doubted = pair is not None and now.load in (pair[0].load, pair[1].load)
             return MOST_LOOK_WINDOWS if doubted else LOOK_WINDOWS
@@ -165,7 +172,7 @@ class Posterior:
         misfit = fits_not(belief, known)
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
-        return answer(task, trials, belief, held(task, belief, known), why)
+        return answer(task, trials, belief, answered(task, belief, known), why)
 
 
 def usable(known: Sequence[Evidence]) -> list[Evidence]:
@@ -176,16 +183,17 @@ def usable(known: Sequence[Evidence]) -> list[Evidence]:
 
 
 def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | None:
-    """Another trial of a load that an answer rests on; None where it rests on none. What is too much is tried again
-    in any case: trials that were all slow agree with each other."""
+    """Another trial of a load that an answer rests on; None where it rests on none. More is asked of an answer without
+    the load that is too much."""
     left = usable(known)
     too_much = ends(left)[1]
     for load, why in unconfirmed(known):
-        if load == too_much or rests_on(task, left, rate, load):
+        if rests_on(task, left, rate, load, STANDS_TOO_MUCH if load == too_much else STANDS):
             return Offer(load, task.runlength_s, why)
-    if too_much is None or sum(each.load == too_much for each in left) >= DOUBTED:
+    made = sum(each.load == too_much for each in left)
+    if too_much is None or made >= DOUBTED:
         return None
-    if slow_share(known) or surprising(task, left, too_much):
+    if slow_share(known) or (made < SURPRISED and surprising(task, left, too_much)):
         return Offer(too_much, task.runlength_s, "a slow mode may have made it too much")
     return None
 
@@ -196,14 +204,14 @@ def surprising(task: Task, known: Sequence[Evidence], too_much: float) -> bool:
     return bool(lower) and float(believed(task, lower).below(too_much)) < SURPRISE
 
 
-def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float) -> bool:
-    """Whether an answer would be doubtful without the trials of one load."""
+def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float, stands: float) -> bool:
+    """Whether an answer has a probability below `stands` without the trials of one load."""
     others = [each for each in known if each.load != load]
     if not others:
         return True
     belief = believed(task, others)
     held_still = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
-    return float(held_still) < STANDS
+    return float(held_still) < stands
 
 
 def width_of(found: Answer) -> float:

@@ -12,6 +12,9 @@ from etude.workbench.harnesses.request_queue import TROUBLES, RequestQueue
 from etude.workbench.machine_state import MachineState
 from etude.workbench.policies.belief.confirmation import disturbed, unconfirmed
 from etude.workbench.policies.belief.evidence import Evidence, gathered
+from etude.workbench.policies.belief.grid import believed
+from etude.workbench.policies.belief.modes import AGREED, slow_share
+from etude.workbench.policies.belief.promise import held
 from etude.workbench.policies.posterior import Posterior, once_more, surprising, usable
 from etude.workbench.search import search
 from etude.workbench.task import Answer, Offer, Task, Trial
@@ -97,6 +100,68 @@ def test_a_load_that_is_too_much_against_the_curve_below_it_takes_three_trials()
     assert offer is not None
     assert offer.load == 135.0
     assert once_more(task(), gathered(task(), [*CLIFF, CLIFF[-1]]), 126.0) is None
+
+
+def test_a_load_that_is_clearly_fine_is_not_tried_again_for_no_disturbance_makes_a_trial_quicker() -> None:
+    def again(fine: float) -> list[float]:
+        made = [trial(400.0, [fine] * 8), *[trial(500.0, [9.0] * 3)] * 2]
+        return [load for load, _ in unconfirmed(gathered(task(), made))]
+
+    assert again(0.3) == []
+    assert again(0.8) == [400.0]
+
+
+def test_a_load_that_is_too_much_is_not_tried_again_where_the_answer_stands_without_it() -> None:
+    made = [trial(load, [of_limit] * 8) for load, of_limit in ((50.0, 0.1), (170.0, 0.15), (300.0, 0.35))]
+    made += [trial(380.0, [0.75] * 18), trial(380.0, [0.75] * 18), trial(460.0, [10.0] * 2)]
+    known = gathered(task(), made)
+    assert 460.0 in [load for load, _ in unconfirmed(known)]
+    assert once_more(task(), known, 418.0) is None
+    assert once_more(task(), known, 440.0) == Offer(460.0, 180.0, "no answer rests on one trial")
+
+
+def test_a_second_trial_that_is_far_too_much_as_well_is_short() -> None:
+    made = [trial(50.0, [0.07] * 8), trial(300.0, [0.4] * 18), trial(400.0, [20.0] * 2)]
+    windows = trial(400.0, [20.0] * 3).windows
+    offer = Offer(400.0, 180.0, "")
+    assert Posterior().enough(task(), made, offer, windows)
+    assert not Posterior().enough(task(), made, offer, windows[:2])
+
+
+def test_the_rate_allows_for_stalls_that_no_window_has_shown() -> None:
+    """Of a server whose peak is 400: stalls of one window in 70 carry two fifths of its mean."""
+
+    def answered(below: float, of_limit: float) -> tuple[float, float]:
+        fine, over = trial(below, [of_limit] * 18), [trial(550.0, [17.0] * n) for n in (2, 3)]
+        made = [trial(119.0, [0.06] * 8), fine, *over, fine]
+        known = usable(gathered(task(), made))
+        answer = Posterior().best(task(), made, "")
+        assert answer.rate is not None
+        assert answer.confidence >= task().confidence
+        return answer.rate, held(task(), believed(task(), known), known).rate
+
+    rate, middle = answered(417.0, 0.66)
+    assert middle > 1.1 * 400.0
+    assert rate < 0.98 * middle
+    # Where the load below would be fine with stalls as well, the rate is the middle.
+    rate, middle = answered(450.0, 0.3)
+    assert rate > 0.99 * middle
+
+
+def test_where_trials_disagree_a_load_that_is_too_much_takes_four_and_says_nothing_of_the_modes() -> None:
+    made = [
+        trial(60.0, [0.05] * 8),
+        trial(300.0, [0.08] * 8),
+        trial(400.0, [15.0] * 2),
+        trial(400.0, [0.08] * 6),
+    ]
+    made += [trial(430.0, [0.1] * 8), *[trial(480.0, [50.0] * 3)] * 3]
+    known = gathered(task(), made)
+    assert slow_share(known) == 1 / (2 + AGREED)
+    offer = once_more(task(), known, 440.0)
+    assert offer is not None
+    assert offer.load == 480.0
+    assert once_more(task(), gathered(task(), [*made, made[-1]]), 440.0) is None
 
 
 def test_trials_that_were_slow_in_a_row_are_not_believed_because_they_agree() -> None:

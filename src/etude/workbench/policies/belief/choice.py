@@ -109,9 +109,10 @@ def foretold(belief: Belief, load: float, variance: float, longest: int, within:
     spread = np.sqrt(belief.between + variance / windows)
     cumulated = special.ndtr((_EDGES[None, :] - logs[:, None]) / spread[:, None])
     chances = np.diff(cumulated, axis=1)
-    rows = np.repeat(np.arange(len(belief.log_peak)), likely.sum(axis=1))
-    outcomes = np.zeros((len(belief.log_peak), chances.shape[1]))
-    np.add.at(outcomes, rows, weights[:, None] * chances)
+    counts = likely.sum(axis=1)
+    outcomes = np.zeros((len(counts), chances.shape[1]))
+    first = np.cumsum(counts) - counts
+    outcomes[counts > 0] = np.add.reduceat(weights[:, None] * chances, first[counts > 0])
     return Foretold(
         float(_most_in(outcomes, belief, within).sum()),
         float(special.entr(outcomes.sum(axis=0)).sum()) - float(weights @ special.entr(chances).sum(axis=1)),

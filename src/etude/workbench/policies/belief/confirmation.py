@@ -1,6 +1,7 @@
-"""No answer rests on one trial: the loads on either side of it have a second one, at another time.
+"""No answer rests on one slow trial: the loads on either side of it have a second one, at another time.
 
-A trial may be disturbed: by another program, a slow mode, a mark of the trial before. What is off the other trials of
+A trial may be disturbed: by another program, a slow mode, a mark of the trial before. That makes it slower, never
+quicker: a load that is clearly fine has no second trial. What is off the other trials of
 its load, which agree, is left out; two that disagree get a third. Where the machine itself shows a disturbance (steal
 time), one trial without it is enough to leave a slower one out, and an answer rests on none that had it.
 """
@@ -12,12 +13,13 @@ from collections.abc import Sequence
 
 from etude.workbench.policies.belief.evidence import PRIOR_BETWEEN, Evidence
 
-DOUBTED = 3
-"""So many trials need a load that is too much, where trials of some load disagree or the curve says otherwise."""
+SURPRISED, DOUBTED = 3, 4
+"""So many trials needs a load that is too much: where the curve says otherwise, and where trials of a load disagree."""
 APART = 3.0
 """Standard deviations by which two trials of a load disagree."""
 CLEARLY = math.log(1.5)
-"""Log reading from which on two trials agree, whatever they read: the load is too much."""
+"""Log reading from which on two trials agree, whatever they read: the load is too much. As far below the limit, a load
+is clearly fine."""
 
 
 def disagree(one: Evidence, other: Evidence) -> bool:
@@ -84,7 +86,7 @@ def unconfirmed(known: Sequence[Evidence]) -> list[tuple[float, str]]:
     found = []
     for load in (too_much, fine):
         group = [each for each in kept if each.load == load]
-        if load is not None and len(group) == 1:
+        if load is not None and len(group) == 1 and (load == too_much or group[0].value > -CLEARLY):
             found.append((load, "no answer rests on one trial"))
         elif load is not None and len(group) == 2 and disagree(*group):
             found.append((load, "two trials disagree"))

@@ -37,4 +37,5 @@ def log_likelihood(expected: Floats, value: float, variance: float, slack: float
 def with_slow(usual: Floats, slow: Sequence[Floats], share: float) -> Floats:
     """Log likelihood of a trial that was, with the probability `share`, of a slow mode; `slow` for each of `SLOWER`."""
     parts = [usual + math.log1p(-share), *(each + math.log(share / len(slow)) for each in slow)]
-    return np.asarray(np.logaddexp.reduce(parts))
+    most = np.maximum.reduce(parts)
+    return np.asarray(most + np.log(sum(np.exp(part - most) for part in parts)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from etude.workbench.policies.belief.confirmation import disagree
+from etude.workbench.policies.belief.confirmation import CLEARLY, disagree
 from etude.workbench.policies.belief.evidence import Evidence
 
 AGREED = 2
@@ -42,7 +42,10 @@ def slower_ones(known: Sequence[Evidence]) -> list[Evidence]:
 
 
 def slow_share(known: Sequence[Evidence]) -> float:
-    """The probability that a trial is of the slower mode, from loads that have several; 0 where all of them agree."""
-    loads = [each.load for each in known]
-    slow = len(slower_ones(known))
-    return slow / (sum(loads.count(load) > 1 for load in loads) + AGREED)
+    """The probability that a trial is of the slower mode, from loads that have several; 0 where all of them agree.
+
+    A load that was far too much in each trial is so in both modes, and tells nothing of them.
+    """
+    shows = {each.load for each in known if each.value < CLEARLY}
+    loads = [each.load for each in known if each.load in shows]
+    return len(slower_ones(known)) / (sum(loads.count(load) > 1 for load in loads) + AGREED)
