@@ -211,7 +211,7 @@ def _settled(x: Floats, at_least: float = 0.0) -> _Settled:
     A step that is not taken out of the noise looks like dependence, which hides it: the noise is first judged around
     the best split in two, whether that is a step or not, and then around the steps that are found.
     """
-    places = likely_steps(x, SHORTEST, least=1) if x.size >= FEWEST else []
+    places = likely = likely_steps(x, SHORTEST, least=1) if x.size >= FEWEST else []
     for _ in range(ROUNDS):
         before = places
         variance, dependence = _noise(x, [0, *before, x.size])
@@ -221,6 +221,11 @@ def _settled(x: Floats, at_least: float = 0.0) -> _Settled:
         places = _places(x, variance * stretched)
         if places in ([], before):
             break
+    if not places and before != likely:
+        variance, dependence = _noise(x, [0, *likely, x.size])
+        stretched = (1.0 + dependence) / (1.0 - dependence)
+        if variance > 0.0:
+            stretched = max(stretched, at_least / variance)
     return _Settled(places, variance, dependence, stretched)
 
 
@@ -314,10 +319,10 @@ def _likely(values: Floats, days: NDArray[np.intp], stretched: float, sloping: b
 
 
 def _with_noise(found: _Found, days: NDArray[np.intp]) -> _Found:
-    """The same with the noise around its steps; where there are none around the likeliest ones."""
+    """The same with the noise around its steps; where there are none it is that around the likeliest ones."""
     bounds = found.bounds
-    if len(bounds) == 2 and found.ranked.size >= FEWEST:
-        bounds = [0, *likely_steps(found.ranked, SHORTEST, least=1), found.ranked.size]
+    if len(bounds) == 2:
+        return found
     variance, dependence = _noise(found.ranked, bounds)
     stretched = (1.0 + dependence) / (1.0 - dependence)
     if variance > 0.0:
