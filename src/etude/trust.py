@@ -78,8 +78,7 @@ def open_for_root(path: str | os.PathLike[str]) -> int:
     """
     if os.geteuid() != 0:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    if not os.path.lexists(path):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    os.lstat(path)  # says what is missing
     judge = _Judge(Path(path).absolute(), behind_root())
     file = judge.resolved()
     opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)

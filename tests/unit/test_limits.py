@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from etude.errors import MachineRefuses
 from etude.experiment.test import Test
 from etude.experiment.trial import _ending
 from etude.limits import limit_reached, with_limit
+from etude.results.writer import refused
 from support.builders import measurement
 
 FILES = str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
@@ -45,3 +47,8 @@ def test_an_engine_that_met_a_limit_names_it(code: int, named: str, monkeypatch:
     with pytest.raises(MachineRefuses, match=named) as raised:
         engine.Engine(program="/bin/true")
     assert "reinstall" not in str(raised.value)
+
+
+def test_results_that_met_a_limit_name_it(tmp_path: Path) -> None:
+    assert f"ulimit -n is {FILES}" in str(refused(tmp_path, OSError(errno.EMFILE, "")))
+    assert "-o" in str(refused(tmp_path, OSError(errno.EACCES, "")))

@@ -2,6 +2,7 @@
 //! than a ring lasts.
 
 use std::fs;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -47,22 +48,25 @@ pub struct Queue {
 
 impl Queue {
     /// Starts the thread that writes.
-    pub fn new(file: File, origin: Origin) -> Queue {
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn new(file: File, origin: Origin) -> io::Result<Queue> {
         let (tasks, told) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let (urgency, own) = (Urgency::of_this_thread(1), channel());
-        let writer = std::thread::spawn({
+        let writer = std::thread::Builder::new().spawn({
             let waiting = waiting.clone();
             move || {
                 // SAFETY: no arguments.
                 own.0.send(unsafe { libc::gettid() }).expect("it is waited for");
                 write(file, &told, &waiting)
             }
-        });
+        })?;
         let mut urgency = urgency.over(own.1.recv().expect("the writer says who it is"));
         urgency.lower();
         let pending = Vec::new();
-        Queue { pending, pending_bytes: 0, turns: 0, tasks, waiting, writer, urgency, origin }
+        Ok(Queue { pending, pending_bytes: 0, turns: 0, tasks, waiting, writer, urgency, origin })
     }
 
     /// When nothing is to come any more: waits until all is written.
@@ -235,7 +239,7 @@ mod tests {
         let calibration = Calibration::new(Clock::Vdso);
         let origin = calibration.origin();
         let writer = Writer::create(nowhere, &Header::default()).expect("it takes all");
-        Queue::new(File::new(writer, calibration, None), origin)
+        Queue::new(File::new(writer, calibration, None), origin).unwrap()
     }
 
     #[test]

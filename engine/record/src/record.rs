@@ -79,10 +79,10 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     // Before any other thread is there, which would get them.
     let signals = matches!(recording.target, Target::Process(_)).then(Signals::block);
     let origin = calibration.origin();
-    let queue = Queue::new(sink::File::new(writer, calibration, again), origin);
+    let queue = Queue::new(sink::File::new(writer, calibration, again), origin)?;
     let rings = Arc::new(Mutex::new(Rings::new(queue)));
     let over = Arc::new(AtomicBool::new(false));
-    let drainer = std::thread::spawn({
+    let drainer = std::thread::Builder::new().spawn({
         let (segment, rings, over) = (segment.clone(), rings.clone(), over.clone());
         move || {
             Urgency::of_this_thread(2).raise(); // before the writer
@@ -91,7 +91,7 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
                 std::thread::sleep(EVERY);
             }
         }
-    });
+    })?;
     let way = Way {
         clock: recording.clock,
         technique: recording.technique,

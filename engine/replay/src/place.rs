@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use etude_script::PREPARED;
+use etude_script::{PREPARED, planted_link};
 
 use crate::replay::Refused;
 use crate::roll::Roll;
@@ -70,6 +70,9 @@ fn mark(directory: &Path) -> Option<Vec<u8>> {
 /// Whose files a replay may change.
 pub(crate) fn owned(directory: &Path) -> Result<(), Refused> {
     let refuse = |what: String| Refused(format!("{}: {what}", directory.display()), 5);
+    if let Some(link) = planted_link(directory) {
+        return Err(refuse(format!("{} is a link of another user; prepare one of your own", link.display())));
+    }
     let found =
         std::fs::metadata(directory).map_err(|error| refuse(format!("{error}; etude prepare makes it")))?;
     if !found.is_dir() {

@@ -29,7 +29,7 @@ pub use model::{Action, Called, Dropped, Needed, Script, Step, UNCOUNTED, UNKNOW
 pub use names::{Substitution, Why};
 pub use parse::{Parsed, parse};
 pub use playable::MOST_MOVED;
-pub use prepare::{PREPARED, Preparation, Prepared, Refused, main as prepare_main, prepare};
+pub use prepare::{PREPARED, Preparation, Prepared, Refused, main as prepare_main, planted_link, prepare};
 pub use snapshot::{Limits, snapshot};
 pub use text::{step as step_text, write};
 pub use wrong::Wrong;

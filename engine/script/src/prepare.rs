@@ -83,9 +83,26 @@ pub fn prepare(needed: &[Needed], directory: &Path, how: Preparation) -> Result<
     done
 }
 
+/// The link on the way to a directory that another user has put into a sticky one, such as `/tmp`. The kernel follows
+/// none either, unless `fs.protected_symlinks` is 0.
+pub fn planted_link(directory: &Path) -> Option<&Path> {
+    // SAFETY: no arguments.
+    let own = unsafe { libc::geteuid() };
+    directory.ancestors().find(|place| {
+        let found = fs::symlink_metadata(place);
+        let foreign = found.is_ok_and(|found| found.is_symlink() && found.uid() != own && found.uid() != 0);
+        let above = place.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        foreign && fs::metadata(above).is_ok_and(|above| above.mode() & libc::S_ISVTX != 0)
+    })
+}
+
 /// Makes the directory, unless there is one that may be used; whether it was made.
 fn claim(directory: &Path) -> Result<bool, Refused> {
     let name = directory.display();
+    if let Some(link) = planted_link(directory) {
+        let line = format!("{name}: {} is a link of another user: name another directory", link.display());
+        return Err(Refused::machine(line));
+    }
     match fs::create_dir(directory) {
         Ok(()) => return Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

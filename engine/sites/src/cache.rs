@@ -75,7 +75,11 @@ impl Cache {
 
     /// What was stored for a piece of code, if it is now at `base`; None where there is nothing, or nothing good.
     pub fn load(&self, key: &Key, base: u64) -> Option<Scan> {
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(self.path(key)).ok()?;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(self.path(key))
+            .ok()?;
         let about = file.metadata().ok()?;
         // What is loaded ends up in a program that runs as this user.
         // SAFETY: geteuid cannot fail.

@@ -108,6 +108,11 @@ fn a_file_that_others_may_write_or_that_leads_elsewhere_is_not_there() {
     fs::rename(&path, directory.0.join("other")).unwrap();
     std::os::unix::fs::symlink("other", &path).unwrap();
     assert_eq!(cache.load(&key, BASE), None);
+    fs::remove_file(&path).unwrap();
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: a text that ends with a zero byte.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    assert_eq!(cache.load(&key, BASE), None, "nothing is waited for");
 }
 
 #[test]

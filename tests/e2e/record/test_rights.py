@@ -1,5 +1,6 @@
 """`etude record` and programs that become another user, change their root or namespaces, or filter their calls."""
 
+import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from etude.iotrace.read import Trace
+from etude.program import engine_path
 from support.real import ETUDE
 from support.recordings import NOBODY, SOURCES, Recorded, complete, environment, everybodys, record
 
@@ -125,3 +127,16 @@ def test_children_of_a_stopped_process_are_recorded_and_what_they_execute_is_rew
     freed = f"ulimit -S -v 9000000; exec sh -c 'ulimit -S -v unlimited; {reads}; true'"
     done = record("sh", "-c", freed, at=place / "t2")
     assert len(stopped(ends_well(done))) == 1
+
+
+def test_at_the_limit_of_processes_nothing_is_recorded(place: Path) -> None:
+    """The limit counts for no process of root's."""
+    done = subprocess.run(
+        [engine_path(), "record", "-o", place / "t", "--", "/bin/true"],
+        user=NOBODY,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)),
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, len(done.stderr.splitlines())) == (5, 1), done.stderr

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::model::{Needed, What};
 use crate::prepare::content::Content;
 use crate::prepare::plan::plan;
-use crate::prepare::{Preparation, Prepared, Refused, prepare};
+use crate::prepare::{Preparation, Prepared, Refused, planted_link, prepare};
 
 struct Scratch(PathBuf);
 
@@ -42,6 +42,25 @@ fn link(target: &str) -> What {
 
 fn made(needed: &[Needed], at: &Path) -> Result<Prepared, Refused> {
     prepare(needed, at, Preparation::default())
+}
+
+#[test]
+fn a_link_that_another_user_has_put_into_a_sticky_directory_is_not_followed() {
+    let scratch = Scratch::new();
+    let (kept, link) = (scratch.0.join("kept"), scratch.0.join("link"));
+    fs::create_dir(&kept).unwrap();
+    symlink("kept", &link).unwrap();
+    assert_eq!(planted_link(&link), None, "one's own");
+    if std::os::unix::fs::lchown(&link, Some(12345), None).is_err() {
+        return; // only root can give it away
+    }
+    assert_eq!(planted_link(&link), None, "in a directory of one's own");
+    fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o1777)).unwrap();
+    for directory in [link.clone(), link.join("new")] {
+        assert_eq!(planted_link(&directory), Some(&*link));
+        assert_eq!(made(&[need("a", What::Directory)], &directory).unwrap_err().code, 5);
+    }
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 0);
 }
 
 #[test]
