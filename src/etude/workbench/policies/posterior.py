@@ -188,7 +188,8 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | Non
     left = usable(known)
     too_much = ends(left)[1]
     for load, why in unconfirmed(known):
-        if rests_on(task, left, rate, load, STANDS_TOO_MUCH if load == too_much else STANDS):
+        marked = load == too_much and after_overload(left, load)
+        if marked or rests_on(task, left, rate, load, STANDS_TOO_MUCH if load == too_much else STANDS):
             return Offer(load, task.runlength_s, why)
     made = sum(each.load == too_much for each in left)
     if too_much is None or made >= DOUBTED:
@@ -196,6 +197,12 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | Non
     if slow_share(known) or (made < SURPRISED and surprising(task, left, too_much)):
         return Offer(too_much, task.runlength_s, "a slow mode may have made it too much")
     return None
+
+
+def after_overload(known: Sequence[Evidence], load: float) -> bool:
+    """Whether each trial of a load came after an overload, whose mark may have made it too much."""
+    first = min((each.order for each in anomalies.overloads(known)), default=math.inf)
+    return all(each.order > first for each in known if each.load == load)
 
 
 def surprising(task: Task, known: Sequence[Evidence], too_much: float) -> bool:
