@@ -104,7 +104,7 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     columns = [
         Column(f"{other}/{base}", [_ratio(each) for each in found], 0),
         Column("95 % interval", [_interval(each) for each in found], 1),
-        Column("p", [_p(each) for each in found], 2),
+        Column("p, adjusted" if len(found) > 1 else "p", [_p(each) for each in found], 2),
         Column("machine", [_machine(each) for each in found], 3),
         Column("results of", [_days(each) for each in found], 4),
     ]
@@ -117,7 +117,7 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
             limits = span(together.low, together.high)
             screen.say(
                 f"The {together.tests} ratios of {metric} in one: {together.ratio:.4g} × (geometric mean; "
-                f"95 %: {limits})."
+                f"by itself 95 %: {limits})."
             )
     notes = [
         f"machines differ: {named(differences)}: the ratios are not of the code alone"
@@ -155,9 +155,10 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
         return f"{name}: {takes(metric, other, _ratio(found[0]), base)} ({interval})."
     differ = [(name, ratio) for name, _, ratio in judged if not ratio.low <= 1.0 <= ratio.high]
     most = sorted(differ, key=lambda each: -abs(log(each[1].ratio)))[:MOST]
-    line = f"{len(differ)} of {counted(len(judged), 'comparison')} differ{'s' * (len(differ) == 1)}"
-    if len(judged) > 1:
-        line += f" (95 % for all {len(judged)} together)"
+    are = "is" if len(differ) == 1 else "are"
+    line = f"{len(differ)} of {counted(len(judged), 'comparison')} {are} shown to differ"
+    all_of_them = f"95 % for all {len(judged)} together; " if len(judged) > 1 else ""
+    line += f" ({all_of_them}of different sittings, not side by side)"
     if most:
         line += ": " + ", ".join(f"{name} × {ratio.ratio:.4g}" for name, ratio in most)
     if len(differ) > len(most):

@@ -92,11 +92,11 @@ def _backtest_lines(found: Backtest, course: Course) -> list[str]:
 
 
 def _rate(rate: Rate) -> str:
-    """`4 of 100 (4.0 %, 1.1 % to 9.9 %)`."""
+    """`4 of 100 (4.0 %, 95 %: 1.1 % to 9.9 %)`."""
     from etude.report.text import percent
 
     ends = rate.interval
-    return f"{rate.count} of {rate.of} ({percent(rate.share)}, {percent(ends.low)} to {percent(ends.high)})"
+    return f"{rate.count} of {rate.of} ({percent(rate.share)}, 95 %: {percent(ends.low)} to {percent(ends.high)})"
 
 
 def _too_short(rule: Rule, course: Course) -> str:
@@ -114,6 +114,7 @@ def _check_backtests(
     """Refuse a rule of which nobody knows how often it is wrong here; say how often the others are."""
     from etude.errors import UsageError
     from etude.history.kept import current
+    from etude.report.history_text import size_text
 
     for rule, course in about:
         known = current(store, rule, course)
@@ -123,8 +124,9 @@ def _check_backtests(
                 f"run etude history {course.test} --rules {options.rules} --backtest and look at its rates"
             )
         screen.say(
-            f"{rule.name}, on {course.machine.name}: false alarms in {_rate(known.false)}, "
-            f"misses {_rate(known.missed)}, by its backtest on {known.results} results."
+            f"{rule.name}, on {course.machine.name}: false alarms in {_rate(known.false)} flat histories, misses "
+            f"{_rate(known.missed)} steps of {size_text(course, rule.sees)} within {rule.within} results, by its "
+            f"backtest on {known.results} results."
         )
 
 

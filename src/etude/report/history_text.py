@@ -58,20 +58,20 @@ def lines(course: Course) -> Iterator[str]:
 
 
 def change_line(course: Course, change: Change) -> str:
-    """`Step of +10 % (+9.7 % to +10.3 %, p < 0.001), for the worse: first at …; last before it: ….`"""
+    """`Step of +10 % (95 %: +9.7 % to +10.3 %; p < 0.001 by ranks), for the worse: first at …; last before it: ….`"""
     step = change.step
     judged = JUDGED[change.worse] if step.shown else ", a change of the level not shown"
     levels = course.found.fitted[step.at - 1 : step.at + 1]
     values = [quantity(course.value(float(level)), course.unit) for level in levels]
     there = "" if course.drift is None else " there, the drift taken along"
     told = (
-        f"Step of {size_text(course, change.size)} ({limits_text(course, change.low, change.high)}, "
-        f"{p_text(step.p)}){judged}, from {values[0]} to {values[1]}{there}: "
+        f"Step of {size_text(course, change.size)} ({_within(course, change.low, change.high)}; "
+        f"{p_text(step.p)} by ranks){judged}, from {values[0]} to {values[1]}{there}: "
         f"first at {when(change.first)}; last before it {when(change.last)}."
     )
     if step.earliest != step.latest:
         ends = [when(course.entries[place]) for place in (step.earliest, step.latest)]
-        told += f" It may begin anywhere from {ends[0]} to {ends[1]}."
+        told += f" It may begin anywhere from {ends[0]} to {ends[1]} (95 %)."
     if step.or_drift:
         told += " It may be a drift instead: the results do not tell."
     if change.cause == "machine":
@@ -86,18 +86,18 @@ def change_line(course: Course, change: Change) -> str:
 
 
 def drift_line(course: Course, slow: SlowChange) -> str:
-    """`Drift of +10 % (+9.1 % to +11 %, p < 0.001), for the worse, over all 120 results, from 0.5 s to 0.55 s: …`"""
+    """`Drift of +10 % (95 %: +9.1 % to +11 %; p < 0.001), for the worse, as a line over all 120 results, from …: …`"""
     told = (
         f"{'Perhaps a drift' if slow.low <= 0.0 <= slow.high else 'Drift'} of {size_text(course, slow.size)} "
-        f"({limits_text(course, slow.low, slow.high)}, {p_text(slow.drift.p)})"
-        f"{JUDGED[slow.worse]}, over all {counted(len(course.entries), 'result')}"
+        f"({_within(course, slow.low, slow.high)}; {p_text(slow.drift.p)})"
+        f"{JUDGED[slow.worse]}, as a line over all {counted(len(course.entries), 'result')}"
     )
     if course.changes:
         told += ", besides the steps."
     else:
         ends = [quantity(course.value(float(level)), course.unit) for level in course.found.fitted[[0, -1]]]
-        told += f", from {ends[0]} to {ends[1]}: a straight line is nearer to them than levels."
-    told += " A drift begins at no commit, and no rule raises an alert for it."
+        told += f", from {ends[0]} to {ends[1]}: it describes them better than levels, each step counted at its cost."
+    told += " Where it begins is not looked for, and no rule raises an alert for it."
     if slow.drift.or_steps:
         begins = " and ".join(when(course.entries[place]) for place in slow.drift.or_steps)
         what = _steps(course, len(slow.drift.or_steps))
@@ -124,7 +124,7 @@ def noise_line(course: Course) -> str:
         "" if course.within is None else f"; their trials explain {percent(course.within)} of that variance"
     )
     depends = (
-        f"; those that follow each other are alike ({noise.dependence:.1f})"
+        f"; the autocorrelation of those that follow each other is taken as {noise.dependence:.1f}"
         if noise.dependence >= 0.25
         else ""
     )
@@ -145,11 +145,20 @@ def size_text(course: Course, size: float) -> str:
     return sign + (percent(abs(size)) if course.relative else quantity(abs(size), course.unit))
 
 
+UNKNOWN = "its size is not known"
+
+
 def limits_text(course: Course, low: float, high: float) -> str:
     """`+4.9 % to +5.1 %`; in words where the larger is many times the smaller."""
     if course.relative and 1.0 + high > MOST_TIMES * (1.0 + low):
-        return "its size is not known"
+        return UNKNOWN
     return f"{size_text(course, low)} to {size_text(course, high)}"
+
+
+def _within(course: Course, low: float, high: float) -> str:
+    """`95 %: +4.9 % to +5.1 %`."""
+    limits = limits_text(course, low, high)
+    return limits if limits == UNKNOWN else f"95 %: {limits}"
 
 
 def p_text(p: float) -> str:

@@ -145,7 +145,7 @@ def _no_match(w: Warning, n: Numbers) -> str:
 
 
 def _not_normal(w: Warning, n: Numbers) -> str:
-    return "skewed, and few trials: rely on the median and its interval"
+    return "skewed, and few trials: for a typical run rely on the median and its interval"
 
 
 _SHORT: Mapping[str, Callable[[Warning, Numbers], str]] = {

@@ -188,7 +188,7 @@ def ratio_lines(c: Comparison) -> list[str]:
         )
     elif c.excludes_one:
         first = (
-            f"{c.other} and {c.base} are not distinguishable from this machine's own noise: ratio "
+            f"{c.other} and {c.base} are not distinguishable from the A/A noise of this session: ratio "
             f"{ratio_text(c.ratio)} ({interval}){_noise(c)}."
         )
     else:
@@ -274,7 +274,7 @@ def narrower_line(c: Comparison) -> str | None:
     if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach or c.within_steady_noise:
         return None
     words = more_words(c, " of each")
-    return f"{words[0].upper()}{words[1:]} would narrow it to ± {percent(c.finer)}."
+    return f"{words[0].upper()}{words[1:]} would narrow it to ± {percent(c.finer)} if they vary as these do."
 
 
 def more_words(known: Comparison | TestVerdict, of: str) -> str:
