@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from etude.stats.changes import Drift, Step, Stepped, stepped
 from etude.stats.samples import exponential
 from etude.store.entry import Entry, Machine
+from etude.store.repository import DIRTY
 
 Floats = NDArray[np.float64]
-Cause = Literal["code", "test", "machine", "neither"]
-"""What changed where a step is; test: its measured command; neither: commit, command and machine are the same."""
+Cause = Literal["commit", "test", "machine", "neither", "not known"]
+"""What changed where a step is. test: its measured command; commit: or files that were not committed; neither: commit
+and command are the same, and nothing that is recorded of the machine differs; not known: a result has no commit."""
 
 
 class Mark(Protocol):
@@ -204,6 +206,16 @@ def expected_why(entries: Sequence[Entry], marks: Sequence[Mark]) -> str | None:
     return None
 
 
+def _by_commit(entries: Sequence[Entry], step: Step) -> Cause:
+    """What changes at a step at which neither the machine nor the command is recorded to change."""
+    around = entries[step.earliest - 1 : step.latest + 1]
+    commits = {entry.commit for entry in around}
+    if None in commits:
+        return "not known"
+    edited = any(DIRTY in entry.tags for entry in around)
+    return "commit" if len(commits) > 1 or edited else "neither"
+
+
 def _change(
     entries: Sequence[Entry],
     step: Step,
@@ -216,13 +228,7 @@ def _change(
     size, low, high = (_size(v, relative) for v in (step.size, step.interval.low, step.interval.high))
     there = [facts for place, facts in machines if step.earliest <= place <= step.latest]
     tests = [text for place, text in commands if step.earliest <= place <= step.latest]
-    cause: Cause = "code"
-    if there:
-        cause = "machine"
-    elif tests:
-        cause = "test"
-    elif step.earliest == step.latest and first.commit is not None and first.commit == last.commit:
-        cause = "neither"
+    cause: Cause = "machine" if there else "test" if tests else _by_commit(entries, step)
     differences = tuple(dict.fromkeys([*(fact for facts in there for fact in facts), *tests]))
     begins = entries[step.earliest : step.latest + 1]
     return Change(

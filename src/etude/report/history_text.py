@@ -79,7 +79,9 @@ def change_line(course: Course, change: Change) -> str:
     elif change.cause == "test":
         told += f" The test changes there: {named(change.differences)}. It is not known to be the code's."
     elif change.cause == "neither":
-        told += " Both are of the same commit on the same machine: it is neither the code's nor a recorded change."
+        told += " Both are of the same commit, and nothing that is recorded of the machine changes there."
+    elif change.cause == "commit" and change.first.commit == change.last.commit:
+        told += " Both are of the same commit, one with changes that are not committed: it may be the code's."
     if change.expected is not None:
         told += f" Expected: {change.expected}."
     return told

@@ -129,7 +129,7 @@ def _asked(plan: Planned) -> Iterator[str]:
     level = "at the 5 % level" + (f", counting all {plan.together} comparisons" if plan.together > 1 else "")
     yield (
         f"{text.counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found ({level}) "
-        f"with probability {share_text(plan.power)}."
+        f"with probability {share_text(plan.power)}{text.BEYOND_NOISE}."
     )
 
 
@@ -157,7 +157,7 @@ def _deadline(plan: Planned) -> Iterator[str]:
     else:
         yield (
             f"Within {within}: {text.counted(fit.trials, 'trial')} of each; the smallest difference that they find "
-            f"with probability {share_text(plan.power)} is {text.percent(fit.share)}."
+            f"with probability {share_text(plan.power)} is {text.percent(fit.share)}{text.BEYOND_NOISE}."
         )
 
 

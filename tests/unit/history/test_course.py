@@ -35,7 +35,7 @@ def test_a_known_step_in_a_history_of_200_commits_is_found_at_its_commit(at: int
     assert change.low <= 0.1 <= change.high
     assert change.low > 0.08
     assert change.worse
-    assert change.cause == "code"
+    assert change.cause == "commit"
 
 
 def test_flat_histories_of_200_commits_raise_none_in_19_of_20() -> None:
@@ -60,12 +60,12 @@ def test_a_step_where_the_machine_changes_is_the_machines_with_what_differs() ->
 def test_a_machine_of_which_nothing_is_known_is_not_said_to_have_changed() -> None:
     course = course_of(on_another(history(100, {50: 1.1}), Machine("host-a", ""), 50))
     assert course.machines == ()
-    assert course.changes[0].cause == "code"
+    assert course.changes[0].cause == "commit"
 
 
 def test_a_step_far_from_a_change_of_the_machine_is_the_codes() -> None:
     (change,) = course_of(on_another(history(100, {50: 1.1}), UPGRADED, 70)).changes
-    assert (change.cause, change.differences) == ("code", ())
+    assert (change.cause, change.differences) == ("commit", ())
 
 
 def test_results_of_machines_of_other_names_are_never_one_course() -> None:
@@ -82,6 +82,14 @@ def test_a_step_between_two_results_of_one_commit_is_neither_the_codes_nor_the_m
     made[50] = replace(made[50], commit=made[49].commit)
     (change,) = course_of(made).changes
     assert change.cause == "neither"
+
+
+def test_files_that_are_not_committed_may_be_the_cause_and_a_result_without_a_commit_says_nothing() -> None:
+    made = history(100, {50: 1.2})
+    edited = replace(made[50], commit=made[49].commit, tags=("dirty",))
+    assert course_of([*made[:50], edited, *made[51:]]).changes[0].cause == "commit"
+    bare = [replace(entry, commit=None) for entry in made]
+    assert course_of(bare).changes[0].cause == "not known"
 
 
 def test_a_marked_commit_makes_its_step_expected_for_that_test_and_metric_alone() -> None:
@@ -203,10 +211,10 @@ def test_a_step_where_another_command_is_measured_is_not_the_codes() -> None:
     (change,) = course.changes
     assert (change.cause, change.differences) == ("test", ("command: old → new",))
     far = course_of(commanded(history(100, {50: 1.1}), {0: "old", 70: "new"}))
-    assert far.changes[0].cause == "code"
+    assert far.changes[0].cause == "commit"
     assert far.commands == ((70, "command: old → new"),)
     unknown = course_of(commanded(history(100, {50: 1.1}), {50: "sort b"}))
-    assert unknown.changes[0].cause == "code"
+    assert unknown.changes[0].cause == "commit"
 
 
 def test_a_step_where_machine_and_command_change_is_the_machines_and_names_both() -> None:

@@ -83,7 +83,7 @@ def _drifts(about: About, trend: Drift) -> Warning:
         f"other{sessions} ({trend.method}{_OF[trend.method]} {p_value(trend.p)})"
     )
     slower = (trend.change > 0) != (about.kind == "rate")
-    advice = f"look for what {causes(slower)}; what runs in pairs is compared without it"
+    advice = f"look for what {causes(slower)}; in pairs, what moves both tests alike cancels"
     return about.warn(
         "drift", text, advice, of=about.count, change=trend.change, p=trend.p, slower=int(slower)
     )
