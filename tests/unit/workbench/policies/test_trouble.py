@@ -125,10 +125,10 @@ def test_a_load_that_is_too_much_is_not_tried_again_where_the_answer_stands_with
 
 def test_a_second_trial_that_is_far_too_much_as_well_is_short() -> None:
     made = [trial(50.0, [0.07] * 8), trial(300.0, [0.4] * 18), trial(400.0, [20.0] * 2)]
-    windows = trial(400.0, [20.0] * 3).windows
+    windows = trial(400.0, [20.0] * 2).windows
     offer = Offer(400.0, 180.0, "")
     assert Posterior().enough(task(), made, offer, windows)
-    assert not Posterior().enough(task(), made, offer, windows[:2])
+    assert not Posterior().enough(task(), made[:2], Offer(300.0, 180.0, ""), trial(300.0, [0.4] * 2).windows)
 
 
 def test_the_rate_allows_for_stalls_that_no_window_has_shown() -> None:
