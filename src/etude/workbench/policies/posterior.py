@@ -142,7 +142,7 @@ class Posterior:
         """Windows of a trial whose side is clear."""
         before = [each.value for each in known if each.load == now.load]
         if before and min(*before, now.value) >= CLEARLY:
-            return LEAST_LOOK_WINDOWS
+            return LEAST_WINDOWS
         if before:
             pair = anomalies.conflict(known, anomalies.DOUBT)
             doubted = pair is not None and now.load in (pair[0].load, pair[1].load)

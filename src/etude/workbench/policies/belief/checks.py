@@ -5,6 +5,7 @@
    load that was fine before the overload is offered again, and has to be as quick as before.
 2. *A lower load that was slower* than a higher one: both again.
 3. *Nothing clearly too much above the answer*: a load well above it has to be, or the limit was only brushed by a hump.
+   A load further above says nothing: a hump may end before it.
 4. *Below the lowest load*: a higher load may be better still.
 5. *Requests that failed in an overload*: whether a load well above is answered still less.
 6. *Too few windows* of loads that are fine (`FEW`): one of these again, which shows stalls and marks.
@@ -29,7 +30,8 @@ DEEP = math.log(2.5)
 """Log of a reading that is no brush with the limit."""
 MIDDLING = math.log(0.5)
 """Log of a reading that could be of a load that is fine by far, or nearly too much."""
-ABOVE = 1.5
+ABOVE, FURTHER = 1.5, 1.9
+"""Well above the answer, and further than that, as multiples of it."""
 SHED = 0.02
 """Share of the requests that fail beyond which an overload does not only queue."""
 CALM = math.log(1.1)
@@ -140,9 +142,10 @@ def again(task: Task, known: Sequence[Evidence]) -> Offer | None:
 
 
 def _above(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Offer | None:
-    if any(each.load > rate and each.value >= DEEP for each in known):
+    higher = [each for each in known if rate < each.load <= FURTHER * rate]
+    if any(each.value >= DEEP for each in higher):
         return None
-    well = [each for each in known if each.load >= 0.9 * ABOVE * rate]
+    well = [each for each in higher if each.load >= 0.9 * ABOVE * rate]
     load = min(ABOVE * rate, most)
     if (
         len(well) >= 2

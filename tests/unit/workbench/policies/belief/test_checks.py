@@ -47,6 +47,17 @@ def test_a_load_well_above_is_tried_where_the_peak_was_not_predicted() -> None:
     assert look(task(), [*known, evidence(600, 2.0, 2)], 400.0, 5000.0) is None
 
 
+def test_a_load_that_is_too_much_far_above_does_not_show_that_all_between_are() -> None:
+    """Of a server with a hump at half its peak, which is 1000."""
+    brushed = [evidence(300, 0.16, 0, windows=FEW), evidence(530, 1.3, 1), evidence(530, 1.2, 2)]
+    far, near = evidence(1050, 14.0, 3), evidence(850, 14.0, 3)
+    asked = look(task(), [*brushed, far], 515.0, 5000.0)
+    assert asked is not None
+    assert asked.load == 1.5 * 515
+    found = look(task(), [*brushed, near], 515.0, 5000.0)
+    assert found is None or found.load == 300
+
+
 def test_windows_of_overloads_show_no_stalls() -> None:
     assert calm_windows([evidence(100, 0.5, 0), evidence(200, 1.05, 1), evidence(300, 1.2, 2)]) == 20
 
