@@ -16,10 +16,10 @@ pub enum Address<'a> {
 impl Address<'_> {
     /// AF_UNIX.
     pub const UNIX: u16 = 1;
-    /// Of the structure, in bytes, with a name in it.
+    /// Lengths of a structure that has a name, in bytes.
     pub const LENGTHS: RangeInclusive<usize> = 3..=110;
 
-    /// What the structure says; None where it is another family's, or has no name.
+    /// The address in a structure; None where it is another family's, or has no name.
     pub fn of(bytes: &[u8]) -> Option<Address<'_>> {
         let (family, name) = bytes.split_at_checked(2).filter(|_| Self::LENGTHS.contains(&bytes.len()))?;
         if family != Self::UNIX.to_le_bytes() {

@@ -150,11 +150,11 @@ fn told(waits: &HashMap<usize, Vec<Wait>>, threads: usize) -> Vec<Vec<usize>> {
     told
 }
 
-/// What `connect` and `accept` of a connection have in a roll.
+/// One end of a connection, as the `connect` or `accept` of a roll names it.
 struct Half {
     /// The same of both, from 1.
     number: u64,
-    /// Of `connect`: the thread that accepts.
+    /// The thread that accepts; None of an `accept`.
     accepts: Option<u32>,
 }
 

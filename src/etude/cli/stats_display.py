@@ -224,7 +224,7 @@ class StatsDisplay:
         of_median = s.median_interval and (s.median_interval.low, s.median_interval.high)
         cells = {
             "n": str(s.count),
-            "n_eff": f"{s.effective_count:.{0 if s.effective_count >= 10 or s.effective_count == s.count else 1}f}",
+            "n_eff": f"{s.effective_count:.{int(s.effective_count < min(10, s.count))}f}",
             "mean": text.rounded(s.mean, unit, off, like) + mark,
             "bar": between(bar, off),
             "median": text.rounded(s.median, unit, off_median, like),

@@ -319,18 +319,19 @@ FEW = 10
 
 def caution(c: Comparison) -> str:
     """What limits the claim itself; empty, or it begins with a semicolon."""
-    moment = f"; measured within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
+    limits = f"; measured within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
+    if c.extended:
+        limits += "; extended after a look"
+    if c.excludes_one and c.difference is not None and c.difference.low <= 0.0 <= c.difference.high:
+        limits += "; the interval of the difference holds 0"
     unpaired = c.ratio.method == "unpaired"
-    open_difference = c.difference is not None and c.difference.low <= 0.0 <= c.difference.high
-    moment += "; extended after a look" if c.extended else ""
-    moment += "; the interval of the difference holds 0" if c.excludes_one and open_difference else ""
     few = ""
     if c.ratio.count < FEW:
         few = f"; {'as few as' if unpaired else 'only'} {counted(c.ratio.count, 'trial' if unpaired else 'pair')}"
     if unpaired:
-        return f"; {UNPAIRED}{few}{moment}"
+        return f"; {UNPAIRED}{few}{limits}"
     weighed = f"; {EACH_PAIR}" if c.base_mean_over != "trial" and not c.machines else ""
-    return f"{'; under contention' if c.contention else ''}{few}{weighed}{moment}"
+    return f"{'; under contention' if c.contention else ''}{few}{weighed}{limits}"
 
 
 def _machine_lines(c: Comparison) -> Iterator[str]:

@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.stats.level_fits import time_of
+
 Floats = NDArray[np.float64]
 
 MOST = 6
@@ -42,7 +44,7 @@ def likely_steps(x: Floats, shortest: int, *, sloping: bool = False, least: int 
     places: list[int] = []
     best: list[int] = []
     lowest, seen = math.inf, 0
-    columns = [np.ones(n), np.arange(n) - (n - 1) / 2.0][: 1 + sloping]
+    columns = [np.ones(n), time_of(n)][: 1 + sloping]
     while True:
         for column in columns:
             column = column - known @ (known.T @ column)

@@ -458,21 +458,18 @@ def test_what_killed_runs_left_is_removed_by_no_name_of_hers(
     assert sorted(os.listdir(place.shared)) == [f"etude-scratch-{name}" for name in "abc"]
 
 
+def added(place: Place, name: str = "r") -> tuple[str, ...]:
+    """The words that add results of root's to a store."""
+    committed = ("--commit", "a" * 40, "--committed", "2026-01-01T00:00:00Z")
+    return "store", "add", str(place.roots / name), *committed
+
+
 def test_a_store_is_not_written_where_she_puts_files(place: Place) -> None:
     """A link to a file that is empty; and a journal, which SQLite would play back into root's store."""
     place.results(place.roots / "r")
     (place.roots / "empty").touch()
     place.eve("ln -s $ROOTS/empty etude-store.sqlite")
-    add = (
-        "store",
-        "add",
-        str(place.roots / "r"),
-        "--commit",
-        "a" * 40,
-        "--committed",
-        "2026-01-01T00:00:00Z",
-    )
-    assert place.refused(*add, cwd=place.shared)
+    assert place.refused(*added(place), cwd=place.shared)
     assert (place.roots / "empty").stat().st_size == 0
 
 
@@ -482,16 +479,7 @@ def test_a_store_of_hers_runs_nothing_and_reads_nothing(place: Place) -> None:
     store, secret = place.eves / "s.sqlite", place.roots / "secret"
     secret.write_text("secret\n")
     secret.chmod(0o600)
-    add = (
-        "store",
-        "add",
-        str(place.roots / "r"),
-        "--commit",
-        "a" * 40,
-        "--committed",
-        "2026-01-01T00:00:00Z",
-    )
-    assert place.root(*add, "--store", str(store))[0] == 0
+    assert place.root(*added(place), "--store", str(store))[0] == 0
     with sqlite3.connect(store) as database:
         named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
         tables = [name for (name,) in database.execute(named)]
@@ -502,6 +490,6 @@ def test_a_store_of_hers_runs_nothing_and_reads_nothing(place: Place) -> None:
     os.chown(store, EVE, EVE)
     place.eve(f"ln -s {secret} $EVES/s.sqlite-journal; ln -s {secret} $EVES/s.sqlite-wal")
     place.results(place.roots / "r2")
-    code, _ = place.root(*add[:2], str(place.roots / "r2"), *add[3:], "--store", str(store))
+    code, _ = place.root(*added(place, "r2"), "--store", str(store))
     assert code in (1, 3, 4, 5)
     assert secret.read_text() == "secret\n"

@@ -16,7 +16,7 @@ use crate::clock::now_ns;
 #[derive(Default)]
 pub struct Listeners {
     by_thread: HashMap<u64, Listener>,
-    /// What stands before the number of a connection, so that no other program's is taken for one.
+    /// A random number that a connection begins with, so that no other program's is taken for one.
     token: u64,
 }
 
@@ -40,7 +40,7 @@ impl Listeners {
         Ok(Listeners { by_thread, token: u64::from_le_bytes(token) })
     }
 
-    /// What the first bytes of a connection are.
+    /// The first bytes of a connection.
     fn greeting(&self, number: u64) -> [u8; 16] {
         (u128::from(number) << 64 | u128::from(self.token)).to_le_bytes()
     }

@@ -46,7 +46,7 @@ pub(crate) struct Pipes {
     streams: Vec<Stream>,
     /// By the first stream: pipes that a walk before has found not to be whole, and why.
     unfit: Unfit,
-    /// Such a walk has been.
+    /// Whether there was such a walk.
     judged: bool,
     /// Data went through descriptors of which is not known where they came from.
     unknown: bool,
@@ -61,7 +61,8 @@ struct Stream {
     sockets: bool,
     read: u64,
     written: u64,
-    /// Of a socket that has no other end yet (`sockets.rs`): when a read had ended or a write began, and how much had moved then.
+    /// When a read had ended or a write began, and how much had moved then; only where a socket has no other end yet
+    /// (`sockets.rs`).
     moved: Option<Vec<(u64, u64)>>,
     /// Threads that have read it, and when the last read ended.
     readers: Vec<u32>,
@@ -100,7 +101,7 @@ impl Pipes {
         self.streams[first as usize].unfit = Some(why);
     }
 
-    /// What goes from one end to another: what is written there, and read here.
+    /// The two ways between one end and another, each as the stream that is written and the one that is read.
     fn ways(&self, one: u32, other: u32) -> [(&Stream, &Stream); 2] {
         let stream = |at: u32| &self.streams[at as usize];
         [(stream(one + 1), stream(other)), (stream(other + 1), stream(one))]
@@ -181,7 +182,7 @@ impl Pipes {
         self.unknown && stream.messages
     }
 
-    /// What may be left in one.
+    /// The most bytes that may be left in one.
     fn room(&self, survey: &Survey) -> u64 {
         let passed = self.streams.iter().any(|stream| self.passed(stream));
         if survey.dropped == 0 && survey.unrecorded.is_empty() && !passed { PIPE_ROOM } else { 0 }

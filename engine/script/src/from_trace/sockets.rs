@@ -32,7 +32,7 @@ pub(crate) struct Sockets {
     /// Those that were bound: by the file, and by the name that is in no file system.
     files: HashMap<Node, u32>,
     names: HashMap<Vec<u8>, u32>,
-    /// What came to each that was bound.
+    /// The connections that came to each bound socket.
     queues: HashMap<u32, Queue>,
     /// Those that were connected, to whatever it was.
     connected: HashSet<u32>,
@@ -145,7 +145,7 @@ impl Walk<'_> {
         Ok(made)
     }
 
-    /// Of every socket that is accepted: those of listeners that are not replayed have a number, too.
+    /// Notes every socket that is accepted: those of listeners that are not replayed have a number, too.
     fn accepts(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
         if event.result < 0 || self.options.pipes == Kept::None {
             return Err(SOCKET);
