@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from etude.results.reader import load_results
+from etude.testbed.cool import remounts
 from etude.testbed.cool.dataset import OWN_BYTES
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.serial]
@@ -51,6 +53,7 @@ def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
             (where / "data" / f"{number}").write_bytes(os.urandom(BYTES))
         yield where
     finally:
+        wait_for_remounts()
         subprocess.run(["umount", where], check=True)
 
 
@@ -90,15 +93,15 @@ def test_a_killed_remount_leaves_the_file_system_mounted(mounted: Path) -> None:
         with subprocess.Popen(words, stdout=subprocess.DEVNULL) as cooling:
             time.sleep(pause)
             cooling.kill()
-        while remounting(mounted):
-            time.sleep(0.02)
+        wait_for_remounts()
         assert os.path.ismount(mounted)
 
 
-def remounting(where: Path) -> bool:
-    """Whether the shell that mounts anew is still at it."""
-    done = subprocess.run(["pgrep", "-f", f"umount -- {where}"], capture_output=True, check=False)
-    return done.returncode == 0
+def wait_for_remounts() -> None:
+    """Return when no shell mounts anew: it has the lock from its beginning to its end."""
+    remounts.DIRECTORY.mkdir(exist_ok=True)
+    with (remounts.DIRECTORY / f"{remounts.NAME}.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def test_each_row_of_bench_says_what_was_in_memory(mounted: Path, tmp_path: Path) -> None:
