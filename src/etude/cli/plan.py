@@ -112,7 +112,7 @@ def _show(plan: Planned, document: Any) -> None:
     screen.table(first, columns)
     for line in plan_text.lines(plan, document):
         what, _, command = line.partition(": ")
-        if what == "To do it" and command.startswith("etude bench "):
+        if what.startswith("To do ") and command.startswith("etude bench "):
             screen.say_command(what, command)
         else:
             screen.say(line)

@@ -120,10 +120,11 @@ def _listed(names: list[str]) -> str:
 
 def _parting(found: Parting) -> str:
     """From where on a buffer whose pages are there already, or are huge, pays."""
-    within = ""
+    within = shown = ""
     if found.ratio_low is not None and found.ratio_high is not None:
         within = f" (95 %: {span(found.ratio_low, found.ratio_high)})"
-    text = f"{found.curve} is {found.ratio:.2f} times as fast as untouched at {size_text(found.size)}{within}"
+        shown = " by the medians, which is not shown" if found.ratio_low <= 1.0 <= found.ratio_high else ""
+    text = f"{found.curve} is {found.ratio:.2f} times as fast as untouched at {size_text(found.size)}{shown}{within}"
     if found.at is None:
         return text + ("; by the medians more than 5 % at every size." if found.ratio > PARTED else ".")
     if found.low is None or found.high is None:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from etude.io.points import Over, Swept, swept_of
 from etude.report.subject import Subject, subject_of
+from etude.report.text import counted
+from etude.report.warnings.machine import busy_machine
+from etude.report.warnings.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from etude.io.comparisons import Comparison
@@ -48,7 +51,7 @@ def explain(source: Results | Subject) -> Reading:
 
 def reading_of(swept: Swept) -> Reading:
     """The reading of a sweep."""
-    unknown = unknown_machine(swept.experiment)
+    unknown = (*measured_badly(swept), *unknown_machine(swept.experiment))
     if swept.over == "total":
         from etude.io import totals
         from etude.io.comparisons import comparisons_of
@@ -65,6 +68,15 @@ def reading_of(swept: Swept) -> Reading:
     partings = partings_of(swept)
     sentences = tuple(buffers.findings(swept, {each.curve: each for each in costs}, shapes, partings))
     return Reading(swept.over, sentences, (*buffers.CAVEATS, *unknown), costs, shapes, partings)
+
+
+def measured_badly(swept: Swept) -> tuple[str, ...]:
+    """Why its values say less than they could: few trials, a busy machine."""
+    few = min(values.size for curve in swept.curves for values in curve.samples)
+    enough = Thresholds().few
+    said = [f"a size has as few as {counted(few, 'trial')}: make {enough} or more"] if few < enough else []
+    busy = [f"{each.text}: {each.advice}" for each in busy_machine(swept.experiment)]
+    return (*said, *busy)
 
 
 def unknown_machine(experiment: Mapping[str, Any]) -> tuple[str, ...]:

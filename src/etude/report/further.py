@@ -15,6 +15,7 @@ from etude.report.subject import Subject
 from etude.report.tail import tail_of
 from etude.report.verdict import MetricSummary
 from etude.results.series import Floats, Series
+from etude.stats.intervals import effective_count
 from etude.stats.levels import LEVELS, Component
 from etude.stats.means import Kind, Mean, MeanRefused, average
 from etude.stats.multiplicity import of_many
@@ -58,7 +59,7 @@ def mean_lines(
         except ValueError:
             pass  # its summary says why there is none
     if trim is not None:
-        found = trimmed_mean(values, trim, confidence=judging.confidence)
+        found = trimmed_mean(values, trim, confidence=judging.confidence, dependent=True)
         limits = found.interval
         between = (
             f"{text.quantity(limits.low, m.unit, found.mean)} … {text.quantity(limits.high, m.unit, found.mean)}"
@@ -121,12 +122,15 @@ def further_lines(subject: Subject, c: Comparison, tests: Sequence[str]) -> Iter
         second, first = paired_values(base, other, c.metric)
     else:
         second, first = base.sample(c.metric), other.sample(c.metric)
-    unpaired = ", as if unpaired" if c.ratio.method == "paired" else ""
+    assumed = ["unpaired"] if c.ratio.method == "paired" else []
+    if any(effective_count(values) < values.size for values in (first, second)):
+        assumed.append("independent, which the trials are not")
+    wrongly = f", as if {' and '.join(assumed)}" if assumed else ""
     together = c.ratio.together
     counting = f", counting all {together} comparisons" if together > 1 else ""
     for name in dict.fromkeys(tests):
         try:
-            yield f"{_TESTS[name](first, second, c)}{unpaired}{counting}"
+            yield f"{_TESTS[name](first, second, c)}{wrongly}{counting}"
         except ValueError as error:
             yield f"{name}: –: {error}"
 

@@ -69,12 +69,13 @@ def lines(plan: Planned, document: Mapping[str, Any] | None) -> Iterator[str]:
             "These tests did not take turns, so drift of the machine is in their difference. Interleaved in one run "
             "they usually need fewer trials: plan from a pilot of that kind."
         )
-    trials, seconds = plan.row.trials, plan.row.seconds
-    if trials is None:
-        return
-    if within_reach(trials, plan.pilot, seconds or 0.0):
+    trials, fit = plan.row.trials, plan.fit
+    if fit is not None and (trials is None or fit.trials is None or fit.trials < trials):
+        if fit.trials is not None:
+            yield f"To do what fits: {_to_do(plan, fit.trials, document)}"
+    elif trials is not None and within_reach(trials, plan.pilot, plan.row.seconds or 0.0):
         yield f"To do it: {_to_do(plan, trials, document)}"
-    else:
+    elif trials is not None:
         yield f"That would take too long: {INSTEAD}."
 
 

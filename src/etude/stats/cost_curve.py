@@ -25,6 +25,10 @@ COST = 4.0
 """Parameters that a bend counts as where two curves are compared (Schwarz's criterion)."""
 POINTS_AT_ENDS = 2
 """x before the first bend, and behind the last."""
+NEIGHBOURS = 3
+"""Values on either side from which the usual error of a value is taken."""
+LEAST_ERROR = 0.2
+"""Of the median error: no value counts as surer than by this."""
 _PARTS = 4  # places that are tried from one x to the next
 _ROUNDS = 25
 _SMALLEST = 1e-9  # deviations of a logarithm that are none
@@ -118,12 +122,17 @@ def fit(
 
 
 def _roots(errors: ArrayLike | None, n: int) -> Floats:
-    """Square roots of weights; errors that are estimated vary, and up to twice the usual counts as usual."""
+    """Square roots of weights; errors that are estimated vary, and up to twice the usual of the neighbours counts as
+    usual. What is usual may change along the curve."""
     if errors is None:
         return np.ones(n)
     given = np.asarray(errors, dtype=np.float64)
-    usual = 2.0 * float(np.median(given))
-    return np.ones(n) if usual <= 0.0 else usual / np.maximum(given, usual)
+    around = np.lib.stride_tricks.sliding_window_view(
+        np.pad(given, NEIGHBOURS, mode="reflect"), 2 * NEIGHBOURS + 1
+    )
+    usual = np.median(around, axis=1)
+    used = np.maximum(np.where(given > 2.0 * usual, given, usual), LEAST_ERROR * float(np.median(given)))
+    return np.ones(n) if not np.all(used > 0.0) else float(np.median(used)) / used
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ def percentiles(
     dependent: they are in the order in which they were measured; the intervals rest on `effective_count` of them.
     """
     values = finite_sample(x)
-    ordered, worth = np.sort(values), round(effective_count(values)) if dependent else values.size
+    ordered, worth = np.sort(values), int(effective_count(values)) if dependent else values.size
     return tuple(_percentile(ordered, worth, share, confidence) for share in shares)
 
 
@@ -82,20 +82,24 @@ class TrimmedMean:
     """Why there is no interval."""
 
 
-def trimmed_mean(x: ArrayLike, share: float, *, confidence: float = 0.95) -> TrimmedMean:
+def trimmed_mean(
+    x: ArrayLike, share: float, *, confidence: float = 0.95, dependent: bool = False
+) -> TrimmedMean:
     """Without the `share` (0.1 for 10 %) of smallest values and as many of the largest; nothing is deleted by it.
 
-    x: shape (n,), n >= 1, independent values. It estimates the middle of a symmetrical distribution, and of a skewed
+    x: shape (n,), n >= 1. dependent: in the order in which they were measured; the interval rests on `effective_count`
+    of them. It estimates the middle of a symmetrical distribution, and of a skewed
     one something between median and mean. Raises ValueError for a share outside 0 to 0.5.
     Source: Tukey and McLaughlin (1963): t with n - 2k - 1 degrees of freedom on the winsorised deviation.
     """
     check_confidence(confidence)
     if not 0.0 <= share < 0.5:
         raise ValueError(f"the share trimmed at either end must be from 0 to below 0.5, not {share}")
-    ordered = np.sort(finite_sample(x))
-    n = ordered.size
+    values = finite_sample(x)
+    ordered, n = np.sort(values), values.size
     if n == 0:
         raise ValueError("a sample without values has no mean")
+    worth = effective_count(values) if dependent else n
     cut = math.floor(share * n + 1e-9)
     kept = ordered[cut : n - cut]
     mean = mean_of(kept)
@@ -104,7 +108,7 @@ def trimmed_mean(x: ArrayLike, share: float, *, confidence: float = 0.95) -> Tri
             mean, None, cut, f"an interval needs two or more values that are kept, not {kept.size}"
         )
     winsorised = np.clip(ordered, kept[0], kept[-1])
-    error = deviation_of(winsorised) / ((1.0 - 2.0 * cut / n) * math.sqrt(n))
+    error = deviation_of(winsorised) / ((1.0 - 2.0 * cut / n) * math.sqrt(worth))
     half = t_quantile(confidence, kept.size - 1) * error
     return TrimmedMean(mean, Interval(mean - half, mean + half), cut, None)
 

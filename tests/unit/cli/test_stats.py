@@ -143,6 +143,16 @@ def test_what_cannot_be_told_apart_is_called_not_distinguishable(stats: Stats, g
     golden(out)
 
 
+def test_further_tests_say_that_they_take_dependent_trials_for_independent(stats: Stats) -> None:
+    slow = [1.0 + 0.001 * math.sin(n / 5) for n in range(60)]
+    of = {"independent": [*noisy(30), *noisy(30, seed=2)], "dependent": slow}
+    said = {}
+    for name, elapsed in of.items():
+        file = table(f"{name}.csv", {"test": ["a"] * 30 + ["b"] * 30, "elapsed": elapsed})
+        said[name] = flat(stats(file, "--test", "student", "--test", "bootstrap")).count("as if independent")
+    assert said == {"independent": 0, "dependent": 2}
+
+
 def test_further_tests_of_several_comparisons_count_them_all(stats: Stats) -> None:
     rows = {"test": ["a"] * 12 + ["b"] * 12 + ["c"] * 12}
     rows["elapsed"] = [*noisy(12), *noisy(12, 1.008, seed=2), *noisy(12, 1.0, seed=3)]

@@ -102,6 +102,16 @@ def test_a_pilot_in_blocks_is_planned_by_its_pairs(tmp_path: Path) -> None:
     assert (plan.fit.trials, plan.fit.share) == (deadline.trials, deadline.effect)
 
 
+def test_the_command_of_a_plan_makes_what_is_needed_or_what_fits(tmp_path: Path) -> None:
+    found, made = pilot(tmp_path), []
+    for deadline_s in (None, 36000.0, 20.0):
+        (plan,) = plans(found, effect=0.01, deadline_s=deadline_s)
+        *_, last = plan_text.lines(plan, None)
+        made.append(int(last.split("--trials ")[1].split()[0]))
+        assert made[-1] == min(plan.row.trials or 0, plan.fit.trials or 0 if plan.fit else math.inf)
+    assert made[0] == made[1] > made[2]
+
+
 def test_one_percent_is_what_a_plan_is_for_unless_another_effect_is_named(tmp_path: Path) -> None:
     (plan,) = plans(pilot(tmp_path))
     assert plan.asked == 0.01

@@ -1,6 +1,7 @@
 """Percentiles with intervals, quartiles, trimmed means and error bars."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,11 +127,16 @@ def test_values_that_depend_on_each_other_are_worth_fewer():
     noise = rng.standard_normal((600, 60))
     for i in range(1, 60):
         noise[:, i] = 0.6 * noise[:, i - 1] + 0.8 * noise[:, i]
-    covered = []
-    for dependent in (False, True):
-        found = [percentiles(x, (0.5,), dependent=dependent)[0].interval for x in noise]
-        covered.append(np.mean([i is None or i.low <= truth <= i.high for i in found]))
-    assert covered[0] < 0.80
-    assert covered[1] > 0.90
-    x = noise[0]
-    assert percentiles(x, (0.5,), dependent=True)[0].interval == median_interval(x)
+    ways: list[Any] = [
+        lambda x, dependent: percentiles(x, (0.5,), dependent=dependent)[0].interval,
+        lambda x, dependent: trimmed_mean(x, 0.1, dependent=dependent).interval,
+    ]
+    for interval in ways:
+        covered = []
+        for dependent in (False, True):
+            found = [interval(x, dependent) for x in noise]
+            covered.append(np.mean([i is None or i.low <= truth <= i.high for i in found]))
+        assert covered[0] < 0.80
+        assert covered[1] > 0.90
+    for x in noise:
+        assert percentiles(x, (0.5,), dependent=True)[0].interval == median_interval(x)

@@ -37,12 +37,12 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
         when = f"{places[0]}, and {counted(len(places) - 1, 'more time')}" if len(places) > 1 else places[0]
         text = f"the machine changed {when}: {'; '.join(changes[:MOST])}{more}"
         found.append(warning("machine-changed", "", "", text, _ADVICE))
-    states = _states(experiment)
-    return [*found, *_several(states), *_busy(states)]
+    return [*found, *_several(_states(experiment)), *busy_machine(experiment)]
 
 
-def _busy(states: Sequence[_State]) -> Iterator[Warning]:
+def busy_machine(experiment: Mapping[str, Any]) -> Iterator[Warning]:
     """That a machine was busy at the start of a sitting: the busiest start counts."""
+    states = _states(experiment)
     found = []
     for number, state in enumerate(states, start=1):
         load = _member(state.snapshot, "load", "load_1")
