@@ -11,6 +11,27 @@ use crate::rewrite::ring::Raw;
 pub trait Reads {
     /// None where not all of it is there.
     fn bytes(&self, at: u64, length: usize) -> Option<Vec<u8>>;
+
+    /// Several pieces, at once where that can be.
+    fn pieces(&self, places: &[(u64, usize)]) -> Option<Vec<Vec<u8>>> {
+        places.iter().map(|(at, length)| self.bytes(*at, *length)).collect()
+    }
+}
+
+/// Memory of which some pieces have been read.
+pub struct Known<'a, M> {
+    memory: &'a M,
+    pieces: Vec<(u64, Vec<u8>)>,
+}
+
+impl<M: Reads> Reads for Known<'_, M> {
+    fn bytes(&self, at: u64, length: usize) -> Option<Vec<u8>> {
+        let within = |(from, bytes): &(u64, Vec<u8>)| {
+            let begin = usize::try_from(at.checked_sub(*from)?).ok()?;
+            bytes.get(begin..begin.checked_add(length)?).map(<[u8]>::to_vec)
+        };
+        self.pieces.iter().find_map(within).or_else(|| self.memory.bytes(at, length))
+    }
 }
 
 /// A request or a completion, as it will stand in a trace.
@@ -34,6 +55,8 @@ impl Found {
 const MOST_ENTRIES: u32 = 1 << 16;
 /// Requests of one io_submit that are looked at; the kernel takes no more than a context has room for.
 const MOST_SUBMITTED: u64 = 1 << 16;
+/// Bytes of the queues and entries of a ring that are read whole, at once: it costs less than to read what of them is new.
+const AT_ONCE: usize = 16 << 10;
 /// Buffers of a vectored request, as the kernel allows.
 const MOST_VECTORS: u64 = 1024;
 
@@ -88,6 +111,32 @@ impl Layout {
         self.own.map(|(entries, queues)| [queues, queues, entries])
     }
 
+    /// Its memory, of which all that a look at the ring asks for has been read, where that is little.
+    pub fn read<'a, M: Reads>(&self, memory: &'a M, [queue, completions, entries]: [u64; 3]) -> Known<'a, M> {
+        let (requests, done) = (self.sq_entries as usize, self.cq_entries as usize);
+        let array = if self.flags & NO_SQARRAY == 0 { requests * 4 } else { 0 };
+        // Completions behind the end of their queue: those up to there are whole.
+        let places = [
+            (queue.wrapping_add(self.sq_head.into()), 4),
+            (queue.wrapping_add(self.sq_array.into()), array),
+            (completions.wrapping_add(self.cq_head.into()), 4),
+            (completions.wrapping_add(self.cq_tail.into()), 4),
+            (completions.wrapping_add(self.cqes.into()), done * self.completion_bytes()),
+            (entries, requests * self.entry_bytes()),
+        ];
+        let little = places.iter().map(|(_, length)| length).sum::<usize>() <= AT_ONCE;
+        let pieces = little.then(|| memory.pieces(&places)).flatten().unwrap_or_default();
+        Known { memory, pieces: places.iter().map(|(at, _)| *at).zip(pieces).collect() }
+    }
+
+    fn entry_bytes(&self) -> usize {
+        if self.flags & SQE128 != 0 { 128 } else { 64 }
+    }
+
+    fn completion_bytes(&self) -> usize {
+        if self.flags & CQE32 != 0 { 32 } else { 16 }
+    }
+
     /// The requests that the kernel has taken last, so many. `file`: the descriptor of a registered file.
     pub fn submitted(
         &self,
@@ -110,7 +159,7 @@ impl Layout {
         };
         let known = || places.iter().copied().filter(|place| *place < self.sq_entries);
         let (Some(first), Some(last)) = (known().min(), known().max()) else { return Vec::new() };
-        let each = if self.flags & SQE128 != 0 { 128 } else { 64 };
+        let each = self.entry_bytes();
         let from = entries.wrapping_add(u64::from(first) * each as u64);
         let Some(bytes) = memory.bytes(from, (last - first + 1) as usize * each) else { return Vec::new() };
         known()
@@ -128,7 +177,7 @@ impl Layout {
     ) -> Vec<Found> {
         let word = |offset: u32| number(memory, queue.wrapping_add(offset.into()));
         let (Some(head), Some(tail)) = (word(self.cq_head), word(self.cq_tail)) else { return Vec::new() };
-        let each = if self.flags & CQE32 != 0 { 32 } else { 16 };
+        let each = self.completion_bytes();
         let mask = self.cq_entries - 1;
         let many = tail.wrapping_sub(done.seen);
         if many > self.cq_entries {

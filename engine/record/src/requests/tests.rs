@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -13,6 +15,21 @@ impl Reads for Pieces {
             bytes.get(begin..begin.checked_add(length)?).map(<[u8]>::to_vec)
         };
         self.0.iter().find_map(found)
+    }
+}
+
+/// The same, which counts how often it is read.
+struct Counted(Pieces, Cell<usize>);
+
+impl Reads for Counted {
+    fn bytes(&self, at: u64, length: usize) -> Option<Vec<u8>> {
+        self.1.set(self.1.get() + 1);
+        self.0.bytes(at, length)
+    }
+
+    fn pieces(&self, places: &[(u64, usize)]) -> Option<Vec<Vec<u8>>> {
+        self.1.set(self.1.get() + 1);
+        self.0.pieces(places)
     }
 }
 
@@ -102,6 +119,27 @@ fn entries_are_read_in_the_order_of_the_queue() {
     assert_eq!(all, wanted);
     assert_eq!(layout(0).submitted(&memory, AT, 2, 3, file), wanted[5..]);
     assert_eq!(layout(0).submitted(&memory, AT, u32::MAX, 3, file).len(), 8);
+}
+
+#[test]
+fn a_small_ring_is_read_at_once() {
+    let looked = |layout: Layout, lacks: Option<usize>| {
+        let mut ring = taken(&[entry(22, 0, 5, 0, 1, 100, 0, 7), entry(22, 0, 5, 0, 1, 100, 0, 8)]);
+        let mut completions = vec![0; 64 + 16 * 16];
+        put(&mut completions, 4, 2, 4);
+        ring.0.push((CQ, completions));
+        lacks.into_iter().for_each(|bytes| ring.0[1].1.truncate(bytes));
+        let (memory, mut done) = (Counted(ring, Cell::new(0)), Done::default());
+        let known = layout.read(&memory, AT);
+        let taken = layout.completed(&known, AT, 3, &mut done);
+        let submitted = layout.submitted(&known, AT, 1, 3, |_| None);
+        (taken.len(), done.seen, submitted.len(), memory.1.get())
+    };
+    assert_eq!(looked(layout(0), None), (0, 2, 1, 1));
+    // Piece by piece where not all is there, and where that is much.
+    assert_eq!(looked(layout(0), Some(7 * 64)), (0, 2, 1, 7));
+    let large = Layout { cq_entries: 1024, ..layout(0) };
+    assert_eq!(looked(large, None), (0, 0, 1, 6));
 }
 
 #[test]

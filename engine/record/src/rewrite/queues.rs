@@ -22,6 +22,10 @@ impl Reads for Memory {
     fn bytes(&self, at: u64, length: usize) -> Option<Vec<u8>> {
         self.read(at, length).ok()
     }
+
+    fn pieces(&self, places: &[(u64, usize)]) -> Option<Vec<Vec<u8>>> {
+        self.read_pieces(places)
+    }
 }
 
 /// Whether a call says how many requests or completions there are, and not which.
@@ -112,6 +116,7 @@ impl Queues {
         let descriptor = u64::from(call.arguments[0] as u32);
         let Some(ring) = self.ring(group, descriptor) else { return Vec::new() };
         let Some(places) = ring.at else { return Vec::new() };
+        let memory = &ring.layout.read(memory, places);
         let mut found = ring.layout.completed(memory, places, descriptor, &mut ring.done);
         let (files, taken) = (&ring.files, u32::try_from(call.result).unwrap_or(0));
         let file = |index: u32| registered_file(group, files, index);

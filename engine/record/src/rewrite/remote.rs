@@ -101,10 +101,18 @@ impl Memory {
 
     pub fn read(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
-        if !read_vector(self.pid, &mut bytes, at) {
+        if !read_vectors(self.pid, &mut [(at, &mut bytes)]) {
             self.file()?.read_exact_at(&mut bytes, at)?;
         }
         Ok(bytes)
+    }
+
+    /// Several pieces in one call; None where not all of them can be read so.
+    pub fn read_pieces(&self, places: &[(u64, usize)]) -> Option<Vec<Vec<u8>>> {
+        let mut pieces: Vec<Vec<u8>> = places.iter().map(|(_, length)| vec![0; *length]).collect();
+        let mut wanted: Vec<_> =
+            places.iter().map(|(at, _)| *at).zip(pieces.iter_mut().map(Vec::as_mut_slice)).collect();
+        read_vectors(self.pid, &mut wanted).then_some(pieces)
     }
 
     /// Writes also where the process itself may not.
@@ -114,13 +122,16 @@ impl Memory {
     }
 }
 
-/// Whether `process_vm_readv` has read all these bytes.
-fn read_vector(pid: Pid, bytes: &mut [u8], at: u64) -> bool {
-    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let remote = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: bytes.len() };
-    // SAFETY: it writes to `bytes` alone, at most as many as there are.
-    let read = unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) };
-    usize::try_from(read) == Ok(bytes.len())
+/// Whether `process_vm_readv` has read all these pieces, from where they are.
+fn read_vectors(pid: Pid, pieces: &mut [(u64, &mut [u8])]) -> bool {
+    let vector = |base: *mut libc::c_void, length| libc::iovec { iov_base: base, iov_len: length };
+    let local: Vec<_> =
+        pieces.iter_mut().map(|(_, bytes)| vector(bytes.as_mut_ptr().cast(), bytes.len())).collect();
+    let remote: Vec<_> = pieces.iter().map(|(at, bytes)| vector(*at as *mut _, bytes.len())).collect();
+    let many = pieces.len() as libc::c_ulong;
+    // SAFETY: it writes to the pieces alone, to each at most as many bytes as it has.
+    let read = unsafe { libc::process_vm_readv(pid, local.as_ptr(), many, remote.as_ptr(), many, 0) };
+    usize::try_from(read) == Ok(pieces.iter().map(|(_, bytes)| bytes.len()).sum())
 }
 
 #[cfg(test)]
@@ -138,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_read_also_where_the_process_itself_may_not() {
+    fn memory_is_read_in_pieces_and_also_where_the_process_itself_may_not() {
         // SAFETY: a fresh mapping of a page.
         let page = unsafe {
             let both = libc::PROT_READ | libc::PROT_WRITE;
@@ -151,6 +162,10 @@ mod tests {
         let memory = Memory::unopened(std::process::id() as Pid);
         assert_eq!(memory.read(page, 4).unwrap(), b"some");
         assert!(memory.read(8, 1).is_err());
+        let own = *b"other";
+        let at = own.as_ptr() as u64;
+        assert_eq!(memory.read_pieces(&[(at + 1, 2), (at, 1)]), Some(vec![b"th".to_vec(), b"o".to_vec()]));
+        assert_eq!(memory.read_pieces(&[(at, 1), (page, 4)]), None);
         // SAFETY: the mapping from above.
         unsafe { libc::munmap(page as *mut libc::c_void, 4096) };
     }
