@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from etude.errors import EDITED
 from etude.patterns import compile_pattern
 from etude.quantities import QuantityError, duration
 from etude.results.histograms import BadHistogram, Counted, decode
@@ -81,7 +82,7 @@ def told(line: str) -> Told:
         mean_s = None if document.get("mean_s") is None else float(document["mean_s"])
         latency = decode(document["latency"]) if document.get("latency") else None
         late_s = None if document.get("lateness_p99_s") is None else float(document["lateness_p99_s"])
-    except (ValueError, KeyError, TypeError, BadHistogram) as error:
+    except EDITED as error:
         why = (
             str(error) if isinstance(error, BadHistogram) else "expected {duration_s, offered, completed, …}"
         )
