@@ -27,6 +27,7 @@ from etude.quantities import QuantityError, bandwidth, duration, rate, share, si
 from etude.report.failing import parse_bound
 from etude.report.predicated import read_predicate
 from etude.results.histograms import encode
+from etude.results.units import MILLISECOND, ONE
 from etude.results.windows import parse_window
 from etude.script.expand import ExpansionError, compile_text
 from etude.script.parse import parse_text
@@ -35,11 +36,14 @@ from etude.store.content import read_content
 from etude.testbed.remote.hosts import read_hosts
 from etude.testbed.resources import ledger
 from etude.workbench.harnesses.harness_text import read_value
+from etude.workbench.harnesses.readers import TOOLS, Figures, Place, Windows, by_expression, by_path
+from etude.workbench.harnesses.reading import Run, Unreadable
 from etude.workbench.pool.slurm import answers
 from etude.workbench.pool.slurm.hostlist import expand
 from etude.workbench.pool.spec import read_pool
 from golden import reading
 from golden.corpus import stored
+from support.places import DATA
 
 KNOWN = {"name": "Elapsed", "count": 12.0, "mean": 3.0, "delta": 0.1, "text": "12 apples"}
 CODES = range(8)
@@ -90,6 +94,28 @@ def amount(text: str) -> object:
 def slurm(text: str) -> object:
     told = (answers.queue, answers.job, answers.nodes, answers.accounted, expand)
     return [each(text) for each in told]
+
+
+LOAD = Run(load=100.0, closed=False, runlength_s=10.0, window_s=1.0, log="log")
+PLACES = {
+    "completed": Place("$.a[0].n", ONE),
+    "mean": Place("$.mean", None),
+    "p99": Place("$.p99", MILLISECOND),
+}
+PRINTED = {"completed": Place(r"n=(\S+)", ONE), "mean": Place(r"mean (\S+)", None)}
+OUTPUTS = {
+    "windows": Windows,
+    **{name: tool.reader for name, tool in TOOLS.items() if name != "pgbench"},
+    "json": lambda run: Figures(run, PLACES, by_path),
+    "regex": lambda run: Figures(run, PRINTED, by_expression),
+}
+
+
+def printed(text: str) -> object:
+    """By the reader that the first line names."""
+    kind, _, rest = text.partition("\n")
+    reader = OUTPUTS.get(kind, Windows)(LOAD)
+    return reader.feed(rest) + reader.end()
 
 
 def verb(main: Callable[[list[str]], int], *words: str) -> Callable[[Path], None]:
@@ -160,6 +186,20 @@ WINDOW = (
 HISTOGRAM = encode([100, 2000, 30000], [5, 4, 1])
 QUEUE = "12|RUNNING|None|n[1-2]|0:0|2026-01-01T00:00:00\nJobId=12 JobState=FAILED Reason=None NodeList=n[01-10,12]\n"
 
+K6 = '{"metric":"http_req_duration","type":"Point","data":{"time":"2026-01-01T00:00:0%d.5Z","value":20.5,"tags":{}}}\n'
+VEGETA = "1700000000%d00000000,200,20000000,0,5,,aGVsbG8=,,7,GET,http://a/,\n"
+PRINTS = (
+    *(
+        f"{file.name.split('.')[0].split('-')[0]}\n{file.read_text()}"
+        for file in sorted((DATA / "peak").glob("*.*"))
+    ),
+    "k6\n" + "".join(K6 % second for second in range(5)),
+    "vegeta\n" + "".join(VEGETA % second for second in range(5)),
+    "windows\n" + f"{WINDOW % HISTOGRAM}\n" * 2,
+    'json\n{"a": [{"n": 1000}], "mean": "1.5ms", "p99": 12.5}',
+    "regex\nmean 1.5ms n=1000\n",
+)
+
 READERS: Sequence[Reader] = (
     Reader(
         "expressions",
@@ -183,6 +223,7 @@ READERS: Sequence[Reader] = (
     Reader("probes", parse_output, (OUTPUT,)),
     Reader("windows", lambda text: parse_window(text.encode("utf-8", "surrogateescape")), (WINDOW % HISTOGRAM,),
            (ValueError,)),
+    Reader("outputs of load generators", printed, PRINTS, (Unreadable,)),
     Reader("Slurm's answers", slurm, (QUEUE,)),
     Reader("pools", read_pool, ("slurm,partition=bench,time=30m,python=/opt/python", "local")),
     Reader("pool files", lambda path: read_pool(str(path)), (POOL,), files=True),

@@ -219,7 +219,8 @@ class Once:
         """When to kill a run that has so many lines: at which line, and how long after it, s. Counted in lines, since a
         busy machine is slower."""
         at = generator.randint(lines, max(lines, self.lines - 1))
-        return at, generator.uniform(0, self.takes_s / max(self.lines, 1))
+        # Mostly soon: much of the time of a short run is the start of Python, before its first line.
+        return at, generator.random() ** 3 * self.takes_s / max(self.lines, 1)
 
 
 def uninterrupted(case: Case, place: Place) -> Once:

@@ -346,6 +346,7 @@ class Peak(Case):
     """A search whose load command answers at once, and always the same for a load."""
 
     verb = name = "peak"
+    targets = ("etude", "program", "group")
     good = (0, 1)
     words = (
         "peak", "--run", "sh work peak {load}", "--read", "response (\\S+)", "--mean", "20ms", "--loads", "50..800",

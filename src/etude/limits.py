@@ -37,10 +37,15 @@ def limit_reached(error: str | int | None) -> str | None:
 def threads_start(count: int) -> bool:
     """Whether so many threads can be started at once."""
     go_on = threading.Lock()
+
+    def wait() -> None:
+        with go_on:
+            pass
+
     with go_on:
         try:
             for _ in range(count):
-                _thread.start_new_thread(lambda: go_on.acquire() and go_on.release(), ())
+                _thread.start_new_thread(wait, ())
         except RuntimeError:
             return False
     return True

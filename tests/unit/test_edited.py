@@ -15,10 +15,11 @@ from etude.experiment import shell_syntax as shells
 from etude.history import kept as backtests
 from etude.io.lab import begun
 from etude.report.extension import lasted_s
+from etude.results.units import ONE
 from etude.store.content import read_content
 from etude.store.database import Store, open_store
 from etude.testbed.remote.hosts import read_hosts
-from etude.workbench.harnesses.readers import told
+from etude.workbench.harnesses.readers import Place, by_path, told
 from etude.workbench.harnesses.reading import Unreadable
 from etude.workbench.harnesses.tools import k6
 from etude.workbench.pool.journal import Journal
@@ -65,6 +66,8 @@ def test_a_start_that_is_no_time_is_refused(tmp_path: Path) -> None:
     [
         (Unreadable, lambda: told('{"duration_s":' + NESTED)),
         (Unreadable, lambda: told('{"duration_s":' + "9" * 400 + "}")),
+        (Unreadable, lambda: by_path(NESTED, {})),
+        (Unreadable, lambda: by_path(f"[{'9' * 400}]", {"failed": Place("$[0]", ONE)})),
         (ValueError, lambda: k6.request('{"metric":"http_req_duration","type":"Point","data":' + NESTED)),
     ],
 )
