@@ -343,7 +343,9 @@ def main() -> int:
     place, found = Place(root / "place"), {case.name: Found() for case in cases}
     began = time.monotonic()
     servers = ExitStack()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    told: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):  # the run that goes on then is finished
+        signal.signal(number, lambda which, _: told.append(which))
     try:
         for case in cases:
             case.open(servers)
@@ -353,10 +355,8 @@ def main() -> int:
             attack(number, case, place, options.seed, once[case.name], found[case.name])
             done = sum(sum(each.kills.values()) for each in found.values())
             progress(f"{done}/{options.kills} kills")
-            if done >= options.kills:
+            if done >= options.kills or told:
                 break
-    except KeyboardInterrupt:
-        print("bench: stopped early", file=sys.stderr)
     finally:
         progress("")
         for case in cases:
