@@ -1,13 +1,16 @@
 """Kills Étude at random instants and resumes it, again and again: what differs from an uninterrupted run, what is left.
 
-python bench/kill.py [--kills N] [--seed N] [--verbs bench,cool,run,peak,surface,quiet,store,record,io]
+python bench/kill.py [--kills N] [--seed N] [--verbs bench,cool,run,peak,surface,quiet,store,record,io,lab,pool]
     [--only CASE:NUMBER] [--keep DIR]
 
 Each run is begun, killed by SIGKILL one to three times (Étude, its engine, both, the measured program, the whole
 group), and resumed until it ends; some kills hit while a program hangs that would outlive them. Then its rows are
 compared with those of an uninterrupted run of the same seed. The measured program notes its conditions: its directory,
 environment, limits, CPUs, and whether another one runs at the same time. The exit status is 1 if a trial is lost,
-doubled, added or measured under other conditions, or if mounts, groups, processes or files are left.
+doubled, added or measured under other conditions, or if mounts, devices, groups, processes or files are left.
+
+It runs as root in mounts of its own, and counts groups and devices of its own runs: others may use the machine. The
+stores in PostgreSQL and the pool need the Debian packages postgresql, munge, slurmctld, slurmd and slurm-client.
 """
 
 from __future__ import annotations
@@ -22,27 +25,35 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kill_cases import CASES, Case, Place
+from kill_cases import CASES as ALONE
+from kill_cases import Case, Place, below, processes, stat_of
+from kill_served import SERVED
 from rows import measured_where, progress
 
+CASES = (*ALONE, *SERVED)
 TARGETS = ("etude", "engine", "both", "program", "group")
-MOST_KILLS = 3
+MOST_KILLS = 5
 """The most kills of one run."""
 HANGING = 0.4
 """Share of kills that hit while a program hangs."""
-PATIENCE_S = 600.0
+PATIENCE_S = 1800.0
 """A program that takes longer hangs."""
+LOOK_S = 0.01
+NOTES = Path("/run/etude")
+"""Where Étude notes what a later start puts back."""
+OWN_MOUNTS = 'mkdir -p "$0" && mount -t tmpfs -o mode=0755 none "$0" && exec "$@"'
 COUNTS = (
     "lost",
     "doubled",
     "added",
     "other conditions",
     "mounts",
+    "devices",
     "groups",
     "processes",
     "files",
@@ -52,7 +63,7 @@ COUNTS = (
 
 @dataclass
 class Found:
-    """Counts of one verb, over all its kills."""
+    """Counts of one case, over all its kills."""
 
     runs: int = 0
     kills: Counter[str] = field(default_factory=Counter)
@@ -62,54 +73,42 @@ class Found:
 
 @dataclass(frozen=True)
 class Machine:
-    """State of the machine that a run must leave as it was."""
+    """State of the machine that a run must leave as it was: what there is of this harness's own runs."""
 
     mounts: frozenset[str]
+    devices: frozenset[str]
     groups: frozenset[str]
     notes: frozenset[str]
 
     @classmethod
-    def now(cls) -> Machine:
+    def now(cls, root: Path, etudes: Collection[int] = ()) -> Machine:
+        """`etudes`: process ids of the runs so far, which the names of their groups have."""
         # Without numbers of mounts and devices, which are others each time.
         mounts = [line.split(" ", 3)[3] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-        groups = [place for place, _, _ in os.walk("/sys/fs/cgroup") if "/etude-" in place]
-        notes = [str(path) for path in Path("/run/etude").glob("**/*") if path.is_file()]
-        return cls(frozenset(mounts), frozenset(groups), frozenset(notes))
+        files = Path("/sys/block").glob("*/loop/backing_file")
+        devices = [text for file in files if str(root) in (text := read(file).decode(errors="replace"))]
+        ours = tuple(f"etude-{pid}-" for pid in etudes)
+        groups = [place for place, _, _ in os.walk("/sys/fs/cgroup") if Path(place).name.startswith(ours)]
+        notes = [str(path) for path in NOTES.glob("**/*") if path.is_file()]
+        return cls(frozenset(mounts), frozenset(devices), frozenset(groups), frozenset(notes))
 
 
-def stat_of(pid: int) -> tuple[str, int]:
-    """The state and the parent of a process; as of one that has ended where it is not there."""
-    try:
-        words = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
-        return words[0], int(words[1])
-    except (OSError, IndexError):
-        return "X", 0
-
-
-def read(pid: int, name: str) -> bytes:
+def read(file: Path) -> bytes:
     with suppress(OSError):
-        return Path(f"/proc/{pid}/{name}").read_bytes()
+        return file.read_bytes()
     return b""
 
 
-def processes() -> Iterator[int]:
-    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+def read_of(pid: int, name: str) -> bytes:
+    return read(Path(f"/proc/{pid}/{name}"))
 
 
-def below(root: int) -> list[int]:
-    """The descendants of a process, parents first."""
-    parents = {pid: stat_of(pid)[1] for pid in processes()}
-    found = [root]
-    for each in found:
-        found += [pid for pid, parent in parents.items() if parent == each]
-    return found[1:]
-
-
-def victims(target: str, etude: int) -> list[int]:
+def victims(target: str, etude: int, members: Sequence[int]) -> list[int]:
     """The processes that a kill of this target is for; none where it is not running."""
-    members = below(etude)
     engines = [
-        pid for pid in members if stat_of(pid)[1] == etude and read(pid, "comm").startswith(b"etude-engine")
+        pid
+        for pid in members
+        if stat_of(pid)[1] == etude and read_of(pid, "comm").startswith(b"etude-engine")
     ]
     if target == "program":
         return [pid for pid in members if pid not in engines]
@@ -121,7 +120,7 @@ def victims(target: str, etude: int) -> list[int]:
 def left_running(mark: str) -> list[int]:
     """Processes that have the mark of this run in their environment."""
     name = mark.encode()
-    return [pid for pid in processes() if name in read(pid, "environ") and stat_of(pid)[0] not in "ZX"]
+    return [pid for pid in processes() if name in read_of(pid, "environ") and stat_of(pid)[0] not in "ZX"]
 
 
 class Run:
@@ -129,8 +128,11 @@ class Run:
 
     def __init__(self, case: Case, place: Place, mark: str) -> None:
         self.case, self.place, self.mark = case, place, mark
+        self.etudes: set[int] = set()
+        """Process ids of all that were started."""
         self.environment = {
             **os.environ,
+            **case.environment,
             "ETUDE_KILL_BENCH": mark,
             "TMPDIR": str(place.temporary),
             "XDG_CACHE_HOME": str(place.root / "cache"),
@@ -139,7 +141,7 @@ class Run:
     def start(self, begun: bool) -> subprocess.Popen[bytes]:
         words = self.case.resume(self.place) if begun else self.case.begin(self.place)
         with open(self.place.root / "said", "ab") as said:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 words,
                 cwd=self.place.root,
                 env=self.environment,
@@ -148,6 +150,8 @@ class Run:
                 stderr=said,
                 start_new_session=True,
             )
+        self.etudes.add(process.pid)
+        return process
 
     def finish(self, begun: bool) -> int | None:
         """Run to the end; its exit status, or None of one that hangs."""
@@ -165,17 +169,18 @@ class Run:
         hangs.unlink(missing_ok=True)
         process = self.start(begun)
         while process.poll() is None and self.case.length(self.place) < lines:
-            time.sleep(0.002)
+            time.sleep(LOOK_S)
         until = time.monotonic() + at_s
         while process.poll() is None and (time.monotonic() < until or not self.case.reached(self.place)):
-            time.sleep(0.002)
+            time.sleep(LOOK_S)
         if hanging and self.case.measures:
             hang.touch()
             while process.poll() is None and not hangs.exists():
-                time.sleep(0.002)
+                time.sleep(LOOK_S)
         found: list[int] = []
-        while process.poll() is None and not (found := victims(target, process.pid)):
-            time.sleep(0.002)
+        while process.poll() is None and not (found := self.victims(target, process.pid)):
+            time.sleep(LOOK_S)
+        self.etudes.update(found)
         if target == "group":
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -190,6 +195,9 @@ class Run:
             process.wait()
             return "hangs"
         return "killed"
+
+    def victims(self, target: str, etude: int) -> list[int]:
+        return victims(target, etude, self.case.members(etude))
 
 
 def kill(pids: Sequence[int]) -> None:
@@ -211,7 +219,8 @@ class Once:
         """When to kill a run that has so many lines: at which line, and how long after it, s. Counted in lines, since a
         busy machine is slower."""
         at = generator.randint(lines, max(lines, self.lines - 1))
-        return at, generator.uniform(0, self.takes_s / max(self.lines, 1))
+        # Mostly soon: much of the time of a short run is the start of Python, before its first line.
+        return at, generator.random() ** 3 * self.takes_s / max(self.lines, 1)
 
 
 def uninterrupted(case: Case, place: Place) -> Once:
@@ -231,7 +240,7 @@ def attack(number: int, case: Case, place: Place, seed: int, once: Once, found: 
     """One run: killed, resumed, compared."""
     generator = random.Random(f"{seed} {case.name} {number}")
     place.make(case)
-    before, mark = Machine.now(), f"{os.getpid()}-{number}"
+    before, mark = Machine.now(place.root), f"{os.getpid()}-{number}"
     run, said = Run(case, place, mark), f"{case.name}:{number}"
     held: Counter[str] = Counter()
     for _ in range(generator.randint(1, MOST_KILLS)):
@@ -257,12 +266,12 @@ def attack(number: int, case: Case, place: Place, seed: int, once: Once, found: 
     found.runs += 1
     compare(case, place, once.rows, held, found, said)
     for pid in left_running(mark):
-        wrong(found, said, "processes", f"{read(pid, 'cmdline')!r}")
+        wrong(found, said, "processes", f"{read_of(pid, 'cmdline')!r}")
         kill([pid])
     for path in sorted((case.files(place) - once.files) | place.temporaries()):
         wrong(found, said, "files", path)
-    after = Machine.now()
-    for what in ("mounts", "groups"):
+    after = Machine.now(place.root, run.etudes)
+    for what in ("mounts", "devices", "groups"):
         for each in getattr(after, what) - getattr(before, what):
             wrong(found, said, what, each)
     for each in after.notes - before.notes:
@@ -305,7 +314,7 @@ def wrong(found: Found, said: str, what: str, detail: str) -> None:
 
 def table(found: Mapping[str, Found], kills: int, seed: int, seconds: float) -> list[str]:
     """The figures, in Markdown."""
-    heads = ["verb", "runs", *(f"{target} killed" for target in TARGETS), *COUNTS]
+    heads = ["case", "runs", *(f"{target} killed" for target in TARGETS), *COUNTS]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
     for name, each in found.items():
         cells = [name, each.runs, *(each.kills[t] for t in TARGETS), *(each.wrong[w] for w in COUNTS)]
@@ -326,22 +335,33 @@ def main() -> int:
     if options.only:
         name, number = options.only.rsplit(":", 1)
         cases, numbers = [case for case in CASES if case.name == name], iter([int(number)])
+    if not os.environ.get("ETUDE_KILL_MOUNTS"):
+        os.environ["ETUDE_KILL_MOUNTS"] = "1"
+        own = ("unshare", "--mount", "sh", "-c", OWN_MOUNTS, str(NOTES))
+        os.execvp(own[0], [*own, sys.executable, *sys.argv])
     root = Path(options.keep or tempfile.mkdtemp(prefix="etude-kill-")).resolve()
-    place, found = Place(root / "place"), {case.verb: Found() for case in cases}
+    place, found = Place(root / "place"), {case.name: Found() for case in cases}
     began = time.monotonic()
+    servers = ExitStack()
+    told: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):  # the run that goes on then is finished
+        signal.signal(number, lambda which, _: told.append(which))
     try:
+        for case in cases:
+            case.open(servers)
         once = {case.name: uninterrupted(case, place) for case in cases}
         for number in numbers:
             case = cases[number % len(cases)]
-            attack(number, case, place, options.seed, once[case.name], found[case.verb])
+            attack(number, case, place, options.seed, once[case.name], found[case.name])
             done = sum(sum(each.kills.values()) for each in found.values())
             progress(f"{done}/{options.kills} kills")
-            if done >= options.kills:
+            if done >= options.kills or told:
                 break
     finally:
         progress("")
         for case in cases:
             case.clean(place)
+        servers.close()
         if not options.keep:
             shutil.rmtree(root, ignore_errors=True)
     done = sum(sum(each.kills.values()) for each in found.values())

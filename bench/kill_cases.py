@@ -6,17 +6,15 @@ import json
 import os
 import shlex
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
-
-from made import results
 
 ETUDE = (sys.executable, "-c", "from etude.cli.main import entry; entry()")
 WORK = """\
@@ -30,10 +28,7 @@ sum=$({ pwd; umask; ulimit -a; nice; grep -E '^(Cpus|Mems)_allowed_list' /proc/$
 echo "$1: beside=$beside conditions=$sum"
 echo "$1" >> ran
 """
-LOAD = (
-    WORK
-    + """awk -v load="$2" 'BEGIN { printf "response %.3fms\\n", load < 430 ? 1000 / (430 - load) : 9000 }'\n"""
-)
+LOAD = WORK + """awk -v l="$2" 'BEGIN { printf "response %.3fms\\n", l < 430 ? 1000 / (430 - l) : 9000 }'\n"""
 SCRIPT = """\
 INTERLEAVE
   FOREACH NAME a b
@@ -87,6 +82,28 @@ QUIET_FILES = (
 ALL = ("etude", "engine", "both", "program", "group")
 
 
+def stat_of(pid: int) -> tuple[str, int]:
+    """The state and the parent of a process; as of one that has ended where it is not there."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+        return words[0], int(words[1])
+    except (OSError, IndexError):
+        return "X", 0
+
+
+def processes() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def below(root: int) -> list[int]:
+    """The descendants of a process, parents first."""
+    parents = {pid: stat_of(pid)[1] for pid in processes()}
+    found = [root]
+    for each in found:
+        found += [pid for pid, parent in parents.items() if parent == each]
+    return found[1:]
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a run goes on. Its path is the same for all runs, since the path is one of a program's conditions."""
@@ -122,9 +139,17 @@ class Case:
     """Whether it runs `work`, which can hang."""
     own: Sequence[str] = ("beside", "conditions", "bandwidth_unit")
     """Metrics that must be those of the uninterrupted run."""
-    words: Sequence[str] = ()
+    words: tuple[str, ...] = ()
     resumed_by: Sequence[str] = ()
     """Words in place of all others, before the directory."""
+    environment: Mapping[str, str] = MappingProxyType({})
+
+    def open(self, stack: ExitStack) -> None:
+        """Start the servers that all runs of it share."""
+
+    def members(self, etude: int) -> list[int]:
+        """All processes of a run."""
+        return below(etude)
 
     def prepare(self, place: Place) -> None:
         (place.root / "work").write_text(WORK)
@@ -321,6 +346,7 @@ class Peak(Case):
     """A search whose load command answers at once, and always the same for a load."""
 
     verb = name = "peak"
+    targets = ("etude", "program", "group")
     good = (0, 1)
     words = (
         "peak", "--run", "sh work peak {load}", "--read", "response (\\S+)", "--mean", "20ms", "--loads", "50..800",
@@ -331,25 +357,27 @@ class Peak(Case):
         (place.root / "work").write_text(LOAD)
 
     def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        for where, line in self.lines(place):
-            row = json.loads(line)
-            peak = row["peak"]
-            yield (where, row["trial"]), (peak["load"], peak["runlength_s"], peak["why"])
+        """In their order: the number of a trial counts those whose program was killed, which are made once more."""
+        rows = ((where, json.loads(line)) for where, line in self.lines(place))
+        kept = sorted((row["trial"], where, row["peak"]) for where, row in rows if row["kept"])
+        for place_in_order, (_, where, peak) in enumerate(kept):
+            yield (where, place_in_order), (peak["load"], peak["runlength_s"], peak["why"])
 
 
-class Lab(Case):
-    """The whole I/O lab, in its fewest trials."""
+class Sweep(Case):
+    """A short sweep of the I/O lab."""
 
-    verb = name = "io"
+    verb = "io"
+    name = "io-sweep"
     measures = False
-    words = ("io", "lab", "data", "--trials", "3", "--seed", "7", "--format", "svg")
-    resumed_by = ("io", "lab", "--format", "svg", "--resume")
+    words = (
+        "io", "sweep", "data", "--buffers", "4K,64K", "--totals", "256K", "--curve", "static", "--no-storage",
+        "--trials", "8", "--seed", "7", "--format", "svg",
+    )  # fmt: skip
+    resumed_by = ("io", "sweep", "--format", "svg", "--resume")
 
     def prepare(self, place: Place) -> None:
         (place.root / "data").mkdir()
-
-    def begun(self, place: Place) -> bool:
-        return (place.results / "lab.json").exists()
 
     def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
         for key, (command, *more) in super().kept(place):
@@ -357,49 +385,15 @@ class Lab(Case):
             yield key, ([word for word in command if "/data/" not in word], *more)
 
 
-class Store(Case):
-    """Three results into SQLite."""
+class Lab(Sweep):
+    """The whole I/O lab, in its fewest trials."""
 
-    verb = name = "store"
-    targets = ("etude", "group")
-    measures = False
-
-    def prepare(self, place: Place) -> None:
-        for number in range(3):
-            results(place.root / f"made-{number}", 40, 30)
-
-    def begin(self, place: Place) -> list[str]:
-        made = (f"made-{number}" for number in range(3))
-        return [*ETUDE, "store", "add", *made, "--store", str(place.root / "s.sqlite"), "--commit", "abcdef"]
+    verb = name = "lab"
+    words = ("io", "lab", "data", "--trials", "3", "--seed", "7", "--format", "svg")
+    resumed_by = ("io", "lab", "--format", "svg", "--resume")
 
     def begun(self, place: Place) -> bool:
-        return False
-
-    def reached(self, place: Place) -> bool:
-        return (place.root / "s.sqlite").exists()
-
-    def kept(self, place: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        path = place.root / "s.sqlite"
-        if not path.exists():
-            return
-        with closing(sqlite3.connect(path)) as database:
-            if not database.execute("select 1 from sqlite_master where name = 'entry'").fetchone():
-                return
-            asked = (
-                "select r.source, t.name, m.name, e.trials from entry e join result r on r.id = e.result_id "
-            )
-            asked += "join test t on t.id = e.test_id join metric m on m.id = e.metric_id"
-            for source, test, metric, trials in database.execute(asked):
-                yield (os.path.basename(source), test, metric), trials
-            (state,) = database.execute("pragma integrity_check").fetchone()
-            if state != "ok":
-                yield ("integrity", state), state
-
-    def on_disk(self, place: Place) -> Counter[str]:
-        return Counter(map(repr, self.keys(place)))
-
-    def files(self, place: Place) -> set[str]:
-        return {path for path in super().files(place) if not path.startswith("made-")}
+        return (place.results / "lab.json").exists()
 
 
 class Record(Case):
@@ -469,7 +463,7 @@ CASES: Sequence[Case] = (
     Peak(),
     Surface(),
     Quiet(),
-    Store(),
     Record(),
+    Sweep(),
     Lab(),
 )

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+EDITED = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What it may raise to take apart JSON that somebody edited: members that are missing or of another type, numbers that
+are infinite, brackets within brackets."""
+
 
 class EtudeError(Exception):
     """Something the user can act on: one line that says what, where and what to do."""

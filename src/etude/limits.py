@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import re
 import resource
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +32,23 @@ def limit_reached(error: str | int | None) -> str | None:
     if error == errno.ENFILE:
         return "the machine's limit of open files is reached (sysctl fs.file-max): raise it"
     return None
+
+
+def threads_start(count: int) -> bool:
+    """Whether so many threads can be started at once."""
+    go_on = threading.Lock()
+
+    def wait() -> None:
+        with go_on:
+            pass
+
+    with go_on:
+        try:
+            for _ in range(count):
+                _thread.start_new_thread(wait, ())
+        except RuntimeError:
+            return False
+    return True
 
 
 def with_limit(measurement: Measurement) -> str:

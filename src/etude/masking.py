@@ -108,7 +108,7 @@ class Mask:
             return text
         try:
             found = json.loads(before)
-        except ValueError:
+        except (ValueError, RecursionError):
             return self.text(before).encode("utf-8", "surrogateescape")
         if (masked := self.data(found)) == found:
             return text

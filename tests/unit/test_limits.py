@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from etude import engine
+from etude.cli import entry
 from etude.errors import MachineRefuses
 from etude.experiment.test import Test
 from etude.experiment.trial import _ending
-from etude.limits import limit_reached, with_limit
+from etude.limits import limit_reached, threads_start, with_limit
 from etude.results.writer import refused
 from support.builders import measurement
 
@@ -52,3 +53,18 @@ def test_an_engine_that_met_a_limit_names_it(code: int, named: str, monkeypatch:
 def test_results_that_met_a_limit_name_it(tmp_path: Path) -> None:
     assert f"ulimit -n is {FILES}" in str(refused(tmp_path, OSError(errno.EMFILE, "")))
     assert "-o" in str(refused(tmp_path, OSError(errno.EACCES, "")))
+
+
+def test_threads_that_cannot_be_started_are_no_interrupt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert threads_start(3)
+    assert entry._interrupted("etude") == 130
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    capsys.readouterr()
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    assert entry._interrupted("etude") == 5
+    assert "ulimit -u" in capsys.readouterr().err

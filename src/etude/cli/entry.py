@@ -48,7 +48,7 @@ def run_program(name: str, main: Callable[[], int]) -> None:
     except OSError as error:
         code = complain(name, describe_os_error(error), 5)
     except KeyboardInterrupt:
-        code = complain(name, "ended by SIGINT", 130)
+        code = _interrupted(name)
     finally:
         with suppress(OSError):
             sys.stderr.flush()
@@ -60,6 +60,15 @@ def _code_of(main: Callable[[], int]) -> int:
         return main()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+def _interrupted(name: str) -> int:
+    """Also OpenBLAS, which NumPy and SciPy load, raises SIGINT: where its threads, one a CPU, cannot be started."""
+    from etude.limits import limit_reached, threads_start
+
+    if threads_start(os.cpu_count() or 1):
+        return complain(name, "ended by SIGINT", 130)
+    return complain(name, limit_reached(errno.EAGAIN) or "", 5)
 
 
 def _make_streams_usable() -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from etude.errors import InputError, UsageError
+from etude.errors import EDITED, InputError, UsageError
 from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
 from etude.experiment.test import Test, from_plan, to_plan
 from etude.masking import MASKED, Mask
@@ -70,7 +70,7 @@ class RuleSpec:
         }
         try:
             return rules[self.kind](**self.parameters)
-        except (KeyError, TypeError, ValueError) as error:
+        except EDITED as error:
             raise InputError(f"stop rule {self.kind!r} with {self.parameters!r}: {error}") from None
 
 
@@ -161,7 +161,7 @@ def from_document(document: Mapping[str, Any], source: str) -> Plan:
         known["masks"] = tuple(known.get("masks", ()))
         Mask(known["masks"])
         return Plan(**known)
-    except (TypeError, KeyError, ValueError, AttributeError, UsageError) as error:
+    except (UsageError, *EDITED) as error:
         raise InputError(f"{source}: its plan cannot be read ({error}); it cannot be resumed") from None
 
 

@@ -11,6 +11,8 @@ _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*=")
 _OPERATORS = ("&&", "||", ">>", "<<", "|", ">", "<", ";", "&", "*", "`", "\n")
 
 
+_LONGEST = 4096
+"""No path is longer."""
 _BRACES = re.compile(r"""\{[^\s{}'"\\]*(?:,|\.\.)[^\s{}'"\\]*\}""")
 """A list of words, such as `{a,b}` and `{1..9}`; not `{}`, and not JSON, whose names have quotes."""
 
@@ -59,7 +61,9 @@ def _found(command: str, place: int, *, quoted: bool) -> str | None:
 
 
 def _matches_files(command: str, place: int) -> bool:
-    """Whether the word there is a pattern that matches files that exist."""
+    """Whether the word there is a pattern that matches files that exist; asked at its first `?` or `[` alone."""
     start = max(command.rfind(space, 0, place) for space in " \t\n") + 1
-    word = re.match(r"\S*", command[start:])
-    return bool(word and not {"'", '"', "\\"} & set(word[0]) and glob(word[0]))
+    word = command[start : start + _LONGEST + 1].split(maxsplit=1)[0]
+    if len(word) > _LONGEST or {"?", "["} & set(word[: place - start]):
+        return False
+    return not {"'", '"', "\\"} & set(word) and bool(glob(word))

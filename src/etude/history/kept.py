@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from etude.errors import EDITED
 from etude.history.backtest import Backtest, Rate, digest_of
 from etude.history.course import Course
 from etude.history.rules import Rule
@@ -48,7 +50,13 @@ def current(notes: Notes, rule: Rule, course: Course) -> Kept | str:
     text = notes.remembered(_name(rule, course))
     if text is None:
         return "has no backtest on this history, or was changed since"
-    document = json.loads(text)
+    try:
+        return _current(json.loads(text), course)
+    except EDITED:
+        return "has a backtest that cannot be read"
+
+
+def _current(document: Mapping[str, Any], course: Course) -> Kept | str:
     count = int(document["results"])
     if digest_of(course.entries[:count]) != document["history"]:
         return f"was tested on other results than the first {count} that are stored now"

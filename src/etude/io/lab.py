@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from etude.errors import InputError, Interrupted, MachineRefuses
+from etude.errors import EDITED, InputError, Interrupted, MachineRefuses
 from etude.experiment.sitting import already, holds_results
 from etude.figures.save import save
 from etude.figures.style import Style
@@ -132,7 +132,7 @@ def begun(directory: Path) -> Lab:
         alone = " and ".join(str(directory / name) for name in SWEEPS if holds_results(directory / name))
         hint = f"; resume a sweep of it by etude io sweep --resume: {alone}" if alone else ""
         raise InputError(f"{directory}: holds no {RECORD}, so no lab that can be resumed{hint}") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, *EDITED) as error:
         raise InputError(f"{path}: is no record of a lab: {error}; begin the lab anew") from None
 
 

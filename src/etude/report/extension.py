@@ -162,9 +162,13 @@ def _extension(
 
 def _spent_s(experiment: Mapping[str, Any]) -> float:
     """Wall time of all sessions that ended."""
-    times = [(s.get("start"), s.get("end")) for s in experiment.get("sittings") or ()]
-    return sum(
-        (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-        for start, end in times
-        if isinstance(start, str) and isinstance(end, str)
-    )
+    return sum(map(lasted_s, experiment.get("sittings") or ()))
+
+
+def lasted_s(sitting: Mapping[str, Any]) -> float:
+    """From a sitting's start to its end; 0 where either is not known."""
+    try:
+        start, end = (datetime.fromisoformat(str(sitting[name])) for name in ("start", "end"))
+        return max(0.0, (end - start).total_seconds())
+    except (KeyError, TypeError, ValueError):  # TypeError: one of them has no zone
+        return 0.0

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.results.regular import read_regular
 
 
@@ -61,7 +61,7 @@ def read_blocks(path: Path) -> tuple[tuple[TrialBlock, ...], bool]:
 def _read(path: Path, number: int, line: bytes) -> TrialBlock:
     try:
         return _block(orjson.loads(line))
-    except (ValueError, KeyError, TypeError) as error:
+    except EDITED as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{path}:{number}: not a block: {reason}; expected one JSON object a line") from None
 

@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 
 import orjson
 
-from etude.errors import InputError, MachineRefuses
+from etude.errors import EDITED, InputError, MachineRefuses
 from etude.results.bundle_name import INDEX, suffix_of
 from etude.results.checksums import SUMS, line_of, sums_of
 from etude.results.packing import Unreadable, compressed, each_file
@@ -258,7 +258,7 @@ def _results(path: Path, root: Path) -> tuple[Path, ...]:
             isinstance(name, str) and name not in ("", ".", "..") and "/" not in name for name in names
         ):
             raise ValueError("a result's name is none")
-    except (ValueError, KeyError, TypeError) as error:
+    except EDITED as error:
         raise InputError(f"{path}: {INDEX} cannot be read: {error}") from None
     return tuple(root / "results" / name for name in names)
 

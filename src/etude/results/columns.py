@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from etude.errors import InputError, MachineRefuses
+from etude.errors import EDITED, InputError, MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path
 from etude.results.check import check_measurement
@@ -327,6 +327,6 @@ def _reason(file: Path, at: int) -> str:
             return "a number in it is too large"
     except KeyError as error:
         return f"lacks {error}"
-    except (ValueError, TypeError, AttributeError) as error:
+    except EDITED as error:
         return str(error)
     return ""

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.results import monitor
 from etude.results.model import Measurement
 from etude.results.reader import FORMAT, VERSION, load_results, read_experiment
@@ -205,7 +205,7 @@ def renumbered(line: bytes, path: Path, **numbers: Callable[[int], int]) -> byte
     try:
         members = orjson.loads(line)
         wanted = members | {name: new(members[name]) for name, new in numbers.items()}
-    except (ValueError, KeyError, TypeError) as error:
+    except EDITED as error:
         raise InputError(f"{path}: a line cannot be merged ({error}); was it edited?") from None
     if wanted == members:
         return line

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.results.regular import read_regular
 
 FORMAT, VERSION = "etude-monitor", 1
@@ -179,7 +179,7 @@ def read(path: Path, text: bytes) -> Monitor | None:
         _parsed(path, number, line, reading.take)
     try:
         columns = reading.columns()
-    except (ValueError, TypeError, OverflowError) as error:
+    except EDITED as error:
         raise InputError(f"{path}: a reading cannot be meant: {error}; was it edited?") from None
     return Monitor(
         path=path,
@@ -207,7 +207,7 @@ def _parsed(path: Path, number: int, line: bytes, take: Any) -> Any:
         return take(members)
     except _Newer as error:
         raise InputError(f"{path}: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except EDITED as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(
             f"{path}:{number}: is no line of the monitor's: {reason}; was it edited or copied in part?"

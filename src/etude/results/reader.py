@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.quantities import quantity
 from etude.results.check import check_experiment, check_measurement
 from etude.results.integrity import check_lines, has_ended, rows_once
@@ -221,7 +221,7 @@ def _row(path: Path, number: int, line: bytes) -> Measurement:
         members = orjson.loads(line)
         check_measurement(members)
         return from_line(members)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except EDITED as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(
             f"{path}:{number}: not a measurement: {reason}; expected one JSON object a line"

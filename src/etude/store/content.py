@@ -74,7 +74,7 @@ def read_content(path: str, machine: str | None = None) -> Content:
     if (place / "experiment.json").is_file():
         results = load_results(place)
         series, machines = _joined(results), _machines(results)
-        starts, within = _starts(results.measurements), _within(results)
+        starts, within = _starts(path, results.measurements), _within(results)
         commands = {test: rows[0].command_line for test, rows in results.measurements.items() if rows}
     else:
         series, machines, starts, within, commands = _of_table(path), {}, {}, "", {}
@@ -157,20 +157,27 @@ def _places(series: Series) -> list[_Place]:
     return list(zip(sittings, hosts, strict=True))
 
 
-def _starts(measurements: Mapping[str, Sequence[Measurement]]) -> dict[_Trial, str]:
-    """When each trial began."""
-    found: dict[_Trial, str] = {}
+def _starts(path: str, measurements: Mapping[str, Sequence[Measurement]]) -> dict[_Trial, datetime]:
+    """When each trial began. Raises InputError."""
+    found: dict[_Trial, datetime] = {}
     for test, rows in measurements.items():
         for row in rows:
-            if row.start:
-                found.setdefault((test, row.sitting, row.trial), row.start)
+            trial = test, row.sitting, row.trial
+            if row.start and trial not in found:
+                try:
+                    found[trial] = _time(row.start)
+                except ValueError:
+                    where = f"{path}: {test}: trial {row.trial}"
+                    raise InputError(
+                        f"{where}: start is {row.start[:40]!r}: expected a time; was it edited?"
+                    ) from None
     return found
 
 
 def _points(
     series: Sequence[Series],
     machines: Mapping[_Place, Machine],
-    starts: Mapping[_Trial, str],
+    starts: Mapping[_Trial, datetime],
     commands: Mapping[str, str],
     written: datetime,
     within: str,
@@ -186,7 +193,7 @@ def _points(
         command = commands.get(each.test)
         for machine, chosen in rows.items():
             begun = [starts.get((each.test, places[row][0], int(each.trials[row]))) for row in chosen]
-            measured = min((_time(text) for text in begun if text), default=written)
+            measured = min(filter(None, begun), default=written)
             for name, column in each.columns.items():
                 finite = [row for row in chosen if np.isfinite(column.values[row])]
                 if finite:

@@ -16,6 +16,7 @@ from etude.store.content import Content, read_content
 from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
 from etude.store.failures import repeated
 from etude.store.migrating import migrate, refuse_newer, revision_of
+from etude.store.packed import rows_of
 from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, shown, url_of
 from etude.store.schema import REVISION
 
@@ -171,7 +172,7 @@ class Store:
         def attempt() -> Found:
             if not self._known:
                 self._look()
-            with self._engine.connect() as connection:
+            with self._engine.connect() as connection, rows_of("a table"):
                 return ask(connection)
 
         return repeated(attempt, self.where, "nothing was read", self._pause)

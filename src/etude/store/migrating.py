@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, inspect, text
 
 from etude.errors import InputError
+from etude.store.packed import Damaged
 from etude.store.schema import REVISION, VERSION_TABLE
 
 _LOCK = 0x45747564
@@ -15,7 +16,10 @@ def revision_of(connection: Connection) -> str | None:
     """What the tables there were made by, or None where there are none."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    if not isinstance(found, str | None):
+        raise Damaged(f"{VERSION_TABLE}: {found!r} is no revision")
+    return found
 
 
 def refuse_newer(revision: str | None, where: str) -> None:

@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 
+from etude.errors import EDITED
+
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -24,7 +26,9 @@ def rows_of(what: str) -> Iterator[None]:
     """Whatever goes wrong while rows are decoded is damage to them: `what` names them."""
     try:
         yield
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError, OSError) as error:
+    except Damaged:
+        raise
+    except (OSError, *EDITED) as error:
         raise Damaged(f"{what}: {error}") from None
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.experiment.sitting import new_document
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
@@ -236,7 +236,7 @@ def _sought(document: Mapping[str, Any], path: Path) -> Sought:
         raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no search")
     try:
         return _read_plan(plan)
-    except (KeyError, ValueError) as error:
+    except EDITED as error:
         raise InputError(
             f"{path}/experiment.json: its plan cannot be read ({error}); was it edited?"
         ) from None
@@ -275,7 +275,7 @@ def _read_trials(path: Path) -> list[tuple[int, Trial]]:
             line = orjson.loads(text)
             check_measurement(line)
             found.append((int(line["trial"]), from_line(line)))
-        except (ValueError, KeyError, TypeError, AttributeError, BadTrial) as error:
+        except (BadTrial, *EDITED) as error:
             raise InputError(f"{path}:{number}: no trial of a search: {error}; was it edited?") from None
     return found
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from etude.report import details, text
 from etude.report.comparison import Comparison
 from etude.report.differences import Differences, first_line
-from etude.report.extension import reaching
+from etude.report.extension import lasted_s, reaching
 from etude.report.page.gather import Gathered
 from etude.report.status import status_line
 from etude.report.subject import ended_in
@@ -327,20 +326,9 @@ def _sittings(verdict: Verdict, where: str) -> Iterator[str]:
     when = str(sittings[0].get("start") or "").replace("T", " ")[:16]
     end = str(sittings[-1].get("end") or "").replace("T", " ")[:16]
     dates = f", from {when} to {end} UTC" if when and end else f", begun {when} UTC" if when else ""
-    spent = sum(_lasted(sitting) for sitting in sittings)
+    spent = sum(map(lasted_s, sittings))
     dates += f" ({text.duration(spent)})" if spent > 0.0 else ""
     yield f"{where}In {'one sitting' if count == 1 else f'{count} sittings'}{dates}."
-
-
-def _lasted(sitting: Mapping[str, Any]) -> float:
-    """Seconds from a sitting's start to its end; 0 where either is not known."""
-    try:
-        start, end = (
-            datetime.fromisoformat(str(sitting[name])[:26].rstrip("Z")) for name in ("start", "end")
-        )
-    except (KeyError, ValueError):
-        return 0.0
-    return max(0.0, (end - start).total_seconds())
 
 
 def _real(found: Gathered) -> Iterator[str]:

@@ -5,6 +5,7 @@ Every error in it is one line: FILE:LINE: what, and what was expected.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ def _path(table: Section, key: str) -> Path | None:
     if not text:
         return None
     path = (table.path.parent / Path(text).expanduser()).absolute()
-    if not path.is_file():
+    if not os.path.isfile(path):  # False of a name that is too long
         table.fail(key, f"{table.named(key)}: {path} is no file")
     return path
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from etude.errors import EDITED
 from etude.patterns import compile_pattern
 from etude.quantities import QuantityError, duration
 from etude.results.histograms import BadHistogram, Counted, decode
@@ -81,7 +82,7 @@ def told(line: str) -> Told:
         mean_s = None if document.get("mean_s") is None else float(document["mean_s"])
         latency = decode(document["latency"]) if document.get("latency") else None
         late_s = None if document.get("lateness_p99_s") is None else float(document["lateness_p99_s"])
-    except (ValueError, KeyError, TypeError, BadHistogram) as error:
+    except EDITED as error:
         why = (
             str(error) if isinstance(error, BadHistogram) else "expected {duration_s, offered, completed, …}"
         )
@@ -195,7 +196,7 @@ def by_path(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
     begins = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
     try:
         document, _ = json.JSONDecoder().raw_decode(text, begins) if begins >= 0 else (None, 0)
-    except ValueError:
+    except EDITED:
         document = None
     if document is None:
         raise Unreadable(f"what it printed ends with {excerpt(text)!r}: expected JSON")
@@ -205,7 +206,7 @@ def by_path(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
         for step in place.steps():
             try:
                 value = value[step]
-            except (KeyError, IndexError, TypeError):
+            except EDITED:
                 raise Unreadable(f"{name}: {place.where} is not in what it printed") from None
         if value is None and name not in ("completed", "duration"):
             continue  # a tool to which nothing came back has no latency
@@ -236,7 +237,7 @@ def _number(name: str, place: Place, value: Any) -> float:
             ) from None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except EDITED:
         number = math.nan
     if isinstance(value, bool) or not 0 <= number < math.inf:
         raise Unreadable(f"{name}: {str(value)[:40]!r} at {place.where} is no number of 0 or more")

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.results.writer import refused
 from etude.workbench.pool.job import Ended, How, Job
 
@@ -98,7 +98,7 @@ class Journal:
         for number, line in enumerate(whole.decode("utf-8", "replace").split("\n")[:-1], 1):
             try:
                 self._take(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            except EDITED:
                 raise InputError(f"{self._path}:{number}: is no line of a journal of jobs") from None
         return len(whole)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.experiment import monitoring
 from etude.experiment.monitoring import Monitoring
 from etude.masking import Mask
@@ -51,7 +51,7 @@ def stored(directory: Path) -> tuple[dict[str, Any], PoolSpec] | None:
         spec = PoolSpec(**members)
         names = ("name", "verb", "command_line", "digest", "plan", "monitor", "pool")
         return {name: found[name] for name in names}, spec
-    except (TypeError, KeyError, AttributeError) as error:
+    except EDITED as error:
         raise InputError(
             f"{directory}/experiment.json: its pool cannot be read ({error}); was it edited?"
         ) from None

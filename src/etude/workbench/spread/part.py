@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses, UsageError
+from etude.errors import EDITED, CommandFailed, EtudeError, InputError, MachineRefuses, UsageError
 from etude.results.writer import mode_of, refused, replace_json
 from etude.workbench.pool.job import Job
 
@@ -54,7 +54,7 @@ class Part:
         try:
             told = json.loads((self.place / ERROR).read_bytes())
             return TOLD.get(str(told["kind"]), MachineRefuses)(str(told["text"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, *EDITED):
             return None
 
     def tell(self, error: EtudeError) -> None:
@@ -88,7 +88,7 @@ def read_part(place: Path) -> Part:
     """
     try:
         task = json.loads((place / TASK).read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, *EDITED) as error:
         raise InputError(f"{place / TASK}: cannot be read: {error}; was it edited or removed?") from None
     if not isinstance(task, dict) or not isinstance(task.get("kind"), str):
         raise InputError(f"{place / TASK}: is no part of an experiment; was it edited?")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.results.reader import read_experiment
 from etude.results.writer import replace_json
 from etude.testbed import snapshot
@@ -79,7 +79,7 @@ def read_todo(place: Path) -> Todo:
         )
     except OSError as error:
         raise InputError(f"{place / CELL}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except EDITED as error:
         raise InputError(f"{place / CELL}: is no cell that was asked for: {error}; was it edited?") from None
 
 
@@ -125,7 +125,7 @@ def sample_in(place: Path, space: Space) -> Sample | None:
         return None
     except OSError as error:
         raise InputError(f"{place / SAMPLE}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except EDITED as error:
         raise InputError(f"{place / SAMPLE}: no cell of a surface: {error}; was it edited?") from None
 
 
@@ -145,7 +145,7 @@ def _attempt_in(place: Path, ended: Ended | None) -> Attempt:
             None if found["start_ns"] is None else int(found["start_ns"]),
             dict(found["machine"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *EDITED):
         if ended is None or not ended.nodes:
             # A job that never ran was on no machine; what is no job's was made here.
             return (

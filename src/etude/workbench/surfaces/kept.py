@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import orjson
 
-from etude.errors import InputError
+from etude.errors import EDITED, InputError
 from etude.experiment.sitting import new_document
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
@@ -289,7 +289,7 @@ def resources_of(spec: str) -> dict[str, dict[str, Any]]:
             for name, table in sorted(tables.items())
             if "resource" in table
         }
-    except (ValueError, AttributeError, TypeError):
+    except EDITED:
         return {}
 
 
@@ -314,7 +314,7 @@ def _charted(document: Mapping[str, Any], path: Path) -> Charted:
             plan["name"], Space(factors, without), Rules(**rules), response["name"], response["unit"],
             response["better"], plan["text"], plan["spec"],
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except EDITED as error:
         raise InputError(
             f"{path}/experiment.json: its plan cannot be read ({error}); was it edited?"
         ) from None
@@ -339,7 +339,7 @@ def _read_samples(path: Path, space: Space) -> list[Line]:
                 raise ValueError(f"lost {lost!r}")
             sample = sample_of_member(member, cells)
             found.append(Line(int(member["order"]), sample, line["host"], lost, system))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except EDITED as error:
             raise InputError(f"{path}:{number}: no cell of a surface: {error}; was it edited?") from None
     return found
 

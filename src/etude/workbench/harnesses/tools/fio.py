@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from etude.errors import EDITED
 from etude.workbench.harnesses.reading import Run, Told, Unreadable, counted, excerpt
 from etude.workbench.window import Window
 
@@ -58,7 +59,7 @@ class Fio:
         between two of its requests, and counts then; the report's time of day is from after that."""
         try:
             at_s = float(report["timestamp_ms"]) * 1e-3
-        except (KeyError, TypeError, ValueError):
+        except EDITED:
             return now
         if self._began_s is None:  # of the first window only the runtime is known: let it be warm-up
             self._began_s = at_s - now.ran_s
@@ -72,7 +73,7 @@ class Fio:
             document, self._text = self._text[begins : ends + 1], self._text[ends + 1 :]
             try:
                 yield json.loads(document)
-            except ValueError:
+            except EDITED:
                 raise Unreadable(f"a report of fio is no JSON: {document[:60]!r}") from None
 
     def _window(self, before: Totals, now: Totals) -> Told:
@@ -119,7 +120,7 @@ def totals(report: Mapping[str, Any]) -> Totals:
                 sum_ns += float(latency["mean"]) * int(latency["N"])
                 for ns, count in (latency.get("bins") or part["clat_ns"].get("bins") or {}).items():
                     bins[int(ns)] = bins.get(int(ns), 0) + int(count)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except EDITED:
         raise Unreadable(
             "a report of fio lacks jobs with runtime and lat_ns: expected json of fio 3"
         ) from None

@@ -10,6 +10,7 @@ import json
 from datetime import datetime
 from functools import partial
 
+from etude.errors import EDITED
 from etude.workbench.harnesses.single_requests import Request, SingleRequests
 
 NEEDS = "json="
@@ -27,7 +28,7 @@ def request(line: str) -> Request | None:
         took_s = float(data["value"]) * 1e-3
         ended_s = datetime.fromisoformat(data["time"]).timestamp()
         failed = (data["tags"] or {}).get("expected_response") == "false"
-    except (TypeError, AttributeError):
+    except EDITED:
         raise ValueError("no point of k6") from None
     return Request(ended_s - took_s, took_s, not failed)
 

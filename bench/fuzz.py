@@ -1,0 +1,210 @@
+"""Feeds every reader in Python with changed valid inputs: how many cases, and how many that are no plain refusal.
+
+python bench/fuzz.py [--cases N] [--seed N] [--readers NAME,…] [--only NAME:NUMBER]
+
+A case is one change or a few (of bytes, numbers, words, lines, parts of another input) to a valid input. Readers take
+turns of the same time, so that fast ones get more cases. Each case is given 10 s of CPU time and 2 GB of addresses.
+What a reader may do is to read it, or to refuse it by its own exception. The exit status is 1 if there was a
+traceback, a hang, or a reader that ran out of memory or was killed; `--only` shows one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import mmap
+import os
+import random
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+from fuzz_changes import changed
+from fuzz_readers import READERS, STORED, Reader
+from golden.corpus import lay_out
+from rows import measured_where, progress
+
+HANG_S, MEMORY = 10, 2 << 30
+TURN_S, LOST_S = 4.0, 60.0
+KINDS = ("traceback", "hang", "memory", "killed")
+
+
+class Hang(BaseException):
+    """A case took too long."""
+
+
+@dataclass
+class Found:
+    """Of one reader."""
+
+    cases: int = 0
+    refused: int = 0
+    wrong: Counter[str] = field(default_factory=Counter)
+    said: dict[str, str] = field(default_factory=dict)
+    """The first case of each fault, by what it is."""
+
+
+class Seeds:
+    """The inputs of a reader, laid out, with their texts."""
+
+    def __init__(self, reader: Reader, place: Path) -> None:
+        self.reader, self.place = reader, place
+        self.files: list[tuple[str, Path | None, bytes]] = []
+        """Name of the input, its file, its text."""
+        for seed in reader.seeds:
+            if not reader.files:
+                self.files.append((seed[:20], None, seed.encode()))
+                continue
+            if seed in STORED:
+                root = lay_out(seed, place)
+            else:
+                name, text = seed.split("=", 1)
+                root = place / name
+                root.write_text(text)
+            paths = sorted(p for p in (root, *root.rglob("*")) if p.is_file() and "logs" not in p.parts)
+            self.files += [(str(root), path, path.read_bytes()) for path in paths]
+        self.others = [text for _, _, text in self.files]
+
+    def case(self, number: int, seed: int) -> bool:
+        """Read one changed input: whether it was refused. Raises what a reader must not raise."""
+        at = random.Random(f"{seed} {self.reader.name} {number}")
+        root, path, text = at.choice(self.files)
+        new = changed(text, self.others, at)
+        given: object = new.decode("utf-8", "surrogateescape")
+        if path is not None:
+            path.write_bytes(new)
+            given = Path(root)
+        signal.setitimer(signal.ITIMER_PROF, HANG_S)
+        try:
+            self.reader.read(given)
+        except self.reader.refusals:
+            return True
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            if path is not None:
+                path.write_bytes(text)
+        return False
+
+
+def hang(*_: object) -> None:
+    raise Hang
+
+
+def fault(error: BaseException) -> tuple[str, str]:
+    """Its kind, and what it is: the exception and where it was raised."""
+    kind = "hang" if isinstance(error, Hang) else "memory" if isinstance(error, MemoryError) else "traceback"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/etude/" in f.filename]
+    where = f"{frames[-1].filename.rsplit('/etude/', 1)[1]}:{frames[-1].lineno}" if frames else "?"
+    return kind, f"{type(error).__name__} at {where}: {str(error)[:120]}"
+
+
+def turn(reader: Reader, begin: int, seed: int, at: mmap.mmap, out: IO[str]) -> None:
+    """Cases from this number on, for some seconds, in a process of its own."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, hang)
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    refused, wrong = 0, []
+    with tempfile.TemporaryDirectory(prefix="etude-fuzz-") as place:
+        os.chdir(place)
+        seeds, number = Seeds(reader, Path(place)), begin
+        until = time.monotonic() + TURN_S
+        while time.monotonic() < until:
+            at[:8] = number.to_bytes(8, "little")
+            try:
+                refused += seeds.case(number, seed)
+            except BaseException as error:
+                wrong.append((*fault(error), number))
+            number += 1
+        json.dump({"next": number, "refused": refused, "wrong": wrong}, out)
+
+
+def take_turn(reader: Reader, found: Found, seed: int) -> None:
+    """A turn of one reader, watched from outside."""
+    at, begin = mmap.mmap(-1, 8), found.cases
+    ours, theirs = os.pipe()
+    at[:8] = begin.to_bytes(8, "little")
+    pid = os.fork()
+    if pid == 0:
+        with suppress(BaseException), open(theirs, "w") as out:
+            turn(reader, begin, seed, at, out)
+        os._exit(0)
+    os.close(theirs)
+    with open(ours) as told:
+        while select.select([told], [], [], LOST_S)[0] == [] and (now := bytes(at[:8])):
+            if select.select([told], [], [], LOST_S)[0] == [] and bytes(at[:8]) == now:
+                os.kill(pid, signal.SIGKILL)
+        text = told.read()
+    _, status = os.waitpid(pid, 0)
+    if text:
+        result = json.loads(text)
+        found.cases, found.refused = result["next"], found.refused + result["refused"]
+    else:
+        number = int.from_bytes(at[:8], "little")
+        found.cases = number + 1
+        hung = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        result = {"wrong": [("hang" if hung else "killed", f"wait status {status}", number)]}
+    for kind, what, number in result["wrong"]:
+        found.wrong[kind] += 1
+        if what not in found.said:
+            found.said[what] = f"{reader.name}:{number}: {kind}: {what}"
+            print(found.said[what], file=sys.stderr, flush=True)
+
+
+def table(found: Mapping[str, Found], seed: int, seconds: float) -> list[str]:
+    """The figures, in Markdown."""
+    heads = ("reader", "cases", "refused", *KINDS)
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
+    rows = [(name, f.cases, f.refused, *(f.wrong[kind] for kind in KINDS)) for name, f in found.items()]
+    sums = ("all", *(sum(int(row[column]) for row in rows) for column in range(1, len(heads))))
+    lines += [f"| {' | '.join(map(str, row))} |" for row in (*rows, sums)]
+    return [*measured_where(f"{seconds:.0f} s", (f"seed {seed}",)), "", *lines]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--cases", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--readers", help="by name, with commas between")
+    parser.add_argument("--only", metavar="NAME:NUMBER", help="one case, with its traceback")
+    options = parser.parse_args()
+    if options.only:
+        name, number = options.only.rsplit(":", 1)
+        (reader,) = (each for each in READERS if each.name == name)
+        signal.signal(signal.SIGPROF, hang)
+        with tempfile.TemporaryDirectory(prefix="etude-fuzz-") as place:
+            os.chdir(place)
+            print("refused" if Seeds(reader, Path(place)).case(int(number), options.seed) else "read")
+        return 0
+    wanted = options.readers.split(",") if options.readers else [each.name for each in READERS]
+    readers = [each for each in READERS if each.name in wanted]
+    found, began = {each.name: Found() for each in readers}, time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        while sum(each.cases for each in found.values()) < options.cases:
+            for reader in readers:
+                take_turn(reader, found[reader.name], options.seed)
+                progress(f"{sum(each.cases for each in found.values())}/{options.cases} cases")
+    progress("")
+    print("\n".join(table(found, options.seed, time.monotonic() - began)))
+    return int(any(each.wrong for each in found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
