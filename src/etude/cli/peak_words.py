@@ -15,6 +15,7 @@ from etude.workbench.window import together
 NO_ANSWER = "no answer"
 """In place of a response time."""
 _OTHER_LOADS = {"below-lowest": "ask for lower loads", "above-highest": "allow higher loads"}
+_WRONG_ANSWERS = "look at what it answers (`etude load` names what fails)"
 
 
 def load_text(task: Task, load: float) -> str:
@@ -102,7 +103,11 @@ def missed_line(task: Task, answer: Answer) -> str:
 
 
 def why_missed(answer: Answer) -> str:
-    """What stands in the way of the target; of a peak outside the loads that may be offered, what to do."""
+    """What stands in the way of the target; of a peak outside the loads that may be offered, what to do. Requests that
+    fail at the lowest load are no matter of load."""
+    failing = [each.what for each in answer.findings if each.kind == "failing"]
+    if failing and any(each.kind == "below-lowest" for each in answer.findings):
+        return f"{failing[0]}: {_WRONG_ANSWERS}"
     advice = [_OTHER_LOADS[each.kind] for each in answer.findings if each.kind in _OTHER_LOADS]
     return ": ".join((answer.why, *advice[:1]))
 
