@@ -408,6 +408,15 @@ def test_requests_that_fail_at_the_lowest_load_are_the_reason_rather_than_that_l
         assert why_missed(answer).startswith(first.what)
 
 
+def test_where_the_generator_was_the_limit_higher_loads_are_not_advised():
+    above, limited = Finding("above-highest", "2102 is fine"), Finding("generator-limited", "2 of 6")
+    alone, both = (
+        why_missed(Answer(None, 2102, math.inf, 0.97, kept=False, why=above.what, findings=findings))
+        for findings in ((above,), (above, limited))
+    )
+    assert alone != both
+
+
 def test_notes_of_a_search_stand_below_its_table_and_are_three_at_most(
     etude: Etude, capsys: pytest.CaptureFixture[str]
 ) -> None:
