@@ -118,9 +118,8 @@ def _other_ways(group: argparse._ArgumentGroup) -> None:
     add(
         "--fixed-cost",
         type=kinds.seconds,
-        default=170.0,
         metavar="TIME",
-        help="of --rehearse: a trial's, besides its run",
+        help="of --rehearse: a trial's, besides its run (default: 170 s; of a HARNESS, its warm-up and 1 s)",
     )
     add("--searches", type=kinds.count, metavar="N", help="of --rehearse, on each curve (default 20)")
 

@@ -17,7 +17,7 @@ from etude.report.text import duration, percent
 if TYPE_CHECKING:
     from etude.figures.data import Figure
     from etude.workbench.calibrate import AtLoad, Calibration
-    from etude.workbench.rehearse import Rehearsal, Share
+    from etude.workbench.rehearse import Place, Rehearsal, Share
     from etude.workbench.sources import Source
     from etude.workbench.task import Task
 
@@ -35,6 +35,7 @@ def rehearse(options: argparse.Namespace, source: Source) -> int:
     from etude.workbench.sources import simulated_curves
 
     task = source.task
+    place = _place(options, source)
     curves = [simulated_curves()[source.curve]] if source.curve else list(CURVES.values())
     screen = Terminal(sys.stderr)
 
@@ -48,19 +49,31 @@ def rehearse(options: argparse.Namespace, source: Source) -> int:
         curves,
         options.searches or SEARCHES,
         task.seed,
-        place=rehearsing.Place(fixed_cost_s=options.fixed_cost),
+        place=place,
         progress=progress,
     )
     if screen.obeys:
         screen.draw()
     if options.json:
-        _print_json({"rehearsal": _rehearsal_document(found, options)})
+        _print_json({"rehearsal": _rehearsal_document(found, options, place)})
     else:
-        _say_rehearsal(found, options)
+        _say_rehearsal(found, place)
     return 0
 
 
-def _say_rehearsal(found: Rehearsal, options: argparse.Namespace) -> None:
+def _place(options: argparse.Namespace, source: Source) -> Place:
+    """What a trial costs and shows: as the options or the harness say, else as in the paper."""
+    from etude.workbench.rehearse import Place
+
+    usual = Place()
+    besides_s = getattr(source.harness, "besides_s", usual.fixed_cost_s)
+    return Place(
+        besides_s if options.fixed_cost is None else options.fixed_cost,
+        getattr(source.harness, "told_s", usual.window_s),
+    )
+
+
+def _say_rehearsal(found: Rehearsal, place: Place) -> None:
     screen = Terminal()
     by_curve = found.by_curve()
     screen.table(
@@ -79,7 +92,7 @@ def _say_rehearsal(found: Rehearsal, options: argparse.Namespace) -> None:
     )
     screen.say(
         f"A search takes {_median(found)} of bench time (median), {_quartiles(found)} in half of all, where a trial "
-        f"costs {duration(options.fixed_cost)} besides its run."
+        f"costs {duration(place.fixed_cost_s)} besides its run."
     )
     screen.say(
         "Note: simulated servers have the shapes and the noise that were put into them (docs/workbench.md).",
@@ -103,7 +116,7 @@ def _share(share: Share) -> str:
     return f"{100 * share.value:.0f} %"
 
 
-def _rehearsal_document(found: Rehearsal, options: argparse.Namespace) -> dict[str, Any]:
+def _rehearsal_document(found: Rehearsal, options: argparse.Namespace, place: Place) -> dict[str, Any]:
     def told(each: Rehearsal) -> dict[str, Any]:
         right = _right(each)
         return {
@@ -119,7 +132,7 @@ def _rehearsal_document(found: Rehearsal, options: argparse.Namespace) -> dict[s
         "policy": options.policy,
         "promise": task.promise,
         "confidence": task.confidence,
-        "fixed_cost_s": options.fixed_cost,
+        "fixed_cost_s": place.fixed_cost_s,
         "curves": curves,
         "all": told(found),
     }

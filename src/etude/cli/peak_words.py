@@ -14,7 +14,13 @@ from etude.workbench.window import together
 
 NO_ANSWER = "no answer"
 """In place of a response time."""
-_OTHER_LOADS = {"below-lowest": "ask for lower loads", "above-highest": "allow higher loads"}
+_ADVICE = {
+    frozenset({"below-lowest", "failing"}): "look at what it answers (`etude load` names what fails)",
+    frozenset({"above-highest", "generator-limited"}): "it takes a stronger load generator",
+    frozenset({"below-lowest"}): "ask for lower loads",
+    frozenset({"above-highest"}): "allow higher loads",
+}
+"""By the findings of an answer, the first that holds: what to do about a peak outside the loads that were offered."""
 
 
 def load_text(task: Task, load: float) -> str:
@@ -102,9 +108,11 @@ def missed_line(task: Task, answer: Answer) -> str:
 
 
 def why_missed(answer: Answer) -> str:
-    """What stands in the way of the target; of a peak outside the loads that may be offered, what to do."""
-    advice = [_OTHER_LOADS[each.kind] for each in answer.findings if each.kind in _OTHER_LOADS]
-    return ": ".join((answer.why, *advice[:1]))
+    """What stands in the way of the target; of a peak outside the loads that may be offered, what to do. Requests that
+    fail at the lowest load are no matter of load."""
+    found = {each.kind: each.what for each in answer.findings}
+    why = found["failing"] if found.keys() >= {"failing", "below-lowest"} else answer.why
+    return ": ".join((why, *[text for kinds, text in _ADVICE.items() if found.keys() >= kinds][:1]))
 
 
 def target_text(task: Task) -> str:

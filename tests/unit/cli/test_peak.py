@@ -401,6 +401,22 @@ def test_where_the_lowest_load_is_too_much_lower_ones_are_advised_once() -> None
     assert why_missed(replace(answer, findings=findings[1:])) == findings[0].what
 
 
+def test_requests_that_fail_at_the_lowest_load_are_the_reason_rather_than_that_load():
+    below, failing = Finding("below-lowest", "10 is too much"), Finding("failing", "all of 37 failed at 10")
+    for findings, first in (((below, failing), failing), ((below,), below)):
+        answer = Answer(None, 0, 10, 0.97, kept=False, why=below.what, findings=findings)
+        assert why_missed(answer).startswith(first.what)
+
+
+def test_where_the_generator_was_the_limit_higher_loads_are_not_advised():
+    above, limited = Finding("above-highest", "2102 is fine"), Finding("generator-limited", "2 of 6")
+    alone, both = (
+        why_missed(Answer(None, 2102, math.inf, 0.97, kept=False, why=above.what, findings=findings))
+        for findings in ((above,), (above, limited))
+    )
+    assert alone != both
+
+
 def test_notes_of_a_search_stand_below_its_table_and_are_three_at_most(
     etude: Etude, capsys: pytest.CaptureFixture[str]
 ) -> None:

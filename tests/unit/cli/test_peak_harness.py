@@ -76,3 +76,14 @@ def test_the_harness_is_saved_and_is_the_one_that_is_searched(
     # Both ways it is the same search, which is complete; another harness of that name is refused.
     assert etude("peak", "sub/tool.toml", *words) == etude("peak", *run, *words) == 0
     assert etude("peak", *run, "--p99", "1ms", *words) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "costs_s"), [((), 3.0), (("--fixed-cost", "20"), 20.0)], ids=("of the file", "given")
+)
+def test_a_rehearsal_of_a_harness_has_its_costs(
+    etude: Etude, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], costs_s: float
+) -> None:
+    ways = ("--warmup", "2s", "--rehearse", "--searches", "1", "--policy", "binsearch", "--json", *words)
+    assert etude("peak", *RUN, *ways) == 0
+    assert json.loads(capsys.readouterr().out)["rehearsal"]["fixed_cost_s"] == costs_s

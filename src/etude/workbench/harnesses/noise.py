@@ -9,7 +9,7 @@ at 0.9); beyond 0.9 it is extrapolated.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,17 @@ class Noise:
     startup_most: float = 10.0
     startup_fades_s: float = 20.0
     """Within a trial the transient decays as exp(-t / this)."""
+
+    def stretched(self, by: float) -> Noise:
+        """That of a server all of whose times are `by` times as long: windows of the same length vary more."""
+        return replace(
+            self,
+            white=self.white * by,
+            white_most=self.white_most * by,
+            startup=self.startup * by,
+            startup_most=self.startup_most * by,
+            startup_fades_s=self.startup_fades_s * by,
+        )
 
     def white_s(self, rho: float) -> float:
         """S(ρ), s: variance of a mean over one second."""

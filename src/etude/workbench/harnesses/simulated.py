@@ -41,7 +41,7 @@ class SimulatedServer:
         noise: Noise = NOISE,
         before: Sequence[Trial] = (),
     ) -> None:
-        """`limit_s`: the mean response at the peak; the curve is stretched to it."""
+        """`limit_s`: the mean response at the peak; the curve and the times of its noise are stretched to it."""
         if not (peak > 0 and limit_s > 0 and window_s > 0 and fixed_cost_s >= 0):
             raise ValueError(
                 "a simulated server needs a peak, a limit and windows above 0, and no negative cost"
@@ -56,7 +56,7 @@ class SimulatedServer:
         self._stretch = limit_s / (1e-3 * LIMIT_MS)
         self._fixed_cost_s = fixed_cost_s
         self._window_s = window_s
-        self._noise = noise
+        self._noise = noise.stretched(self._stretch)
         self._manners = manners_of(curve)
         self._saturation = saturation(curve)
         self._overloaded_at: float | None = None

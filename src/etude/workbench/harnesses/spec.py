@@ -42,6 +42,10 @@ SECTIONS = ("name", "goal", "load", "promise", "commands", "reader", "generator"
 GIVEN = ("load", "runlength", "seed", "requests", "place", "here", "server", "log", "checkpoints")
 """What may stand in braces in commands, beside the factors; the first four, and the last two, only in `load`."""
 OF_LOAD = ("load", "runlength", "seed", "requests", "log", "checkpoints")
+SUMMARIES = ("json", "regex", "httperf", "hey")
+"""Readers of what is printed at the end."""
+SET_UP_S = 1.0
+"""What a trial costs at least besides its warm-up and run: to begin a command, to wait for the system after it."""
 WORDS = ("start", "ready", "load", "drain", "stop")
 _BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 _RATES = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
@@ -64,6 +68,20 @@ class Harness:
     """With their usual values."""
     window_s: float = 1.0
     """Of readers that cut windows themselves."""
+    summary: bool = False
+    """Whether a run of the load command tells nothing before its end."""
+
+    @property
+    def besides_s(self) -> float:
+        """What a trial costs besides its run, as far as the file says, s."""
+        return self.commands.warmup_s + SET_UP_S
+
+    @property
+    def told_s(self) -> float:
+        """How much of a trial is told at once, s."""
+        if self.commands.pieces > 1:
+            return self.task.runlength_s / self.commands.pieces
+        return self.task.runlength_s if self.summary else min(self.window_s, self.task.runlength_s)
 
     @property
     def nodes(self) -> int:
@@ -142,6 +160,7 @@ def _harness(whole: Section) -> Harness:
         _generator(whole.section("generator"), spins),
         factors,
         _positive(whole.section("reader"), "window", 1.0),
+        whole.section("reader").text_at("kind") in SUMMARIES,
     )
 
 

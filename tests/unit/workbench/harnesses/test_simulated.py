@@ -110,6 +110,17 @@ def test_the_peak_is_where_the_limit_is_reached_whatever_limit_and_unit():
     assert mean_s(server.run(offer(77.0), never)) == pytest.approx(0.5)
 
 
+def test_all_times_of_a_quicker_server_are_shorter():
+    slow, quick = (
+        SimulatedServer(MM1, 500.0, 3, limit_s=limit_s, window_s=250 * limit_s) for limit_s in (0.040, 0.004)
+    )
+    readings = [
+        [window.mean_s / limit_s for window in server.run(offer(450.0, 4500 * limit_s), never).windows]
+        for server, limit_s in ((slow, 0.040), (quick, 0.004))
+    ]
+    assert readings[0] == pytest.approx(readings[1])
+
+
 def test_bench_time_is_what_trials_cost():
     server = SimulatedServer(MM1, 1000, 1, fixed_cost_s=30)
     server.run(offer(runlength_s=60), never)

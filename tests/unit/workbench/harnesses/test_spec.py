@@ -172,3 +172,21 @@ def test_keys_of_tables_within_tables_are_found() -> None:
 def test_whole_rates_are_no_clients(tmp_path: Path, lines: str, whole: bool, closed: bool) -> None:
     task = read_harness(written(tmp_path, TEXT.replace("seed = 7", f"seed = 7\n{lines}"))).task
     assert (task.whole, task.closed) == (whole, closed)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told_s"),
+    [
+        ('load = "x {load}"\n[reader]\nkind = "windows"', 1.0),
+        ('load = "x {load}"\n[reader]\nkind = "json"\nvalues.mean = {at = "$.m", unit = "s"}', 12.0),
+        (
+            'load = "x {load}"\npieces = 6\n[reader]\nkind = "json"\nvalues.mean = {at = "$.m", unit = "s"}',
+            2.0,
+        ),
+    ],
+    ids=("windows", "summary", "pieces"),
+)
+def test_how_much_of_a_trial_is_told_at_once(tmp_path: Path, lines: str, told_s: float) -> None:
+    start = '[goal]\nmean = "1 s"\n[load]\nlowest = 1\nhighest = 9\nrunlength = "12 s"\n[commands]\n'
+    harness = read_harness(written(tmp_path, start + lines))
+    assert harness.told_s == told_s
