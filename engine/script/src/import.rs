@@ -16,6 +16,8 @@ use crate::ops::builder::{HERE, Rhythm, call, close};
 /// The most bytes of one request: no call moves more in a replay.
 const MOST_BYTES: u64 = 1 << 30;
 const RWF_DSYNC: u64 = 2;
+/// No line of a format has more words that mean something.
+const MOST_WORDS: usize = 32;
 
 /// An operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,8 +208,11 @@ fn needed(requests: &Requests) -> Vec<Needed> {
     paths.zip(lengths).map(|(path, bytes)| Needed { path, what: file(bytes) }).collect()
 }
 
-/// A path within the replay's root; None where nothing of it is left.
+/// A path within the replay's root; None where nothing of it is left, or it is longer than a path may be.
 fn within(path: &[u8]) -> Option<Vec<u8>> {
+    if path.len() > libc::PATH_MAX as usize {
+        return None;
+    }
     let parts = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"." | b".."));
     let path = parts.collect::<Vec<_>>().join(&b'/');
     (!path.is_empty() && !path.contains(&0)).then_some(path)
@@ -225,6 +230,7 @@ fn possible(offset: u64, bytes: u64) -> bool {
     bytes <= MOST_BYTES && offset < (1 << 63) - MOST_BYTES
 }
 
+/// Those that a line of any format here has; a line may be as long as its file.
 fn words(line: &[u8]) -> Vec<&[u8]> {
-    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect()
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(MOST_WORDS).collect()
 }

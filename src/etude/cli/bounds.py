@@ -110,14 +110,21 @@ def answer(
     from etude.report.warnings import Thresholds
 
     screen = Terminal(sys.stderr if aside else None)
-    tests = [test for verdict in verdicts[-1:] for test in verdict.tests]
     comparisons = [c for verdict in verdicts[1:] or verdicts for c in verdict.comparisons]
     few = Thresholds.few if few is None else few
     without = [line for verdict in verdicts[1:] or verdicts for line in verdict.without]
     given = [
         (bound, found)
         for bound in bounds
-        for found in answers(bound, tests, comparisons, across, few=few, without=without)
+        for found in answers(
+            bound,
+            verdicts[-1].together(bound.metric),
+            comparisons,
+            across,
+            few=few,
+            without=without,
+            confidence=verdicts[-1].judging.confidence,
+        )
     ]
     for bound, found in given:
         said = {True: "yes", False: "no", None: "undecided"}[found.fails]

@@ -17,6 +17,8 @@ from etude.stats.ranks import mann_whitney
 from etude.stats.twosample import student
 
 LEVELS = (1.05, 1.01)
+FEW = f"that takes {crossings.FEWEST_TRIALS} or more trials of either at each size"
+UNSURE = "medians of trials drawn anew lie on both sides"
 FIRST = 10
 ALPHA = 0.05
 
@@ -50,9 +52,10 @@ class Level:
 
     level: float
     slower: str
-    """The slower at the smallest size."""
+    """The slower by the median of the differences."""
     state: State
-    """`open`: by the medians it crosses, but the 95 % interval is not closed; `why` says on which side."""
+    """`open`: by the medians it crosses, but the 95 % interval is not closed, or it does not, of which medians drawn
+    anew are not sure; `why` says more."""
     at: float | None
     """The crossing of the medians, bytes."""
     low: float | None
@@ -177,11 +180,13 @@ def _difference(base: Points, other: Points, common: np.ndarray) -> Difference:
 
 
 def _level(base: Points, other: Points, common: np.ndarray, level: float) -> Level:
-    first, second = _medians(base, other, common[0])
-    quick, slow = (base, other) if second >= first else (other, base)
+    quick, slow = (base, other) if _difference(base, other, common).median >= 0.0 else (other, base)
     found = crossings.crossing(
         common, [quick.at(size) for size in common], [slow.at(size) for size in common], level
     )
+    if found.at is None and not found.settled:
+        why = FEW if found.share is None else UNSURE
+        return Level(level, slow.name, "open", None, None, None, why)
     if found.at is None:
         least, most = _medians(quick, slow, common[-1])
         state: State = "not below" if most >= level * least else "below everywhere"

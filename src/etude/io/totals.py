@@ -64,6 +64,8 @@ def _more(seconds: float) -> str:
 
 def _crossing(found: Level, first: float, last: float) -> str:
     share = f"{100 * (found.level - 1):.0f} %"
+    if found.at is None and found.state == "open":
+        return f"Whether the difference falls below {share} is not settled: {found.why}."
     if found.at is None:
         if found.state == "not below":
             return f"The difference does not fall below {share} up to {size_text(last)}."

@@ -88,6 +88,8 @@ class Comparison:
     trials: int | None = None
     """Values that it rests on, the fewest of either test, each trial of each machine or process counted; None where
     that is not known."""
+    most_trials: int | None = None
+    """Values of the test that has more, of an unpaired comparison."""
     extended: bool = False
     """Whether the number of trials was raised after as many as had been asked for were there to be looked at."""
     span_s: float | None = None
@@ -136,7 +138,7 @@ class Comparison:
     @property
     def within_noise(self) -> bool:
         """Whether identical commands differ by as much on this machine: the ratio lies within the A/A noise."""
-        return self.floor is not None and off_one(self.ratio) <= self.floor
+        return self.floor is not None and self.ratio.off_one <= self.floor
 
     @property
     def within_steady_noise(self) -> bool:
@@ -144,7 +146,7 @@ class Comparison:
         return (
             self.within_noise
             and is_steady(self.floor_ratio)
-            and off_one(self.floor_ratio) >= off_one(self.ratio)
+            and self.floor_ratio.off_one >= self.ratio.off_one
         )
 
     @property
@@ -164,8 +166,3 @@ class Comparison:
 def is_steady(itself: Ratio | None) -> TypeGuard[Ratio]:
     """Whether the reference differs from itself by what more pairs do not average out."""
     return itself is not None and not itself.low <= 1.0 <= itself.high
-
-
-def off_one(ratio: Ratio) -> float:
-    """How far a ratio lies off 1, as a factor less 1."""
-    return max(ratio.ratio, 1.0 / ratio.ratio) - 1.0

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from etude.report.comparison import Comparison, OnMachine, Secondary, is_steady, off_one
+from etude.report.comparison import Comparison, OnMachine, Secondary, is_steady
 from etude.report.judging import Judging
 from etude.report.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.report.quieter import CANDIDATES, LEAST_KNOWN, TIMES_NARROWER, Quieter, with_cpu_time
@@ -164,7 +164,8 @@ def _unpaired(
         contention=False,
         which=which,
         sittings=_sittings(base, other),
-        trials=min(base.sample(metric).size, other.sample(metric).size),
+        trials=min(x.size for x in values),
+        most_trials=max(x.size for x in values),
         span_s=time_span_s((base, other)),
         difference=Interval(difference.low, difference.high)
         if difference and which == "arithmetic"
@@ -257,7 +258,7 @@ def _noise(
     """The A/A noise of so many pairs: not below a steady difference of the reference from itself, which more pairs do
     not average out."""
     floor = noise_floor(*again, pairs=pairs, kind=kind, factor=factor, confidence=level)
-    return floor if floor is None or not is_steady(itself) else max(floor, off_one(itself))
+    return floor if floor is None or not is_steady(itself) else max(floor, itself.off_one)
 
 
 def _kind(series: Series, metric: str) -> Kind:
@@ -403,8 +404,18 @@ def _quieter(subject: Subject, c: Comparison, confidence: float) -> Quieter | No
             alone = _or_none(partial(_ratio_as, c, base, other, metric, confidence))
             ratio = alone and alone.among(c.ratio.together)
             if ratio and 0.0 < ratio.half_width <= min(LEAST_KNOWN, c.ratio.half_width / TIMES_NARROWER):
-                found.append(Quieter(metric, ratio))
+                found.append(Quieter(metric, ratio, _own_noise(subject, c, base, metric, confidence)))
     return min(found, key=lambda each: each.ratio.half_width, default=None)
+
+
+def _own_noise(subject: Subject, c: Comparison, base: Series, metric: str, confidence: float) -> float | None:
+    """The A/A noise of another metric of a comparison's pairs."""
+    if c.ratio.method == "unpaired":
+        return None
+    twins = tuple(map(with_cpu_time, subject.twins))
+    again = _against_itself(replace(subject, twins=twins), base, metric)
+    level, kind = of_many(confidence, c.ratio.together), _kind(base, metric)
+    return _noise(again, c.ratio.count, c.ratio.factor, _of_itself(again, kind), kind, level)
 
 
 def _ratio_as(c: Comparison, base: Series, other: Series, metric: str, confidence: float) -> Ratio:

@@ -50,6 +50,8 @@ def detail_lines(c: Comparison) -> list[str]:
     smallest = c.ratio.smallest_found()
     if smallest is not None and smallest < text.WORTH_TELLING:
         what = text.counted(c.ratio.count, "pair" if c.ratio.method == "paired" else "trial")
+        if c.most_trials is not None and c.most_trials > c.ratio.count:
+            what = f"{c.ratio.count:,} and {text.counted(c.most_trials, 'trial')}"
         lines.append(
             f"{what} of this spread detect an increase of {text.percent(smallest)} with 80 % power"
             f"{text.BEYOND_NOISE if c.floor is not None else ''}."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from etude.errors import UsageError
 from etude.quantities import quantity
 from etude.report.across import Across
-from etude.report.text import counted
+from etude.report.text import counted, level_text
 from etude.report.text import quantity as shown
 from etude.report.warnings import Thresholds
 from etude.stats.compare import more_pairs
@@ -106,16 +106,20 @@ def answers(
     *,
     few: int = Thresholds.few,
     without: Sequence[str] = (),
+    confidence: float = 0.95,
 ) -> list[Answer]:
     """The bound judged for each test that it can be judged for; undecided below `few` trials, as the verdict is.
 
+    tests: intervals of means hold for all of them together at `confidence` (`Verdict.together`).
     without: why comparisons that were asked for are not there.
 
     Raises:
         UsageError: for none, with the reason.
     """
     if bound.of == "value":
-        found = [a for test in tests if (a := _of_value(bound, test, few)) is not None]
+        together = sum(test.has_interval(bound.metric) for test in tests)
+        what = f"its mean ({_level(confidence, together)})"
+        found = [a for test in tests if (a := _of_value(bound, test, what, few)) is not None]
         reason = f"no test has an interval of the mean of {bound.metric}"
     else:
         judged = [c for c in comparisons if c.metric == bound.metric]
@@ -127,14 +131,19 @@ def answers(
     return found
 
 
-def _of_value(bound: Bound, test: TestVerdict, few: int) -> Answer | None:
+def _level(confidence: float, together: int) -> str:
+    """`95 %`, of one that is judged, or `95 % for all 4`."""
+    return level_text(confidence) + (f" for all {together}" if together > 1 else "")
+
+
+def _of_value(bound: Bound, test: TestVerdict, what: str, few: int) -> Answer | None:
     m = test.metric(bound.metric)
     if m is None or m.summary is None or m.summary.count < 2:
         return None
     _check_unit(bound, m.unit)
     if m.summary.mean_interval is None:
         return Answer(test.test, None, "its mean has no interval: too few values that vary so much")
-    found = _judged(bound, test.test, m.summary.mean_interval, "its mean", m.unit)
+    found = _judged(bound, test.test, m.summary.mean_interval, what, m.unit)
     return _with_enough(found, m.summary.count, few, "")
 
 
@@ -171,7 +180,7 @@ def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answ
         name = f"{c.other} against {c.base}"
         if c.ratio.p is None:
             return Answer(name, None, "nothing varies, so that the ratio has no interval")
-        what = "the ratio" if together == 1 else f"the ratio (one of {together}, adjusted)"
+        what = f"the ratio ({_level(c.ratio.confidence, max(together, c.ratio.together))})"
         interval = c.ratio.for_many(max(together, c.ratio.together))
         found = _as_claimed(bound, 1.0, c, _judged(bound, name, interval, what))
         return _with_enough(_decidable(bound, c, interval, found), c.trials, few)
@@ -180,7 +189,8 @@ def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answ
         raise UsageError(
             f"--fail-if {bound.text!r}: the difference of {c.other} and {c.base} has no interval"
         )
-    found = _judged(bound, f"{c.other} against {c.base}", c.difference, "the difference", c.unit)
+    what = f"the difference ({_level(c.ratio.confidence, c.ratio.together)})"
+    found = _judged(bound, f"{c.other} against {c.base}", c.difference, what, c.unit)
     return _with_enough(_as_claimed(bound, 0.0, c, found), c.trials, few)
 
 
@@ -232,7 +242,7 @@ def _of_across(bound: Bound, a: Across, few: int) -> Answer:
         )
     name = f"{a.other} ({a.other_label}) against {a.base} ({a.base_label})"
     together = a.found.together
-    what = "the ratio" if together == 1 else f"the ratio (one of {together}, adjusted)"
+    what = f"the ratio ({_level(a.found.confidence, together)})"
     return _with_enough(_judged(bound, name, Interval(a.found.low, a.found.high), what), a.trials, few)
 
 

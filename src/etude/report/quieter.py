@@ -29,6 +29,8 @@ class Quieter:
 
     metric: str
     ratio: Ratio
+    floor: float | None = None
+    """Its own A/A noise, as of the elapsed time; None where that is not known."""
 
 
 def with_cpu_time(series: Series) -> Series:

@@ -223,12 +223,14 @@ def quieter_line(c: Comparison) -> str | None:
     """The metric that the same trials know much better, with both margins of error; None where there is none."""
     if c.quieter is None:
         return None
-    ratio = c.quieter.ratio
+    ratio, floor = c.quieter.ratio, c.quieter.floor
+    within = ", which it lies within" if floor is not None and ratio.off_one <= floor else ""
+    noise = "" if floor is None else f"; A/A noise ± {percent(floor)}{within}"
     return (
         f"{c.quieter.metric} is less noisy here, and leaves out waiting: "
         f"{_possessive(c.other)} is {ratio_text(ratio)} × {_possessive(c.base)} "
         f"({level_of(ratio)}: {span(ratio.low, ratio.high)}), known to ± {percent(ratio.half_width)}, {c.metric} to "
-        f"± {percent(c.ratio.half_width)}."
+        f"± {percent(c.ratio.half_width)}{noise}."
     )
 
 
@@ -259,7 +261,8 @@ def basis_line(c: Comparison) -> str:
 def _worth(ratio: Ratio) -> str:
     """As how many independent pairs those that depend on the ones before count; empty where none does."""
     worth = ratio.effective_count
-    return f" (autocorrelated: they count as {worth:.1f})" if worth < ratio.count else ""
+    which = "they count" if ratio.method == "paired" else "those of one count"
+    return f" (autocorrelated: {which} as {worth:.1f})" if worth < ratio.count else ""
 
 
 WORTH_TELLING = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import cast
@@ -42,6 +42,7 @@ from etude.stats.describe import Summary, describe
 from etude.stats.levels import Split, split_by_kind
 from etude.stats.means import Kind
 from etude.stats.moments import interval_above_zero
+from etude.stats.multiplicity import of_many
 
 WITHOUT_SHELL = "leave out --shell, or give the command more to do"
 
@@ -106,6 +107,11 @@ class TestVerdict:
         """The summary of one metric."""
         return next((m for m in self.metrics if m.metric == name), None)
 
+    def has_interval(self, name: str) -> bool:
+        """Whether the mean of a metric is known with an interval."""
+        found = self.metric(name)
+        return found is not None and found.summary is not None and found.summary.mean_interval is not None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
@@ -122,11 +128,22 @@ class Verdict:
     """The same before what many tests share became one line: each about one test, or about the whole."""
     without: tuple[str, ...] = ()
     """Why comparisons that were asked for are not there."""
+    judging: Judging = field(default_factory=Judging)
+    """By which it was judged."""
 
     @property
     def judged(self) -> tuple[str, ...]:
         """The primary metric, and others that a script's stop rules name."""
         return judged_metrics(self.asked, self.primary)
+
+    def together(self, metric: str) -> tuple[TestVerdict, ...]:
+        """The tests, with intervals of this metric's means that hold for all of them together (Bonferroni)."""
+        count = sum(test.has_interval(metric) for test in self.tests)
+        if count < 2:
+            return self.tests
+        judging = replace(self.judging, confidence=of_many(self.judging.confidence, count))
+        judged = [_test_verdict(self.subject, s, (metric,), metric, judging) for s in self.subject.tests]
+        return tuple(judged)
 
     @property
     def asked(self) -> Asked:
@@ -194,7 +211,9 @@ def verdict(
     ]
     every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
     told = ranked(found, len(tests))
-    return Verdict(subject, primary, tests, tuple(comparisons), tuple(told), tuple(every), tuple(without))
+    return Verdict(
+        subject, primary, tests, tuple(comparisons), tuple(told), tuple(every), tuple(without), judging
+    )
 
 
 def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], MetricSummary]) -> Comparison:

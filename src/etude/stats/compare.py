@@ -56,6 +56,11 @@ class Ratio:
         return self.high / self.ratio - 1.0
 
     @property
+    def off_one(self) -> float:
+        """How far it lies off 1, as a factor less 1."""
+        return max(self.ratio, 1.0 / self.ratio) - 1.0
+
+    @property
     def p(self) -> float | None:
         """Two-sided, of a ratio of 1, by the t test that goes with the interval of this ratio alone: with the error
         widened by `factor`, so that it is larger than a t test's of a fixed number of pairs.

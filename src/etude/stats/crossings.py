@@ -36,6 +36,8 @@ class Crossing:
     """Of the draws that have a crossing; None where nothing was drawn."""
     why: str | None
     """Why there is no crossing, or no interval."""
+    settled: bool = True
+    """Whether at least `confidence` of the draws say the same, where there is no crossing."""
 
 
 def crossing(
@@ -69,12 +71,12 @@ def crossing(
     fewest = min(values.size for values in samples)
     if fewest < FEWEST_TRIALS:
         few = f"an interval needs {FEWEST_TRIALS} or more trials of either at each x, not {fewest}"
-        return Crossing(found, None, None, none or few)
+        return Crossing(found, None, None, none or few, settled=False)
     drawn = resampled_medians(samples, draws, np.random.default_rng(seed))
     all_found = _crossings(places, _beyond(drawn, level), log)
     share = float(np.mean(np.isfinite(all_found)))
     if none is not None:
-        return Crossing(None, None, share, none)
+        return Crossing(None, None, share, none, bool(np.mean(all_found == at) >= confidence))
     tail = (1.0 - confidence) / 2.0
     low, high = (float(v) for v in np.quantile(all_found, (tail, 1.0 - tail), method="inverted_cdf"))
     if math.isfinite(low) and math.isfinite(high):

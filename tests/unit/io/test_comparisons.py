@@ -114,3 +114,38 @@ def test_the_clearest_of_many_sizes_alone_is_no_difference() -> None:
     found = compared(base, points("dynamic", lambda size: far if size == SIZES[3] else same))
     assert found.p == pytest.approx(2 * len(SIZES) * 2 / 252), "2 of 252 orders, at any of ten sizes, twice"
     assert not found.differs
+
+
+def test_levels_are_of_the_side_on_which_the_difference_is_shown() -> None:
+    """At the smallest size the medians may lie the other way by chance."""
+    noise = np.random.default_rng(5)
+
+    def times(more: float) -> Any:
+        early = {SIZES[0]: 1.2 if more == 0 else 0.8}
+        return lambda size: (
+            early.get(size, 1.0) * (0.3e-3 + more + size * 1e-9) * (1 + 0.002 * noise.standard_normal(9))
+        )
+
+    found = compared(points("static", times(0.0)), points("dynamic", times(0.03e-3)))
+    assert found.differs
+    assert found.difference is not None
+    assert found.difference.median > 0
+    assert {each.slower for each in found.crossings} == {"dynamic"}
+
+
+@pytest.mark.parametrize(
+    ("trials", "noise", "state"), [(3, 0.0, "open"), (9, 0.0, "not below"), (9, 0.3, "open")]
+)
+def test_a_level_is_not_below_where_draws_agree_on_that(trials: int, noise: float, state: str) -> None:
+    rng = np.random.default_rng(2)
+
+    def times(factor: float) -> Any:
+        def of(size: float) -> Any:
+            spread = noise if size == SIZES[-1] else 0.0
+            return factor * (1.0 + 1e-4 * np.arange(trials)) * np.exp(spread * rng.standard_normal(trials))
+
+        return of
+
+    five, _ = compared(points("a", times(1.0)), points("b", times(1.1))).crossings
+    assert (five.state, five.at) == (state, None)
+    assert (five.why is None) == (state == "not below")

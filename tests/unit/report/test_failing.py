@@ -6,20 +6,25 @@ import contextlib
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from etude.errors import UsageError
 from etude.report.across import Across
 from etude.report.comparison import Comparison
 from etude.report.failing import Answer, Bound, answers, parse_bound
+from etude.report.subject import subject_of_table
 from etude.report.text import percent
-from etude.report.verdict import MetricSummary, TestVerdict
+from etude.report.verdict import MetricSummary, TestVerdict, Verdict, verdict
+from etude.results.readers import read_table
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
-from etude.stats.intervals import Interval, t_quantile
+from etude.stats.intervals import Interval, effective_count, t_quantile
 from etude.stats.sittings import Refused, SittingsRatio, given_between
 from support.golden import Golden
 
@@ -226,3 +231,27 @@ def test_a_question_on_what_has_no_ratio_says_why() -> None:
             [],
             without=["no elapsed of b against a: some are 0"],
         )
+
+
+def test_of_many_means_each_needs_a_wider_interval(tmp_path: Path) -> None:
+    values = {name: np.random.default_rng(n).normal(5.0, 0.1, 12) for n, name in enumerate("abcdefghijkl")}
+
+    def judged(names: str) -> Verdict:
+        lines = [f"{name},{x}" for name in names for x in values[name]]
+        file = tmp_path / f"{names}.csv"
+        file.write_text("\n".join(["test,elapsed", *lines, ""]))
+        return verdict(subject_of_table(read_table(file)))
+
+    def half(test: TestVerdict) -> float:
+        m = test.metric("elapsed")
+        assert m is not None
+        assert m.summary is not None
+        assert m.summary.mean_interval is not None
+        return m.summary.mean_interval.half_width
+
+    for test in judged("abcdefghijkl").together("elapsed"):
+        x = values[test.test]
+        error = x.std(ddof=1) / math.sqrt(effective_count(x))
+        assert half(test) == pytest.approx(stats.t.isf(0.025 / 12, 11) * error)
+    alone = judged("a")
+    assert half(alone.together("elapsed")[0]) == half(alone.tests[0])

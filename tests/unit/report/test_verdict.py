@@ -204,9 +204,13 @@ def test_a_metric_that_the_trials_know_far_better_is_named(tmp_path: Path) -> No
     assert (c.quieter.metric, found.factor, found.count) == ("CPU time", c.ratio.factor, 30)
     assert 1.0 < found.low < 1.01 < found.high
     assert 3.0 * found.half_width < c.ratio.half_width
+    assert c.floor is not None
+    assert c.quieter.floor is not None
+    assert 3.0 * c.quieter.floor < c.floor
     assert comparison_lines(c)[1].startswith("CPU time ")
     (written,) = json.loads(to_json(verdict(load_results(tmp_path / "r"))))["comparisons"]
     assert written["quieter"]["ratio"]["ratio"] == pytest.approx(found.ratio)
+    assert written["quieter"]["floor"] == pytest.approx(c.quieter.floor)
 
 
 def test_a_metric_as_noisy_or_without_any_spread_is_not_named(tmp_path: Path) -> None:

@@ -160,3 +160,9 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_line_as_long_as_its_file_takes_little_memory() {
+    assert_eq!(words(&b"a ".repeat(1 << 20)).capacity(), MOST_WORDS);
+    assert_eq!(within(&b"a/".repeat(1 << 20)), None);
+}
