@@ -17,7 +17,7 @@ from etude.stats.ranks import mann_whitney
 from etude.stats.twosample import student
 
 LEVELS = (1.05, 1.01)
-FEW = f"that takes {crossings.FEWEST_TRIALS} or more trials of either at each size"
+FEW = f"trials overlap, and there are fewer than {crossings.FEWEST_TRIALS} of either at a size"
 UNSURE = "medians of trials drawn anew lie on both sides"
 FIRST = 10
 ALPHA = 0.05

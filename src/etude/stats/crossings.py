@@ -37,7 +37,8 @@ class Crossing:
     why: str | None
     """Why there is no crossing, or no interval."""
     settled: bool = True
-    """Whether at least `confidence` of the draws say the same, where there is no crossing."""
+    """Whether at least `confidence` of the draws say the same, where there is no crossing; of few trials, whether
+    their extremes do."""
 
 
 def crossing(
@@ -71,7 +72,7 @@ def crossing(
     fewest = min(values.size for values in samples)
     if fewest < FEWEST_TRIALS:
         few = f"an interval needs {FEWEST_TRIALS} or more trials of either at each x, not {fewest}"
-        return Crossing(found, None, None, none or few, settled=False)
+        return Crossing(found, None, None, none or few, _by_extremes(samples, level) == at)
     drawn = resampled_medians(samples, draws, np.random.default_rng(seed))
     all_found = _crossings(places, _beyond(drawn, level), log)
     share = float(np.mean(np.isfinite(all_found)))
@@ -138,6 +139,15 @@ def _crossings(places: Floats, beyond: Floats, log: bool) -> Floats:
     none = np.where(outside.any(axis=1), np.inf, -np.inf)
     crossings: Floats = np.where(inside, np.clip(found, places[first], places[first + 1]), none)
     return crossings
+
+
+def _by_extremes(samples: Sequence[Floats], level: float) -> float:
+    """inf where all trials lie beyond the level at the last x, -inf where all lie within it at each x; else NaN."""
+    count = len(samples) // 2
+    least, most = (np.array([fold(values) for values in samples]) for fold in (np.min, np.max))
+    rows = [[*most[:count], *least[count:]], [*least[:count], *most[count:]]]
+    beyond = _beyond(np.array(rows), level)
+    return math.inf if beyond[:, -1].min() >= 0.0 else -math.inf if beyond.max() < 0.0 else math.nan
 
 
 def _why_none(at: float, beyond: Floats, level: float, places: Floats) -> str:

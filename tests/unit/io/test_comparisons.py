@@ -134,7 +134,8 @@ def test_levels_are_of_the_side_on_which_the_difference_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trials", "noise", "state"), [(3, 0.0, "open"), (9, 0.0, "not below"), (9, 0.3, "open")]
+    ("trials", "noise", "state"),
+    [(3, 0.0, "not below"), (9, 0.0, "not below"), (9, 0.3, "open")],
 )
 def test_a_level_is_not_below_where_draws_agree_on_that(trials: int, noise: float, state: str) -> None:
     rng = np.random.default_rng(2)
@@ -149,3 +150,11 @@ def test_a_level_is_not_below_where_draws_agree_on_that(trials: int, noise: floa
     five, _ = compared(points("a", times(1.0)), points("b", times(1.1))).crossings
     assert (five.state, five.at) == (state, None)
     assert (five.why is None) == (state == "not below")
+
+
+def test_of_three_trials_that_overlap_no_level_is_settled() -> None:
+    def slower(size: float) -> Any:
+        return [1.05, 1.2, 1.3] if size == SIZES[-1] else [2.0, 2.1, 2.2]
+
+    five, _ = compared(points("a", lambda size: [1.0, 1.1, 1.2]), points("b", slower)).crossings
+    assert (five.state, five.at) == ("open", None)
