@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 EDITED = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What it may raise to take apart JSON that somebody edited: members that are missing or of another type, numbers that
-are infinite, brackets within brackets."""
+"""Exceptions of code that takes apart JSON which somebody edited: members that are missing or of another type,
+numbers that are infinite, brackets within brackets."""
 
 
 class EtudeError(Exception):

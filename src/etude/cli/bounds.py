@@ -118,7 +118,7 @@ def answer(
         for bound in bounds
         for found in answers(
             bound,
-            verdicts[-1].together(bound.metric),
+            verdicts[-1].together(bound.metric) if bound.of == "value" else (),
             comparisons,
             across,
             few=few,

@@ -62,7 +62,7 @@ def rehearse(options: argparse.Namespace, source: Source) -> int:
 
 
 def _place(options: argparse.Namespace, source: Source) -> Place:
-    """What a trial costs and shows: as the options or the harness say, else as in the paper."""
+    """The cost and the windows of a trial: as the options or the harness say, else as in the paper."""
     from etude.workbench.rehearse import Place
 
     usual = Place()

@@ -108,7 +108,7 @@ def missed_line(task: Task, answer: Answer) -> str:
 
 
 def why_missed(answer: Answer) -> str:
-    """What stands in the way of the target; of a peak outside the loads that may be offered, what to do. Requests that
+    """The reason why the target is missed; of a peak outside the loads that may be offered, what to do. Requests that
     fail at the lowest load are no matter of load."""
     found = {each.kind: each.what for each in answer.findings}
     why = found["failing"] if found.keys() >= {"failing", "below-lowest"} else answer.why

@@ -137,13 +137,15 @@ def compared(base: Points, other: Points) -> Comparison:
         ratios.append(Ratio(float(size), a, b, b / a))
     p = p_over_sizes(base, other, common)
     shown = p < ALPHA and common.size > 1
+    difference = _difference(base, other, common)
+    quick, slow = (base, other) if difference.median >= 0.0 else (other, base)
     return Comparison(
         base.name,
         other.name,
         tuple(ratios),
         p,
-        _difference(base, other, common),
-        tuple(_level(base, other, common, level) for level in LEVELS) if shown else (),
+        difference,
+        tuple(_level(quick, slow, common, level) for level in LEVELS) if shown else (),
         tuple(_tests(base, other, common)),
     )
 
@@ -179,8 +181,7 @@ def _difference(base: Points, other: Points, common: np.ndarray) -> Difference:
     return Difference(middle, min(differences), max(differences), max(low) <= middle <= min(high))
 
 
-def _level(base: Points, other: Points, common: np.ndarray, level: float) -> Level:
-    quick, slow = (base, other) if _difference(base, other, common).median >= 0.0 else (other, base)
+def _level(quick: Points, slow: Points, common: np.ndarray, level: float) -> Level:
     found = crossings.crossing(
         common, [quick.at(size) for size in common], [slow.at(size) for size in common], level
     )

@@ -73,7 +73,7 @@ def reading_of(swept: Swept) -> Reading:
 def measured_badly(swept: Swept) -> tuple[str, ...]:
     """Why its values say less than they could: few trials, a busy machine."""
     few = min(values.size for curve in swept.curves for values in curve.samples)
-    enough = Thresholds().few
+    enough = Thresholds.few
     said = [f"a size has as few as {counted(few, 'trial')}: make {enough} or more"] if few < enough else []
     busy = [f"{each.text}: {each.advice}" for each in busy_machine(swept.experiment)]
     return (*said, *busy)

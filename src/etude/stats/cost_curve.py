@@ -28,7 +28,7 @@ POINTS_AT_ENDS = 2
 NEIGHBOURS = 3
 """Values on either side from which the usual error of a value is taken."""
 LEAST_ERROR = 0.2
-"""Of the median error: no value counts as surer than by this."""
+"""The share of the median error below which no value's error counts."""
 _PARTS = 4  # places that are tried from one x to the next
 _ROUNDS = 25
 _SMALLEST = 1e-9  # deviations of a logarithm that are none
@@ -126,11 +126,10 @@ def _roots(errors: ArrayLike | None, n: int) -> Floats:
     usual. What is usual may change along the curve."""
     if errors is None:
         return np.ones(n)
+    from scipy.ndimage import median_filter  # takes long to import
+
     given = np.asarray(errors, dtype=np.float64)
-    around = np.lib.stride_tricks.sliding_window_view(
-        np.pad(given, NEIGHBOURS, mode="reflect"), 2 * NEIGHBOURS + 1
-    )
-    usual = np.median(around, axis=1)
+    usual = median_filter(given, 2 * NEIGHBOURS + 1, mode="mirror")
     used = np.maximum(np.where(given > 2.0 * usual, given, usual), LEAST_ERROR * float(np.median(given)))
     return np.ones(n) if not np.all(used > 0.0) else float(np.median(used)) / used
 

@@ -45,7 +45,7 @@ OF_LOAD = ("load", "runlength", "seed", "requests", "log", "checkpoints")
 SUMMARIES = ("json", "regex", "httperf", "hey")
 """Readers of what is printed at the end."""
 SET_UP_S = 1.0
-"""What a trial costs at least besides its warm-up and run: to begin a command, to wait for the system after it."""
+"""The least time that a trial costs besides its warm-up and run: to begin a command, to wait after it."""
 WORDS = ("start", "ready", "load", "drain", "stop")
 _BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 _RATES = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
@@ -73,7 +73,7 @@ class Harness:
 
     @property
     def besides_s(self) -> float:
-        """What a trial costs besides its run, as far as the file says, s."""
+        """The time that a trial costs besides its run, as far as the file says, s."""
         return self.commands.warmup_s + SET_UP_S
 
     @property
