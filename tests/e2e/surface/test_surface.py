@@ -160,13 +160,14 @@ def server(directory: Path, workers: str, more: str = "") -> None:
     )
 
 
-def groups() -> list[str]:
-    return [line for folder, names, _ in os.walk("/sys/fs/cgroup") for line in names if "etude-held" in line]
+def groups() -> set[str]:
+    return {name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names if "etude-held" in name}
 
 
 @pytest.mark.serial
 @pytest.mark.needs_root
 def test_a_server_under_a_quota_whose_map_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    before = groups()
     server(tmp_path, "[2, 3]", '[factor.cpu]\nresource = "quota"\nlevels = [0.05, 1]\n')
     words = ["surface", "known.toml", "-o", "r", "-q"]
     probe = started([*words, "--count", "1"], tmp_path)
@@ -177,9 +178,9 @@ def test_a_server_under_a_quota_whose_map_is_killed_leaves_nothing(tmp_path: Pat
         pytest.skip(error.strip())
     assert probe.returncode == 128 + signal.SIGTERM, error
     assert "ended by SIGTERM; " in one_line(error)
-    assert (groups(), processes_with(f"127.0.0.1:{PORT}")) == ([], [])
+    assert (groups() - before, processes_with(f"127.0.0.1:{PORT}")) == (set(), [])
     killed = started(words, tmp_path)
-    until(lambda: groups() and processes_with(f"127.0.0.1:{PORT}"), killed)
+    until(lambda: groups() - before and processes_with(f"127.0.0.1:{PORT}"), killed)
     killed.kill()
     killed.communicate(timeout=60)
     called(*words, "--plan", "in-order", cwd=tmp_path, check=1)
@@ -190,4 +191,4 @@ def test_a_server_under_a_quota_whose_map_is_killed_leaves_nothing(tmp_path: Pat
         "ready" in cell["why"] or "start" in cell["why"] for cell in found if cell["state"] == "failed"
     )
     assert {cell["state"] for cell in found if cell["cell"][0] == 0} <= {"measured", "bounded"}
-    assert (groups(), processes_with(f"127.0.0.1:{PORT}")) == ([], [])
+    assert (groups() - before, processes_with(f"127.0.0.1:{PORT}")) == (set(), [])
