@@ -219,7 +219,7 @@ def _equivalence(e: Equivalence) -> str:
     words = {
         "the same": "yes: they are the same within it",
         "different": "no: they differ by more",
-        "undecided": "cannot be told yet: more trials are needed",
+        "undecided": "cannot be told from these trials",
     }
     if e.verdict == "undecided" and (e.low > 1.0 + e.margin or e.high < 1.0 / (1.0 + e.margin)):
         words["undecided"] = "not shown, and no difference is claimed"

@@ -141,8 +141,8 @@ def _quieter(plan: Planned) -> Iterator[str]:
     yield (
         f"{q.metric} is less noisy here, and leaves out waiting: it varies by {text.percent(q.deviation)}, "
         f"{plan.metric} by {text.percent(plan.noise.deviation)}. "
-        f"For a difference of {share_text(plan.asked)} in {q.metric} "
-        f"{text.counted(q.trials, 'trial')} of each are enough."
+        f"A difference of {share_text(plan.asked)} in {q.metric} is found by "
+        f"{text.counted(q.trials, 'trial')} of each with the same probability."
     )
 
 

@@ -29,7 +29,7 @@ class Equivalence:
     p: float
     """The p-value of "they differ by the margin or more", which counts all comparisons judged at once (Bonferroni)."""
     verdict: Literal["the same", "different", "undecided"]
-    """Within the margin; beyond it as a whole; or more trials are needed to tell."""
+    """Within the margin; beyond it as a whole; or these trials do not tell."""
     margin: float
     level: float
     method: Literal["paired", "unpaired", "means"]

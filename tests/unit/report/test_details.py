@@ -89,7 +89,9 @@ def test_ranks_smallest_difference_and_sameness_are_told(golden: Golden) -> None
     assert percent(c.ratio.smallest_found() or 0.0) in smallest
     assert same.verdict == "the same"
     assert re.search(r"10 %.*\(90 %: ", sameness)
-    golden(said(c))
+    fine = equivalence_of(paired_ratio(BASE, OTHER), margin=0.0475)
+    assert fine.verdict == "undecided"
+    golden(f"{said(c)}\n{detail_lines(replace(c, equivalence=fine))[-1]}")
 
 
 def test_unpaired_says_which_test_it_was(golden: Golden) -> None:
