@@ -1,13 +1,15 @@
 """Searches on servers in trouble: how often is a wrong rate said to be kept? And what do second trials cost?
 
 python bench/workbench/peak_trouble.py [--searches N] [--seed N] [--cases NAME,…] [--processes N] [--unconfirmed]
+    [--window S]
 
 A row a case: mean bench hours, the share of rates within 10 % of the peak, of intervals that hold it, of searches that
 say that the target is met, of those that say so and are wrong, and of those that have a finding; and of the searches
 that do not meet the target, the share that has one. Cases are servers
 simulated request by request (`requests`, the default: of these *plain* has no trouble), troubled servers that are a
 curve and its noise (`troubled`), and such without trouble (`curves`). --unconfirmed makes no second trials: the hours
-of `curves` with it and without are what these cost.
+of `curves` with it and without are what these cost. --window is for the first kind: 180 makes one window a trial, as
+load generators do that print one summary, 36 one of each fifth of a trial.
 """
 
 from __future__ import annotations
@@ -43,14 +45,17 @@ Outcome = tuple[float, bool, bool, bool, bool]
 """Hours, right, covered, met, any finding."""
 
 
-def one(case: str, seed: int, number: int) -> Outcome:
+def one(case: str, seed: int, number: int, window_s: float) -> Outcome:
     """A search; its server follows from these alone."""
     made: list[Trial] = []
     if case in TROUBLES:
         rng = np.random.default_rng([seed, zlib.crc32(case.encode()), number])
         low, high = PEAKS
         queue = RequestQueue(
-            TROUBLES[case], float(low * (high / low) ** rng.random()), int(rng.integers(2**31))
+            TROUBLES[case],
+            float(low * (high / low) ** rng.random()),
+            int(rng.integers(2**31)),
+            window_s=window_s,
         )
         task = Task(Goal((queue.criterion,)), TASK.lowest, TASK.highest, seed=number)
         answer = search(posterior.Posterior(), task, queue, (), lambda _, trial: made.append(trial))
@@ -88,6 +93,7 @@ def main() -> None:
     parser.add_argument("--cases", default="requests", help=f"by commas, or {', '.join(GROUPS)}")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="(default: one a CPU)")
     parser.add_argument("--unconfirmed", action="store_true", help="without second trials")
+    parser.add_argument("--window", type=float, default=10.0, metavar="S", help="(default %(default)g)")
     options = parser.parse_args()
     cases = [name for each in options.cases.split(",") for name in GROUPS.get(each, [each])]
     every = [name for group in GROUPS.values() for name in group]
@@ -100,7 +106,7 @@ def main() -> None:
     with Pool(options.processes) as pool:
         for case in cases:
             numbers = range(options.searches)
-            outcomes = pool.starmap(one, [(case, options.seed, n) for n in numbers])
+            outcomes = pool.starmap(one, [(case, options.seed, n, options.window) for n in numbers])
             hours += [outcome[0] for outcome in outcomes]
             print(row(case, outcomes), flush=True)
     print(f"\n{np.mean(hours):.3f} hours on average of all searches")

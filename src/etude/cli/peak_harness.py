@@ -63,7 +63,8 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
         "--pieces",
         type=kinds.count,
         metavar="N",
-        help="of --run: so many runs of the command are one trial, which may end after any of them (default 1)",
+        help="of --run: so many runs of the command are one trial, which may end after any of them (default: 5 with "
+        "--read REGEX and a CMD with {runlength}, else 1)",
     )
     add("--start", metavar="CMD", help="start the system, which is ended after the search")
     add(

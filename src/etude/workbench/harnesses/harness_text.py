@@ -21,6 +21,9 @@ READY_S = 10.0
 """What a server that runs may take to answer; one that is started has the usual time."""
 OUTSTANDING = 1000
 """Requests that `etude load` has under way at most."""
+PIECES = 5
+"""Runs a trial, of a command that prints one summary: a search then takes about 1.5 times the bench time of one whose
+load command reports while it runs, and 2.4 times with one run a trial (docs/workbench.md)."""
 KINDS = ("windows", *TOOLS)
 
 _READ = re.compile(rf"({'|'.join(FIGURES)}|p[0-9]{{1,2}}(?:\.[0-9]+)?):([^=()]*)=(.+)", re.DOTALL)
@@ -53,7 +56,8 @@ class HarnessOptions:
     clients: bool = False
     runlength_s: float = RUNLENGTH_S
     warmup_s: float = 0.0
-    pieces: int = 1
+    pieces: int | None = None
+    """None: `PIECES` where values are read and the command says for how long it runs, else 1."""
     start: str = ""
     ready: str = ""
     directory: str = "{here}"
@@ -89,7 +93,7 @@ def harness_text(options: HarnessOptions) -> str:
         "load": _requests(options) if options.url else _within(options, options.command or ""),
         "ready_timeout": "" if options.start else f"{READY_S:g} s",
         "warmup": f"{options.warmup_s:.12g} s" if options.warmup_s else "",
-        "pieces": options.pieces if options.pieces > 1 else "",
+        "pieces": pieces if (pieces := _pieces(options)) > 1 else "",
     }
     parts = [
         f"name = {_toml(_name(options))}",
@@ -115,6 +119,13 @@ def _name(options: HarnessOptions) -> str:
         words = [word for word in (options.command or "").split() if word != "exec"]
         whole = Path(words[0]).name if words else ""
     return re.sub(r"[^\w.-]+", "-", whole).strip("-.") or "server"
+
+
+def _pieces(options: HarnessOptions) -> int:
+    if options.pieces is not None:
+        return options.pieces
+    summary = any(isinstance(each, Value) for each in options.reads)
+    return PIECES if summary and "{runlength}" in (options.command or "") else 1
 
 
 def _within(options: HarnessOptions, command: str) -> str:

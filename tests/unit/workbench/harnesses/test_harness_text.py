@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError, UsageError
 from etude.workbench.harnesses.command import Commands
-from etude.workbench.harnesses.harness_text import HarnessOptions, Value, harness_text, read_value
+from etude.workbench.harnesses.harness_text import PIECES, HarnessOptions, Value, harness_text, read_value
 from etude.workbench.harnesses.spec import Harness, parse_harness
 
 URL = "http://localhost:8000/a?b=c&d"
@@ -102,6 +102,24 @@ def test_what_makes_no_harness_is_refused(options: dict[str, Any], word: str) ->
 def test_any_command_stands_in_the_file_as_it_was_given(command: str) -> None:
     text = harness_text(HarnessOptions(command=f"x{command}", limits_s=P95, directory="."))
     assert tomllib.loads(text)["commands"]["load"] == f"cd . && x{command}"
+
+
+@pytest.mark.parametrize(
+    ("command", "read", "pieces"),
+    [
+        ("wrk -c {load} -d {runlength} x", ["(a)"], PIECES),
+        ("wrk -c {load} -d 10 x", ["(a)"], 1),
+        ("own -c {load} -d {runlength}", [], 1),
+        ("hey -c {load} -z {runlength}s -o csv x", ["hey"], 1),
+    ],
+    ids=["summary", "of a length of its own", "windows", "a reader of windows"],
+)
+def test_a_command_that_prints_one_summary_is_run_in_pieces(
+    command: str, read: list[str], pieces: int
+) -> None:
+    reads = [read_value(each) for each in read]
+    assert harness(command=command, limits_s=P95, reads=reads).commands.pieces == pieces
+    assert harness(command=command, limits_s=P95, reads=reads, pieces=1).commands.pieces == 1
 
 
 def test_a_trial_may_be_in_pieces() -> None:
