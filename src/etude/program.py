@@ -35,11 +35,9 @@ def beside_engine(name: str) -> str:
     """
     path = os.path.join(os.path.dirname(engine_path()), name)
     if not os.access(path, os.X_OK):
-        raise _missing(name)
+        raise _missing(name, f"beside {engine_path()}")
     return path
 
 
-def _missing(name: str) -> MachineRefuses:
-    return MachineRefuses(
-        f"{name}: not found beside this Python or on PATH; reinstall Étude (pip install etude)"
-    )
+def _missing(name: str, where: str = "beside this Python or on PATH") -> MachineRefuses:
+    return MachineRefuses(f"{name}: not found {where}; reinstall Étude (pip install etude)")

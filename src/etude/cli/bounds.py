@@ -113,24 +113,25 @@ def answer(
     comparisons = [c for verdict in verdicts[1:] or verdicts for c in verdict.comparisons]
     few = Thresholds.few if few is None else few
     without = [line for verdict in verdicts[1:] or verdicts for line in verdict.without]
-    given = [
-        (bound, found)
-        for bound in bounds
-        for found in answers(
+    given = []
+    for bound in bounds:
+        tests, together = verdicts[-1].together(bound.metric) if bound.of == "value" else ((), 1)
+        found = answers(
             bound,
-            verdicts[-1].together(bound.metric) if bound.of == "value" else (),
+            tests,
             comparisons,
             across,
             few=few,
             without=without,
             confidence=verdicts[-1].judging.confidence,
+            together=together,
         )
-    ]
-    for bound, found in given:
-        said = {True: "yes", False: "no", None: "undecided"}[found.fails]
-        screen.say(f"{bound.text}? {found.test}: {said}: {found.why}")
-    broken = any(found.fails for _, found in given)
-    open_ones = sum(found.fails is None for _, found in given)
+        given += [(bound, each) for each in found]
+    for bound, each in given:
+        said = {True: "yes", False: "no", None: "undecided"}[each.fails]
+        screen.say(f"{bound.text}? {each.test}: {said}: {each.why}")
+    broken = any(each.fails for _, each in given)
+    open_ones = sum(each.fails is None for _, each in given)
     if open_ones and undecided == "pass":
         screen.say(f"--fail-if: {open_ones} undecided, which passes; --undecided fail ends with {UNDECIDED}")
     elif open_ones:

@@ -131,4 +131,4 @@ def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> 
     found = course_of(alike).found
     drift = 0.0 if found.drift is None else found.drift.change
     drifting = drift / math.sqrt(12.0)  # it parts results of different days
-    return Between(math.hypot(found.noise.deviation, drifting), found.noise.degrees, len(alike))
+    return Between(math.hypot(found.noise.with_wild, drifting), found.noise.degrees, len(alike))

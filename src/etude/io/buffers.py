@@ -63,7 +63,7 @@ def _costs(costs: Costs, shape: Shape, swept: Swept) -> Iterator[str]:
     if costs.call_s is not None:
         half = shape.half_at
         text = f"{costs.curve}: a call costs {_seconds(costs.call_s)} whatever it transfers"
-        yield text + (f"; half of the best rate is reached at {size_text(half)}." if half else ".")
+        yield text + (f"; half of the best rate is first reached at {size_text(half)}." if half else ".")
     if costs.page_s is not None and costs.page_bytes and costs.page_share is not None:
         curve = swept.curve(costs.curve)
         assert curve is not None
@@ -93,7 +93,7 @@ def _bends(costs: Costs) -> Iterator[str]:
         )
         yield (
             f"{costs.curve}: bends at {size_text(bend.at)}{within}{sizes}: from there to {size_text(bend.end)} the "
-            f"rate goes from {1 / bend.before:.2f} to {1 / bend.after:.2f} times what these costs allow."
+            f"rate goes from {1 / bend.before:.2f} to {1 / bend.after:.2f} times what the fitted costs allow."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ QUARTILES_OF_NORMAL, MEDIAN_OF_NORMAL = 1.349, 1.2533
 """Distance of the quartiles in deviations; standard error of a median, in those of a mean."""
 LEAST_CALL_S = 1e-10
 """No call of any machine costs less: what is found to has been lost in the copying."""
+MOST_OF_TIME = 1.06
+"""A cost that would by itself, by the lower end of its interval, take so many times the time at a size is none."""
 MOST_OF_SAVED = 2.0
 """Fresh pages cost at most so many times the time that a touched buffer saves."""
 
@@ -63,15 +65,15 @@ def costs_of(curve: Points, swept: Swept) -> Costs | None:
     if curve.sizes.size < len(columns) + 3:
         return None
     found = fit(x, 1.0 / curve.medians, np.array(columns).T, errors=_errors(curve))
-    if len(columns) > 2 and _contradicted(found.factors[2] * columns[2] * curve.medians, curve, swept):
+    if len(columns) > 2 and (_too_much(found, 2, columns, curve) or _not_saved(found, columns, curve, swept)):
         columns.pop()
         found = fit(x, 1.0 / curve.medians, np.array(columns).T, errors=_errors(curve))
     bends = tuple(_in_bytes(bend) for bend in found.bends)
     known = landmarks(swept.experiment)
-    page_s = _cost(found, 2) if len(columns) > 2 and total else None
+    call, page_s = _cost(found, 0), _cost(found, 2) if len(columns) > 2 and total else None
     return Costs(
         curve.name,
-        call if (call := _cost(found, 0)) and call.value > LEAST_CALL_S else None,
+        None if call is None or call.value <= LEAST_CALL_S or _too_much(found, 0, columns, curve) else call,
         _rate(found),
         page_s,
         page if page_s else None,
@@ -81,10 +83,18 @@ def costs_of(curve: Points, swept: Swept) -> Costs | None:
     )
 
 
-def _contradicted(shares: Floats, curve: Points, swept: Swept) -> bool:
+def _too_much(found: CostCurve, column: int, columns: Sequence[Floats], curve: Points) -> bool:
+    """Whether one of the costs would by itself take more than all of the time, at any size."""
+    interval = found.intervals[column]
+    return interval is not None and bool(
+        np.any(interval.low * columns[column] * curve.medians > MOST_OF_TIME)
+    )
+
+
+def _not_saved(found: CostCurve, columns: Sequence[Floats], curve: Points, swept: Swept) -> bool:
     """Whether fresh pages cannot be the cause of what was fitted to their number, at the largest size: they would take
     more than all of the time, or much more than a touched buffer, which has its pages already, saves."""
-    share, size = float(shares[-1]), float(curve.sizes[-1])
+    share, size = found.factors[2] * float(columns[2][-1] * curve.medians[-1]), float(curve.sizes[-1])
     touched = swept.curve("touched")
     if touched is None or size not in touched.sizes:
         return share > 1.0

@@ -51,10 +51,12 @@ def _difference(found: Comparison) -> str:
     """What the other takes more: one number where it is the same at every size, as far as these trials tell."""
     difference = found.difference
     assert difference is not None
-    middle = _more(difference.median)
+    middle, least, most = map(_more, (difference.median, difference.least, difference.most))
     if difference.constant:
-        return f"{found.other} takes {middle} than {found.base}, however much is read, by these trials."
-    least, most = _more(difference.least), _more(difference.most)
+        return (
+            f"{found.other} takes {middle} than {found.base} (the median of the sizes; {least} to {most}); that it "
+            "depends on the size is not shown."
+        )
     return f"{found.other} takes {least} to {most} than {found.base}, by size; the median is {middle}."
 
 

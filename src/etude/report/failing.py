@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from etude.errors import UsageError
 from etude.quantities import quantity
 from etude.report.across import Across
-from etude.report.text import counted, level_text
+from etude.report.text import EXTENDED, counted, level_text
 from etude.report.text import quantity as shown
 from etude.report.warnings import Thresholds
 from etude.stats.compare import more_pairs
@@ -107,17 +107,17 @@ def answers(
     few: int = Thresholds.few,
     without: Sequence[str] = (),
     confidence: float = 0.95,
+    together: int = 1,
 ) -> list[Answer]:
     """The bound judged for each test that it can be judged for; undecided below `few` trials, as the verdict is.
 
-    tests: intervals of means hold for all of them together at `confidence` (`Verdict.together`).
+    tests: intervals of means hold for `together` of them at once, at `confidence` (`Verdict.together`).
     without: why comparisons that were asked for are not there.
 
     Raises:
         UsageError: for none, with the reason.
     """
     if bound.of == "value":
-        together = sum(test.has_interval(bound.metric) for test in tests)
         what = f"its mean ({_level(confidence, together)})"
         found = [a for test in tests if (a := _of_value(bound, test, what, few)) is not None]
         reason = f"no test has an interval of the mean of {bound.metric}"
@@ -176,11 +176,12 @@ def _with_enough(found: Answer, trials: int | None, few: int, each: str = " of e
 
 def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answer:
     """together: how many comparisons the bound is judged for; the interval is as wide as so many need (Bonferroni)."""
+    looked = f"; {EXTENDED}" if c.extended else ""
     if bound.of == "ratio":
         name = f"{c.other} against {c.base}"
         if c.ratio.p is None:
             return Answer(name, None, "nothing varies, so that the ratio has no interval")
-        what = f"the ratio ({_level(c.ratio.confidence, max(together, c.ratio.together))})"
+        what = f"the ratio ({_level(c.ratio.confidence, max(together, c.ratio.together))}{looked})"
         interval = c.ratio.for_many(max(together, c.ratio.together))
         found = _as_claimed(bound, 1.0, c, _judged(bound, name, interval, what))
         return _with_enough(_decidable(bound, c, interval, found), c.trials, few)
@@ -189,7 +190,7 @@ def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answ
         raise UsageError(
             f"--fail-if {bound.text!r}: the difference of {c.other} and {c.base} has no interval"
         )
-    what = f"the difference ({_level(c.ratio.confidence, c.ratio.together)})"
+    what = f"the difference ({_level(c.ratio.confidence, c.ratio.together)}{looked})"
     found = _judged(bound, f"{c.other} against {c.base}", c.difference, what, c.unit)
     return _with_enough(_as_claimed(bound, 0.0, c, found), c.trials, few)
 

@@ -109,6 +109,8 @@ def _own_state(
             f"it was ready to run for up to {quantity(min(cpu, waited), 's')} and did not, while {idle:.1f} CPUs were "
             "idle: a CPU quota (cpu.max of its control group), or too few CPUs that it may use"
         ), None
+    if known.is_coarse(place):
+        return None, None  # pressure of a whole reading does not tell for how long this trial waited
     # Where others always wait a longer wait shows in no pressure, which has no more than a second a second.
     stalled = sum(float(np.nan_to_num(known.values[named[words]][place])) for words in PRESSURES)
     stalled *= known.seconds(place)

@@ -199,6 +199,7 @@ def session_notes(results: Results, tests: Sequence[Series]) -> list[str]:
     if measured > 1:
         why = "over a pool" if results.experiment.get("pool") else "resumed"
         found.append(
-            f"{why}: these are {measured} sessions: pairs are formed within one, intervals of means go over them"
+            f"{why}: these are {measured} sessions: pairs are formed within one, intervals of means go over them, "
+            "those of medians, percentiles and trimmed means over trials: they hold for these sessions alone"
         )
     return found

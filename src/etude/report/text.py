@@ -316,6 +316,10 @@ MOMENT_S = 2.5
 its first run too."""
 
 
+EXTENDED = "extended after a look"
+"""Said of intervals that hold as often as they say only where no result was seen before the last trials were made."""
+
+
 FEW = 10
 """Pairs, or trials of each, below which the claim says how many they are."""
 
@@ -324,7 +328,7 @@ def caution(c: Comparison) -> str:
     """What limits the claim itself; empty, or it begins with a semicolon."""
     limits = f"; measured within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
     if c.extended:
-        limits += "; extended after a look"
+        limits += f"; {EXTENDED}"
     if c.excludes_one and c.difference is not None and c.difference.low <= 0.0 <= c.difference.high:
         limits += "; the interval of the difference holds 0"
     unpaired = c.ratio.method == "unpaired"

@@ -39,7 +39,7 @@ from etude.results.reader import Results
 from etude.results.series import Column, Floats, Series
 from etude.stats.compare import more_trials, range_of_further
 from etude.stats.describe import Summary, describe
-from etude.stats.levels import Split, split_by_kind
+from etude.stats.levels import Split, no_narrower, split_by_kind
 from etude.stats.means import Kind
 from etude.stats.moments import interval_above_zero
 from etude.stats.multiplicity import of_many
@@ -136,14 +136,15 @@ class Verdict:
         """The primary metric, and others that a script's stop rules name."""
         return judged_metrics(self.asked, self.primary)
 
-    def together(self, metric: str) -> tuple[TestVerdict, ...]:
-        """The tests, with intervals of this metric's means that hold for all of them together (Bonferroni)."""
+    def together(self, metric: str) -> tuple[tuple[TestVerdict, ...], int]:
+        """The tests, with intervals of this metric's means that hold for all of them together (Bonferroni), and of how
+        many they do."""
         count = sum(test.has_interval(metric) for test in self.tests)
         if count < 2:
-            return self.tests
+            return self.tests, 1
         judging = replace(self.judging, confidence=of_many(self.judging.confidence, count))
         judged = [_test_verdict(self.subject, s, (metric,), metric, judging) for s in self.subject.tests]
-        return tuple(judged)
+        return tuple(judged), count
 
     @property
     def asked(self) -> Asked:
@@ -305,6 +306,7 @@ def metric_summary(
         summary = _with_error(summary, error)
     levels = _levels(series, column, values - cost, kind, judging.confidence)
     if levels is not None:
+        levels = no_narrower(levels, summary.mean, summary.mean_interval)
         summary = replace(summary, mean=levels.mean, mean_interval=levels.interval)
     return MetricSummary(metric, column.unit, summary, None, cost, column.kind, levels, joined, workers)
 

@@ -67,6 +67,8 @@ class Noise:
 
     stretched: float
     """The factor by which dependence of neighbours and of blocks stretches the variance of a mean."""
+    with_wild: float
+    """As `deviation`, wild values counting like all others: how far a value by itself may be from its level."""
 
 
 @dataclass(frozen=True)
@@ -436,12 +438,13 @@ def _around(rest: Floats, found: _Found, scale: float) -> Noise:
     counted = max(degrees, rest.size / MOST_HIDDEN)
     unit = scale or float(np.max(np.abs(rest)))
     if unit == 0.0:
-        return Noise(0.0, found.dependence, worth, found.stretched)
+        return Noise(0.0, found.dependence, worth, found.stretched, 0.0)
     off = np.abs(rest) / unit
     near = max(1.0 / rest.size, float(np.mean(off <= BEND)))
     correction = (1.0 + parameters / rest.size * (1.0 - near) / near) / near
     deviation = unit * correction * math.sqrt(float(np.sum(np.minimum(off, BEND) ** 2)) / counted)
-    return Noise(deviation, found.dependence, worth, found.stretched)
+    plain = math.sqrt(float(np.sum((rest / unit) ** 2)) / counted) * unit
+    return Noise(deviation, found.dependence, worth, found.stretched, max(deviation, plain))
 
 
 def _gains(x: Floats) -> Floats:

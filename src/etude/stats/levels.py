@@ -121,6 +121,22 @@ def split_by_kind(
     return replace(found, mean=scale / inner.mean, interval=interval)
 
 
+def no_narrower(found: Split, mean: float, by_trials: Interval | None) -> Split:
+    """The split, its interval reaching as far to either side as that of the trials' own mean.
+
+    Few groups may agree by chance more closely than their trials allow, and their interval would then say far more than
+    they do: it holds the truth as often as it should over all experiments, but not in those.
+    """
+    if found.interval is None or by_trials is None:
+        return found
+    low = min(found.interval.low, found.mean - (mean - by_trials.low))
+    if low <= 0.0 < min(found.interval.low, by_trials.low):
+        low = min(found.interval.low, by_trials.low)
+    return replace(
+        found, interval=Interval(low, max(found.interval.high, found.mean + by_trials.high - mean))
+    )
+
+
 def group_means(values: Floats, groups: NDArray[np.intp]) -> Floats:
     """Mean of the values of each group, in the order of the groups' numbers (0, 1, …)."""
     scale = float(np.max(np.abs(values))) or 1.0

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
 
 EVE = 65534
 """The number of `nobody`."""
-REFUSED = 3
+REFUSED, MISSING = 3, 5
 HANGS_S = float(os.environ.get("ETUDE_PATIENCE_S", "60"))
 """A command that waits for longer is held up."""
 SPY = "#!/bin/sh\nid -u > {0}\n"
@@ -364,7 +364,7 @@ def test_tools_are_not_looked_for_where_she_may_put_them(place: Place) -> None:
         PATH=f"{place.shared}::.:{os.environ['PATH']}",
         cwd=place.shared,
     )
-    assert found[0] == REFUSED
+    assert found[0] in (REFUSED, MISSING)
 
 
 @pytest.mark.parametrize(

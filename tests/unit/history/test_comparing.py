@@ -44,6 +44,23 @@ def test_two_results_of_one_level_differ_in_one_of_twenty() -> None:
     assert false <= 20
 
 
+def test_a_wild_result_differs_from_the_others_only_as_far_as_wild_ones_do() -> None:
+    """Any two of a history of which one in twelve is ten times as far from its level: its wild ones are among them."""
+    false = pairs = 0
+    for seed in range(40):
+        rng = np.random.default_rng([7, seed])
+        far = np.where(rng.random(40) < 1 / 12, 10.0, 1.0) * rng.normal(0.0, 0.02, 40)
+        made = [
+            replace(e, values=tuple(x * math.exp(off) for x in e.values))
+            for e, off in zip(history(40, noise=0.0, seed=seed), far, strict=True)
+        ]
+        for day in range(1, 31, 3):
+            found = ratio_of(made, f"date:2026-01-{day:02d}", f"date:2026-01-{day + 1:02d}")
+            assert isinstance(found, SittingsRatio)
+            false, pairs = false + (found.p < 0.05), pairs + 1
+    assert false / pairs < 0.08
+
+
 def test_a_history_that_drifts_parts_results_by_its_drift() -> None:
     made = [
         replace(e, values=tuple(value * math.exp(0.004 * day) for value in e.values))

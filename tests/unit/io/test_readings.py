@@ -202,6 +202,33 @@ def test_fresh_pages_alone_cannot_take_more_than_all_of_the_time() -> None:
     assert found.page_share is None
 
 
+HUGE = [
+    *(
+        [5, 5, 6, 7, 6],
+        [11, 10, 12, 11, 10],
+        [21, 22, 22, 32, 21],
+        [51, 37, 53, 47, 37],
+        [96, 104, 98, 152, 76],
+    ),
+    *([175, 189, 193, 222, 160], [417, 364, 355, 403, 412], [690, 918, 875, 824, 642]),
+    *([892, 1166, 1699, 1684, 1114], [2085, 2002, 4496, 1988, 2125], [5927, 2426, 736, 5705, 2240]),
+    *([6791, 2469, 1563, 6743, 2757], [2720, 2718, 2790, 7045, 2644], [3024, 10549, 11094, 10073, 8580]),
+    *([9447, 2845, 11865, 10780, 9049], [1736, 1701, 1056, 9697, 11748], [10094, 2995, 2986, 11658, 1274]),
+    *([2988, 4943, 9774, 9341, 1201], [3089, 2777, 10087, 11157, 2887], [2859, 694, 2794, 10531, 1811]),
+    *([2773, 2475, 352, 2481, 468], [287, 186, 151, 188, 156]),
+]
+"""Rates of a busy machine, MB/s, by five trials, from 8 B on; calls of 64 B to 1 KiB took 1.2 to 1.4 µs each."""
+
+
+def test_costs_that_take_more_than_the_time_of_a_size_are_none() -> None:
+    """All sizes together gave 1.39 to 1.54 µs a call, and 1.9 to 14 ms a page, of which 8 MiB, in 6.8 ms, has four."""
+    sizes = [8 * 2.0**n for n in range(len(HUGE))]
+    curve = points("huge", sizes, lambda size: 1e6 * np.array(HUGE[sizes.index(size)]))
+    found = costs_of(curve, Swept("buffer", "bandwidth", (curve,), None, OF_16_MIB))
+    assert found is not None
+    assert (found.call_s, found.page_s) == (None, None)
+
+
 def test_of_a_sweep_that_writes_it_is_not_said_that_fresh_pages_are_filled(
     laboratory: Any, golden: Golden
 ) -> None:

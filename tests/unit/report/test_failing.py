@@ -19,7 +19,7 @@ from etude.report.across import Across
 from etude.report.comparison import Comparison
 from etude.report.failing import Answer, Bound, answers, parse_bound
 from etude.report.subject import subject_of_table
-from etude.report.text import percent
+from etude.report.text import EXTENDED, percent
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict, verdict
 from etude.results.readers import read_table
 from etude.stats.compare import Ratio
@@ -177,6 +177,16 @@ def test_a_difference_that_the_verdict_does_not_claim_breaks_no_bound() -> None:
     assert asked("elapsed > baseline * 1.05", opposed) == [None]
 
 
+@pytest.mark.parametrize(("text", "difference"), [("baseline * 1.05", None), ("baseline + 1 ms", Interval(0.002, 0.004))])
+def test_an_answer_after_a_look_says_so(text: str, difference: Interval | None) -> None:
+    first = compared(1.06, 1.10, difference)
+    told = [
+        answers(parse_bound(f"elapsed > {text}"), (), [replace(first, extended=extended)], ())[0].why
+        for extended in (False, True)
+    ]
+    assert [EXTENDED in why for why in told] == [False, True]
+
+
 def test_an_interval_that_holds_the_bound_says_how_many_more_pairs_would_not() -> None:
     near, far = (
         answers(parse_bound(text), (), [compared(1.0, 1.2)], ())[0]
@@ -249,9 +259,14 @@ def test_of_many_means_each_needs_a_wider_interval(tmp_path: Path) -> None:
         assert m.summary.mean_interval is not None
         return m.summary.mean_interval.half_width
 
-    for test in judged("abcdefghijkl").together("elapsed"):
+    tests, count = judged("abcdefghijkl").together("elapsed")
+    assert count == 12
+    for test in tests:
         x = values[test.test]
         error = x.std(ddof=1) / math.sqrt(effective_count(x))
         assert half(test) == pytest.approx(stats.t.isf(0.025 / 12, 11) * error)
     alone = judged("a")
-    assert half(alone.together("elapsed")[0]) == half(alone.tests[0])
+    (told,) = answers(parse_bound("elapsed > 3"), tests[:1], (), (), together=count)
+    assert "for all 12" in told.why, "also where one alone has an interval as wide as that"
+    (test,), count = alone.together("elapsed")
+    assert (half(test), count) == (half(alone.tests[0]), 1)

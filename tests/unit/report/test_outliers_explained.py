@@ -314,6 +314,22 @@ def test_a_trial_is_said_to_have_been_stopped_only_where_it_can_be_known(
     assert found.advice == ""
 
 
+@pytest.mark.parametrize("every_s", [1, 4])
+def test_readings_longer_than_a_trial_do_not_tell_that_it_was_stopped(tmp_path: Path, every_s: int) -> None:
+    """Among seconds of others' work a wait for a CPU of a part of one is not seen."""
+    readings = [
+        busy_second(
+            n, 0.3 if n in HIT else 0.9, pressure_cpu_some=0.02 + 0.02 * (n % 2), pressure_memory_some=0.0
+        )
+        for n in range(1, 21)
+    ]
+    directory = trials_of_seconds(tmp_path / "r", LENGTHS, None)
+    lines = [reading | {"ns": every_s * reading["ns"]} for reading in readings]
+    write(directory / "monitor-1.jsonl", [head(every_s=float(every_s)), columns(), *lines])
+    (found,) = told(directory, every_outlier=True)
+    assert ("SIGSTOP" in found.text) == (every_s == 1)
+
+
 def test_a_trial_that_always_waits_for_the_disk_and_waits_longer_was_not_stopped(tmp_path: Path) -> None:
     """Trials of 2 s that wait for half of it, and one of 6 s: the pressure is as high, for longer."""
     lengths = [2] * 6 + [6] + [2] * 9

@@ -1,6 +1,7 @@
 """The variance over nested levels, the interval over the outermost one, and comparisons across sittings."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.intervals import mean_interval
-from etude.stats.levels import split, split_by_kind
+from etude.stats.intervals import Interval, mean_interval
+from etude.stats.levels import no_narrower, split, split_by_kind
 from etude.stats.moments import effective_moments
 from etude.stats.series import lognormal
 from etude.stats.sittings import Between, Refused, between_sittings, compare_sittings, given_between
@@ -130,6 +131,22 @@ def test_what_cannot_be_split_is_refused():
             split([1.0], labels)
     with pytest.raises(ValueError, match="without values"):
         split([], {})
+
+
+def test_sessions_that_agree_by_chance_are_no_better_known_than_their_trials():
+    x, labels = np.array([9.0, 11.0, 10.0, 9.5, 10.5, 10.02]), {"sitting": [1, 1, 1, 2, 2, 2]}
+    found, trials = split(x, labels), split(x, {}).interval
+    assert found.interval.half_width < 0.1 < trials.half_width
+    wide = no_narrower(found, float(x.mean()), trials).interval
+    assert (wide.low, wide.high) == pytest.approx(
+        (found.mean - trials.half_width, found.mean + trials.half_width)
+    )
+    far = split(np.add(x, [0, 0, 0, 5, 5, 5]), labels)
+    assert no_narrower(far, far.mean, trials) == far
+    assert no_narrower(far, far.mean, None) == far
+    # Of values above 0 no limit comes to lie below 0 by that.
+    close = replace(found, mean=1.0, interval=Interval(0.9, 1.1))
+    assert no_narrower(close, 1.2, Interval(0.1, 1.3)).interval == Interval(0.1, pytest.approx(1.1))
 
 
 def sitting(rng, level, n=12):

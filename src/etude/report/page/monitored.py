@@ -42,7 +42,7 @@ def _part(verdict: Verdict, number: int, several: bool) -> Part | None:
     told = [each for each in verdict.every if each.kind == "outlier-explained"]
     outliers = any(each.kind in ("outliers", "heavy-tail") for each in verdict.every)
     nothing = (
-        "Nothing is told of them here: etude stats -v says of each why."
+        "Nothing is told of them here: etude stats -v says of each what is known."
         if outliers
         else "No trial is an outlier."
     )
