@@ -177,7 +177,9 @@ def test_a_difference_that_the_verdict_does_not_claim_breaks_no_bound() -> None:
     assert asked("elapsed > baseline * 1.05", opposed) == [None]
 
 
-@pytest.mark.parametrize(("text", "difference"), [("baseline * 1.05", None), ("baseline + 1 ms", Interval(0.002, 0.004))])
+@pytest.mark.parametrize(
+    ("text", "difference"), [("baseline * 1.05", None), ("baseline + 1 ms", Interval(0.002, 0.004))]
+)
 def test_an_answer_after_a_look_says_so(text: str, difference: Interval | None) -> None:
     first = compared(1.06, 1.10, difference)
     told = [
