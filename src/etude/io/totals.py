@@ -57,7 +57,7 @@ def _difference(found: Comparison) -> str:
             f"{found.other} takes {middle} than {found.base} (the median of the sizes; {least} to {most}); that it "
             "depends on the size is not shown."
         )
-    return f"{found.other} takes {least} to {most} than {found.base}, by size; the median is {middle}."
+    return f"{found.other} takes {least} to {most} than {found.base} (medians of the sizes); their median is {middle}."
 
 
 def _more(seconds: float) -> str:

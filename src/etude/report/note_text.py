@@ -90,7 +90,8 @@ def _drift(w: Warning, n: Numbers) -> str:
 
 
 def _never_steady(w: Warning, n: Numbers) -> str:
-    return f"no steady state: {w.metric} still {_way(n['change'])} after its warm-up; measure for longer"
+    ends = [f"{word} {n[word]}" for word in ("first", "last") if n[word]]
+    return f"no steady state: {w.metric} {_way(n['change'])} even without the {' and '.join(ends)} trials"
 
 
 def _warm_up(w: Warning, n: Numbers) -> str:

@@ -92,7 +92,8 @@ def pilot_line(plan: Planned) -> str:
         what = f"{text.counted(plan.pilot, 'pair')} of {base} and {other}, in blocks; {plan.metric}: a pair's ratio"
     else:
         what = f"{text.counted(plan.pilot, 'trial')} or more of {base} and {other}; {plan.metric}: a trial"
-    more = f" ({len(plan.others)} more tests vary less)" if plan.others else ""
+    fewer = "needs" if len(plan.others) == 1 else "need"
+    more = f" ({text.counted(len(plan.others), 'more test')} {fewer} no more trials)" if plan.others else ""
     spread = f"{text.percent(noise.deviation)} (likely {low} to {high})"
     return f"Pilot: {what} varies by {spread}{more}. {_cost(plan)}{_worth(noise.worth)}"
 

@@ -203,14 +203,13 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
         tuple(rows),
         _fit(noise, wanted, count, cost, together),
         others=left,
-        quieter=_quieter(subject, base, other, bool(group), metric, noise, asked, wanted.power, together),
+        quieter=_quieter(subject, group or tests, bool(group), metric, noise, asked, wanted.power, together),
     )
 
 
 def _quieter(
     subject: Subject,
-    base: Series,
-    other: Series,
+    tests: Sequence[Series],
     paired: bool,
     metric: str,
     noise: Noise,
@@ -218,18 +217,25 @@ def _quieter(
     power: float,
     together: int,
 ) -> QuieterPlan | None:
-    """The metric of both that varies least, if that is far less than the elapsed time does."""
+    """The metric whose noisiest pair varies least, if that is far less than the elapsed time does. Another pair than in
+    elapsed time may be the noisiest."""
     if metric != "elapsed" or subject.shell is not None:
         return None
-    tests = with_cpu_time(base), with_cpu_time(other)
+    base, *rest = map(with_cpu_time, tests)
     found = []
     for name in CANDIDATES:
-        if any(series.sample(name).size < 2 for series in tests):
+        if any(series.sample(name).size < 2 for series in (base, *rest)):
             continue
         try:
-            own, _ = _pair_noise(subject, *tests, name) if paired else _trial_noise(subject, tests, name)
+            if paired:
+                noises = [_pair_noise(subject, base, other, name)[0] for other in rest]
+            elif len(rest) == 1:
+                noises = [_trial_noise(subject, (base, *rest), name)[0]]
+            else:
+                noises = [_trial_noise(subject, [series], name)[0] for series in (base, *rest)]
         except InputError:
             continue  # some of its values are at zero
+        own = max(noises, key=_difficulty)
         plan = plan_for_effect(own, effect, power=power, confidence=of_many(0.95, together))
         if plan is not None and 0.0 < TIMES_NARROWER * own.deviation <= noise.deviation:
             found.append(QuieterPlan(name, own.deviation, plan.trials))

@@ -187,8 +187,9 @@ def ratio_lines(c: Comparison) -> list[str]:
             f"ratio of the means {ratio_text(c.ratio)} ({interval}){_noise(c)}."
         )
     elif c.excludes_one:
+        sessions = "this session" if c.sittings == 1 else "these sessions"
         first = (
-            f"{c.other} and {c.base} are not distinguishable from the A/A noise of this session: ratio "
+            f"{c.other} and {c.base} are not distinguishable from the A/A noise of {sessions}: ratio "
             f"{ratio_text(c.ratio)} ({interval}){_noise(c)}."
         )
     else:
@@ -326,7 +327,10 @@ FEW = 10
 
 def caution(c: Comparison) -> str:
     """What limits the claim itself; empty, or it begins with a semicolon."""
-    limits = f"; measured within {duration(c.span_s)}" if c.span_s is not None and c.span_s < MOMENT_S else ""
+    limits = ""
+    if c.span_s is not None and c.span_s < MOMENT_S:
+        within = "within" if c.sittings == 1 else f"in {c.sittings} sessions for"
+        limits = f"; measured {within} {duration(c.span_s)}"
     if c.extended:
         limits += f"; {EXTENDED}"
     if c.excludes_one and c.difference is not None and c.difference.low <= 0.0 <= c.difference.high:

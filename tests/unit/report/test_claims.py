@@ -71,6 +71,9 @@ def test_a_number_of_trials_that_was_raised_after_a_look_is_said_to_be(
     ]
     c = compared(pairs(tmp_path / "r", 1.5, sittings=sittings))
     assert c.extended == extended
+    moment = replace(c, span_s=0.5)
+    assert "2 sessions" in caution(moment)
+    assert "session" not in caution(replace(moment, sittings=1))
     assert (caution(c) != caution(replace(c, extended=False))) == extended
 
 

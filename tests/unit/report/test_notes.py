@@ -53,6 +53,8 @@ def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Gold
         warning("drift", "a", "elapsed", "…", "…", of=20, change=-0.05, p=0.001, slower=0),
         warning("warm-up", "a", "elapsed", "…", "…", range(3), first=3, shift=0.12, runs=4),
         warning("late-level", "a", "elapsed", "…", "…", [17, 18], last=2, shift=0.12),
+        warning("never-steady", "a", "elapsed", "…", "…", first=0, last=14, change=0.18, p=0.001),
+        warning("never-steady", "a", "elapsed", "…", "…", first=3, last=2, change=-0.18, p=0.001),
         warning("bimodal", "a", "elapsed", "…", "…", few=4, many=16, low=0.001, high=0.002, unit="s"),
         warning("autocorrelated", "a", "elapsed", "…", "…", of=50, worth=17.2),
         warning("failed", "a", "", "…", "…", [1, 2], count=2, of=20, how="exit status 1", kept=0),

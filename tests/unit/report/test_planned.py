@@ -85,6 +85,26 @@ def test_a_plan_names_the_metric_that_needs_far_fewer_trials(tmp_path: Path, gol
             golden(told)
 
 
+def test_the_quieter_metric_is_planned_by_its_own_noisiest_pair(tmp_path: Path) -> None:
+    """In elapsed time b is the noisiest, in CPU time c."""
+    rng = np.random.default_rng(2)
+
+    def rows(elapsed_noise: float, cpu_noise: float) -> Any:
+        while True:
+            user, elapsed = (
+                0.01 * (1.0 + rng.normal(0.0, cpu_noise)),
+                0.02 * (1.0 + rng.normal(0.0, elapsed_noise)),
+            )
+            yield {"metrics": {"elapsed": [elapsed, "s"], "user": [user, "s"], "system": [0.001, "s"]}}
+
+    noises = {"a": (0.05, 0.001), "b": (0.1, 0.001), "c": (0.05, 0.02)}
+    found = results(tmp_path / "r", {name: rows(*both) for name, both in noises.items()}, trials=15)
+    (plan,) = plans(found)
+    assert plan.tests == ("a", "b")
+    assert plan.quieter is not None
+    assert plan.quieter.deviation == pytest.approx(0.02 * 10 / 11, rel=0.5)
+
+
 def test_a_pilot_in_blocks_is_planned_by_its_pairs(tmp_path: Path) -> None:
     (plan,) = plans(pilot(tmp_path), effect=0.03, deadline_s=3600.0, power=0.9)
     assert plan.noise is not None

@@ -144,6 +144,8 @@ def test_a_series_that_drifts_behind_its_warm_up_never_settles(golden):
     found = only(x)
     assert found.kind == "never-steady"
     assert "first 5 trials" in found.text
+    last = only(x[::-1])
+    assert (last.kind, last.numbers["first"], last.numbers["last"]) == ("never-steady", 0, 5)
     golden(str(found))
 
 

@@ -320,7 +320,7 @@ def _design(verdict: Verdict) -> str:
 def _sittings(verdict: Verdict, where: str) -> Iterator[str]:
     sittings = (verdict.subject.experiment or {}).get("sittings") or ()
     if not sittings:
-        yield f"{where}When, and in how many sittings, is not recorded."
+        yield f"{where}When, and in how many sessions, is not recorded."
         return
     count = len(sittings)
     when = str(sittings[0].get("start") or "").replace("T", " ")[:16]
@@ -328,7 +328,7 @@ def _sittings(verdict: Verdict, where: str) -> Iterator[str]:
     dates = f", from {when} to {end} UTC" if when and end else f", begun {when} UTC" if when else ""
     spent = sum(map(lasted_s, sittings))
     dates += f" ({text.duration(spent)})" if spent > 0.0 else ""
-    yield f"{where}In {'one sitting' if count == 1 else f'{count} sittings'}{dates}."
+    yield f"{where}In {'one session' if count == 1 else f'{count} sessions'}{dates}."
 
 
 def _real(found: Gathered) -> Iterator[str]:
