@@ -67,11 +67,18 @@ def _costs(costs: Costs, shape: Shape, swept: Swept) -> Iterator[str]:
     if costs.page_s is not None and costs.page_bytes and costs.page_share is not None:
         curve = swept.curve(costs.curve)
         assert curve is not None
-        yield (
-            f"{costs.curve}: a fresh page of {size_text(costs.page_bytes)} of the buffer costs "
-            f"{_seconds(costs.page_s)}, once, which all calls share: {percent(costs.page_share)} of the time at "
-            f"{size_text(curve.sizes[-1])}."
-        )
+        share = f"{percent(costs.page_share)} of the time at {size_text(curve.sizes[-1])}"
+        page, cost = size_text(costs.page_bytes), _seconds(costs.page_s)
+        if costs.page_beside:
+            yield (
+                f"{costs.curve}: a fresh page of {page} of the buffer costs {cost}, by what touched does not take; "
+                f"once, which all calls share: {share}."
+            )
+        else:
+            yield (
+                f"{costs.curve}: each further page of {page} of the buffer costs {cost} once, {share}: it is fresh, "
+                "and whatever else slows large buffers is in it, which a touched one would show."
+            )
 
 
 def _seconds(cost: Cost) -> str:

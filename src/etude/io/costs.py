@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from etude.io.points import Points, Swept
 from etude.quantities import quantity
 from etude.results.series import Floats
 from etude.stats.cost_curve import Bend, CostCurve, fit
-from etude.stats.intervals import Interval
+from etude.stats.intervals import Interval, t_quantile
 
 QUARTILES_OF_NORMAL, MEDIAN_OF_NORMAL = 1.349, 1.2533
 """Distance of the quartiles in deviations; standard error of a median, in those of a mean."""
@@ -22,6 +23,8 @@ LEAST_CALL_S = 1e-10
 """No call of any machine costs less: what is found to has been lost in the copying."""
 MOST_OF_TIME = 1.06
 """A cost that would by itself, by the lower end of its interval, take so many times the time at a size is none."""
+LEAST_ERROR = 0.005
+"""Relative; a median is not known better."""
 MOST_OF_SAVED = 2.0
 """Fresh pages cost at most so many times the time that a touched buffer saves."""
 
@@ -44,10 +47,13 @@ class Costs:
     rate: Cost | None
     """Of copying alone, B/s."""
     page_s: Cost | None
-    """Of a fresh page of the buffer; None where there are none, or where it cannot be told from 0."""
+    """Of a fresh page of the buffer; None where there are none, or where it cannot be told from 0. By what the calls of
+    a touched buffer save, where there is one; else by the fit, in which whatever slows large buffers is in it, too."""
     page_bytes: int | None
     page_share: float | None
     """Of the time at the largest buffer."""
+    page_beside: bool
+    """Whether there is a touched buffer."""
     bends: tuple[Bend, ...]
     """At sizes in bytes."""
     named: tuple[tuple[Landmark, ...], ...]
@@ -70,14 +76,19 @@ def costs_of(curve: Points, swept: Swept) -> Costs | None:
         found = fit(x, 1.0 / curve.medians, np.array(columns).T, errors=_errors(curve))
     bends = tuple(_in_bytes(bend) for bend in found.bends)
     known = landmarks(swept.experiment)
-    call, page_s = _cost(found, 0), _cost(found, 2) if len(columns) > 2 and total else None
+    call, page_s, touched = _cost(found, 0), None, swept.curve("touched")
+    if total and page and touched is not None:
+        page_s = _saved(curve, touched, page, total)
+    elif total and len(columns) > 2:
+        page_s = _cost(found, 2)
     return Costs(
         curve.name,
         None if call is None or call.value <= LEAST_CALL_S or _too_much(found, 0, columns, curve) else call,
         _rate(found),
         page_s,
         page if page_s else None,
-        found.factors[2] * float(columns[2][-1] * curve.medians[-1]) if page_s else None,
+        page_s.value * float(pages[-1] * curve.medians[-1]) / total if page_s and total else None,
+        touched is not None,
         bends,
         tuple(_within(bend, known) for bend in bends),
     )
@@ -100,6 +111,30 @@ def _not_saved(found: CostCurve, columns: Sequence[Floats], curve: Points, swept
         return share > 1.0
     saved = 1.0 - float(curve.medians[-1] / np.median(touched.at(size)))
     return share > min(1.0, MOST_OF_SAVED * saved)
+
+
+def _saved(curve: Points, touched: Points, page: int, total: float) -> Cost | None:
+    """A fresh page's cost: what calls take longer at each size than those whose buffer has its pages, over the pages.
+
+    A line through 0 by weighted least squares, its interval by Student's t; None of fewer than three sizes, and where
+    it cannot be told from 0.
+    """
+    common = np.isin(curve.sizes, touched.sizes)
+    if np.count_nonzero(common) < 3:
+        return None
+    there = np.isin(touched.sizes, curve.sizes)
+    times, beside = 1.0 / curve.medians[common], 1.0 / touched.medians[there]
+    pages = np.ceil(curve.sizes[common] / page) / total
+    own, its = _errors(curve), _errors(touched)
+    weights = np.ones(times.size)
+    if own is not None and its is not None:
+        squares = (own[common] * times) ** 2 + (its[there] * beside) ** 2
+        weights = 1.0 / np.maximum(squares, (LEAST_ERROR * times) ** 2)
+    weight = float(weights @ pages**2)
+    value = float(weights @ (pages * (times - beside))) / weight
+    off = times - beside - value * pages
+    half = t_quantile(0.95, times.size - 1) * math.sqrt(float(weights @ off**2) / (times.size - 1) / weight)
+    return Cost(value, Interval(value - half, value + half)) if value > half else None
 
 
 def fresh_page(curve: Points, swept: Swept) -> int | None:

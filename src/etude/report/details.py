@@ -224,10 +224,10 @@ def _equivalence(e: Equivalence) -> str:
     if e.verdict == "undecided" and (e.low > 1.0 + e.margin or e.high < 1.0 / (1.0 + e.margin)):
         words["undecided"] = "not shown, and no difference is claimed"
     p = "" if e.verdict == "different" else f"; {p_text(e.p)}"  # which is of the opposite
-    many = "" if e.together == 1 else f", counting all {e.together} comparisons"
+    many, each = ("", "") if e.together == 1 else (f", counting all {e.together} comparisons", " each")
     return (
         f"The same within {text.percent(e.margin)}? {words[e.verdict].capitalize()} "
-        f"({text.level_text(e.confidence)}: {text.span(e.low, e.high)}{p}{many})."
+        f"({text.level_text(e.confidence)}{each}: {text.span(e.low, e.high)}{p and p + many})."
     )
 
 

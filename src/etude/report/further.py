@@ -77,10 +77,9 @@ def level_lines(m: MetricSummary) -> Iterator[str]:
     if m.levels is None:
         return
     shares = [_share(c) for c in sorted(m.levels.components, key=lambda c: LEVELS.index(c.level))]
-    yield (
-        f"{m.metric}: the mean's interval is over {text.counted(m.levels.groups, text.level_name(m.levels.over))}; "
-        f"of the variance lies in {', '.join(shares)}"
-    )
+    over = text.counted(m.levels.groups, text.level_name(m.levels.over))
+    what = "mean is" if m.levels.interval is None else "mean's interval is"
+    yield f"{m.metric}: the {what} over {over}; of the variance lies in {', '.join(shares)}"
 
 
 def _share(c: Component) -> str:

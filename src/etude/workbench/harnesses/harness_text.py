@@ -22,8 +22,8 @@ READY_S = 10.0
 OUTSTANDING = 1000
 """Requests that `etude load` has under way at most."""
 PIECES = 5
-"""Runs a trial, of a command that prints one summary: a search then takes about 1.5 times the bench time of one whose
-load command reports while it runs, and 2.4 times with one run a trial (docs/workbench.md)."""
+"""Runs a trial, of a command that prints one summary: a search then takes about 1.4 times the bench time of one whose
+load command reports while it runs, and 2.3 times with one run a trial (docs/workbench.md)."""
 KINDS = ("windows", *TOOLS)
 
 _READ = re.compile(rf"({'|'.join(FIGURES)}|p[0-9]{{1,2}}(?:\.[0-9]+)?):([^=()]*)=(.+)", re.DOTALL)
