@@ -69,7 +69,7 @@ def _costs(costs: Costs, shape: Shape, swept: Swept) -> Iterator[str]:
         assert curve is not None
         share = f"{percent(costs.page_share)} of the time at {size_text(curve.sizes[-1])}"
         page, cost = size_text(costs.page_bytes), _seconds(costs.page_s)
-        if costs.page_beside:
+        if swept.curve("touched") is not None:
             yield (
                 f"{costs.curve}: a fresh page of {page} of the buffer costs {cost}, by what touched does not take; "
                 f"once, which all calls share: {share}."

@@ -47,13 +47,12 @@ class Costs:
     rate: Cost | None
     """Of copying alone, B/s."""
     page_s: Cost | None
-    """Of a fresh page of the buffer; None where there are none, or where it cannot be told from 0. By what the calls of
-    a touched buffer save, where there is one; else by the fit, in which whatever slows large buffers is in it, too."""
+    """The cost of a fresh page of the buffer; None where there are none, or where it cannot be told from 0. It is what
+    the calls of a touched buffer save, where there is one; else that of the fit, which holds whatever slows large
+    buffers."""
     page_bytes: int | None
     page_share: float | None
     """Of the time at the largest buffer."""
-    page_beside: bool
-    """Whether there is a touched buffer."""
     bends: tuple[Bend, ...]
     """At sizes in bytes."""
     named: tuple[tuple[Landmark, ...], ...]
@@ -88,7 +87,6 @@ def costs_of(curve: Points, swept: Swept) -> Costs | None:
         page_s,
         page if page_s else None,
         page_s.value * float(pages[-1] * curve.medians[-1]) / total if page_s and total else None,
-        touched is not None,
         bends,
         tuple(_within(bend, known) for bend in bends),
     )

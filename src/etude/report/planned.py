@@ -171,17 +171,7 @@ def _check(wanted: Wanted) -> None:
 def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: Wanted) -> Planned:
     """Of the noisiest pair: what finds the difference there finds it in the others, too."""
     group = _in_blocks(subject, tests)
-    base, *rest = group or tests
-    if group:
-        pairs = [(other, _pair_noise(subject, base, other, metric)) for other in rest]
-        other, (noise, pilot) = max(pairs, key=lambda pair: _difficulty(pair[1][0]))
-    elif len(tests) == 2:
-        other = tests[1]
-        noise, pilot = _trial_noise(subject, tests, metric)
-    else:
-        singles = [(series, _trial_noise(subject, [series], metric)) for series in tests]
-        singles.sort(key=lambda single: -_difficulty(single[1][0]))
-        (base, (noise, pilot)), (other, _) = singles[:2]
+    base, other, noise, pilot = _noisiest(subject, group or tests, bool(group), metric)
     cost = _cost(group or (base, other), bool(group))
     if cost.seconds is not None:
         noise = replace(noise, seconds_per_trial=cost.seconds)
@@ -207,6 +197,24 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
     )
 
 
+def _noisiest(
+    subject: Subject, tests: Sequence[Series], paired: bool, metric: str
+) -> tuple[Series, Series, Noise, int]:
+    """The pair that takes most trials, its noise and the size of its pilot.
+
+    Where tests took turns it is the reference and another one; else, of three or more, the two that vary most.
+    """
+    base, *rest = tests
+    if paired:
+        pairs = [(other, *_pair_noise(subject, base, other, metric)) for other in rest]
+        return base, *max(pairs, key=lambda pair: _difficulty(pair[1]))
+    if len(rest) == 1:
+        return base, rest[0], *_trial_noise(subject, tests, metric)
+    singles = [(series, *_trial_noise(subject, [series], metric)) for series in tests]
+    (first, noise, pilot), (second, _, _), *_ = sorted(singles, key=lambda each: -_difficulty(each[1]))
+    return first, second, noise, pilot
+
+
 def _quieter(
     subject: Subject,
     tests: Sequence[Series],
@@ -221,21 +229,15 @@ def _quieter(
     elapsed time may be the noisiest."""
     if metric != "elapsed" or subject.shell is not None:
         return None
-    base, *rest = map(with_cpu_time, tests)
+    quiet = [with_cpu_time(series) for series in tests]
     found = []
     for name in CANDIDATES:
-        if any(series.sample(name).size < 2 for series in (base, *rest)):
+        if any(series.sample(name).size < 2 for series in quiet):
             continue
         try:
-            if paired:
-                noises = [_pair_noise(subject, base, other, name)[0] for other in rest]
-            elif len(rest) == 1:
-                noises = [_trial_noise(subject, (base, *rest), name)[0]]
-            else:
-                noises = [_trial_noise(subject, [series], name)[0] for series in (base, *rest)]
+            *_, own, _ = _noisiest(subject, quiet, paired, name)
         except InputError:
             continue  # some of its values are at zero
-        own = max(noises, key=_difficulty)
         plan = plan_for_effect(own, effect, power=power, confidence=of_many(0.95, together))
         if plan is not None and 0.0 < TIMES_NARROWER * own.deviation <= noise.deviation:
             found.append(QuieterPlan(name, own.deviation, plan.trials))

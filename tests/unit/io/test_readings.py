@@ -226,8 +226,11 @@ def test_what_slows_large_buffers_is_no_cost_of_their_fresh_pages() -> None:
         assert found.page_s is not None
         held += found.page_s.interval.low <= page_s <= found.page_s.interval.high
         assert found.page_share == pytest.approx(0.7, abs=0.1)
-        alone += by_itself is not None and by_itself.page_beside
-    assert (held >= 36, alone) == (True, 0)
+        assert by_itself is not None
+        wide = by_itself.page_s and by_itself.page_s.interval
+        alone += wide is not None and wide.low <= page_s <= wide.high
+    assert held >= 36
+    assert alone <= 20, "without a touched curve the fit takes both for one"
 
 
 HUGE = [
